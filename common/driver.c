@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * /dev/fibonacci, the same for every stage: fibdrv.h says what it does, stage.h
+ * what it asks of the stage it is linked with. The build says which stage that
+ * is: FIBDRV_STAGE, FIBDRV_NAME and FIBDRV_MAX_N come from its manifest.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/kernel.h>
+#include <linux/kstrtox.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+#include <linux/timex.h>
+#include <linux/uaccess.h>
+
+#include "fibdrv.h"
+#include "stage.h"
+
+#define FIBDRV_NODE "fibonacci"
+
+/* Behind the room given to fib_decimal, to see whether it keeps to it. */
+#define GUARD_BYTES 16
+#define GUARD_BYTE 0xa5
+
+/*
+ * What one batch of a measurement may hold in digits. Large enough that a clock
+ * which moves in steps of 256 ns does not matter, small enough for the cache.
+ */
+#define BATCH_BYTES (64 * 1024)
+#define BATCH_MAX 1024
+
+static bool ktime_measure = true;
+
+/*
+ * Bytes enough for the digits of F(n). F(n) < phi^n, so that it has at most
+ * n * log10(phi) + 1 digits, and log10(phi) = 0.20898764... < 0.2089877.
+ */
+static size_t digits_bound(u64 n)
+{
+	return div_u64(n * 2089877, 10000000) + 1;
+}
+
+/* A call that left memory behind is the stage's fault: say so in the log. */
+static void call_end(const struct fib_call *call, u64 n)
+{
+	if (call->blocks)
+		pr_err("F(%llu) leaves %llu bytes in %llu blocks unfreed\n", n,
+		       call->bytes, call->blocks);
+}
+
+/* What a stage may return as an error; anything else must not reach a user. */
+static long checked_error(long err, u64 n)
+{
+	if (err == -ENOMEM || err == -EINTR)
+		return err;
+	pr_err("F(%llu): the stage returned %ld\n", n, err);
+	return -EIO;
+}
+
+/* fib_decimal into @digits, which has @bound bytes and a guard behind them. */
+static ssize_t guarded_decimal(struct fib_call *call,
+			       const union fib_value *f, char *digits,
+			       size_t bound, u64 n)
+{
+	ssize_t count;
+
+	memset(digits + bound, GUARD_BYTE, GUARD_BYTES);
+	count = fib_decimal(call, f, digits, bound);
+	if (memchr_inv(digits + bound, GUARD_BYTE, GUARD_BYTES)) {
+		pr_err("F(%llu): decimal wrote past its %zu bytes\n", n,
+		       bound);
+		return -EIO;
+	}
+	if (count <= 0 || count > bound)
+		return checked_error(count, n);
+	return count;
+}
+
+static int fibdrv_open(struct inode *inode, struct file *file)
+{
+	return 0;
+}
+
+static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
+{
+	return fixed_size_llseek(file, offset, whence, FIBDRV_MAX_N);
+}
+
+static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
+			   loff_t *position)
+{
+	struct fib_call call = {};
+	u64 n = *position;
+	union fib_value f;
+	size_t bound;
+	char *digits;
+	ssize_t ret;
+
+	if (n > FIBDRV_MAX_N)
+		return -EINVAL;
+	bound = digits_bound(n);
+	digits = kvmalloc(bound + GUARD_BYTES,
+			  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!digits)
+		return -ENOMEM;
+
+	ret = fib_compute(&call, n, &f);
+	if (ret) {
+		ret = checked_error(ret, n);
+		goto out;
+	}
+	ret = guarded_decimal(&call, &f, digits, bound, n);
+	fib_release(&f);
+	if (ret < 0)
+		goto out;
+	if (ret > size)
+		ret = -ERANGE;
+	else if (copy_to_user(buf, digits, ret))
+		ret = -EFAULT;
+out:
+	call_end(&call, n);
+	kvfree(digits);
+	return ret;
+}
+
+static ssize_t fibdrv_write(struct file *file, const char __user *buf,
+			    size_t size, loff_t *position)
+{
+	struct fib_call call = {};
+	u64 n = *position;
+	union fib_value f;
+	u64 begin, ns;
+	int err;
+
+	if (n > FIBDRV_MAX_N)
+		return -EINVAL;
+	if (!READ_ONCE(ktime_measure))
+		return size;
+
+	begin = ktime_get_ns();
+	err = fib_compute(&call, n, &f);
+	ns = ktime_get_ns() - begin;
+	if (err)
+		err = checked_error(err, n);
+	else
+		fib_release(&f);
+	call_end(&call, n);
+	return err ? err : max_t(u64, ns, 1);
+}
+
+/* TSC cycles, with everything before them done and nothing after them begun. */
+static u64 cycles_now(void)
+{
+#ifdef __x86_64__
+	u32 low, high;
+
+	asm volatile("lfence\n\trdtsc\n\tlfence"
+		     : "=a"(low), "=d"(high)
+		     :
+		     : "memory");
+	return (u64)high << 32 | low;
+#else
+	return get_cycles();
+#endif
+}
+
+struct stopwatch {
+	u64 ns;
+	u64 cycles;
+};
+
+static struct stopwatch stopwatch_begin(void)
+{
+	struct stopwatch begin;
+
+	begin.ns = ktime_get_ns();
+	begin.cycles = cycles_now();
+	return begin;
+}
+
+static void stopwatch_end(struct stopwatch begin, __u64 *ns, __u64 *cycles)
+{
+	*cycles += cycles_now() - begin.cycles;
+	*ns += ktime_get_ns() - begin.ns;
+}
+
+static u64 fnv1a(const char *bytes, size_t size)
+{
+	u64 hash = 0xcbf29ce484222325ULL;
+
+	while (size--)
+		hash = (hash ^ (u8)*bytes++) * 0x100000001b3ULL;
+	return hash;
+}
+
+/*
+ * One batch holds some repetitions: their numbers, and the digits of each in
+ * a slot of its own.
+ */
+struct batch {
+	union fib_value *f;
+	ssize_t *count; /* digits of each, or what fib_decimal returned */
+	char *digits;
+	size_t bound; /* digits in a slot; GUARD_BYTES follow */
+	u32 room; /* slots */
+};
+
+static int batch_alloc(struct batch *b, u64 n, u32 repeat)
+{
+	size_t slot;
+
+	b->bound = digits_bound(n);
+	slot = b->bound + GUARD_BYTES;
+	b->room = clamp_t(size_t, BATCH_BYTES / slot, 1, BATCH_MAX);
+	b->room = min(b->room, repeat);
+	b->f = kvmalloc_array(b->room, sizeof(*b->f), GFP_KERNEL_ACCOUNT);
+	b->count = kvmalloc_array(b->room, sizeof(*b->count),
+				  GFP_KERNEL_ACCOUNT);
+	b->digits = kvmalloc_array(b->room, slot,
+				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return b->f && b->count && b->digits ? 0 : -ENOMEM;
+}
+
+static void batch_free(struct batch *b)
+{
+	kvfree(b->digits);
+	kvfree(b->count);
+	kvfree(b->f);
+}
+
+static char *batch_digits(const struct batch *b, u32 i)
+{
+	return b->digits + i * (b->bound + GUARD_BYTES);
+}
+
+/* The n of repetition @i. */
+static u64 measure_n(const struct fibdrv_measure *m, u32 i)
+{
+	return m->n - i % (m->spread + 1);
+}
+
+/* Repetitions @first to @first + @count - 1, each phase timed as a whole. */
+static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
+			 u32 count)
+{
+	struct fib_call compute = {}, decimal = {};
+	struct stopwatch begin;
+	int err = 0;
+	u32 done, i;
+
+	begin = stopwatch_begin();
+	for (done = 0; done < count; done++) {
+		err = fib_compute(&compute, measure_n(m, first + done),
+				  &b->f[done]);
+		if (err)
+			break;
+	}
+	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
+	if (err) {
+		err = checked_error(err, m->n);
+		goto release;
+	}
+
+	begin = stopwatch_begin();
+	for (i = 0; i < count; i++) {
+		b->count[i] = fib_decimal(&decimal, &b->f[i],
+					  batch_digits(b, i), b->bound);
+		if (b->count[i] <= 0)
+			break;
+	}
+	stopwatch_end(begin, &m->decimal_ns, &m->decimal_cycles);
+	if (i < count) {
+		err = checked_error(b->count[i], m->n);
+		goto release;
+	}
+
+	for (i = 0; i < count; i++) {
+		if (b->count[i] > b->bound) {
+			err = checked_error(b->count[i], m->n);
+			break;
+		}
+		m->digits += b->count[i];
+		m->digest ^= fnv1a(batch_digits(b, i), b->count[i]);
+		m->digest *= 0x100000001b3ULL;
+	}
+
+release:
+	begin = stopwatch_begin();
+	while (done--)
+		fib_release(&b->f[done]);
+	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
+	m->compute_allocations += compute.allocations;
+	m->decimal_allocations += decimal.allocations;
+	call_end(&compute, m->n);
+	call_end(&decimal, m->n);
+	return err;
+}
+
+/* One call for F(n) on its own: what it needs; it also warms the caches. */
+static int measure_one(struct fibdrv_measure *m, struct batch *b)
+{
+	struct fib_call call = {};
+	union fib_value f;
+	ssize_t ret;
+
+	ret = fib_compute(&call, m->n, &f);
+	if (ret)
+		return checked_error(ret, m->n);
+	ret = guarded_decimal(&call, &f, b->digits, b->bound, m->n);
+	m->limbs = fib_limbs(&f);
+	m->peak_bytes = call.peak_bytes;
+	fib_release(&f);
+	call_end(&call, m->n);
+	return ret < 0 ? ret : 0;
+}
+
+static bool measure_valid(const struct fibdrv_measure *m)
+{
+	return m->size == sizeof(*m) && !m->flags && m->n <= FIBDRV_MAX_N &&
+	       m->spread <= m->n && m->repeat >= 1 &&
+	       m->repeat <= FIBDRV_MAX_REPEAT &&
+	       !memchr_inv(m->reserved, 0, sizeof(m->reserved));
+}
+
+static long fibdrv_measure(struct fibdrv_measure __user *arg)
+{
+	struct fibdrv_measure m;
+	struct batch b = {};
+	int err;
+
+	if (copy_from_user(&m, arg, sizeof(m)))
+		return -EFAULT;
+	if (!measure_valid(&m))
+		return -EINVAL;
+	m.compute_ns = 0;
+	m.compute_cycles = 0;
+	m.decimal_ns = 0;
+	m.decimal_cycles = 0;
+	m.compute_allocations = 0;
+	m.decimal_allocations = 0;
+	m.digits = 0;
+	m.digest = m.nonce;
+
+	err = batch_alloc(&b, m.n, m.repeat);
+	if (!err)
+		err = measure_one(&m, &b);
+	for (u32 done = 0, count; !err && done < m.repeat; done += count) {
+		count = min(b.room, m.repeat - done);
+		err = measure_batch(&m, &b, done, count);
+		cond_resched();
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+	}
+	batch_free(&b);
+	if (!err && copy_to_user(arg, &m, sizeof(m)))
+		err = -EFAULT;
+	return err;
+}
+
+static long fibdrv_ioctl(struct file *file, unsigned int request,
+			 unsigned long arg)
+{
+	switch (request) {
+	case FIBDRV_IOC_MEASURE:
+		return fibdrv_measure((void __user *)arg);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations fibdrv_fops = {
+	.owner = THIS_MODULE,
+	.open = fibdrv_open,
+	.llseek = fibdrv_llseek,
+	.read = fibdrv_read,
+	.write = fibdrv_write,
+	.unlocked_ioctl = fibdrv_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static ssize_t stage_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	return sysfs_emit(buf, "%d\n", FIBDRV_STAGE);
+}
+static DEVICE_ATTR_RO(stage);
+
+static ssize_t max_n_show(struct device *dev, struct device_attribute *attr,
+			  char *buf)
+{
+	return sysfs_emit(buf, "%d\n", FIBDRV_MAX_N);
+}
+static DEVICE_ATTR_RO(max_n);
+
+static ssize_t ktime_measure_show(struct device *dev,
+				  struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(ktime_measure));
+}
+
+static ssize_t ktime_measure_store(struct device *dev,
+				   struct device_attribute *attr,
+				   const char *buf, size_t count)
+{
+	u8 value;
+
+	if (kstrtou8(buf, 10, &value) || value > 1)
+		return -EINVAL;
+	WRITE_ONCE(ktime_measure, value);
+	return count;
+}
+static DEVICE_ATTR_RW(ktime_measure);
+
+static struct attribute *fibdrv_attrs[] = {
+	&dev_attr_stage.attr,
+	&dev_attr_max_n.attr,
+	&dev_attr_ktime_measure.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(fibdrv);
+
+/* Static, since class_create has changed its arguments over the years. */
+static struct class fibdrv_class = {
+	.name = FIBDRV_NODE,
+	.dev_groups = fibdrv_groups,
+};
+
+static dev_t fibdrv_number;
+static struct cdev fibdrv_cdev;
+
+static int __init fibdrv_init(void)
+{
+	struct device *device;
+	int err;
+
+	err = alloc_chrdev_region(&fibdrv_number, 0, 1, FIBDRV_NODE);
+	if (err)
+		return err;
+	err = class_register(&fibdrv_class);
+	if (err)
+		goto unregister_region;
+	cdev_init(&fibdrv_cdev, &fibdrv_fops);
+	fibdrv_cdev.owner = THIS_MODULE;
+	err = cdev_add(&fibdrv_cdev, fibdrv_number, 1);
+	if (err)
+		goto unregister_class;
+	/* Last: from here on udev and users can find it, and it is ready. */
+	device = device_create(&fibdrv_class, NULL, fibdrv_number, NULL,
+			       FIBDRV_NODE);
+	if (IS_ERR(device)) {
+		err = PTR_ERR(device);
+		goto delete_cdev;
+	}
+	return 0;
+
+delete_cdev:
+	cdev_del(&fibdrv_cdev);
+unregister_class:
+	class_unregister(&fibdrv_class);
+unregister_region:
+	unregister_chrdev_region(fibdrv_number, 1);
+	return err;
+}
+
+static void __exit fibdrv_exit(void)
+{
+	device_destroy(&fibdrv_class, fibdrv_number);
+	cdev_del(&fibdrv_cdev);
+	class_unregister(&fibdrv_class);
+	unregister_chrdev_region(fibdrv_number, 1);
+}
+
+module_init(fibdrv_init);
+module_exit(fibdrv_exit);
+
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("Fibonacci numbers, stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);

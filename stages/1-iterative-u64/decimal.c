@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Decimal digits of a 64-bit word: divide by ten, last digit first.
+ */
+#include "stage.h"
+
+ssize_t fib_decimal(struct fib_call *call, const union fib_value *f, char *digits, size_t size)
+{
+	char last_first[20]; /* 2^64 - 1 has 20 digits */
+	u64 rest = f->word;
+	size_t count = 0;
+
+	do {
+		last_first[count++] = '0' + rest % 10;
+		rest /= 10;
+	} while (rest);
+
+	if (count > size)
+		return -ERANGE;
+	for (size_t i = 0; i < count; i++)
+		digits[i] = last_first[count - 1 - i];
+	return count;
+}
