@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Build a stage as a module for one kernel: the stage's C files, the kit's everything else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import paths
+from .stages import Stage
+
+# What of the kit goes into the module; never taken from a stage's directory.
+KIT_FILES = ("driver.c", "call.c", "fibdrv.h", "stage.h")
+
+# What a stage may use of the kernel. The compiler calls the first three on its own; the
+# others are what WARN_ON and the compiler's instrumentation come to.
+ALLOWED_IMPORTS = re.compile(
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)"
+    r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__fentry__|__stack_chk_fail"
+    r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to build modules for."""
+
+    key: str  # names it in file names; another key, another build
+    tree: Path  # what make -C takes
+    arch: str  # ARCH= of kbuild
+    release: str
+    compiler: str
+    extra_cflags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Something in the stage's objects that the contract does not allow."""
+
+    expected: str
+    got: str
+
+
+@dataclass
+class Built:
+    """The result of a build: a module, or a cause."""
+
+    stage: Stage
+    directory: Path
+    cause: str = ""
+    log: str = ""
+    breaches: list[Breach] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a module."""
+        return not self.cause
+
+    @property
+    def module(self) -> Path:
+        """The module with its debug information."""
+        return self.directory / "fibdrv.ko"
+
+    @property
+    def stripped(self) -> Path:
+        """The module as it goes into a machine."""
+        return self.directory / "fibdrv.stripped.ko"
+
+
+def _kbuild_base() -> Path:
+    """Where modules are built: kbuild cannot work below a path with blanks or the like."""
+    if re.fullmatch(r"[\w./+-]+", str(paths.BUILD), re.ASCII):
+        return paths.BUILD / "modules"
+    tag = hashlib.sha256(str(paths.BUILD).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"fibdrv-lab-modules-{tag}"
+
+
+def sources(stage: Stage, warnings: list[str] | None = None) -> Iterator[Path]:
+    """The C files of a stage that are used; says in warnings what is left out."""
+    left_out = warnings if warnings is not None else []
+    for path in sorted(stage.directory.iterdir()):
+        if path.suffix not in (".c", ".h"):
+            if path.name in ("Makefile", "Kbuild", "Makefile.include"):
+                left_out.append(f"{path.name} is left out: the kit's own build files count")
+        elif not re.fullmatch(r"[A-Za-z0-9_+-]+\.[ch]", path.name):
+            left_out.append(f"{path.name!r} is left out: a file name of letters and digits, please")
+        elif not path.is_file() or not paths.inside(path, stage.directory):
+            left_out.append(f"{path.name} is left out: not a file of this directory")
+        elif path.name in KIT_FILES:
+            if not (path.name == "driver.c" and stage.own_driver):
+                left_out.append(f"{path.name} is left out: the kit's own counts")
+        else:
+            yield path
+
+
+def _kbuild(stage: Stage, kernel: Kernel, objects: list[str]) -> str:
+    manifest = stage.manifest
+    flags = [
+        f"-DFIBDRV_STAGE={manifest.number}",
+        f"-DFIBDRV_MAX_N={manifest.max_n}",
+        f"-DFIBDRV_NAME='\"{manifest.name}\"'",
+        "-g",
+        # The tree of the kernel and the checkout may be anywhere: what is built is the same.
+        f"-ffile-prefix-map=$(src)/stage={stage.directory.parent.name}/{stage.key}",
+        "-ffile-prefix-map=$(src)/kit=common",
+        *kernel.extra_cflags,
+    ]
+    return "\n".join(
+        [
+            "# Made by grader/build.py.",
+            "obj-m := fibdrv.o",
+            "fibdrv-y := " + " ".join(objects),
+            "ccflags-y := -I$(src)/kit " + " ".join(flags),
+            "",
+        ]
+    )
+
+
+def _sync(folder: Path, files: dict[str, bytes]) -> None:
+    """Make folder hold these files, touching only what differs so that make does little."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        if path.suffix in (".c", ".h") and path.name not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
+
+
+def _error_line(log: str) -> str:
+    for pattern in (
+        r"^\S+:\d+:(?:\d+:)? (?:fatal )?error: .*",
+        r"^ERROR: modpost: .*",
+        r"^.*(?:undefined reference|multiple definition).*",
+        r"^make.*\*\*\* .*",
+    ):
+        match = re.search(pattern, log, re.MULTILINE)
+        if match:
+            return match[0].strip()
+    lines = [line for line in log.splitlines() if line.strip()]
+    return lines[-1] if lines else "make failed and said nothing"
+
+
+def _breaches(objects: list[Path]) -> list[Breach]:
+    """What the stage's own objects hold or import against the contract of stage.h."""
+    defined: set[str] = set()
+    undefined: dict[str, str] = {}
+    found: list[Breach] = []
+    for path in objects:
+        listing = subprocess.run(
+            ["nm", str(path)], capture_output=True, text=True, check=True
+        ).stdout
+        for line in listing.splitlines():
+            *_, kind, symbol = line.split()
+            source = path.with_suffix(".c").name
+            if kind in "Uw":
+                undefined.setdefault(symbol, source)
+                continue
+            defined.add(symbol)
+            if kind in "bBdDC" and not symbol.startswith("__UNIQUE_ID"):
+                found.append(
+                    Breach(
+                        "nothing kept between calls (no writable static data)",
+                        f"the variable {symbol} in {source}",
+                    )
+                )
+    found.extend(
+        Breach(
+            "only what stage.h offers, memcpy, memmove, memset and memcmp",
+            f"a use of {symbol} in {source}",
+        )
+        for symbol, source in sorted(undefined.items())
+        if symbol not in defined and not ALLOWED_IMPORTS.fullmatch(symbol)
+    )
+    return found
+
+
+def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
+    """Build a stage for a kernel, or find that nothing has changed since the last time."""
+    tree_tag = hashlib.sha256(str(stage.directory.resolve()).encode()).hexdigest()[:8]
+    directory = _kbuild_base() / kernel.key / f"{stage.key}-{tree_tag}"
+    built = Built(stage, directory)
+    stage_files = {p.name: p.read_bytes() for p in sources(stage, built.warnings)}
+    kit_files = {name: (paths.COMMON / name).read_bytes() for name in KIT_FILES}
+    if stage.own_driver:
+        kit_files["kit_driver.c"] = kit_files["driver.c"]
+        kit_files["driver.c"] = (stage.directory / "driver.c").read_bytes()
+    names = sorted(name for name in stage_files if name.endswith(".c"))
+    if not names:
+        built.cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
+        return built
+    stage_objects = [f"stage/{Path(name).stem}.o" for name in names]
+    kbuild = _kbuild(stage, kernel, ["kit/driver.o", "kit/call.o", *stage_objects])
+
+    digest = hashlib.sha256(repr((kernel, kbuild, stage_files, kit_files)).encode()).hexdigest()
+    stamp = directory / "built.json"
+    try:
+        record = json.loads(stamp.read_text())
+        if record["digest"] == digest and built.module.is_file() and built.stripped.is_file():
+            built.breaches = [Breach(**b) for b in record["breaches"]]
+            return built
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+
+    stamp.unlink(missing_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    _sync(directory / "stage", stage_files)
+    _sync(directory / "kit", kit_files)
+    (directory / "Kbuild").write_text(kbuild)
+    make = subprocess.run(
+        ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
+         "modules"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )  # fmt: skip
+    built.log = _readable(make.stdout, directory, stage)
+    if make.returncode:
+        built.cause = _error_line(built.log)
+        return built
+    built.breaches = _breaches([directory / name for name in stage_objects])
+    subprocess.run(
+        ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
+    )
+    record = {"digest": digest, "breaches": [vars(b) for b in built.breaches]}
+    stamp.write_text(json.dumps(record))
+    return built
+
+
+def _readable(log: str, directory: Path, stage: Stage) -> str:
+    """The compiler's messages with the paths of the sources as the learner knows them."""
+    log = log.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/")
+    return log.replace(f"{directory}/kit/", "common/")
+
+
+def forget(kernel_key: str) -> None:
+    """Remove what was built for a kernel."""
+    shutil.rmtree(_kbuild_base() / kernel_key, ignore_errors=True)

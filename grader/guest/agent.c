@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The guest's end of the wire: runs what the other end asks for. Process 1 of
+ * the lab machine, its argument is the serial line to serve.
+ *
+ *	run ID COMMAND	run COMMAND by /bin/sh, with nothing to read
+ *	feed ID COMMAND	the same, COMMAND reads what follows on the line
+ *	put ID PATH OFFSET SIZE
+ *			store the SIZE bytes that follow (4096 at most)
+ *	kill		kill the command that runs (not one that is fed)
+ *
+ * Each is answered by the byte 1, ID and a newline when it begins, then the
+ * command's output as it comes, then the byte 2, ID, the exit status (128 plus
+ * the signal when it was killed) and a newline. Nothing but the kit's own
+ * client and busybox writes here, so that a stage cannot forge an answer.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/reboot.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 8192
+
+static int wire;
+static char input[LINE_MAX_BYTES];
+static size_t input_size;
+
+static void power_off(const char *why)
+{
+	fprintf(stderr, "agent: %s, powering off\n", why);
+	reboot(RB_POWER_OFF);
+	exit(1);
+}
+
+static void read_more(void)
+{
+	ssize_t count;
+
+	if (input_size == sizeof(input))
+		power_off("a line too long");
+	do
+		count = read(wire, input + input_size,
+			     sizeof(input) - input_size);
+	while (count < 0 && errno == EINTR);
+	if (count <= 0)
+		power_off("the line is closed");
+	input_size += (size_t)count;
+}
+
+static void drop_input(size_t count)
+{
+	input_size -= count;
+	memmove(input, input + count, input_size);
+}
+
+/* The next line without its newline, in @line; waits for it if @wait. */
+static bool next_line(char *line, bool wait)
+{
+	char *end;
+
+	while (!(end = memchr(input, '\n', input_size))) {
+		if (!wait)
+			return false;
+		read_more();
+	}
+	*end = '\0';
+	memcpy(line, input, (size_t)(end - input) + 1);
+	drop_input((size_t)(end - input) + 1);
+	return true;
+}
+
+static void say(int byte, const char *id, int status)
+{
+	char text[128];
+	int size;
+
+	if (byte == 1)
+		size = snprintf(text, sizeof(text), "\001%.64s\n", id);
+	else
+		size = snprintf(text, sizeof(text), "\002%.64s %d\n", id,
+				status);
+	for (int done = 0; done < size;) {
+		ssize_t count = write(wire, text + done, (size_t)(size - done));
+
+		if (count < 0 && errno != EINTR)
+			power_off("the line is broken");
+		if (count > 0)
+			done += (int)count;
+	}
+}
+
+static pid_t start(const char *command, int in, const sigset_t *unblocked)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
+	setsid();
+	dup2(in, STDIN_FILENO);
+	dup2(wire, STDOUT_FILENO);
+	dup2(wire, STDERR_FILENO);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+/*
+ * Only there to be pending: poll must end when a child does. The handler runs
+ * while poll waits and at no other time.
+ */
+static void on_child(int signal)
+{
+	(void)signal;
+}
+
+static int status_of(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+/* Waits for @child and reaps whatever else has ended: this is process 1. */
+static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
+{
+	struct pollfd line = { .fd = wire, .events = POLLIN };
+	char text[LINE_MAX_BYTES];
+	int status;
+	pid_t done;
+
+	for (;;) {
+		while ((done = waitpid(-1, &status, WNOHANG)) > 0)
+			if (done == child)
+				return status_of(status);
+		if (done < 0 && errno == ECHILD)
+			return 127;
+		if (ppoll(&line, listen ? 1 : 0, NULL, unblocked) <= 0)
+			continue;
+		read_more();
+		while (next_line(text, false))
+			if (!strcmp(text, "kill"))
+				kill(-child, SIGKILL);
+	}
+}
+
+static void run(const char *id, const char *command, bool feed,
+		const sigset_t *unblocked)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	pid_t child;
+
+	say(1, id, 0);
+	child = start(command, feed ? wire : null, unblocked);
+	close(null);
+	say(2, id, child < 0 ? 126 : wait_for(child, !feed, unblocked));
+}
+
+static void put(const char *id, const char *rest)
+{
+	unsigned long offset, size;
+	char path[256];
+	int fd, status = 1;
+
+	if (sscanf(rest, "%255s %lu %lu", path, &offset, &size) != 3 ||
+	    size > 4096)
+		power_off("a bad put");
+	while (input_size < size)
+		read_more();
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (offset ? 0 : O_TRUNC),
+		  0600);
+	if (fd >= 0) {
+		if (pwrite(fd, input, size, (off_t)offset) == (ssize_t)size)
+			status = 0;
+		close(fd);
+	}
+	drop_input(size);
+	say(2, id, status);
+}
+
+int main(int argc, char **argv)
+{
+	char line[LINE_MAX_BYTES], verb[8], id[65];
+	struct sigaction action = { .sa_handler = on_child };
+	sigset_t blocked, unblocked;
+
+	if (argc != 2)
+		return 2;
+	wire = open(argv[1], O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (wire < 0)
+		power_off(argv[1]);
+	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &blocked, &unblocked);
+
+	say(2, "ready", 0);
+	while (next_line(line, true)) {
+		int at = 0;
+
+		if (sscanf(line, "%7s %64s %n", verb, id, &at) < 2 || !at)
+			continue; /* a kill that came too late, a stray line */
+		if (!strcmp(verb, "run"))
+			run(id, line + at, false, &unblocked);
+		else if (!strcmp(verb, "feed"))
+			run(id, line + at, true, &unblocked);
+		else if (!strcmp(verb, "put"))
+			put(id, line + at);
+	}
+}

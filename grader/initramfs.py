@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The guest's file system: busybox, the client, the agent and the modules, all in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import paths
+from .errors import LabError
+
+GUEST = Path(__file__).resolve().parent / "guest"
+BUSYBOX = Path("/bin/busybox")
+
+# What a learner's shell in the machine finds; the applets link to the one busybox.
+APPLETS = (
+    "awk base64 cat chmod chown clear cp cut date dd df dmesg echo env false find free grep head"
+    " hexdump hostname id insmod kill killall less ln ls lsmod md5sum mkdir mknod more mount mv od"
+    " poweroff printf ps pwd renice rm rmdir rmmod sed seq setsid sh sha256sum sleep sort stat stty"
+    " su sync tail tee test time timeout top touch tr true umount uname uniq vi wc watch xargs yes"
+).split()
+
+
+def _program(name: str, sources: list[Path]) -> Path:
+    """A static program of the guest, compiled when its sources have changed."""
+    output = paths.BUILD / "guest" / name
+    headers = list(paths.COMMON.glob("*.h"))
+    digest = hashlib.sha256(b"".join(p.read_bytes() for p in [*sources, *headers])).hexdigest()
+    stamp = output.with_suffix(".digest")
+    if output.is_file() and stamp.is_file() and stamp.read_text() == digest:
+        return output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    new = output.with_suffix(f".new{os.getpid()}")
+    gcc = subprocess.run(
+        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s", "-I", str(paths.COMMON),
+         "-o", str(new), *map(str, sources)],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if gcc.returncode:
+        raise LabError(f"{name} does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+    new.replace(output)
+    stamp.write_text(digest)
+    return output
+
+
+def fibctl() -> Path:
+    """The user client, static."""
+    return _program("fibctl", [paths.COMMON / "fibctl.c", paths.COMMON / "fibctl_batch.c"])
+
+
+def agent() -> Path:
+    """The guest's end of the wire, static."""
+    return _program("agent", [GUEST / "agent.c"])
+
+
+def make(output: Path, modules: dict[str, Path]) -> None:
+    """Write an initramfs to output; modules go to /lib/fibdrv under their names."""
+    if not BUSYBOX.is_file():
+        raise LabError("there is no /bin/busybox: run scripts/setup.sh")
+    with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
+        root = Path(folder)
+        for name in ("bin", "dev", "etc", "lib/fibdrv", "proc", "root", "sys", "tmp"):
+            (root / name).mkdir(parents=True)
+        shutil.copy(BUSYBOX, root / "bin/busybox")
+        for applet in APPLETS:
+            (root / "bin" / applet).symlink_to("busybox")
+        shutil.copy(fibctl(), root / "bin/fibctl")
+        shutil.copy(agent(), root / "bin/agent")
+        shutil.copy(GUEST / "init", root / "init")
+        shutil.copy(GUEST / "profile", root / "etc/profile")
+        (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
+        (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
+        for name, module in modules.items():
+            shutil.copy(module, root / "lib/fibdrv" / f"{name}.ko")
+        listing = "\n".join(
+            sorted(str(p.relative_to(root)) for p in root.rglob("*"))
+        )
+        with output.open("wb") as file:
+            subprocess.run(
+                ["cpio", "--quiet", "-o", "-H", "newc", "-R", "+0:+0", "--reproducible"],
+                cwd=root,
+                input=listing.encode(),
+                stdout=file,
+                check=True,
+            )

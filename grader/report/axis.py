@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Logarithmic axes whose ticks carry units that people read."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+MOST_TICKS = 7
+
+
+class Axis(NamedTuple):
+    """A logarithmic axis: its range, its labelled ticks and its ticks without a label."""
+
+    low: float
+    high: float
+    major: list[tuple[float, str]]
+    minor: list[float]
+
+
+def log_axis(values: Iterable[float], label: Callable[[float], str], least_span: float) -> Axis:
+    """An axis around positive values that spans at least the factor least_span."""
+    known = sorted(values)
+    low, high = known[0], known[-1]
+    widen = max(1.0, math.sqrt(least_span * low / high))
+    low, high = low / widen, high * widen
+    margin = (high / low) ** 0.04
+    low, high = low / margin, high * margin
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    decades = [10.0**p for p in powers]
+    inside = [x for x in decades if low <= x <= high]
+    fine = [m * d for d in decades for m in range(2, 10) if low <= m * d <= high]
+    if len(inside) >= 3:
+        step = math.ceil(len(inside) / MOST_TICKS)
+        major = inside[::step]
+        minor = [x for x in inside if x not in major] if step > 1 else fine
+    else:
+        major = [m * d for d in decades for m in (1, 2, 5) if low <= m * d <= high]
+        minor = [x for x in fine if x not in major]
+        if len(major) < 3:
+            major, minor = _even(low, high), []
+    return Axis(low, high, [(x, label(x)) for x in major], minor)
+
+
+def _even(low: float, high: float) -> list[float]:
+    """About five round values between low and high, evenly spaced."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
+    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
