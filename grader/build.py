@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -184,6 +187,21 @@ def _breaches(objects: list[Path]) -> list[Breach]:
     return found
 
 
+def _environment() -> dict[str, str]:
+    """Ours, without what would reach into kbuild from a make above us or a user's habits."""
+    unwanted = re.compile(r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD")
+    return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | {"LC_ALL": "C"}
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Two runs in one checkout must not build in one directory at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
     """Build a stage for a kernel, or find that nothing has changed since the last time."""
     tree_tag = hashlib.sha256(str(stage.directory.resolve()).encode()).hexdigest()[:8]
@@ -202,6 +220,20 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
     kbuild = _kbuild(stage, kernel, ["kit/driver.o", "kit/call.o", *stage_objects])
 
     digest = hashlib.sha256(repr((kernel, kbuild, stage_files, kit_files)).encode()).hexdigest()
+    with _locked(directory.with_suffix(".lock")):
+        return _build_locked(built, kernel, digest, kbuild, stage_files, kit_files, jobs)
+
+
+def _build_locked(
+    built: Built,
+    kernel: Kernel,
+    digest: str,
+    kbuild: str,
+    stage_files: dict[str, bytes],
+    kit_files: dict[str, bytes],
+    jobs: int,
+) -> Built:
+    directory = built.directory
     stamp = directory / "built.json"
     try:
         record = json.loads(stamp.read_text())
@@ -224,12 +256,15 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        env=_environment(),
     )  # fmt: skip
-    built.log = _readable(make.stdout, directory, stage)
+    built.log = _readable(make.stdout, directory, built.stage)
     if make.returncode:
         built.cause = _error_line(built.log)
         return built
-    built.breaches = _breaches([directory / name for name in stage_objects])
+    built.breaches = _breaches(
+        [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
+    )
     subprocess.run(
         ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
     )

@@ -49,9 +49,18 @@ class Verified:
     status: str = "ok"
     cause: str = ""
     log: str = ""
-    passed: int = 0
-    failed: int = 0
+    tests: dict[str, list[int]] = field(default_factory=dict)  # passed and failed by test
     failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return sum(passed for passed, _ in self.tests.values())
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed."""
+        return sum(failed for _, failed in self.tests.values())
 
     def end(self, status: str, cause: str, excerpt: str = "") -> None:
         """Set how it ended; the first word counts."""
@@ -59,12 +68,13 @@ class Verified:
             self.status, self.cause = status, cause
             self.log = self.log or excerpt
 
-    def count(self, failure: Failure | None) -> None:
-        """Count a test: passed, or this failure."""
-        if failure is None:
-            self.passed += 1
-            return
-        self.failed += 1
+    def passes(self, test: str) -> None:
+        """Count a test that passed."""
+        self.tests.setdefault(test, [0, 0])[0] += 1
+
+    def fails(self, failure: Failure) -> None:
+        """Count a test that failed; a few of each kind are kept to be shown."""
+        self.tests.setdefault(failure.test, [0, 0])[1] += 1
         if sum(f.test == failure.test for f in self.failures) < SHOWN:
             self.failures.append(failure)
         if self.status == "ok":
@@ -116,14 +126,14 @@ def _read_values(guest: Running, result: Verified, n_list: list[int], timeout: f
             count, touched, data = answer.split(" ", 2)
             data = data.strip()
             if data == want and count == touched == str(len(want)):
-                result.count(None)
+                result.passes("value")
             elif data == want:
                 got = f"{count} digits said, {touched} bytes written"
-                result.count(Failure("value", n, f"{len(want)} digits", got))
+                result.fails(Failure("value", n, f"{len(want)} digits", got))
             elif data == "-":
-                result.count(Failure("value", n, want, f"error {count}"))
+                result.fails(Failure("value", n, want, f"error {count}"))
             else:
-                result.count(Failure("value", n, want, data))
+                result.fails(Failure("value", n, want, data))
         # The batch is done with the last answer: let it end.
         for _ in answers:
             pass
@@ -140,9 +150,9 @@ def _check_abi(guest: Running, result: Verified, timeout: float) -> None:
         for current in cases:
             answer = next(answers)
             if current.holds(answer):
-                result.count(None)
+                result.passes("abi")
             else:
-                result.count(
+                result.fails(
                     Failure("abi", None, current.expected, answer.strip(), current.title)
                 )
         for _ in answers:
@@ -194,8 +204,10 @@ def verify(
     if not built.ok:
         result.end("build-failed", built.cause, built.log[-4000:])
         return result
+    if not built.breaches:
+        result.passes("contract")
     for breach in built.breaches:
-        result.count(Failure("contract", None, breach.expected, breach.got, "contract"))
+        result.fails(Failure("contract", None, breach.expected, breach.got, "contract"))
     guest = machine.boot({"fibdrv": built.stripped})
     try:
         _verify_in(guest, result, seed, quick, tell)
@@ -247,10 +259,11 @@ def _verify_in(
     tell("unload again")
     if not steps.run("second unload", "unload-failed", unload):
         return
+    result.passes("load")
     finding = log.dirt(guest.console(), result.built.module)
     if finding:
         if result.status == "ok":
             result.end("dirty-log", finding.cause, finding.excerpt)
-        result.count(Failure("log", None, "a clean kernel log", finding.cause, "kernel log"))
+        result.fails(Failure("log", None, "a clean kernel log", finding.cause, "kernel log"))
     else:
-        result.count(None)
+        result.passes("log")

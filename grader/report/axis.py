@@ -19,8 +19,8 @@ class Axis(NamedTuple):
 
 def log_axis(values: Iterable[float], label: Callable[[float], str], least_span: float) -> Axis:
     """An axis around positive values that spans at least the factor least_span."""
-    known = sorted(values)
-    low, high = known[0], known[-1]
+    ordered = sorted(values)
+    low, high = ordered[0], ordered[-1]
     widen = max(1.0, math.sqrt(least_span * low / high))
     low, high = low / widen, high * widen
     margin = (high / low) ** 0.04
@@ -28,13 +28,16 @@ def log_axis(values: Iterable[float], label: Callable[[float], str], least_span:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     decades = [10.0**p for p in powers]
     inside = [x for x in decades if low <= x <= high]
-    fine = [m * d for d in decades for m in range(2, 10) if low <= m * d <= high]
+    steps = (2, 5) if len(inside) > 3 else range(2, 10)
+    fine = [m * d for d in decades for m in steps if low <= m * d <= high]
     if len(inside) >= 3:
         step = math.ceil(len(inside) / MOST_TICKS)
         major = inside[::step]
         minor = [x for x in inside if x not in major] if step > 1 else fine
     else:
-        major = [m * d for d in decades for m in (1, 2, 5) if low <= m * d <= high]
+        known = [m * d for d in decades for m in (1, 2, 5)]
+        high = min((x for x in known if high <= x < 1.5 * high), default=high)
+        major = [x for x in known if low <= x <= high]
         minor = [x for x in fine if x not in major]
         if len(major) < 3:
             major, minor = _even(low, high), []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What is in each picture: panels, series and axes, as a function of the report."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from grader.report import text
@@ -41,15 +41,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; baseline is a value of y that is drawn as a line."""
+    """One pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour)."""
 
     title: str
-    y_label: str
     x: Axis
     y: Axis
     series: list[tuple[Style, list[Point]]]
     baseline: float | None = None
-    tags: list[tuple[float, float, str]] = field(default_factory=list)
+    tags: list[tuple[float, float, str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -150,10 +149,9 @@ def _cost(report: Report, ruler: str) -> Figure:
 def _cost_panel(series: list[tuple[Style, list[Point]]], title: str, ruler: str) -> Panel:
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)]
-    label = text.duration if ruler == "ns" else text.short_count
+    label = text.short_duration if ruler == "ns" else text.short_count
     return Panel(
-        title,
-        "time of one call" if ruler == "ns" else "instructions of one call",
+        f"{'time' if ruler == 'ns' else 'instructions'} of one call: {title}",
         _n_axis([point.x for point in points]),
         log_axis(values, label, 20),
         series,
@@ -172,13 +170,14 @@ def _speedup(report: Report) -> Figure:
                 if (s["machine"], s["ruler"], s["phase"]) == key and s["n"] > 0
             ]
             if entries:
-                title = f"{phase}, {text.printable(machine['name'])} ({machine['ruler']})"
+                where = text.printable(machine["name"])
+                title = f"speedup in {machine['ruler']}: {phase}, {where}"
                 panels.append(_speedup_panel(entries, title))
     return Figure(
         "speedup",
         "Speedup of each stage over the stage before",
-        "How many times faster a stage is than the stage before, with its 95 % interval. "
-        "Above the line at 1 the later stage is faster; a hollow mark claims nothing.",
+        "How many times faster a stage is than the stage before, with its interval. Above the "
+        "line at 1 the later stage is faster; a hollow mark: no difference can be claimed.",
         panels,
         "no two stages were measured at the same n",
         [gap_text(gap) for gap in report.get("gaps", [])],
@@ -194,7 +193,6 @@ def gap_text(gap: Json) -> str:
 def _speedup_panel(entries: list[Json], title: str) -> Panel:
     pairs = sorted({(entry["from"], entry["to"]) for entry in entries})
     series = []
-    tags = []
     for pair in pairs:
         line = sorted(
             (
@@ -205,20 +203,38 @@ def _speedup_panel(entries: list[Json], title: str) -> Panel:
             key=lambda point: point.x,
         )
         series.append((style(max(0, pair[1] - 1), f"{pair[0]} → {pair[1]}"), line))
-        tags.append((line[-1].x, line[-1].y, "×" + text.ratio(line[-1].y)))
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)] + [1.0]
     n_axis = _n_axis([point.x for point in points])
-    room = (n_axis.high / n_axis.low) ** 0.12
+    y_axis = log_axis(values, lambda x: f"×{x:,.6g}", 2)
+    room = (n_axis.high / n_axis.low) ** 0.13
     return Panel(
         title,
-        "speedup",
         n_axis._replace(high=n_axis.high * room),
-        log_axis(values, lambda x: "×" + f"{x:,.6g}", 2),
+        y_axis,
         series,
         baseline=1.0,
-        tags=tags,
+        tags=_speedup_tags(series, y_axis),
     )
+
+
+def _speedup_tags(
+    series: list[tuple[Style, list[Point]]], y_axis: Axis
+) -> list[tuple[float, float, str, str]]:
+    """The ratio at each line's end, moved up until legible, unless it would lie on the line at 1."""
+    span = y_axis.high / y_axis.low
+    apart, off_baseline = span**0.055, span**0.03
+    tags: list[tuple[float, float, str, str]] = []
+    for look, line in sorted(series, key=lambda one: one[1][-1].y):
+        end = line[-1]
+        if not end.sure or 1 / off_baseline < end.y < off_baseline:
+            continue
+        y = end.y
+        for x, below, _, _ in tags:
+            if x == end.x and y < below * apart:
+                y = below * apart
+        tags.append((end.x, y, f"×{text.ratio(end.y)}", look.colour))
+    return tags
 
 
 def _memory(report: Report) -> Figure:
@@ -227,7 +243,7 @@ def _memory(report: Report) -> Figure:
     panels = []
     for key, what, label in (
         ("allocations", "allocations of one call", text.short_count),
-        ("peak_bytes", "peak memory of one call", text.size),
+        ("peak_bytes", "peak memory of one call", text.short_size),
     ):
         for phase in PHASES:
             series = []
@@ -241,7 +257,7 @@ def _memory(report: Report) -> Figure:
                     line = [Point(n, v, v, v) for n, v in sorted(known.items())]
                     series.append((styles[stage["dir"]], line))
             if series:
-                panels.append(_memory_panel(series, phase, what, label))
+                panels.append(_memory_panel(series, f"{what}: {phase}", label))
     return Figure(
         "memory",
         "Memory of one call",
@@ -253,12 +269,45 @@ def _memory(report: Report) -> Figure:
 
 def _memory_panel(
     series: list[tuple[Style, list[Point]]],
-    phase: str,
-    what: str,
-    label: "type[str] | object",
+    title: str,
+    label: Callable[[float], str],
 ) -> Panel:
-    raise NotImplementedError
+    """Zero, which stages without a heap have, stands at the foot of the logarithmic axis."""
+    points = [point for _, line in series for point in line]
+    least = min((point.y for point in points if point.y > 0), default=10.0)
+    zero = least / 3
+    drawn = [
+        (look, [p if p.y > 0 else Point(p.x, zero, zero, zero) for p in line])
+        for look, line in series
+    ]
+    y = log_axis([max(zero, point.y) for point in points] + [least], label, 10)
+    if any(point.y == 0 for point in points):
+        major = [(x, name) for x, name in y.major if x >= least * 0.99]
+        y = y._replace(major=[(zero, "0"), *major], minor=[x for x in y.minor if x > least])
+    return Panel(title, _n_axis([point.x for point in points]), y, drawn)
 
 
 def _round_trips(report: Report) -> Figure:
-    raise NotImplementedError
+    """Time of read() by the user's clock, by the kernel's, and between the two."""
+    clocks = ("user", "kernel", "difference")
+    panels = []
+    for stage in report["stages"]:
+        trips = [trip for trip in stage.get("round_trips", []) if trip["n"] > 0]
+        for machine in sorted({trip["machine"] for trip in trips}):
+            own = sorted((t for t in trips if t["machine"] == machine), key=lambda t: int(t["n"]))
+            series = []
+            for index, clock in enumerate(clocks):
+                line = [Point(t["n"], t[clock], t[clock], t[clock]) for t in own if t[clock] > 0]
+                if line:
+                    series.append((style(2 * index + 1, clock), line))
+            if series:
+                where = f"{text.stage_label(stage, report)}, {text.printable(machine)}"
+                panels.append(_cost_panel(series, where, "ns"))
+    return Figure(
+        "user-kernel",
+        "One read() by two clocks",
+        "Median time of one read() by the user's clock and by the kernel's, and the difference: "
+        "what it costs to enter the kernel and to copy the digits out.",
+        panels,
+        "no read() was timed from user space",
+    )

@@ -31,6 +31,12 @@ def duration(ns: float) -> str:
     return f"{number(rounded / scale)} {unit}"
 
 
+def short_duration(ns: float) -> str:
+    """A time in nanoseconds with a unit, exact for round figures."""
+    scale, unit = next((u for u in TIME_UNITS if ns >= u[0]), TIME_UNITS[-1])
+    return f"{ns / scale:.6g} {unit}"
+
+
 def seconds(value: float) -> str:
     """A time in seconds as a person says it."""
     if value < 60:
@@ -47,7 +53,13 @@ def count(value: float) -> str:
 def short_count(value: float) -> str:
     """A count with k, M or G, exact for round figures."""
     scale, unit = next((u for u in COUNT_UNITS if value >= u[0]), (1.0, ""))
-    return f"{value / scale:g}{unit}"
+    return f"{value / scale:.6g}{unit}"
+
+
+def short_size(value: float) -> str:
+    """A number of bytes with a decimal unit, exact for round figures."""
+    scale, unit = next((u for u in COUNT_UNITS if value >= u[0]), (1.0, ""))
+    return f"{value / scale:.6g} {unit}B"
 
 
 def size(value: float) -> str:
@@ -124,3 +136,15 @@ def difference(failure: Json, width: int) -> tuple[Excerpt | None, Excerpt | Non
 def versus(entry: Json) -> str:
     """The pair of stages of a comparison."""
     return f"{entry['from']} → {entry['to']}"
+
+
+def verdict(report: Json) -> tuple[str, bool]:
+    """What the run found in one line, and whether every stage is right."""
+    total = len(report["stages"])
+    failed = sum(stage["status"] != "ok" for stage in report["stages"])
+    if total == 0:
+        return "No stage was graded.", False
+    stages = "1 stage" if total == 1 else f"{total} stages"
+    if failed:
+        return f"{failed} of {stages} failed.", False
+    return ("The stage is right." if total == 1 else f"All {stages} are right."), True

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# The one door to the lab kit. `make` or `make help` says what there is.
+
+stage ?=
+n ?=
+machine ?=
+seed ?= 1
+args ?=
+
+root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
+setup := scripts/setup.sh
+python := PYTHONPATH="$(CURDIR)" scripts/python.sh
+lab := $(python) -m grader.lab
+
+# Quoted, so that whatever is given arrives as one word.
+quote = '$(subst ','\'',$(1))'
+lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
+
+# With a stage and no target: build that stage.
+.DEFAULT_GOAL := $(if $(stage),build,help)
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+.PHONY: help
+help:  ## say what there is to make
+	@echo "make TARGET, some with stage=N (1 to 7), n=NUMBER, machine=uml"
+	@echo
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "To begin: make stage=1 load, make fib n=93, make unload. For all stages: grader/run.sh"
+
+.PHONY: setup
+setup:  ## install what is missing, build the lab kernel (all targets do this by themselves)
+	@$(setup) core lint test user
+	@scripts/lab-kernel.sh >/dev/null
+	@echo "all is set up"
+
+.PHONY: doctor
+doctor:  ## say what this computer can and cannot do, and what to do about it
+	@scripts/doctor.sh
+
+.PHONY: core
+core:
+	@$(setup) core
+
+.PHONY: build
+build: core  ## stage=N: build the module (what `make stage=N` does)
+	@$(lab) make $(lab_options)
+
+.PHONY: load
+load: core  ## stage=N: load the stage on a machine that stays up; swaps it when one is loaded
+	@$(lab) load $(lab_options)
+
+.PHONY: unload
+unload: core  ## end the machine that stays up
+	@$(lab) unload
+
+.PHONY: fib
+fib: core  ## n=NUMBER: print F(n), asked of the stage that is loaded
+	@$(lab) fib --n $(call quote,$(n))
+
+.PHONY: shell
+shell: core  ## a shell on the machine that is up, with /dev/fibonacci and fibctl
+	@$(lab) shell
+
+.PHONY: dmesg
+dmesg: core  ## that machine's kernel log; after a crash, its last words
+	@$(lab) dmesg
+
+.PHONY: gdb
+gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
+	@$(setup) user
+	@$(lab) gdb --stage $(call quote,$(stage)) --args=$(call quote,$(args))
+
+.PHONY: check
+check: core  ## [stage=N]: verify the stage, or all of them, and measure nothing
+	@grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out build/check
+
+.PHONY: bench
+bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
+	@grader/run.sh $(if $(stage),--stage "$$(( $(stage) > 1 ? $(stage) - 1 : 1 ))-$(stage)") $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out build/bench)
+
+.PHONY: report
+report: core  ## draw build/report/ again from its report.json
+	@$(python) -m grader.report build/report
+
+.PHONY: test
+test:  ## the tests of the kit itself
+	@$(setup) core test user lint
+	@$(python) -m pytest -p no:cacheprovider tests $(args)
+
+.PHONY: lint
+lint:  ## clang-format, cppcheck, sparse, shellcheck, ruff, mypy
+	@$(setup) core lint
+	@scripts/lint.sh
+
+.PHONY: format
+format:  ## format C and Python as the lint wants them
+	@$(setup) core lint
+	@scripts/format.sh
+
+.PHONY: compile_commands.json
+compile_commands.json: core  ## for clangd and editors: how each stage's files are compiled
+	@$(python) -m grader.compile_commands
+
+.PHONY: clean
+clean: unload  ## remove build/; the lab kernel stays in the cache
+	@rm -rf build compile_commands.json

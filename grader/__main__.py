@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""grader/run.sh: the command line. What it needs beyond Python itself is imported late."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from . import paths
+from .errors import LabError
+from .progress import Progress
+
+EPILOG = """\
+Exit status: 0 all stages are right, 1 a stage failed, 2 the run itself could not be done.
+The report is in build/report/: index.html, report.json and the pictures.
+"""
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="grader/run.sh",
+        description="Build the stages, load each into a real kernel, verify, measure, report.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--stage", metavar="N,...", help="only these stages, like 1,2 or 3-5")
+    parser.add_argument("--machine", default="uml", help="where to load them (uml)")
+    parser.add_argument(
+        "--tree",
+        type=Path,
+        metavar="DIR",
+        help="grade the stages in another directory; only their C files are taken, the kit's"
+        " manifests, build files and expectations count",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the report goes")
+    parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
+    parser.add_argument("--quick", action="store_true", help="fewer n and rounds: a first look")
+    parser.add_argument("--no-measure", action="store_true", help="verify only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write report.json there")
+    return parser.parse_args(words)
+
+
+def _terminated(number: int, _frame: FrameType | None) -> None:
+    # As an exception, so that every machine and half-made file is cleaned up on the way out.
+    raise KeyboardInterrupt(number)
+
+
+def _run(arguments: argparse.Namespace, words: list[str]) -> int:
+    from . import report, run, stages  # scipy and the like: not for --help
+    from .report import terminal
+
+    numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
+    tree = arguments.tree if arguments.tree else paths.STAGES
+    progress = Progress()
+    result = run.grade(
+        run.Options(
+            stages=stages.find(tree, numbers),
+            machine=arguments.machine,
+            seed=arguments.seed,
+            quick=arguments.quick,
+            measure=not arguments.no_measure,
+            command=shlex.join(["grader/run.sh", *words]),
+        ),
+        progress,
+    )
+    out = arguments.out or paths.BUILD / "report"
+    progress.step("draw the report")
+    report.write(result, out)
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(out / "report.json", arguments.json)
+    progress.clear()
+    print(terminal.summary(result))
+    print(f"Report: {paths.shown(out / 'index.html')}")
+    return 0 if all(stage["status"] == "ok" for stage in result["stages"]) else 1
+
+
+def main(words: list[str]) -> int:
+    """Run the grader; returns the exit status."""
+    arguments = _arguments(words)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminated)
+    try:
+        return _run(arguments, words)
+    except LabError as error:
+        print(f"grader: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ngrader: stopped; nothing is left running, the last report is as it was",
+              file=sys.stderr)  # fmt: skip
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

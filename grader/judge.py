@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""From what was verified and measured to verdicts: points, speedups, warnings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from . import stats
+from .measure import PHASES, Samples
+from .stages import Stage
+from .verify import Verified
+
+# Points by test. Partial credit where a test has many parts, except that a stage
+# must load, keep the contract and leave a clean log to have any point of those.
+POINTS = {"load": 1.0, "contract": 1.0, "log": 1.0, "abi": 3.0, "value": 4.0}
+
+
+def points(result: Verified) -> dict[str, float]:
+    """Points for correctness, 0 to 10."""
+    earned = 0.0
+    for test, worth in POINTS.items():
+        passed, failed = result.tests.get(test, [0, 0])
+        if passed and not failed:
+            earned += worth
+        elif passed and test in ("abi", "value"):
+            # A tenth is lost with the first fault: nearly right is not right.
+            earned += worth * 0.9 * passed / (passed + failed)
+    return {"earned": round(earned, 2), "possible": sum(POINTS.values())}
+
+
+def _pairs(stages: list[Stage]) -> list[tuple[Stage, Stage]]:
+    """Each stage and the one before it, by number; of several of a number the first."""
+    by_number: dict[int, Stage] = {}
+    for stage in stages:
+        by_number.setdefault(stage.number, stage)
+    ordered = [by_number[number] for number in sorted(by_number)]
+    return list(zip(ordered, ordered[1:]))
+
+
+def speedups(
+    stages: list[Stage], samples: Samples, machine: str, seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Each stage against the one before it, by the ns ruler; and the pairs that cannot be."""
+    rows: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []
+    found: list[stats.Comparison] = []
+    for before, after in _pairs(stages):
+        for phase in PHASES:
+            shared = [
+                n
+                for n in after.manifest.measure
+                if (before.key, phase, n) in samples and (after.key, phase, n) in samples
+            ]
+            if not shared and phase == PHASES[0]:
+                gaps.append(_gap(before, after, samples))
+            for n in shared:
+                comparison = stats.compare(
+                    samples[before.key, phase, n].values,
+                    samples[after.key, phase, n].values,
+                    seed,
+                )
+                found.append(comparison)
+                rows.append(
+                    {
+                        "machine": machine,
+                        "ruler": "ns",
+                        "phase": phase,
+                        "n": n,
+                        "from": before.number,
+                        "to": after.number,
+                        "ratio": comparison.ratio,
+                        "ci95": [comparison.low, comparison.high],
+                    }
+                )
+    for row, comparison, p in zip(rows, found, stats.holm([c.p for c in found])):
+        row["p"] = p
+        row["verdict"] = stats.verdict(comparison, p)
+    return rows, gaps
+
+
+def _gap(before: Stage, after: Stage, samples: Samples) -> dict[str, Any]:
+    measured = {key for key, _, _ in samples}
+    missing = [s for s in (before, after) if s.key not in measured]
+    if missing:
+        reason = f"stage {missing[0].number} was not measured: it is not ok"
+    else:
+        reason = "the two share no n at which both are measured"
+    return {"from": before.number, "to": after.number, "reason": reason}
+
+
+def sample_rows(stage: Stage, samples: Samples, machine: str, seed: int) -> list[dict[str, Any]]:
+    """The samples of a stage as the report has them."""
+    rows = []
+    for (key, phase, n), series in samples.items():
+        if key != stage.key:
+            continue
+        summary = stats.summarise(series.values, seed)
+        rows.append(
+            {
+                "machine": machine,
+                "ruler": "ns",
+                "phase": phase,
+                "n": n,
+                "median": summary.median,
+                "ci95": [summary.low, summary.high],
+                "count": summary.count,
+                "mean": summary.mean,
+                "trimmed_mean": summary.trimmed_mean,
+                "min": summary.minimum,
+                "max": summary.maximum,
+                "outliers": summary.outliers,
+                "allocations": series.allocations,
+                "peak_bytes": series.peak_bytes,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["phase"], row["n"]))
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def warnings(samples: Samples) -> list[str]:
+    """What may disturb the figures on this computer, and the cure."""
+    said = []
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load > 1.5 * cores:
+        said.append(
+            f"{load:.1f} processes want {cores} cores: close what else runs, then measure again"
+        )
+    governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if governor and governor != "performance":
+        said.append(f"the CPU governor is {governor}: the clock may change while measuring")
+    turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo") == "0"
+    if turbo or _read("/sys/devices/system/cpu/cpufreq/boost") == "1":
+        said.append("turbo is on: the first rounds may run faster than the last")
+    few = [len(series.values) for series in samples.values()]
+    if few and min(few) < stats.FEWEST:
+        said.append(
+            f"only {min(few)} rounds: no claim is made from fewer than {stats.FEWEST},"
+            " leave --quick away"
+        )
+    wide = sum(_noisy(series.values) for series in samples.values())
+    if samples and wide > len(samples) / 4:
+        said.append(
+            f"{wide} of {len(samples)} figures spread by more than a tenth: this computer is"
+            " busy or throttles, measure again when it is quiet"
+        )
+    return said
+
+
+def _noisy(values: list[float]) -> bool:
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    return ordered[-1 - quarter] > 1.1 * ordered[quarter]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Measure stages by the clock of a machine's kernel, in rounds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from . import abi, log, oracle
+from .build import Built
+from .errors import MachineDied, MachineError, MachineTimeout
+from .machines import Machine, Running
+from .verify import CALL_TIMEOUT, Failure, Verified
+
+PHASES = ("compute", "decimal")
+
+# The clock in the lab kernel moves in steps of 256 ns: no phase is timed for less than this.
+SHORTEST_PHASE_NS = 200_000
+# What one measurement should take, and the most that a large n may use in all rounds.
+BATCH_NS = 2_000_000
+BUDGET_NS = 1_500_000_000
+MAX_REPEAT = 1 << 20
+
+
+@dataclass
+class Series:
+    """The rounds of one stage, phase and n: time per call, in the ruler's unit."""
+
+    values: list[float] = field(default_factory=list)
+    allocations: float = 0.0
+    peak_bytes: int = 0
+
+
+# By directory name of the stage, phase, n.
+Samples = dict[tuple[str, str, int], Series]
+
+
+def spread_of(n: int) -> int:
+    """How far n varies within a batch, so that remembering a number earns nothing."""
+    return min(7, n // 100)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One measurement: n, how many repetitions, in how many rounds."""
+
+    n: int
+    repeat: int
+    rounds: int
+
+
+def _request(n: int, repeat: int, nonce: int) -> str:
+    return f"measure 0 n={n} spread={spread_of(n)} repeat={repeat} nonce={nonce}"
+
+
+class _Session:
+    """One machine with all stages at hand, of which one is loaded at a time."""
+
+    def __init__(self, guest: Running, rng: random.Random) -> None:
+        self.guest = guest
+        self.rng = rng
+        self.timeout = CALL_TIMEOUT * guest.speed_factor
+
+    def measure(self, built: Built, wanted: list[tuple[int, int]]) -> Iterator[dict[str, int]]:
+        """Load a stage, measure each (n, repeat), unload it; yields the checked answers."""
+        wire = self.guest.wire
+        wire.check(f"insmod /lib/fibdrv/{built.stage.key}.ko", self.timeout)
+        nonces = [self.rng.getrandbits(64) for _ in wanted]
+        requests = [_request(n, repeat, x) for (n, repeat), x in zip(wanted, nonces)]
+        answers = wire.batch(["open 0 rw", *requests, "close 0"], self.timeout)
+        next(answers)
+        for (n, repeat), nonce in zip(wanted, nonces):
+            yield _checked(next(answers), n, repeat, nonce)
+        for _ in answers:
+            pass
+        wire.check("rmmod fibdrv", self.timeout)
+
+
+class _WrongAnswer(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.title)
+        self.failure = failure
+
+
+def _checked(answer: str, n: int, repeat: int, nonce: int) -> dict[str, int]:
+    got = abi.fields(answer)
+    spread = spread_of(n)
+    want = oracle.digest(n, spread, repeat, nonce)
+    title = f"a measurement of F({n}), {repeat} times"
+    if got["returned"]:
+        raise _WrongAnswer(Failure("measure", n, "0", str(got["returned"]), title))
+    if got["digest"] != want or got["digits"] != oracle.digit_total(n, spread, repeat):
+        raise _WrongAnswer(
+            Failure("measure", n, f"digest {want:016x}", f"{got['digest']:016x}", title)
+        )
+    return got
+
+
+def _plan(built: Built, session: _Session, rounds: int, target_ns: int) -> list[Plan]:
+    """How many repetitions each n needs: found by short tries, thrown away (a warm-up too)."""
+    numbers = built.stage.manifest.measure
+    plans = []
+    first = list(session.measure(built, [(n, 1) for n in numbers]))
+    more = [
+        (n, max(1, min(1000, 200_000 // max(1, a["compute_ns"] + a["decimal_ns"]))))
+        for n, a in zip(numbers, first)
+    ]
+    for (n, repeat), answer in zip(more, list(session.measure(built, more))):
+        each = [max(answer[f"{phase}_ns"] / repeat, 0.5) for phase in PHASES]
+        wish = max(target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
+        # Not for ever where one phase takes a thousand times longer than the other.
+        wish = min(wish, max(1.0, 20 * target_ns / sum(each)), MAX_REPEAT)
+        repeat = max(1, round(wish))
+        possible = int(BUDGET_NS / (repeat * sum(each)))
+        plans.append(Plan(n, repeat, max(min(rounds, 5), min(rounds, possible))))
+    return plans
+
+
+def measure(
+    machine: Machine,
+    results: list[Verified],
+    rounds: int,
+    seed: int,
+    tell: Callable[[str, int, int], None],
+    target_ns: int = BATCH_NS,
+) -> Samples:
+    """Measure all stages that are right so far, interleaved; a stage that fails here is out."""
+    rng = random.Random(seed)
+    samples: Samples = {}
+    running = [r for r in results if r.status == "ok"]
+    while running:
+        samples = {}
+        culprit = _all_rounds(machine, running, rounds, rng, samples, tell, target_ns)
+        if culprit is None:
+            break
+        # The machine is gone or in doubt: the others are measured anew without this one.
+        running.remove(culprit)
+    return samples
+
+
+def _all_rounds(
+    machine: Machine,
+    running: list[Verified],
+    rounds: int,
+    rng: random.Random,
+    samples: Samples,
+    tell: Callable[[str, int, int], None],
+    target_ns: int,
+) -> Verified | None:
+    """All rounds in one machine; returns the stage that went wrong, if one did."""
+    guest = machine.boot({r.built.stage.key: r.built.stripped for r in running})
+    current = running[0]
+    try:
+        session = _Session(guest, rng)
+        plans = {}
+        for i, current in enumerate(running):
+            tell("warm up", i, len(running))
+            plans[current.built.stage.key] = _plan(current.built, session, rounds, target_ns)
+        for i in range(rounds):
+            tell("measure, round", i + 1, rounds)
+            for current in rng.sample(running, len(running)):
+                key = current.built.stage.key
+                wanted = [p for p in plans[key] if i < p.rounds]
+                answers = session.measure(current.built, [(p.n, p.repeat) for p in wanted])
+                for plan, answer in zip(wanted, answers):
+                    _add(samples, key, plan, answer)
+                for _ in answers:
+                    pass
+                finding = log.dirt(guest.console(), current.built.module)
+                if finding:
+                    current.end("dirty-log", f"measure: {finding.cause}", finding.excerpt)
+                    return current
+        return None
+    except _WrongAnswer as error:
+        current.fails(error.failure)
+        return current
+    except MachineTimeout as error:
+        current.end("timeout", f"measure: {error}", log.excerpt(guest.console()))
+        return current
+    except MachineError as error:
+        if isinstance(error, MachineDied) or not guest.alive():
+            finding = log.crash(guest.console(), current.built.module)
+            current.end("crashed", f"measure: {finding.cause}", finding.excerpt)
+        else:
+            current.end("wrong", f"measure: {error}", log.excerpt(guest.console()))
+        return current
+    finally:
+        guest.stop()
+
+
+def _add(samples: Samples, key: str, plan: Plan, answer: dict[str, int]) -> None:
+    for phase in PHASES:
+        series = samples.setdefault((key, phase, plan.n), Series())
+        series.values.append(max(answer[f"{phase}_ns"], 1) / plan.repeat)
+        series.allocations = answer[f"{phase}_allocations"] / plan.repeat
+        series.peak_bytes = answer["peak_bytes"]

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""python -m grader.report [DIR]: draw the report again from the report.json in DIR."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.report.schema import ReportError
+from grader.report.terminal import summary
+from grader.report.write import PAGE_FILE, read, write
+
+
+def main() -> int:
+    """Exit status: 0 drawn, 2 not drawn and why in one line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m grader.report",
+        description="Draw pictures and page again from the report.json in a directory.",
+    )
+    parser.add_argument("dir", nargs="?", type=Path, default=Path("build/report"), metavar="DIR")
+    out: Path = parser.parse_args().dir
+    try:
+        report = read(out)
+        write(report, out)
+    except ReportError as error:
+        print(f"report: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("report: interrupted, nothing changed", file=sys.stderr)
+        return 2
+    print(summary(report), end="")
+    print(out / PAGE_FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

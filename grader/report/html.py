@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The report as one self-contained HTML page."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.report import text
+from grader.report.figures import PHASES, gap_text
+from grader.report.plots import Picture
+from grader.report.schema import Report
+from grader.report.text import Json
+
+EXCERPT = 120
+MOST_FAILURES = 20
+STATISTICS = ("mean", "trimmed_mean", "min", "max")
+
+
+def page(report: Report, pictures: list[Picture]) -> str:
+    """The whole page. Everything but our own SVG and CSS is escaped."""
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    environment.filters.update(
+        amount=text.amount,
+        count=text.count,
+        ratio=text.ratio,
+        seconds=text.seconds,
+        size=text.size,
+        lines=lambda value: [text.printable(line) for line in value.splitlines()],
+    )
+    line, right = text.verdict(report)
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        verdict=line,
+        right=right,
+        css=Markup((here / "report.css").read_text(encoding="utf-8")),
+        pictures=[
+            {"figure": p.figure, "wide": Markup(p.wide), "narrow": Markup(p.narrow)}
+            for p in pictures
+        ],
+        stages=[_stage(stage, index, report) for index, stage in enumerate(report["stages"])],
+        rulers=[_ruler(machine, report) for machine in report["machines"]],
+        gaps=[gap_text(gap) for gap in report.get("gaps", [])],
+        phases=PHASES,
+        has_points=any(stage.get("points") for stage in report["stages"]),
+    )
+
+
+def _finalize(value: Any) -> Any:
+    """Text is shown with its control characters written out; our own markup stays as it is."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return text.printable(value)
+    return value
+
+
+def _stage(stage: Json, index: int, report: Report) -> Json:
+    """A stage with what the page shows of it beside its own fields."""
+    samples = stage["samples"]
+    failures = stage["correctness"]["failures"]
+    shown = [_failure(failure) for failure in failures[:MOST_FAILURES]]
+    return {
+        **stage,
+        "anchor": f"stage-{index + 1}",
+        "label": text.stage_label(stage, report),
+        "shown": shown,
+        "more": max(stage["correctness"]["failed"], len(failures)) - len(shown),
+        "statistics": [key for key in STATISTICS if any(key in s for s in samples)],
+        "memory": any(s.get("allocations") is not None for s in samples)
+        or any(s.get("peak_bytes") is not None for s in samples),
+        "outliers": any(s.get("outliers") for s in samples),
+    }
+
+
+def _failure(failure: Json) -> Json:
+    expected, got = text.difference(failure, EXCERPT)
+    return {"test": failure["test"], "n": failure.get("n"), "expected": expected, "got": got}
+
+
+def _ruler(machine: Json, report: Report) -> Json:
+    """The speedups of one machine and ruler, a row for each pair and n."""
+    key = (machine["name"], machine["ruler"])
+    own = [s for s in report["speedups"] if (s["machine"], s["ruler"]) == key]
+    found = {(s["from"], s["to"], s["n"], s["phase"]): s for s in own}
+    rows = []
+    last = None
+    for start, end, n in sorted({(s["from"], s["to"], s["n"]) for s in own}):
+        cells = [found.get((start, end, n, phase)) for phase in PHASES]
+        pair = f"{start} → {end}"
+        rows.append({"pair": pair, "first": pair != last, "n": n, "cells": cells})
+        last = pair
+    return {"machine": machine, "rows": rows}

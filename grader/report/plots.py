@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Draw figures with gnuplot: SVG and PNG beside the report, and SVG for inside the page."""
+
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from grader.report.axis import Axis
+from grader.report.figures import Figure, Panel, Style, figures
+from grader.report.schema import Report, ReportError
+
+FONT = "DejaVu Sans"
+GNUPLOT_SECONDS = 60
+
+# All in pixels of the SVG; the PNG has twice as many each way.
+PANEL_HEIGHT = 360
+LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 52
+LINE_HEIGHT = 20
+CHARACTER = 7.4
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A width in pixels and how many panels stand beside each other."""
+
+    width: int
+    columns: int
+
+
+WIDE = Layout(980, 2)
+NARROW = Layout(430, 1)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure as SVG for a wide and for a narrow page, both empty where there is none."""
+
+    figure: Figure
+    wide: str
+    narrow: str
+
+
+def require_gnuplot() -> None:
+    """Raise ReportError unless gnuplot can be run."""
+    if shutil.which("gnuplot") is None:
+        raise ReportError("gnuplot is missing: sudo apt-get install gnuplot-nox")
+
+
+def draw(report: Report, out: Path) -> list[Picture]:
+    """Draw every figure into out as NAME.svg and NAME.png; return what the page shows.
+
+    A figure without data leaves no file and tells its reason. Raises ReportError when gnuplot
+    cannot be run or fails.
+    """
+    require_gnuplot()
+    return [_picture(figure, out) for figure in figures(report)]
+
+
+def _picture(figure: Figure, out: Path) -> Picture:
+    if not figure.panels:
+        return Picture(figure, "", "")
+    with tempfile.TemporaryDirectory(prefix=".plot-", dir=out) as name:
+        work = Path(name)
+        wide = out / f"{figure.name}.svg"
+        _gnuplot(figure, WIDE, "svg", wide, work)
+        _gnuplot(figure, WIDE, "png", out / f"{figure.name}.png", work)
+        _gnuplot(figure, NARROW, "svg", work / "narrow.svg", work)
+        _name_picture(wide, figure)
+        return Picture(
+            figure,
+            for_page(wide, f"{figure.name}-wide", figure.title),
+            for_page(work / "narrow.svg", f"{figure.name}-narrow", figure.title),
+        )
+
+
+def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path) -> None:
+    """Run gnuplot once, in work, where its script and data stay until the caller removes them."""
+    script = work / f"{output.name}.gp"
+    script.write_text(_script(figure, layout, kind, output.name, work), encoding="utf-8")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GNUPLOT")}
+    environment["LC_ALL"] = "C.UTF-8"
+    try:
+        done = subprocess.run(
+            ["gnuplot", "-d", script.name],
+            cwd=work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=GNUPLOT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ReportError(f"gnuplot took over {GNUPLOT_SECONDS} s for {output.name}") from None
+    drawn = work / output.name
+    if done.returncode != 0 or not drawn.exists() or drawn.stat().st_size == 0:
+        reason = " ".join(done.stderr.split())[-200:]
+        raise ReportError(f"gnuplot failed on {output.name}: {reason}")
+    drawn.replace(output)
+
+
+def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) -> str:
+    """The script of one picture; writes its data files into work."""
+    columns = min(layout.columns, len(figure.panels))
+    rows = math.ceil(len(figure.panels) / columns)
+    legend = _legend(figure)
+    widest = max(len(style.label) for style in legend) * CHARACTER + 70
+    per_row = max(1, min(len(legend), int(layout.width // widest)))
+    legend_height = math.ceil(len(legend) / per_row) * LINE_HEIGHT + 14
+    notes = [
+        line
+        for note in figure.notes
+        for line in textwrap.wrap(note, int((layout.width - 20) // CHARACTER))
+    ]
+    height = rows * PANEL_HEIGHT + legend_height + len(notes) * LINE_HEIGHT
+    context: dict[str, Any] = {
+        "terminal": _terminal(kind, layout.width, height),
+        "output": output,
+        "panels": [
+            _panel(panel, index, columns, layout.width, height, work)
+            for index, panel in enumerate(figure.panels)
+        ],
+        "legend": legend,
+        "legend_top": _share(height - rows * PANEL_HEIGHT - 4, height),
+        "columns": per_row,
+        "notes": [
+            {"text": line, "y": _share((len(notes) - index) * LINE_HEIGHT - 8, height)}
+            for index, line in enumerate(notes)
+        ],
+    }
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # not HTML: safe_text is what guards the script
+    )
+    environment.filters["safe_text"] = safe_text
+    environment.filters["ticks"] = _ticks
+    return environment.get_template("plot.gp.j2").render(context)
+
+
+def _terminal(kind: str, width: int, height: int) -> str:
+    """gnuplot's terminal; its SVG counts a font in pixels, its PNG in points (9 pt = 12 px)."""
+    if kind == "svg":
+        return f"svg size {width},{height} dynamic font '{FONT},12' background rgb '#ffffff'"
+    return (
+        f"pngcairo size {2 * width},{2 * height} font '{FONT},9' fontscale 2 linewidth 2 "
+        "pointscale 2 background rgb '#ffffff'"
+    )
+
+
+def _legend(figure: Figure) -> list[Style]:
+    """Every style of the figure once, in the order of first use."""
+    return list(dict.fromkeys(style for panel in figure.panels for style, _ in panel.series))
+
+
+def _share(pixels: float, whole: float) -> str:
+    return f"{pixels / whole:.5f}"
+
+
+def _panel(
+    panel: Panel, index: int, columns: int, width: int, height: int, work: Path
+) -> dict[str, Any]:
+    """Where a panel lies, in shares of the picture, and what is drawn in it."""
+    row, column = divmod(index, columns)
+    cell = width / columns
+    top = height - row * PANEL_HEIGHT
+    series = []
+    for number, (style, points) in enumerate(panel.series):
+        file = f"{index}-{number}.dat"
+        lines = [f"{p.x!r} {p.y!r} {p.low!r} {p.high!r} {int(p.sure)}\n" for p in points]
+        (work / file).write_text("".join(lines), encoding="ascii")
+        # Earlier stages have larger marks, so that one that coincides with a later one shows.
+        size = 1.0 - 0.07 * min(number, 6)
+        series.append({"file": file, "style": style, "size": f"{size:.2f}"})
+    return {
+        "left": _share(column * cell + LEFT, width),
+        "right": _share((column + 1) * cell - RIGHT, width),
+        "top": _share(top - TOP, height),
+        "bottom": _share(top - PANEL_HEIGHT + BOTTOM, height),
+        "title": panel.title,
+        "x": panel.x,
+        "y": panel.y,
+        "baseline": panel.baseline,
+        "tags": panel.tags,
+        "series": series,
+    }
+
+
+def safe_text(text: str) -> str:
+    """Text that ends no quoted string of gnuplot and means nothing inside one."""
+    return re.sub(r"[^\w .,:;()+/<>=×→~-]", "?", text)[:160]
+
+
+def _ticks(axis: Axis) -> str:
+    """Ticks of an axis in gnuplot's notation, those without a label at level 1."""
+    major = [f"'{safe_text(label)}' {at!r}" for at, label in axis.major]
+    return ", ".join(major + [f"'' {at!r} 1" for at in axis.minor])
+
+
+def _name_picture(path: Path, figure: Figure) -> None:
+    """Give an SVG its title and fonts to fall back on where DejaVu is missing."""
+    svg = path.read_text(encoding="utf-8")
+    svg = svg.replace("<title>Gnuplot</title>", f"<title>{figure.title}</title>", 1)
+    svg = svg.replace(f'"{FONT}"', f'"{FONT}, Verdana, sans-serif"')
+    path.write_text(svg, encoding="utf-8")
+
+
+def for_page(path: Path, prefix: str, title: str) -> str:
+    """An SVG file of ours as part of an HTML page: ids of its own, colours that the page can change.
+
+    Each colour #rrggbb becomes the custom property --rrggbb, so that a dark page can name
+    another; fonts come from the page.
+    """
+    svg = path.read_text(encoding="utf-8")
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<title>.*?</title>\n?", "", svg, flags=re.S)
+    svg = re.sub(r"<desc>.*?</desc>\n?", "", svg, count=1, flags=re.S)
+    svg = re.sub(r"""\bid=(['"])([^'"]+)\1""", rf'id="{prefix}-\2"', svg)
+    svg = re.sub(r"""href=(['"])#([^'"]+)\1""", rf'href="#{prefix}-\2"', svg)
+    svg = re.sub(r"<filter .*?</filter>\n?", "", svg, flags=re.S)
+    svg = re.sub(r""" font-family=(['"]).*?\1""", "", svg)
+    svg = re.sub(r"""\b(fill|stroke|color)=(['"])(#\w{6}|rgb\([^)]*\))\2""", _as_property, svg)
+    svg = re.sub(r"<g [^>]*>\s*</g>\n?", "", svg)
+    # gnuplot writes these initial values of SVG for every stroke.
+    svg = svg.replace(' stroke-linecap="butt" stroke-linejoin="miter"', "")
+    return svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+
+
+def _as_property(match: re.Match[str]) -> str:
+    attribute, value = match[1], match[3].lower()
+    if value.startswith("rgb"):
+        red, green, blue = (int(part) for part in re.findall(r"\d+", value))
+        value = f"#{red:02x}{green:02x}{blue:02x}"
+    return f'{attribute}="var(--{value[1:]},{value})"'

@@ -1,0 +1,274 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Builds a lab kernel (User-mode Linux) unless the cache has it, and prints its
+# directory in the cache:
+#   linux      the executable
+#   build/     what out-of-tree modules need: make -C build M=DIR ARCH=um modules
+#   config     the kernel's configuration
+#   info.json  what it was made from
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/lib.sh"
+
+# Raise it when the same inputs give another entry.
+layout=1
+
+usage() {
+	cat <<'END'
+usage: scripts/lab-kernel.sh [uml|uml-debug] [--print] [--rebuild]
+  Prints the directory of the lab kernel, after building it if need be.
+  --print    never build: status 1 if the kernel is not in the cache
+  --rebuild  build it again
+  KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the
+             distribution's linux-source; it is never written to
+END
+}
+
+flavour=uml print='' rebuild=''
+for arg; do
+	case $arg in
+	uml | uml-debug) flavour=$arg ;;
+	--print) print=1 ;;
+	--rebuild) rebuild=1 ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	*) die "unknown argument '$arg': see --help" ;;
+	esac
+done
+
+[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
+	die "the UML lab kernel needs x86-64 Linux, this is $(uname -s) on $(uname -m): use machine=qemu"
+
+# Sets source (tree or tarball), version (a label, x.y.z) and identity.
+find_source() {
+	local candidate package
+	if [ -n "${KSRC:-}" ]; then
+		source=$(realpath -e -- "$KSRC" 2>/dev/null) || die "KSRC=$KSRC does not exist"
+		if [ -d "$source" ]; then
+			[ -f "$source/arch/um/Makefile" ] ||
+				die "KSRC=$KSRC is not a kernel source tree (it has no arch/um)"
+			version=$(awk -F' *= *' '
+				$1 == "VERSION" { v = $2 } $1 == "PATCHLEVEL" { p = $2 }
+				$1 == "SUBLEVEL" { s = $2 } $1 == "EXTRAVERSION" { e = $2; exit }
+				END { print v "." p "." s e }' "$source/Makefile")
+			identity="$source $(stat -c %Y -- "$source/Makefile")"
+			if [ -e "$source/.git" ] && have git; then
+				identity+=" $(git -C "$source" rev-parse HEAD 2>/dev/null || true)"
+			fi
+		else
+			version=${source##*/}
+			version=${version%.tar*}
+			version=${version##*-}
+			identity=$(stat -c '%n %s %Y' -- "$source")
+		fi
+	else
+		source=
+		for candidate in /usr/src/linux-source-*.tar.* /usr/src/linux-source-*/linux-source-*.tar.*; do
+			[ -f "$candidate" ] || continue
+			if [ -z "$source" ] || [ "$(printf '%s\n%s\n' "${source##*/}" "${candidate##*/}" |
+				sort -V | tail -n 1)" != "${source##*/}" ]; then
+				source=$candidate
+			fi
+		done
+		[ -n "$source" ] || return 1
+		package=${source##*/}
+		package=${package%.tar*}
+		version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null || true)
+		identity="$package $version $(stat -L -c %s -- "$source")"
+		version=${version:-${package#linux-source-}}
+		version=${version%%-*}
+	fi
+	[[ $version =~ ^([0-9]+)\.([0-9]+) ]] ||
+		die "cannot tell the kernel version of $source"
+	number=$((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
+	((number >= 6001)) || die "$source is Linux $version: the lab needs 6.1 or later"
+}
+
+# The options asked for, one a line. A line "6.12+ CONFIG_X=y" counts from that
+# version on; of two lines about one option the later counts.
+fragment() {
+	local files=("$here/kernel/uml.config")
+	[ "$flavour" = uml ] || files+=("$here/kernel/$flavour.config")
+	awk -v number="$number" '
+		/^[0-9]+\.[0-9]+\+ / {
+			split($1, v, /[.+]/)
+			if (v[1] * 1000 + v[2] > number) next
+			sub(/^[^ ]+ /, "")
+		}
+		/^CONFIG_/ { name = $0; sub(/=.*/, "", name) }
+		/^# CONFIG_.* is not set$/ { name = $2 }
+		name != "" {
+			if (!(name in line)) order[++count] = name
+			line[name] = $0; name = ""
+		}
+		END { for (i = 1; i <= count; i++) print line[order[i]] }' "${files[@]}"
+}
+
+# The sizes of the files no entry can do without, and how many files it has.
+entry_facts() {
+	(
+		cd -- "$1" &&
+			stat -c '%n %s' linux config info.json build/Makefile build/.config \
+				build/Module.symvers build/include/generated/autoconf.h \
+				build/include/config/auto.conf build/scripts/mod/modpost \
+				build/scripts/basic/fixdep &&
+			find build -type f | wc -l
+	) 2>/dev/null
+}
+
+entry_complete() {
+	[ -x "$1/linux" ] && [ -f "$1/.complete" ] &&
+		[ "$(entry_facts "$1")" = "$(cat -- "$1/.complete")" ]
+}
+
+# Directories that dead runs left behind: their lock is free.
+remove_leftovers() {
+	local dir name
+	for dir in "$LAB_CACHE"/uml-*.tmp.*; do
+		[ -d "$dir" ] || continue
+		name=${dir##*/}
+		name=${name%.tmp.*}
+		if [ "$name" = "$entry" ]; then
+			rm -rf -- "$dir"
+		else
+			(flock -n 7 && rm -rf -- "$dir") 7>>"$LAB_CACHE/locks/$name" || true
+		fi
+	done
+}
+
+unpack() {
+	if [ -d "$source" ]; then
+		tar -C "$source" -c -X "$here/kernel/unpack.exclude" \
+			--exclude=include/config --exclude=include/generated \
+			--exclude=.config --exclude='vmlinux*' --exclude='.tmp_*' . |
+			tar -x -v -C "$1" --no-same-owner
+	else
+		tar -x -v -f "$source" -C "$1" --strip-components=1 --no-same-owner \
+			-X "$here/kernel/unpack.exclude"
+	fi
+}
+
+# Kernel make, free of what the caller's make or environment would pass on.
+kmake() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u M -u V -u C -u W \
+		-u KBUILD_OUTPUT -u KBUILD_EXTMOD -u CROSS_COMPILE -u LLVM -u CC -u LD \
+		-u CFLAGS -u CPPFLAGS -u LDFLAGS -u KCFLAGS -u KAFLAGS -u SUBARCH \
+		LC_ALL=C KBUILD_BUILD_USER=lab KBUILD_BUILD_HOST=fibdrv \
+		make -C "$1" ARCH=um "${@:2}"
+}
+
+configure() {
+	kmake "$1" KCONFIG_ALLCONFIG="$2" allnoconfig
+}
+
+# Every option of the fragment must be in the final configuration.
+check_config() {
+	local line lost=()
+	while IFS= read -r line; do
+		case $line in
+		'#'*)
+			line=${line#\# }
+			! grep -q "^${line%% *}=" "$2" || lost+=("${line%% *} (wanted: not set)")
+			;;
+		*) grep -qxF -- "$line" "$2" || lost+=("$line") ;;
+		esac
+	done <"$1"
+	[ ${#lost[@]} -eq 0 ] && return 0
+	say "Linux $version does not take these options of the lab kernel's fragment:"
+	printf '    %s\n' "${lost[@]}" >&2
+	die "the configuration of $flavour lost ${#lost[@]} option(s): mend scripts/kernel/*.config"
+}
+
+# Keeps of the built tree $1 what modules need, as $2.
+prune() (
+	mkdir -p -- "$2"
+	cd -- "$1"
+	shopt -s nullglob
+	keep=(Makefile .config Module.symvers include scripts
+		Kbuil[d] arch/um/Makefile* arch/um/includ[e] arch/um/script[s]
+		arch/x86/Makefile* arch/x86/includ[e] arch/x86/um/as[m] arch/x86/um/share[d]
+		tools/includ[e] tools/script[s])
+	tar -c --exclude='*.o' --exclude='*.a' --exclude='.*.cmd' --exclude=scripts/kconfig \
+		--exclude=scripts/dtc --exclude=scripts/gdb --exclude=scripts/coccinelle \
+		--exclude=include/dt-bindings "${keep[@]}" | tar -x -C "$2"
+)
+
+build_entry() {
+	local tmp=$LAB_CACHE/$entry.tmp.$$ log=$LAB_CACHE/logs/$entry.log begun=$SECONDS
+	local what="lab kernel $flavour $version" objects=780 free
+	[ "$flavour" = uml ] || objects=660
+	case $LAB_CACHE in
+	*[[:space:]:]*) die "the kernel cannot be built under '$LAB_CACHE' (space or colon in the path): set XDG_CACHE_HOME" ;;
+	esac
+	free=$(df -Pk -- "$LAB_CACHE" | awk 'NR == 2 { print int($4 / 1024) }')
+	[ "$free" -ge 1200 ] || die "$LAB_CACHE has $free MB free, the lab kernel's build needs 1200 MB"
+
+	LAB_SCRATCH+=("$tmp")
+	mkdir -- "$tmp" "$tmp/src" "$tmp/entry"
+	fragment >"$tmp/fragment"
+	run_step "$what: unpacking" "$log" 19000 . unpack "$tmp/src" ||
+		failed "$log" "cannot unpack $source"
+	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
+		failed "$log" "cannot configure Linux $version"
+	check_config "$tmp/fragment" "$tmp/src/.config"
+	run_step "$what: compiling" "$log" "$objects" '^  [A-Z]' \
+		kmake "$tmp/src" -j"$(nproc)" linux modules ||
+		failed "$log" "cannot build Linux $version for UML"
+
+	cp -- "$tmp/src/linux" "$tmp/src/.config" "$tmp/entry/"
+	mv -- "$tmp/entry/.config" "$tmp/entry/config"
+	prune "$tmp/src" "$tmp/entry/build"
+	cat >"$tmp/entry/info.json" <<-END
+		{
+		  "flavour": "$flavour",
+		  "kernel_release": "$(cat "$tmp/src/include/config/kernel.release")",
+		  "source": "${identity//[\"\\]/}",
+		  "compiler": "${compiler//[\"\\]/}",
+		  "fragment_sha256": "$(sha256sum <"$tmp/fragment" | cut -c1-64)",
+		  "build_seconds": $((SECONDS - begun))
+		}
+	END
+	entry_facts "$tmp/entry" >"$tmp/entry/.complete" || die "the build of $entry left files out: see $log"
+	rm -rf -- "$tmp/src"
+	if [ -e "$LAB_CACHE/$entry" ]; then
+		mv -- "$LAB_CACHE/$entry" "$tmp/old"
+	fi
+	mv -T -- "$tmp/entry" "$LAB_CACHE/$entry"
+	rm -rf -- "$tmp"
+}
+
+failed() {
+	log_tail "$1"
+	die "$2"
+}
+
+if ! find_source; then
+	[ -z "$print" ] || exit 1
+	"$here/setup.sh" core
+	find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
+fi
+have gcc || { [ -z "$print" ] && "$here/setup.sh" core; }
+compiler=$(gcc --version | head -n 1)
+hash=$({ echo "$layout $flavour $identity $compiler"; fragment; } | sha256sum | cut -c1-12)
+entry=$flavour-$version-$hash
+
+if [ -n "$print" ]; then
+	printf '%s\n' "$LAB_CACHE/$entry"
+	entry_complete "$LAB_CACHE/$entry" || exit 1
+	exit 0
+fi
+if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
+	make_cache
+	lock 9 "$entry" "it builds $entry"
+	if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
+		"$here/setup.sh" core
+		[ ! -e "$LAB_CACHE/$entry" ] || [ -n "$rebuild" ] ||
+			say "the cache entry $entry is damaged: building it again"
+		remove_leftovers
+		build_entry
+	fi
+fi
+printf '%s\n' "$LAB_CACHE/$entry"

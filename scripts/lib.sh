@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# What the scripts share. To be sourced by bash under "set -euo pipefail".
+# Standard output belongs to the scripts' results; every message goes to
+# standard error.
+
+LAB_CACHE=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/fibdrv-lab
+export LAB_CACHE
+
+say() { printf '%s\n' "$*" >&2; }
+
+# die MESSAGE...: the run itself could not be done.
+die() {
+	say "${0##*/}: $*"
+	exit 2
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Directories to remove when the script ends, however it ends.
+LAB_SCRATCH=()
+# Process group of the running step, if any; how it is asked to end, and by
+# whom. After TERM it gets 3 s, after any other signal 10 minutes.
+LAB_STEP=
+LAB_STEP_SIGNAL=TERM
+LAB_STEP_AS_ROOT=()
+
+lab_stop_step() {
+	local group=$LAB_STEP i tenths=30
+	[ -n "$group" ] || return 0
+	LAB_STEP=
+	[ "$LAB_STEP_SIGNAL" = TERM ] || tenths=6000
+	"${LAB_STEP_AS_ROOT[@]}" kill "-$LAB_STEP_SIGNAL" -- "-$group" 2>/dev/null || return 0
+	for ((i = 0; i < tenths; i++)); do
+		"${LAB_STEP_AS_ROOT[@]}" kill -0 -- "-$group" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	"${LAB_STEP_AS_ROOT[@]}" kill -KILL -- "-$group" 2>/dev/null || true
+}
+
+lab_exit() {
+	local dir
+	trap '' INT TERM HUP
+	lab_stop_step
+	for dir in "${LAB_SCRATCH[@]}"; do
+		rm -rf -- "$dir"
+	done
+}
+
+trap lab_exit EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# make_cache: the cache directory exists afterwards.
+make_cache() {
+	mkdir -p -- "$LAB_CACHE/locks" "$LAB_CACHE/logs" 2>/dev/null ||
+		die "cannot create $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
+	[ -w "$LAB_CACHE/locks" ] ||
+		die "cannot write to $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
+}
+
+# lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the
+# script ends; says so when another run has it. Background steps must close FD,
+# else an orphan would keep the lock.
+lock() {
+	local fd=$1 name=$2 what=$3
+	eval "exec $fd>>\"\$LAB_CACHE/locks/\$name\"" || die "cannot open the lock $LAB_CACHE/locks/$name"
+	flock -n "$fd" && return 0
+	say "waiting for another run: $what"
+	flock "$fd"
+}
+
+# log_tail LOG: the last lines of a log, indented, and where the rest is.
+log_tail() {
+	tail -n 15 -- "$1" | sed 's/^/    /' >&2
+	say "  the whole log: $1"
+}
+
+# progress_line LABEL DONE TOTAL SECONDS: DONE may be empty (unknown).
+progress_line() {
+	local text=$1
+	if [ -n "$2" ] && [ "$3" -gt 0 ]; then
+		text+=", $2 of about $(($3 > $2 ? $3 : $2))"
+	fi
+	printf '%s, %d s' "$text" "$4"
+}
+
+# run_step LABEL LOG TOTAL PATTERN COMMAND...: runs COMMAND in a process group
+# of its own with its output in LOG and shows how far it is: the number of lines
+# of LOG that match PATTERN, of about TOTAL (0: not known). Returns COMMAND's
+# status. An interrupt ends the whole group.
+run_step() {
+	local label=$1 log=$2 total=$3 pattern=$4 begun=$SECONDS next=10 seen='' status=0
+	shift 4
+	: >"$log"
+	set -m
+	"$@" >"$log" 2>&1 </dev/null 8>&- 9>&- &
+	LAB_STEP=$!
+	set +m
+	local pid=$LAB_STEP
+	[ -t 2 ] || say "$label"
+	while kill -0 "$pid" 2>/dev/null; do
+		if [ "$total" -gt 0 ]; then
+			seen=$(grep -cE -- "$pattern" "$log" || true)
+		fi
+		if [ -t 2 ]; then
+			printf '\r\033[K%s' "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)))" >&2
+			sleep 0.3
+		else
+			if ((SECONDS - begun >= next)); then
+				say "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)))"
+				next=$((SECONDS - begun + 10))
+			fi
+			sleep 0.2
+		fi
+	done
+	wait "$pid" || status=$?
+	LAB_STEP=
+	if [ -t 2 ]; then
+		printf '\r\033[K' >&2
+		[ "$status" -ne 0 ] || say "$label: done in $((SECONDS - begun)) s"
+	elif [ "$status" -eq 0 ]; then
+		say "$label: done in $((SECONDS - begun)) s"
+	fi
+	return "$status"
+}

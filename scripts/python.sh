@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Runs the lab's Python, with the packages of requirements.txt, on the given
+# arguments; makes its environment in the cache the first time.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/lib.sh"
+requirements=$here/../requirements.txt
+
+# choose_python: the first Python from 3.10 on that can make an environment;
+# the distribution's own before what is on PATH. Sets python and its version.
+choose_python() {
+	local candidate
+	for candidate in /usr/bin/python3 python3 python3.13 python3.12 python3.11 python3.10; do
+		have "$candidate" || continue
+		version=$("$candidate" -I -S -c '
+import importlib.util, sys
+print("%d.%d" % sys.version_info[:2])
+sys.exit(sys.version_info < (3, 10) or importlib.util.find_spec("ensurepip") is None)
+' 2>/dev/null) || continue
+		python=$candidate
+		return 0
+	done
+	return 1
+}
+
+make_environment() {
+	local log=$LAB_CACHE/logs/${venv##*/}.log
+	# Not to be made elsewhere and moved: an environment knows its own path.
+	# Until its stamp is there, nobody uses it.
+	rm -rf -- "$venv"
+	LAB_SCRATCH+=("$venv")
+	run_step "Python $version environment: creating" "$log" 0 . \
+		env -u PYTHONPATH -u PYTHONHOME "$python" -I -m venv "$venv" ||
+		failed "$log" "cannot create a Python environment with $python"
+	run_step "Python $version environment: installing requirements.txt" "$log" 27 '^ *Collecting ' \
+		env -u PYTHONPATH -u PYTHONHOME PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		"$venv/bin/python" -m pip install --no-input --progress-bar off \
+		--only-binary :all: -r "$requirements" ||
+		failed "$log" "cannot install requirements.txt: is the network there?"
+	: >"$venv/.complete"
+	LAB_SCRATCH=()
+}
+
+failed() {
+	log_tail "$1"
+	die "$2"
+}
+
+complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
+
+if ! choose_python; then
+	"$here/setup.sh" core
+	choose_python || die "no Python 3.10 or later with venv: install python3 and python3-venv"
+fi
+key=$({ echo "$python $version"; cat -- "$requirements"; } | sha256sum | cut -c1-12)
+venv=$LAB_CACHE/venv-$version-$key
+if ! complete; then
+	make_cache
+	lock 9 "${venv##*/}" "it makes the Python environment"
+	complete || make_environment
+	exec 9>&-
+fi
+trap - EXIT INT TERM HUP
+exec env -u PYTHONHOME "$venv/bin/python" "$@"

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Installs the distribution's packages that the lab needs and that are missing.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/lib.sh"
+. "$here/packages.sh"
+
+case ${1:-} in
+-h | --help)
+	cat <<-END
+		usage: scripts/setup.sh [GROUP...]
+		  Installs what is missing of the groups (default: core); "all" is every group.
+		  Groups: $(package_groups | xargs), listed in scripts/packages.txt.
+		  Silent when nothing is missing. Uses sudo unless run by root.
+	END
+	exit 0
+	;;
+esac
+
+groups=("${@:-core}")
+[ "${groups[*]}" != all ] || mapfile -t groups < <(package_groups)
+for group in "${groups[@]}"; do
+	package_groups | grep -qxF -- "$group" ||
+		die "no package group '$group': choose from $(package_groups | xargs) or all"
+done
+
+# choose PACKAGE[|ALTERNATIVE]...: the first of each that apt knows, or nothing.
+known() { apt-cache show --no-all-versions -- "$1" >/dev/null 2>&1; }
+
+# Sets packages from missing; status 1 if apt does not know one of them.
+choose() {
+	local item name names found status=0
+	packages=()
+	for item in "${missing[@]}"; do
+		IFS='|' read -ra names <<<"$item"
+		found=
+		for name in "${names[@]}"; do
+			if have apt-cache && known "$name"; then
+				found=$name
+				break
+			fi
+		done
+		[ -n "$found" ] || status=1
+		packages+=("${found:-${names[0]}}")
+	done
+	return "$status"
+}
+
+# The reason why nothing can be installed, and the command that would do it.
+give_up() {
+	say "${0##*/}: $1. Missing for ${groups[*]}; this would install it:"
+	say "    sudo apt-get update && sudo apt-get install --no-install-recommends ${packages[*]}"
+	exit 2
+}
+
+apt() {
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
+		apt-get -q -y -o DPkg::Lock::Timeout=600 "$@"
+}
+
+# The lists' own lock is not waited for by apt-get itself.
+update_lists() {
+	local try
+	for ((try = 0; try < 60; try++)); do
+		run_step "apt-get update" "$log" 0 . apt update && return 0
+		grep -q 'Could not get lock' "$log" || break
+		[ "$try" -gt 0 ] || say "waiting for another apt-get"
+		sleep 5
+	done
+	log_tail "$log"
+	return 1
+}
+
+install_packages() {
+	local count
+	count=$(LC_ALL=C apt-get -s install --no-install-recommends "${packages[@]}" 2>/dev/null |
+		grep -c '^Inst' || true)
+	run_step "apt-get install (${#packages[@]} packages, $count with what they need)" "$log" \
+		$((3 * count)) '^(Get:|Unpacking |Setting up )' \
+		apt install --no-install-recommends "${packages[@]}"
+}
+
+mapfile -t missing < <(missing_packages "${groups[@]}")
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+make_cache
+lock 8 setup "it installs packages"
+mapfile -t missing < <(missing_packages "${groups[@]}")
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+all_known=1
+choose || all_known=0
+if ! have apt-get || ! have dpkg-query; then
+	give_up "this is not a Debian or Ubuntu system (no apt-get)"
+fi
+as_root=()
+if [ "$EUID" -ne 0 ]; then
+	have sudo || give_up "packages are missing, and there is no sudo"
+	if ! sudo -n true 2>/dev/null; then
+		if ! { [ -t 0 ] && [ -t 2 ]; }; then
+			give_up "packages are missing, and sudo wants a password but there is no terminal"
+		fi
+		say "Missing packages: ${packages[*]}"
+		say "They are installed by apt-get, with sudo:"
+		sudo -v || give_up "packages are missing, and sudo did not let us install them"
+	fi
+	as_root=(sudo -n)
+fi
+say "installing ${packages[*]} (apt-get${as_root[0]:+, with sudo})"
+
+# An interrupted apt-get is asked to stop and waited for: while dpkg runs it
+# finishes what it has begun and leaves the package database whole.
+LAB_STEP_SIGNAL=INT
+LAB_STEP_AS_ROOT=("${as_root[@]}")
+log=$LAB_CACHE/logs/setup.log
+
+fresh=$(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -mtime -3 -print -quit 2>/dev/null || true)
+updated=
+if [ "$all_known" -eq 0 ] || [ -z "$fresh" ]; then
+	updated=1
+	update_lists || say "apt-get update failed; trying with the lists that are there"
+	choose || true
+fi
+for package in "${packages[@]}"; do
+	known "$package" ||
+		give_up "apt does not know the package '$package' (is it in a component that is switched off?)"
+done
+if ! install_packages; then
+	# Lists that are older than the archive name files that are gone.
+	if [ -n "$updated" ] || ! { update_lists && install_packages; }; then
+		log_tail "$log"
+		give_up "apt-get install failed"
+	fi
+fi
+mapfile -t missing < <(missing_packages "${groups[@]}")
+[ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
