@@ -67,17 +67,15 @@ static long checked_error(long err, u64 n)
 }
 
 /* fib_decimal into @digits, which has @bound bytes and a guard behind them. */
-static ssize_t guarded_decimal(struct fib_call *call,
-			       const union fib_value *f, char *digits,
-			       size_t bound, u64 n)
+static ssize_t guarded_decimal(struct fib_call *call, const union fib_value *f,
+			       char *digits, size_t bound, u64 n)
 {
 	ssize_t count;
 
 	memset(digits + bound, GUARD_BYTE, GUARD_BYTES);
 	count = fib_decimal(call, f, digits, bound);
 	if (memchr_inv(digits + bound, GUARD_BYTE, GUARD_BYTES)) {
-		pr_err("F(%llu): decimal wrote past its %zu bytes\n", n,
-		       bound);
+		pr_err("F(%llu): decimal wrote past its %zu bytes\n", n, bound);
 		return -EIO;
 	}
 	if (count <= 0 || count > bound)
@@ -223,8 +221,8 @@ static int batch_alloc(struct batch *b, u64 n, u32 repeat)
 	b->room = clamp_t(size_t, BATCH_BYTES / slot, 1, BATCH_MAX);
 	b->room = min(b->room, repeat);
 	b->f = kvmalloc_array(b->room, sizeof(*b->f), GFP_KERNEL_ACCOUNT);
-	b->count = kvmalloc_array(b->room, sizeof(*b->count),
-				  GFP_KERNEL_ACCOUNT);
+	b->count =
+		kvmalloc_array(b->room, sizeof(*b->count), GFP_KERNEL_ACCOUNT);
 	b->digits = kvmalloc_array(b->room, slot,
 				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return b->f && b->count && b->digits ? 0 : -ENOMEM;
@@ -483,4 +481,5 @@ module_init(fibdrv_init);
 module_exit(fibdrv_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("Fibonacci numbers, stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);
+MODULE_DESCRIPTION(
+	"Fibonacci numbers, stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);

@@ -27,11 +27,13 @@ static int complain(const char *what, int err)
 	const char *advice = "";
 
 	if (err == ENOENT || err == ENXIO)
-		advice = " (no stage is loaded: insmod one, or make stage=1 load)";
+		advice =
+			" (no stage is loaded: insmod one, or make stage=1 load)";
 	else if (err == EACCES)
 		advice = " (the device is root's: become root, or chmod it)";
 	else if (err == EINVAL)
-		advice = " (N is larger than this stage's max_n: see fibctl info)";
+		advice =
+			" (N is larger than this stage's max_n: see fibctl info)";
 	fprintf(stderr, "fibctl: %s: %s%s\n", what, strerror(err), advice);
 	return 1;
 }
@@ -97,8 +99,9 @@ static int do_time(int fd, char **args)
 		if (ns < 0)
 			return complain("write", errno);
 		if (!ns) {
-			fprintf(stderr, "fibctl: the clock is off: echo 1 > " FIBDRV_SYSFS
-					"/ktime_measure\n");
+			fprintf(stderr,
+				"fibctl: the clock is off: echo 1 > " FIBDRV_SYSFS
+				"/ktime_measure\n");
 			return 1;
 		}
 		printf("%zd\n", ns);
@@ -115,7 +118,8 @@ static int do_measure(int fd, char **args)
 	    (args[1] && !parse_number(args[1], &repeat)))
 		return 2;
 	if (!repeat || repeat > FIBDRV_MAX_REPEAT) {
-		fprintf(stderr, "fibctl: REPEAT is 1 to %u\n", FIBDRV_MAX_REPEAT);
+		fprintf(stderr, "fibctl: REPEAT is 1 to %u\n",
+			FIBDRV_MAX_REPEAT);
 		return 2;
 	}
 	m.repeat = (uint32_t)repeat;

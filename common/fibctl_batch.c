@@ -102,7 +102,8 @@ static size_t room_for(size_t size)
 static void do_read(const struct request *r, int has_offset)
 {
 	size_t size = (size_t)number(r, 2);
-	const char *where = r->count > 3 + has_offset ? r->word[3 + has_offset] : "good";
+	const char *where =
+		r->count > 3 + has_offset ? r->word[3 + has_offset] : "good";
 	size_t room = room_for(size), touched = 0;
 	unsigned char *memory, *buffer;
 	ssize_t ret;
@@ -155,9 +156,9 @@ static void do_write(const struct request *r, int has_offset)
 	free(data);
 }
 
-#define FIELD(name)                                      \
-	{                                                \
-		#name, offsetof(struct fibdrv_measure, name), \
+#define FIELD(name)                                                \
+	{                                                          \
+#name, offsetof(struct fibdrv_measure, name),      \
 			sizeof(((struct fibdrv_measure *)0)->name) \
 	}
 

@@ -109,7 +109,8 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f);
  * @size (what is in @digits is then undefined, nothing beyond it is touched);
  * -ENOMEM or -EINTR.
  */
-ssize_t fib_decimal(struct fib_call *call, const union fib_value *f, char *digits, size_t size);
+ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
+		    char *digits, size_t size);
 
 /**
  * fib_limbs() - how many limbs the number has, without leading zeros

@@ -187,7 +187,7 @@ def _breaches(objects: list[Path]) -> list[Breach]:
     return found
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Ours, without what would reach into kbuild from a make above us or a user's habits."""
     unwanted = re.compile(r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD")
     return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | {"LC_ALL": "C"}
@@ -256,9 +256,9 @@ def _build_locked(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=_environment(),
+        env=environment(),
     )  # fmt: skip
-    built.log = _readable(make.stdout, directory, built.stage)
+    built.log = readable(make.stdout, directory, built.stage)
     if make.returncode:
         built.cause = _error_line(built.log)
         return built
@@ -273,7 +273,7 @@ def _build_locked(
     return built
 
 
-def _readable(log: str, directory: Path, stage: Stage) -> str:
+def readable(log: str, directory: Path, stage: Stage) -> str:
     """The compiler's messages with the paths of the sources as the learner knows them."""
     log = log.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/")
     return log.replace(f"{directory}/kit/", "common/")

@@ -73,13 +73,13 @@ def make(output: Path, modules: dict[str, Path]) -> None:
         shutil.copy(agent(), root / "bin/agent")
         shutil.copy(GUEST / "init", root / "init")
         shutil.copy(GUEST / "profile", root / "etc/profile")
-        (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
+        (root / "etc/passwd").write_text(
+            "root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n"
+        )
         (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
         for name, module in modules.items():
             shutil.copy(module, root / "lib/fibdrv" / f"{name}.ko")
-        listing = "\n".join(
-            sorted(str(p.relative_to(root)) for p in root.rglob("*"))
-        )
+        listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
         with output.open("wb") as file:
             subprocess.run(
                 ["cpio", "--quiet", "-o", "-H", "newc", "-R", "+0:+0", "--reproducible"],

@@ -71,9 +71,7 @@ def source_line(module: Path, function: str, offset: int) -> str:
 
 def _section(module: Path, function: str) -> str:
     """The section a function is in: .text, .init.text, .text.unlikely."""
-    listing = subprocess.run(
-        ["objdump", "-t", str(module)], capture_output=True, text=True
-    ).stdout
+    listing = subprocess.run(["objdump", "-t", str(module)], capture_output=True, text=True).stdout
     match = re.search(rf"^\S+ .{{7}} (\S+)\s+\S+ (?:\S+ )?{re.escape(function)}$", listing, re.M)
     return match[1] if match else ".text"
 

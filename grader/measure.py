@@ -111,9 +111,9 @@ def _plan(built: Built, session: _Session, rounds: int, target_ns: int) -> list[
         wish = max(target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
         # Not for ever where one phase takes a thousand times longer than the other.
         wish = min(wish, max(1.0, 20 * target_ns / sum(each)), MAX_REPEAT)
-        repeat = max(1, round(wish))
-        possible = int(BUDGET_NS / (repeat * sum(each)))
-        plans.append(Plan(n, repeat, max(min(rounds, 5), min(rounds, possible))))
+        repetitions = max(1, round(wish))
+        possible = int(BUDGET_NS / (repetitions * sum(each)))
+        plans.append(Plan(n, repetitions, max(min(rounds, 5), min(rounds, possible))))
     return plans
 
 

@@ -136,7 +136,9 @@ def _stage_row(
             "failed": result.failed,
             "failures": [
                 {
-                    "test": failure.test if not failure.title else f"{failure.test}: {failure.title}",
+                    "test": failure.test
+                    if not failure.title
+                    else f"{failure.test}: {failure.title}",
                     "n": failure.n,
                     "expected": failure.expected,
                     "got": failure.got,

@@ -117,29 +117,30 @@ def _read_values(guest: Running, result: Verified, n_list: list[int], timeout: f
     requests = ["open 0 r"]
     for n in n_list:
         requests.append(f"pread 0 {n // 4 + 64} {n}")
-    n = 0
+    current = n_list[0]
     try:
         answers = guest.wire.batch(requests, timeout)
         next(answers)
-        for n, answer in zip(n_list, answers):
-            want = oracle.digits(n)
-            count, touched, data = answer.split(" ", 2)
-            data = data.strip()
-            if data == want and count == touched == str(len(want)):
-                result.passes("value")
-            elif data == want:
-                got = f"{count} digits said, {touched} bytes written"
-                result.fails(Failure("value", n, f"{len(want)} digits", got))
-            elif data == "-":
-                result.fails(Failure("value", n, want, f"error {count}"))
-            else:
-                result.fails(Failure("value", n, want, data))
+        for current in n_list:
+            _judge_value(result, current, next(answers))
         # The batch is done with the last answer: let it end.
         for _ in answers:
             pass
     except MachineTimeout as error:
-        raise MachineTimeout(f"read of F({n_list[n_list.index(n) + 1] if n in n_list else n})"
-                             if result.passed + result.failed else "read") from error
+        raise MachineTimeout(f"read of F({current})") from error
+
+
+def _judge_value(result: Verified, n: int, answer: str) -> None:
+    want = oracle.digits(n)
+    count, touched, data = answer.split(" ", 2)
+    data = data.strip()
+    if data == want and count == touched == str(len(want)):
+        result.passes("value")
+    elif data == want:
+        got = f"{count} digits said, {touched} bytes written"
+        result.fails(Failure("value", n, f"{len(want)} digits", got))
+    else:
+        result.fails(Failure("value", n, want, data if data != "-" else f"error {count}"))
 
 
 def _check_abi(guest: Running, result: Verified, timeout: float) -> None:
@@ -152,9 +153,7 @@ def _check_abi(guest: Running, result: Verified, timeout: float) -> None:
             if current.holds(answer):
                 result.passes("abi")
             else:
-                result.fails(
-                    Failure("abi", None, current.expected, answer.strip(), current.title)
-                )
+                result.fails(Failure("abi", None, current.expected, answer.strip(), current.title))
         for _ in answers:
             pass
     except MachineTimeout as error:
@@ -192,7 +191,9 @@ class _Steps:
             else:
                 finding_or_none = log.dirt(self.guest.console(), module)
                 extra = f" - {finding_or_none.cause}" if finding_or_none else ""
-                self.result.end(status, f"{what}: {error}{extra}", log.excerpt(self.guest.console()))
+                self.result.end(
+                    status, f"{what}: {error}{extra}", log.excerpt(self.guest.console())
+                )
         return False
 
 

@@ -21,7 +21,10 @@ from ..wire import Wire
 # Seconds from start to ready on the machine the time-outs were chosen on.
 NOMINAL_BOOT = 0.5
 BOOT_TIMEOUT = 120.0
+# From linux/prctl.h.
 PR_SET_PDEATHSIG = 1
+PR_SET_PTRACER = 0x59616D61
+PR_SET_PTRACER_ANY = -1
 
 # A machine's lines: results, and a shell on machines that stay.
 LINES = ("wire", "shell")
@@ -101,6 +104,11 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _may_be_traced() -> None:
+    # So that make gdb needs no root where Yama lets only parents trace.
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
+
+
 def runtime_base() -> Path:
     """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
     base = Path(tempfile.gettempdir()) / f"fibdrv-lab-{os.getuid()}"
@@ -168,7 +176,7 @@ def _spawn(folder: Path, command: Command, stays: bool) -> int:
             cwd=folder,
             start_new_session=True,
             pass_fds=list(fds.values()),
-            preexec_fn=None if stays else _die_with_parent,
+            preexec_fn=_may_be_traced if stays else _die_with_parent,  # noqa: PLW1509
         )
     for fd in fds.values():
         os.close(fd)

@@ -10,6 +10,7 @@ from grader.report.schema import Report
 from grader.report.text import Json
 
 PHASES = ("compute", "decimal")
+TIMES = "\N{MULTIPLICATION SIGN}"
 
 # Okabe and Ito's colours, told apart by readers who see fewer colours, without their yellow,
 # which is too faint on white. The dark page replaces them one by one: see report.css.
@@ -206,7 +207,7 @@ def _speedup_panel(entries: list[Json], title: str) -> Panel:
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)] + [1.0]
     n_axis = _n_axis([point.x for point in points])
-    y_axis = log_axis(values, lambda x: f"×{x:,.6g}", 2)
+    y_axis = log_axis(values, lambda x: f"{TIMES}{x:,.6g}", 2)
     room = (n_axis.high / n_axis.low) ** 0.13
     return Panel(
         title,
@@ -221,7 +222,7 @@ def _speedup_panel(entries: list[Json], title: str) -> Panel:
 def _speedup_tags(
     series: list[tuple[Style, list[Point]]], y_axis: Axis
 ) -> list[tuple[float, float, str, str]]:
-    """The ratio at each line's end, moved up until legible, unless it would lie on the line at 1."""
+    """The ratio at each line's end, moved up until legible; none on the line at 1."""
     span = y_axis.high / y_axis.low
     apart, off_baseline = span**0.055, span**0.03
     tags: list[tuple[float, float, str, str]] = []
@@ -233,7 +234,7 @@ def _speedup_tags(
         for x, below, _, _ in tags:
             if x == end.x and y < below * apart:
                 y = below * apart
-        tags.append((end.x, y, f"×{text.ratio(end.y)}", look.colour))
+        tags.append((end.x, y, f"{TIMES}{text.ratio(end.y)}", look.colour))
     return tags
 
 

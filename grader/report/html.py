@@ -68,6 +68,10 @@ def _stage(stage: Json, index: int, report: Report) -> Json:
     failures = stage["correctness"]["failures"]
     shown = [_failure(failure) for failure in failures[:MOST_FAILURES]]
     return {
+        "title": "",
+        "teaches": "",
+        "log": "",
+        "points": None,
         **stage,
         "anchor": f"stage-{index + 1}",
         "label": text.stage_label(stage, report),

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader.report.axis import Axis
-from grader.report.figures import Figure, Panel, Style, figures
+from grader.report.figures import TIMES, Figure, Panel, Style, figures
 from grader.report.schema import Report, ReportError
 
 FONT = "DejaVu Sans"
@@ -201,7 +201,7 @@ def _panel(
 
 def safe_text(text: str) -> str:
     """Text that ends no quoted string of gnuplot and means nothing inside one."""
-    return re.sub(r"[^\w .,:;()+/<>=×→~-]", "?", text)[:160]
+    return re.sub(rf"[^\w .,:;()+/<>={TIMES}→~-]", "?", text)[:160]
 
 
 def _ticks(axis: Axis) -> str:
@@ -219,7 +219,7 @@ def _name_picture(path: Path, figure: Figure) -> None:
 
 
 def for_page(path: Path, prefix: str, title: str) -> str:
-    """An SVG file of ours as part of an HTML page: ids of its own, colours that the page can change.
+    """An SVG file of ours as part of a page: ids of its own, colours that the page can change.
 
     Each colour #rrggbb becomes the custom property --rrggbb, so that a dark page can name
     another; fonts come from the page.

@@ -59,7 +59,9 @@ def _table(rows: Sequence[Sequence[str]], align: str) -> list[list[str]]:
 
 
 def _stages(report: Report, paint: Painter) -> str:
-    rows: list[tuple[str, ...]] = [("stage", "name", "status", "passed", "failed", "points", "max n")]
+    rows: list[tuple[str, ...]] = [
+        ("stage", "name", "status", "passed", "failed", "points", "max n")
+    ]
     for stage in report["stages"]:
         label = text.stage_label(stage, report)
         number, _, name = label.partition(" ")
@@ -163,7 +165,9 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
     """One line for each pair and n, compute and decimal beside each other."""
     found = {(e["from"], e["to"], e["n"], e["phase"]): e for e in entries}
     pairs = sorted({(e["from"], e["to"]) for e in entries})
-    rows: list[tuple[str, ...]] = [("stages", "n", *(c for phase in PHASES for c in (phase, "interval", "verdict")))]
+    rows: list[tuple[str, ...]] = [
+        ("stages", "n", *(c for phase in PHASES for c in (phase, "interval", "verdict")))
+    ]
     left_out = 0
     for pair in pairs:
         all_n = sorted({e["n"] for e in entries if (e["from"], e["to"]) == pair})

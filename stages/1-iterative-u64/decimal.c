@@ -4,7 +4,8 @@
  */
 #include "stage.h"
 
-ssize_t fib_decimal(struct fib_call *call, const union fib_value *f, char *digits, size_t size)
+ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
+		    char *digits, size_t size)
 {
 	char last_first[20]; /* 2^64 - 1 has 20 digits */
 	u64 rest = f->word;

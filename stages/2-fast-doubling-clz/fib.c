@@ -16,7 +16,8 @@ typedef u64 limb_t;
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	limb_t a = 0, b = 1; /* F(k) and F(k + 1), k being the bits of n so far */
+	limb_t a = 0,
+	       b = 1; /* F(k) and F(k + 1), k being the bits of n so far */
 	/* The top bit of n; n | 1 because clz is undefined for 0. */
 	int top = 63 - __builtin_clzll(n | 1);
 

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Bring C and Python into the form that scripts/lint.sh wants.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+git ls-files -co --exclude-standard -z -- '*.c' '*.h' | xargs -0 clang-format -i
+scripts/python.sh -m ruff check --no-cache --fix --quiet . || true
+scripts/python.sh -m ruff format --no-cache .

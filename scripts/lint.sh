@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Every linter of the kit over every file git knows or would know; all run, then the verdict.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
+
+failed=()
+# check NAME COMMAND…
+check() {
+	local name=$1 begin=$SECONDS
+	shift
+	if "$@"; then
+		echo "lint: $name: clean ($((SECONDS - begin)) s)"
+	else
+		echo "lint: $name: see above"
+		failed+=("$name")
+	fi
+}
+
+# Mutants are wrong on purpose: they are formatted, not analysed.
+mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
+mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -v '^tests/mutants/' | grep '\.c$')
+mapfile -t shell < <(git ls-files -co --exclude-standard -- '*.sh' .ci/run scripts/quiet-cpu grader/guest/init)
+
+check clang-format clang-format --dry-run -Werror "${c_files[@]}"
+check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+	--enable=warning,performance,portability --suppress=missingIncludeSystem \
+	-D__x86_64__ '-D__stringify(x)=#x' -I common "${analysed[@]}"
+check sparse scripts/sparse.sh
+check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
+check "ruff check" scripts/python.sh -m ruff check --no-cache .
+check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
+check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader
+
+if [ "${#failed[@]}" -gt 0 ]; then
+	echo "lint: not clean: ${failed[*]} (make format mends what is only form)"
+	exit 1
+fi
