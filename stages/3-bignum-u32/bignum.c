@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Natural numbers of any size: every operation returns a new number, which is
+ * the caller's to free, or NULL; the call's error then says why. Operands stay
+ * as they are, and may be one and the same number.
+ */
+#include "bignum.h"
+
+/* B is one more than the largest limb: 2^LIMB_BITS. */
+
+/*
+ * c[] = a[] + b[], where a_size >= b_size and c has a_size limbs.
+ *
+ * Return: the carry out of the top limb, 0 or 1.
+ */
+static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t carry = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		dlimb_t sum = (dlimb_t)a[i] + b[i] + carry;
+
+		c[i] = sum;
+		carry = sum >> LIMB_BITS;
+	}
+	for (; i < a_size; i++) {
+		dlimb_t sum = (dlimb_t)a[i] + carry;
+
+		c[i] = sum;
+		carry = sum >> LIMB_BITS;
+	}
+	return carry;
+}
+
+/*
+ * c[] = B^c_size - b[], the two's complement: every bit inverted, plus 1.
+ * c_size >= b_size.
+ */
+static void limbs_complement(limb_t *c, size_t c_size, const limb_t *b,
+			     size_t b_size)
+{
+	limb_t carry = 1;
+
+	fib_assert(c_size >= b_size);
+	for (size_t i = 0; i < c_size; i++) {
+		limb_t inverted = ~(i < b_size ? b[i] : 0);
+
+		c[i] = inverted + carry;
+		carry = carry && !c[i];
+	}
+}
+
+/*
+ * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS.
+ *
+ * Return: what is shifted out of the top limb.
+ */
+static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
+			   unsigned int shift)
+{
+	limb_t top = (dlimb_t)a[size - 1] << shift >> LIMB_BITS;
+
+	for (size_t i = size - 1; i > 0; i--) {
+		dlimb_t two = (dlimb_t)a[i] << LIMB_BITS | a[i - 1];
+
+		c[i] = two << shift >> LIMB_BITS;
+	}
+	c[0] = a[0] << shift;
+	return top;
+}
+
+/* Gives up leading zeros. */
+static struct bignum *bn_trim(struct bignum *a)
+{
+	while (a->size > 1 && !a->limb[a->size - 1])
+		a->size--;
+	return a;
+}
+
+/**
+ * bn_create() - a new number of @size limbs, all of them zero
+ *
+ * Fewer limbs may be in use later; the room stays @size limbs.
+ *
+ * Return: the number, which is 0 until its limbs are set, or NULL.
+ */
+struct bignum *bn_create(struct fib_call *call, size_t size)
+{
+	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->limb = fib_alloc(call, size, sizeof(*a->limb));
+	if (!a->limb)
+		goto free_number;
+	memset(a->limb, 0, size * sizeof(*a->limb));
+	a->size = size;
+	a->call = call;
+	return a;
+
+free_number:
+	fib_free(a);
+	return NULL;
+}
+
+/**
+ * bn_free() - give a number back; NULL is fine
+ */
+void bn_free(struct bignum *a)
+{
+	if (!a)
+		return;
+	fib_free(a->limb);
+	fib_free(a);
+}
+
+/**
+ * bn_dup() - a copy of @a
+ */
+struct bignum *bn_dup(const struct bignum *a)
+{
+	struct bignum *c = bn_create(a->call, a->size);
+
+	if (!c)
+		return NULL;
+	memcpy(c->limb, a->limb, a->size * sizeof(*a->limb));
+	return c;
+}
+
+/**
+ * bn_add() - a + b
+ */
+struct bignum *bn_add(const struct bignum *a, const struct bignum *b)
+{
+	struct bignum *c;
+
+	if (a->size < b->size)
+		swap(a, b);
+	c = bn_create(a->call, a->size + 1);
+	if (!c)
+		return NULL;
+	c->limb[a->size] =
+		limbs_add(c->limb, a->limb, a->size, b->limb, b->size);
+	return bn_trim(c);
+}
+
+/**
+ * bn_sub() - a - b, where a >= b
+ *
+ * By two's complement: a - b = a + (B^m - b) - B^m, with the m limbs of a. As
+ * a - b >= 0, the sum a + (B^m - b) is B^m or more (unless b is 0), and B^m is
+ * the carry that is dropped.
+ */
+struct bignum *bn_sub(const struct bignum *a, const struct bignum *b)
+{
+	struct bignum *c, *complement;
+	limb_t carry;
+
+	fib_assert(a->size >= b->size);
+	complement = bn_create(a->call, a->size);
+	if (!complement)
+		return NULL;
+	limbs_complement(complement->limb, a->size, b->limb, b->size);
+	c = bn_create(a->call, a->size);
+	if (!c)
+		goto free_complement;
+	carry = limbs_add(c->limb, a->limb, a->size, complement->limb, a->size);
+	fib_assert(carry || bn_is_zero(b));
+	bn_trim(c);
+
+free_complement:
+	bn_free(complement);
+	return c;
+}
+
+/**
+ * bn_lshift() - a * 2^bits
+ */
+struct bignum *bn_lshift(const struct bignum *a, size_t bits)
+{
+	size_t limbs = bits / LIMB_BITS;
+	unsigned int shift = bits % LIMB_BITS;
+	struct bignum *c = bn_create(a->call, a->size + limbs + 1);
+
+	if (!c)
+		return NULL;
+	c->limb[a->size + limbs] =
+		limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
+	return bn_trim(c);
+}
+
+/* Frees @old, which @new was made from; @new may be NULL. */
+static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
+{
+	bn_free(old);
+	return new;
+}
+
+/**
+ * bn_mul() - a * b
+ *
+ * Bit by bit, from the top bit of a down: for each bit the product doubles,
+ * and where the bit is 1 it grows by b.
+ */
+struct bignum *bn_mul(const struct bignum *a, const struct bignum *b)
+{
+	struct bignum *c;
+
+	if (bn_is_zero(a))
+		return bn_create(a->call, 1);
+	c = bn_dup(b); /* for the top bit, which is 1 */
+	if (!c)
+		return NULL;
+	for (size_t i = bn_bits(a) - 1; i-- > 0;) {
+		if (fib_spend(a->call, c->size + b->size))
+			goto free_product;
+		c = bn_replace(c, bn_lshift(c, 1));
+		if (!c)
+			return NULL;
+		if (!bn_bit(a, i))
+			continue;
+		c = bn_replace(c, bn_add(c, b));
+		if (!c)
+			return NULL;
+	}
+	return c;
+
+free_product:
+	bn_free(c);
+	return NULL;
+}
+
+/**
+ * bn_square() - a * a
+ */
+struct bignum *bn_square(const struct bignum *a)
+{
+	return bn_mul(a, a);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * F(n) by fast doubling: one step for each bit of n, from the top bit down.
+ *
+ *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
+ *	F(2k + 1) = F(k)^2 + F(k + 1)^2
+ */
+#include "bignum.h"
+
+/* F(2k), from a = F(k) and b = F(k + 1). */
+static struct bignum *fib_even(const struct bignum *a, const struct bignum *b)
+{
+	struct bignum *twice, *t, *c = NULL;
+
+	twice = bn_lshift(b, 1);
+	if (!twice)
+		return NULL;
+	t = bn_sub(twice, a);
+	if (!t)
+		goto free_twice;
+	c = bn_mul(a, t);
+
+	bn_free(t);
+free_twice:
+	bn_free(twice);
+	return c;
+}
+
+/* F(2k + 1), from a = F(k) and b = F(k + 1). */
+static struct bignum *fib_odd(const struct bignum *a, const struct bignum *b)
+{
+	struct bignum *a2, *b2, *d = NULL;
+
+	a2 = bn_square(a);
+	if (!a2)
+		return NULL;
+	b2 = bn_square(b);
+	if (!b2)
+		goto free_a2;
+	d = bn_add(a2, b2);
+
+	bn_free(b2);
+free_a2:
+	bn_free(a2);
+	return d;
+}
+
+int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
+	struct bignum *c, *d; /* the two that follow from them */
+	/* The top bit of n; n | 1 because clz is undefined for 0. */
+	int top = 63 - __builtin_clzll(n | 1);
+
+	a = bn_create(call, 1);
+	if (!a)
+		return call->error;
+	b = bn_create(call, 1);
+	if (!b)
+		goto free_a;
+	b->limb[0] = 1;
+
+	for (int i = top; i >= 0; i--) {
+		c = fib_even(a, b);
+		if (!c)
+			goto free_b;
+		d = fib_odd(a, b);
+		if (!d)
+			goto free_c;
+		if (n >> i & 1) {
+			struct bignum *sum = bn_add(c, d);
+
+			bn_free(c);
+			c = d;
+			d = sum;
+			if (!d)
+				goto free_c;
+		}
+		bn_free(a);
+		bn_free(b);
+		a = c;
+		b = d;
+	}
+	bn_free(b);
+	f->big = a;
+	return 0;
+
+free_c:
+	bn_free(c);
+free_b:
+	bn_free(b);
+free_a:
+	bn_free(a);
+	return call->error;
+}
+
+size_t fib_limbs(const union fib_value *f)
+{
+	return f->big->size;
+}
+
+void fib_release(union fib_value *f)
+{
+	bn_free(f->big);
+}
