@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Natural numbers of any size: the result of an operation goes into c, a number
+ * of the caller's that grows if it has to. Operands stay as they are, and may
+ * be one and the same number; whether c may be one of them, each operation
+ * says.
+ *
+ * Return: 0, -ENOMEM or -EINTR. After an error c is still a number, but which
+ * one is undefined.
+ */
+#include "bignum.h"
+
+/*
+ * B is one more than the largest limb: 2^LIMB_BITS. No type holds the sum of
+ * two limbs, but its carry shows in a comparison: modulo B, a sum is less than
+ * either of its terms if, and only if, it was B or more.
+ */
+
+/*
+ * c[] = a[] + b[], where a_size >= b_size and c has a_size limbs and
+ * may be a or b.
+ *
+ * Return: the carry out of the top limb, 0 or 1.
+ */
+static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t carry = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		limb_t ai = a[i] + carry;
+		limb_t sum = ai + b[i];
+
+		/* Not both: when ai is carried, it is 0. */
+		carry = (ai < carry) + (sum < ai);
+		c[i] = sum;
+	}
+	for (; i < a_size; i++) {
+		c[i] = a[i] + carry;
+		carry = c[i] < carry;
+	}
+	return carry;
+}
+
+/*
+ * c[] = a[] - b[], where a_size >= b_size and c has a_size limbs and may be a
+ * or b.
+ *
+ * Return: the borrow beyond the top limb, 0 or 1.
+ */
+static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t borrow = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		limb_t ai = a[i] - borrow;
+		limb_t difference = ai - b[i];
+
+		/* Not both: when ai borrows, it is B - 1. */
+		borrow = (ai > a[i]) + (difference > ai);
+		c[i] = difference;
+	}
+	for (; i < a_size; i++) {
+		limb_t difference = a[i] - borrow;
+
+		borrow = difference > a[i];
+		c[i] = difference;
+	}
+	return borrow;
+}
+
+/*
+ * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or
+ * begin above it.
+ *
+ * Return: what is shifted out of the top limb.
+ */
+static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
+			   unsigned int shift)
+{
+	unsigned int down = LIMB_BITS - 1 - shift;
+	/* Down by LIMB_BITS - shift, which may be LIMB_BITS: in two steps. */
+	limb_t top = a[size - 1] >> 1 >> down;
+
+	/* From the top down: nothing is overwritten before it is read. */
+	for (size_t i = size - 1; i > 0; i--)
+		c[i] = a[i] << shift | a[i - 1] >> 1 >> down;
+	c[0] = a[0] << shift;
+	return top;
+}
+
+/*
+ * c[] += a[] * factor, both of @size limbs; c is not a.
+ *
+ * Return: the carry beyond the top limb.
+ */
+static limb_t limbs_addmul(limb_t *c, const limb_t *a, size_t size,
+			   limb_t factor)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		limb_t high, low = limb_mul(&high, a[i], factor);
+
+		/*
+		 * No more than (B - 1)^2 + 2 (B - 1) = B^2 - 1: high is never
+		 * carried. The carry comes last, for only it has to wait for
+		 * the limb before.
+		 */
+		low += c[i];
+		high += low < c[i];
+		low += carry;
+		carry = high + (low < carry);
+		c[i] = low;
+	}
+	return carry;
+}
+
+/*
+ * c[] += the square of each limb of a[], at twice its place; c has 2 * size
+ * limbs, and the sum must fit into them.
+ */
+static void limbs_add_squares(limb_t *c, const limb_t *a, size_t size)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		limb_t high, low = limb_mul(&high, a[i], a[i]);
+
+		/* As above. */
+		low += carry;
+		high += low < carry;
+		c[2 * i] += low;
+		high += c[2 * i] < low;
+		c[2 * i + 1] += high;
+		carry = c[2 * i + 1] < high;
+	}
+	fib_assert(!carry);
+}
+
+/* Gives up leading zeros. */
+static void bn_trim(struct bignum *a)
+{
+	while (a->size > 1 && !a->limb[a->size - 1])
+		a->size--;
+}
+
+/* Makes room for @size limbs; @a keeps its value. */
+static int bn_reserve(struct bignum *a, size_t size)
+{
+	limb_t *limb;
+
+	if (size <= a->capacity)
+		return 0;
+	limb = fib_alloc(a->call, size, sizeof(*limb));
+	if (!limb)
+		return -ENOMEM;
+	memcpy(limb, a->limb, a->size * sizeof(*limb));
+	fib_free(a->limb);
+	a->limb = limb;
+	a->capacity = size;
+	return 0;
+}
+
+/* Puts a limb on top of the others, unless it is 0. */
+static int bn_push(struct bignum *a, limb_t top)
+{
+	int err;
+
+	if (!top)
+		return 0;
+	err = bn_reserve(a, a->size + 1);
+	if (err)
+		return err;
+	a->limb[a->size++] = top;
+	return 0;
+}
+
+/**
+ * bn_create() - a new number with room for @size limbs
+ *
+ * Return: the number, which is 0, or NULL.
+ */
+struct bignum *bn_create(struct fib_call *call, size_t size)
+{
+	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->limb = fib_alloc(call, size, sizeof(*a->limb));
+	if (!a->limb)
+		goto free_number;
+	a->limb[0] = 0;
+	a->size = 1;
+	a->capacity = size;
+	a->call = call;
+	return a;
+
+free_number:
+	fib_free(a);
+	return NULL;
+}
+
+/**
+ * bn_free() - give a number back; NULL is fine
+ */
+void bn_free(struct bignum *a)
+{
+	if (!a)
+		return;
+	fib_free(a->limb);
+	fib_free(a);
+}
+
+/**
+ * bn_swap() - exchange a and b; their limbs stay where they are
+ */
+void bn_swap(struct bignum *a, struct bignum *b)
+{
+	swap(*a, *b);
+}
+
+/**
+ * bn_copy() - c = a; c is not a
+ */
+int bn_copy(struct bignum *c, const struct bignum *a)
+{
+	int err;
+
+	fib_assert(c != a);
+	err = bn_reserve(c, a->size);
+	if (err)
+		return err;
+	memcpy(c->limb, a->limb, a->size * sizeof(*a->limb));
+	c->size = a->size;
+	return 0;
+}
+
+/**
+ * bn_add() - c = a + b; c may be a or b
+ */
+int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t carry;
+	int err;
+
+	if (a->size < b->size)
+		swap(a, b);
+	err = bn_reserve(c, a->size);
+	if (err)
+		return err;
+	carry = limbs_add(c->limb, a->limb, a->size, b->limb, b->size);
+	c->size = a->size;
+	return bn_push(c, carry);
+}
+
+/**
+ * bn_sub() - c = a - b, where a >= b; c may be a or b
+ */
+int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t borrow;
+	int err;
+
+	fib_assert(a->size >= b->size);
+	err = bn_reserve(c, a->size);
+	if (err)
+		return err;
+	borrow = limbs_sub(c->limb, a->limb, a->size, b->limb, b->size);
+	fib_assert(!borrow);
+	c->size = a->size;
+	bn_trim(c);
+	return 0;
+}
+
+/**
+ * bn_lshift() - c = a * 2^bits; c may be a
+ */
+int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
+{
+	size_t limbs = bits / LIMB_BITS;
+	unsigned int shift = bits % LIMB_BITS;
+	limb_t top;
+	int err;
+
+	err = bn_reserve(c, a->size + limbs);
+	if (err)
+		return err;
+	top = limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
+	memset(c->limb, 0, limbs * sizeof(*c->limb));
+	c->size = a->size + limbs;
+	bn_trim(c);
+	return bn_push(c, top);
+}
+
+/**
+ * bn_mul() - c = a * b; c is neither a nor b
+ *
+ * Limb by limb: a row of products for each limb of a.
+ */
+int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	size_t size = b->size;
+	int err;
+
+	fib_assert(c != a && c != b);
+	err = bn_reserve(c, a->size + size);
+	if (err)
+		return err;
+	if (a->size == 1 && size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], b->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	memset(c->limb, 0, size * sizeof(*c->limb));
+	for (size_t i = 0; i < a->size; i++) {
+		err = fib_spend(a->call, size);
+		if (err)
+			return err;
+		c->limb[i + size] = limbs_addmul(c->limb + i, b->limb, size,
+						 a->limb[i]);
+	}
+	c->size = a->size + size;
+	bn_trim(c);
+	return 0;
+}
+
+/**
+ * bn_square() - c = a * a; c is not a
+ *
+ * By symmetry: the products of two different limbs all occur twice, so that
+ * half of them are computed, and doubled; those of a limb with itself, on the
+ * diagonal, occur once.
+ */
+int bn_square(struct bignum *c, const struct bignum *a)
+{
+	size_t size = a->size;
+	int err;
+
+	fib_assert(c != a);
+	err = bn_reserve(c, 2 * size);
+	if (err)
+		return err;
+	if (size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], a->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	memset(c->limb, 0, 2 * size * sizeof(*c->limb));
+	for (size_t i = 0; i < size - 1; i++) {
+		err = fib_spend(a->call, size - 1 - i);
+		if (err)
+			return err;
+		c->limb[i + size] = limbs_addmul(c->limb + 2 * i + 1,
+						 a->limb + i + 1, size - 1 - i,
+						 a->limb[i]);
+	}
+	/* Twice that is less than a * a < B^(2 * size): nothing falls out. */
+	limbs_lshift(c->limb, c->limb, 2 * size, 1);
+	limbs_add_squares(c->limb, a->limb, size);
+	c->size = 2 * size;
+	bn_trim(c);
+	return 0;
+}
