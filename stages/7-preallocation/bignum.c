@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Natural numbers of any size: the result of an operation goes into c, a number
+ * of the caller's that has room for it. Operands stay as they are, and may be
+ * one and the same number; whether c may be one of them, each operation says,
+ * and also the room it needs, where that is more than the result takes.
+ *
+ * Return, of those that take long: 0 or -EINTR. After an error c is still a
+ * number, but which one is undefined.
+ */
+#include "bignum.h"
+
+/*
+ * B is one more than the largest limb: 2^LIMB_BITS. No type holds the sum of
+ * two limbs, but its carry shows in a comparison: modulo B, a sum is less than
+ * either of its terms if, and only if, it was B or more.
+ */
+
+/*
+ * c[] = a[] + b[], where a_size >= b_size and c has a_size limbs and
+ * may be a or b.
+ *
+ * Return: the carry out of the top limb, 0 or 1.
+ */
+static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t carry = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		limb_t ai = a[i] + carry;
+		limb_t sum = ai + b[i];
+
+		/* Not both: when ai is carried, it is 0. */
+		carry = (ai < carry) + (sum < ai);
+		c[i] = sum;
+	}
+	for (; i < a_size; i++) {
+		c[i] = a[i] + carry;
+		carry = c[i] < carry;
+	}
+	return carry;
+}
+
+/*
+ * c[] = a[] - b[], where a_size >= b_size and c has a_size limbs and may be a
+ * or b.
+ *
+ * Return: the borrow beyond the top limb, 0 or 1.
+ */
+static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t borrow = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		limb_t ai = a[i] - borrow;
+		limb_t difference = ai - b[i];
+
+		/* Not both: when ai borrows, it is B - 1. */
+		borrow = (ai > a[i]) + (difference > ai);
+		c[i] = difference;
+	}
+	for (; i < a_size; i++) {
+		limb_t difference = a[i] - borrow;
+
+		borrow = difference > a[i];
+		c[i] = difference;
+	}
+	return borrow;
+}
+
+/*
+ * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or
+ * begin above it.
+ *
+ * Return: what is shifted out of the top limb.
+ */
+static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
+			   unsigned int shift)
+{
+	unsigned int down = LIMB_BITS - 1 - shift;
+	/* Down by LIMB_BITS - shift, which may be LIMB_BITS: in two steps. */
+	limb_t top = a[size - 1] >> 1 >> down;
+
+	/* From the top down: nothing is overwritten before it is read. */
+	for (size_t i = size - 1; i > 0; i--)
+		c[i] = a[i] << shift | a[i - 1] >> 1 >> down;
+	c[0] = a[0] << shift;
+	return top;
+}
+
+/*
+ * c[] += a[] * factor, both of @size limbs; c is not a.
+ *
+ * Return: the carry beyond the top limb.
+ */
+static limb_t limbs_addmul(limb_t *c, const limb_t *a, size_t size,
+			   limb_t factor)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		limb_t high, low = limb_mul(&high, a[i], factor);
+
+		/*
+		 * No more than (B - 1)^2 + 2 (B - 1) = B^2 - 1: high is never
+		 * carried. The carry comes last, for only it has to wait for
+		 * the limb before.
+		 */
+		low += c[i];
+		high += low < c[i];
+		low += carry;
+		carry = high + (low < carry);
+		c[i] = low;
+	}
+	return carry;
+}
+
+/*
+ * c[] += the square of each limb of a[], at twice its place; c has 2 * size
+ * limbs, and the sum must fit into them.
+ */
+static void limbs_add_squares(limb_t *c, const limb_t *a, size_t size)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		limb_t high, low = limb_mul(&high, a[i], a[i]);
+
+		/* As above. */
+		low += carry;
+		high += low < carry;
+		c[2 * i] += low;
+		high += c[2 * i] < low;
+		c[2 * i + 1] += high;
+		carry = c[2 * i + 1] < high;
+	}
+	fib_assert(!carry);
+}
+
+/* Gives up leading zeros. */
+static void bn_trim(struct bignum *a)
+{
+	while (a->size > 1 && !a->limb[a->size - 1])
+		a->size--;
+}
+
+/* Puts a limb on top of the others, unless it is 0. */
+static void bn_push(struct bignum *a, limb_t top)
+{
+	if (!top)
+		return;
+	fib_assert(a->size < a->capacity);
+	a->limb[a->size++] = top;
+}
+
+/**
+ * bn_create() - @count new numbers with room for @size limbs each
+ *
+ * All of it is one block: the numbers, then the limbs of each in turn.
+ *
+ * Return: the first of the numbers, all of which are 0, or NULL.
+ */
+struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
+{
+	struct bignum *a;
+	limb_t *limb;
+
+	a = fib_alloc(call, count, sizeof(*a) + size * sizeof(*limb));
+	if (!a)
+		return NULL;
+	limb = (limb_t *)(a + count);
+	for (size_t i = 0; i < count; i++) {
+		a[i].limb = limb + i * size;
+		a[i].limb[0] = 0;
+		a[i].size = 1;
+		a[i].capacity = size;
+		a[i].call = call;
+	}
+	return a;
+}
+
+/**
+ * bn_free() - give numbers back, all that were created with @a, the first
+ */
+void bn_free(struct bignum *a)
+{
+	fib_free(a);
+}
+
+/**
+ * bn_swap() - exchange a and b; their limbs stay where they are
+ */
+void bn_swap(struct bignum *a, struct bignum *b)
+{
+	swap(*a, *b);
+}
+
+/**
+ * bn_copy() - c = a; c is not a
+ */
+void bn_copy(struct bignum *c, const struct bignum *a)
+{
+	fib_assert(c != a);
+	fib_assert(c->capacity >= a->size);
+	memcpy(c->limb, a->limb, a->size * sizeof(*a->limb));
+	c->size = a->size;
+}
+
+/**
+ * bn_add() - c = a + b; c may be a or b
+ */
+void bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t carry;
+
+	if (a->size < b->size)
+		swap(a, b);
+	fib_assert(c->capacity >= a->size);
+	carry = limbs_add(c->limb, a->limb, a->size, b->limb, b->size);
+	c->size = a->size;
+	bn_push(c, carry);
+}
+
+/**
+ * bn_sub() - c = a - b, where a >= b; c may be a or b, and has room for a
+ */
+void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t borrow;
+
+	fib_assert(a->size >= b->size);
+	fib_assert(c->capacity >= a->size);
+	borrow = limbs_sub(c->limb, a->limb, a->size, b->limb, b->size);
+	fib_assert(!borrow);
+	c->size = a->size;
+	bn_trim(c);
+}
+
+/**
+ * bn_lshift() - c = a * 2^bits; c may be a
+ */
+void bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
+{
+	size_t limbs = bits / LIMB_BITS;
+	unsigned int shift = bits % LIMB_BITS;
+	limb_t top;
+
+	fib_assert(c->capacity >= a->size + limbs);
+	top = limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
+	memset(c->limb, 0, limbs * sizeof(*c->limb));
+	c->size = a->size + limbs;
+	bn_trim(c);
+	bn_push(c, top);
+}
+
+/**
+ * bn_mul() - c = a * b; c is neither a nor b, and has room for the limbs of
+ * both
+ *
+ * Limb by limb: a row of products for each limb of a.
+ */
+int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	size_t size = b->size;
+	int err;
+
+	fib_assert(c != a && c != b);
+	fib_assert(c->capacity >= a->size + size);
+	if (a->size == 1 && size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], b->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	memset(c->limb, 0, size * sizeof(*c->limb));
+	for (size_t i = 0; i < a->size; i++) {
+		err = fib_spend(a->call, size);
+		if (err)
+			return err;
+		c->limb[i + size] = limbs_addmul(c->limb + i, b->limb, size,
+						 a->limb[i]);
+	}
+	c->size = a->size + size;
+	bn_trim(c);
+	return 0;
+}
+
+/**
+ * bn_square() - c = a * a; c is not a, and has room for twice its limbs
+ *
+ * By symmetry: the products of two different limbs all occur twice, so that
+ * half of them are computed, and doubled; those of a limb with itself, on the
+ * diagonal, occur once.
+ */
+int bn_square(struct bignum *c, const struct bignum *a)
+{
+	size_t size = a->size;
+	int err;
+
+	fib_assert(c != a);
+	fib_assert(c->capacity >= 2 * size);
+	if (size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], a->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	memset(c->limb, 0, 2 * size * sizeof(*c->limb));
+	for (size_t i = 0; i < size - 1; i++) {
+		err = fib_spend(a->call, size - 1 - i);
+		if (err)
+			return err;
+		c->limb[i + size] = limbs_addmul(c->limb + 2 * i + 1,
+						 a->limb + i + 1, size - 1 - i,
+						 a->limb[i]);
+	}
+	/* Twice that is less than a * a < B^(2 * size): nothing falls out. */
+	limbs_lshift(c->limb, c->limb, 2 * size, 1);
+	limbs_add_squares(c->limb, a->limb, size);
+	c->size = 2 * size;
+	bn_trim(c);
+	return 0;
+}

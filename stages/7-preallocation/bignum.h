@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Natural numbers of any size.
+ */
+#ifndef BIGNUM_H
+#define BIGNUM_H
+
+#include "stage.h"
+
+typedef u64 limb_t;
+#define LIMB_BITS 64
+
+/*
+ * a * b, of which the lower limb is returned; the upper one goes to @high. The
+ * compiler's own 128-bit numbers do the same where there is no mulq, or where
+ * the build says FIB_NO_ASM.
+ */
+static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
+{
+#if defined(__x86_64__) && !defined(FIB_NO_ASM)
+	limb_t low;
+
+	asm("mulq %3" : "=a"(low), "=d"(*high) : "%0"(a), "rm"(b) : "cc");
+	return low;
+#else
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	*high = product >> LIMB_BITS;
+	return product;
+#endif
+}
+
+/**
+ * struct bignum - a natural number on the heap
+ * @limb: its limbs, the least significant first
+ * @size: how many; at least 1, and the top one is 0 only in the number 0
+ * @capacity: how many there is room for
+ * @call: the call that pays for it, in memory and in work
+ */
+struct bignum {
+	limb_t *limb;
+	size_t size;
+	size_t capacity;
+	struct fib_call *call;
+};
+
+struct bignum *bn_create(struct fib_call *call, size_t count, size_t size);
+void bn_free(struct bignum *a);
+void bn_swap(struct bignum *a, struct bignum *b);
+void bn_copy(struct bignum *c, const struct bignum *a);
+void bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b);
+void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b);
+void bn_lshift(struct bignum *c, const struct bignum *a, size_t bits);
+int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b);
+int bn_square(struct bignum *c, const struct bignum *a);
+
+#endif

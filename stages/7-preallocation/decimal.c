@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Decimal digits of a number, by chunks: divided by 10^19 again and again, its
+ * remainders are nineteen digits each, the last ones first.
+ */
+#include "bignum.h"
+
+/* The largest power of ten in a limb. */
+#define CHUNK 10000000000000000000ULL
+#define CHUNK_DIGITS 19
+/* Its reciprocal: (B^2 - 1) / CHUNK - B, rounded down, with B = 2^LIMB_BITS. */
+#define CHUNK_RECIPROCAL 0xd83c94fb6d2ac34aULL
+
+/*
+ * high * B + low, divided by CHUNK, where high < CHUNK, so that the quotient is
+ * one limb. The division instruction takes up to ten times as long on one CPU
+ * as on the next; two multiplications do not. (Moeller and Granlund, "Improved
+ * division by invariant integers", 2011: their algorithm 4, which asks for
+ * CHUNK >= B / 2.)
+ *
+ * Let d be CHUNK, v its reciprocal, and Q = q1 * B + q0 the sum v * high +
+ * high * B + low. It is less than B^2: (B + v) * high + low <= (B + v) * (d - 1)
+ * + B - 1 < B^2, for (B + v) * d <= B^2 - 1 and B + v >= B. With
+ * high * B + low = N, Q * d / B lies between N - d and N ...
+ *
+ * Return: the quotient; the remainder goes to @rest.
+ */
+static limb_t limb_div_chunk(limb_t *rest, limb_t high, limb_t low)
+{
+	limb_t q0, q1;
+
+	q0 = limb_mul(&q1, CHUNK_RECIPROCAL, high);
+	q0 += low;
+	q1 += high + (q0 < low);
+	q1++;
+	low -= q1 * CHUNK;
+	if (low > q0) {
+		q1--;
+		low += CHUNK;
+	}
+	if (low >= CHUNK) {
+		q1++;
+		low -= CHUNK;
+	}
+	*rest = low;
+	return q1;
+}
+
+/*
+ * a[] /= CHUNK.
+ *
+ * Return: the remainder.
+ */
+static limb_t limbs_div_chunk(limb_t *a, size_t size)
+{
+	limb_t rest = 0;
+
+	for (size_t i = size; i-- > 0;)
+		a[i] = limb_div_chunk(&rest, rest, a[i]);
+	return rest;
+}
+
+/* How many digits a chunk has without leading zeros, but at least 1. */
+static unsigned int chunk_width(limb_t chunk)
+{
+	unsigned int width = 1;
+
+	while (chunk /= 10)
+		width++;
+	return width;
+}
+
+/* Writes @width digits of a chunk, from the last one back. */
+static void chunk_digits(char *digits, unsigned int width, limb_t chunk)
+{
+	while (width--) {
+		digits[width] = '0' + chunk % 10;
+		chunk /= 10;
+	}
+}
+
+ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
+		    char *digits, size_t size)
+{
+	struct bignum *a = bn_create(call, 1, f->big->size);
+	size_t left; /* limbs of what is still to be divided */
+	size_t first = size; /* the digits found are digits[first] to the end */
+	ssize_t ret;
+
+	if (!a)
+		return -ENOMEM;
+	bn_copy(a, f->big);
+	left = a->size;
+	do {
+		unsigned int width;
+		limb_t chunk;
+
+		ret = fib_spend(call, left);
+		if (ret)
+			goto free_a;
+		chunk = limbs_div_chunk(a->limb, left);
+		if (!a->limb[left - 1])
+			left--;
+		/* The first chunk of the number is the only one cut short. */
+		width = left ? CHUNK_DIGITS : chunk_width(chunk);
+		if (width > first) {
+			ret = -ERANGE;
+			goto free_a;
+		}
+		first -= width;
+		chunk_digits(digits + first, width, chunk);
+	} while (left);
+
+	ret = size - first;
+	memmove(digits, digits + first, ret);
+free_a:
+	bn_free(a);
+	return ret;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * F(n) by fast doubling: one step for each bit of n, from the top bit down.
+ *
+ *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
+ *	F(2k + 1) = F(k)^2 + F(k + 1)^2
+ */
+#include "bignum.h"
+
+/* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
+static int fib_even(struct bignum *c, const struct bignum *a,
+		    const struct bignum *b, struct bignum *t)
+{
+	bn_lshift(c, b, 1);
+	bn_sub(t, c, a);
+	return bn_mul(c, a, t);
+}
+
+/* d = F(2k + 1), from a = F(k) and b = F(k + 1); t is scratch. */
+static int fib_odd(struct bignum *d, const struct bignum *a,
+		   const struct bignum *b, struct bignum *t)
+{
+	int err = bn_square(d, a) ?: bn_square(t, b);
+
+	if (!err)
+		bn_add(d, d, t);
+	return err;
+}
+
+/*
+ * Limbs enough for any number on the way to F(n).
+ *
+ * The largest is F(n + 1). (It is F(2k + 1) or F(2k + 2) in the last step; what
+ * comes before is smaller. Twice F(k + 1) is too: it is no more than F(k + 3),
+ * hence than F(2k + 1), if k >= 2, and else it is 2 or less.)
+ *
+ * F(m) <= phi^m, and phi^36 < 2^25, since phi^36 + phi^-36 is the Lucas number
+ * L(36) = 33385282, and 2^25 = 33554432. So F(n + 1) < 2^(25 (n + 1) / 36), and
+ * has at most 25 (n + 1) / 36 / LIMB_BITS + 1 limbs.
+ *
+ * One more, because a product takes the limbs of both factors while it is made,
+ * the top one of which may turn out to be 0; not more than one, since factors of
+ * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ */
+static size_t limbs_needed(u64 n)
+{
+	return 25 * (n + 1) / (36 * LIMB_BITS) + 2;
+}
+
+int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	struct bignum *number = bn_create(call, 5, limbs_needed(n));
+	/* F(k) and F(k + 1), k being the bits so far */
+	struct bignum *a = &number[0];
+	struct bignum *b = &number[1];
+	/* the two that follow from them */
+	struct bignum *c = &number[2];
+	struct bignum *d = &number[3];
+	struct bignum *t = &number[4];
+	/* The top bit of n; n | 1 because clz is undefined for 0. */
+	int top = 63 - __builtin_clzll(n | 1);
+	int err;
+
+	if (!number)
+		return -ENOMEM;
+	b->limb[0] = 1;
+
+	for (int i = top; i >= 0; i--) {
+		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
+		if (err)
+			goto free_all;
+		if (n >> i & 1) {
+			bn_add(c, c, d);
+			bn_swap(c, d);
+		}
+		bn_swap(a, c);
+		bn_swap(b, d);
+	}
+	f->big = number; /* F(n) is a, the first of them */
+	return 0;
+
+free_all:
+	bn_free(number);
+	return err;
+}
+
+size_t fib_limbs(const union fib_value *f)
+{
+	return f->big->size;
+}
+
+void fib_release(union fib_value *f)
+{
+	bn_free(f->big);
+}
