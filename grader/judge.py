@@ -45,6 +45,8 @@ def speedups(
     """Each stage against the one before it, by the ns ruler; and the pairs that cannot be."""
     rows: list[dict[str, Any]] = []
     gaps: list[dict[str, Any]] = []
+    if not samples:
+        return rows, gaps
     found: list[stats.Comparison] = []
     for before, after in _pairs(stages):
         for phase in PHASES:
@@ -127,7 +129,9 @@ def _read(path: str) -> str:
 
 def warnings(samples: Samples) -> list[str]:
     """What may disturb the figures on this computer, and the cure."""
-    said = []
+    said: list[str] = []
+    if not samples:
+        return said
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > 1.5 * cores:
         said.append(
@@ -146,7 +150,7 @@ def warnings(samples: Samples) -> list[str]:
             " leave --quick away"
         )
     wide = sum(_noisy(series.values) for series in samples.values())
-    if samples and wide > len(samples) / 4:
+    if wide > len(samples) / 4:
         said.append(
             f"{wide} of {len(samples)} figures spread by more than a tenth: this computer is"
             " busy or throttles, measure again when it is quiet"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The guest's end of the wire: runs what the other end asks for. Process 1 of
- * the lab machine, its argument is the serial line to serve.
+ * the lab machine; its arguments are the serial line to serve and, if there is
+ * to be a shell, the line for that.
  *
  *	run ID COMMAND	run COMMAND by /bin/sh, with nothing to read
  *	feed ID COMMAND	the same, COMMAND reads what follows on the line
@@ -185,14 +186,42 @@ static void put(const char *id, const char *rest)
 	say(2, id, status);
 }
 
+/*
+ * Keeps a shell on a line that is its terminal. Not the job of the init script:
+ * what a script starts in the background is deaf to Ctrl-C.
+ */
+static void keep_shell(const char *line)
+{
+	while (true) {
+		pid_t shell = fork();
+
+		if (!shell) {
+			int tty;
+
+			setsid(); /* the line becomes the terminal by open */
+			tty = open(line, O_RDWR);
+			dup2(tty, STDIN_FILENO);
+			dup2(tty, STDOUT_FILENO);
+			dup2(tty, STDERR_FILENO);
+			execl("/bin/sh", "sh", "-c", "stty sane; exec sh -l",
+			      (char *)NULL);
+			_exit(127);
+		}
+		waitpid(shell, NULL, 0);
+		sleep(1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char line[LINE_MAX_BYTES], verb[8], id[65];
 	struct sigaction action = { .sa_handler = on_child };
 	sigset_t blocked, unblocked;
 
-	if (argc != 2)
+	if (argc < 2 || argc > 3)
 		return 2;
+	if (argc == 3 && !fork())
+		keep_shell(argv[2]);
 	wire = open(argv[1], O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (wire < 0)
 		power_off(argv[1]);

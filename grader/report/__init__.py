@@ -2,7 +2,7 @@
 """The report: a function of one report.json, drawn on the terminal, in HTML and as pictures."""
 
 from grader.report.schema import Report, ReportError, validate
+from grader.report.store import prepare, write
 from grader.report.terminal import summary
-from grader.report.write import prepare, write
 
 __all__ = ["Report", "ReportError", "prepare", "summary", "validate", "write"]

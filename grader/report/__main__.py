@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from grader.report.schema import ReportError
+from grader.report.store import PAGE_FILE, read, write
 from grader.report.terminal import summary
-from grader.report.write import PAGE_FILE, read, write
 
 
 def main() -> int:

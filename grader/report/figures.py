@@ -242,6 +242,7 @@ def _memory(report: Report) -> Figure:
     """Allocations and peak bytes of one call against n."""
     styles = stage_styles(report)
     panels = []
+    missing = "no stage reported its allocations"
     for key, what, label in (
         ("allocations", "allocations of one call", text.short_count),
         ("peak_bytes", "peak memory of one call", text.short_size),
@@ -257,14 +258,16 @@ def _memory(report: Report) -> Figure:
                 if known:
                     line = [Point(n, v, v, v) for n, v in sorted(known.items())]
                     series.append((styles[stage["dir"]], line))
-            if series:
+            if series and all(point.y == 0 for _, line in series for point in line):
+                missing = "no stage allocates memory"
+            elif series:
                 panels.append(_memory_panel(series, f"{what}: {phase}", label))
     return Figure(
         "memory",
         "Memory of one call",
         "Blocks allocated, and most bytes held at once, by one call.",
         panels,
-        "no stage reported its allocations",
+        missing,
     )
 
 
@@ -275,7 +278,7 @@ def _memory_panel(
 ) -> Panel:
     """Zero, which stages without a heap have, stands at the foot of the logarithmic axis."""
     points = [point for _, line in series for point in line]
-    least = min((point.y for point in points if point.y > 0), default=10.0)
+    least = min(point.y for point in points if point.y > 0)
     zero = least / 3
     drawn = [
         (look, [p if p.y > 0 else Point(p.x, zero, zero, zero) for p in line])

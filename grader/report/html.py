@@ -13,7 +13,7 @@ from grader.report.plots import Picture
 from grader.report.schema import Report
 from grader.report.text import Json
 
-EXCERPT = 120
+EXCERPT = 72
 MOST_FAILURES = 20
 STATISTICS = ("mean", "trimmed_mean", "min", "max")
 

@@ -8,13 +8,15 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from grader.errors import LabError
+
 Report = dict[str, Any]
 
 VERSION = 1
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 
-class ReportError(Exception):
+class ReportError(LabError):
     """A report that cannot be read, drawn or written; its text is one line."""
 
 

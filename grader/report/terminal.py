@@ -148,7 +148,7 @@ def _speedups(report: Report, paint: Painter) -> list[str]:
         if own:
             name = text.printable(machine["name"])
             unit = "time, 95 % interval" if machine["ruler"] == "ns" else "instructions, exact"
-            title = f"Speedup over the stage before, {name}: {unit}"
+            title = _cut(f"Speedup over the stage before, {name}: {unit}", COLUMNS)
             blocks.append("\n".join([paint(BOLD, title), *_speedup_rows(own, paint)]))
     gaps = [line for gap in report.get("gaps", []) for line in _wrap(gap_text(gap), "", INDENT)]
     return [*blocks, "\n".join(gaps)]

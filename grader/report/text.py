@@ -122,10 +122,13 @@ def excerpt(text: str, at: int | None, start: int, width: int) -> Excerpt:
 
 
 def difference(failure: Json, width: int) -> tuple[Excerpt | None, Excerpt | None]:
-    """Expected and got of a failure, both cut at the same place around the first difference."""
+    """Expected and got of a failure, both cut at the same place around the first difference.
+
+    A first_difference of null says that the two are not to be compared letter by letter.
+    """
     texts: list[str | None] = [failure["expected"], failure["got"]]
-    at = failure.get("first_difference")
-    if at is None and texts[0] is not None and texts[1] is not None:
+    at: int | None = failure.get("first_difference")
+    if "first_difference" not in failure and texts[0] is not None and texts[1] is not None:
         at = first_difference(texts[0], texts[1])
     longest = max(len(text or "") for text in texts)
     start = max(0, min((at or 0) - width // 2, longest - width))
