@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from . import paths
+from . import paths, scratch
 from .errors import LabError
 from .progress import Progress
 
@@ -94,6 +94,8 @@ def main(words: list[str]) -> int:
         print("\ngrader: stopped; nothing is left running, the last report is as it was",
               file=sys.stderr)  # fmt: skip
         return 130
+    finally:
+        scratch.remove_all()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Errors are answered as minus errno: -9 EBADF, -13 EACCES, -14 EFAULT, -22 EINVAL
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,6 +30,43 @@ class Case:
         """Whether the answer is right."""
         return self.accepts(answer) if self.accepts else answer.rstrip() == self.expected
 
+    def wanted(self) -> str:
+        """What it must answer, in words."""
+        return self.expected if self.accepts else in_words(self.request, self.expected)
+
+    def got(self, answer: str) -> str:
+        """What it did answer, in words."""
+        return in_words(self.request, answer)
+
+
+def error_name(returned: int) -> str:
+    """EINVAL for -22, and so on."""
+    return errno.errorcode.get(-returned, f"error {returned}")
+
+
+def in_words(request: str, answer: str) -> str:
+    """An answer of fibctl batch for a reader; digits that are all right stand alone."""
+    verb, words = request.split()[0], answer.split()
+    try:
+        returned = int(words[0])
+        if verb in ("read", "pread"):
+            _, touched, data = words
+            if returned < 0:
+                stray = f", and {touched} bytes were written" if touched != "0" else ""
+                return error_name(returned) + stray
+            text = data if returned else "nothing"
+            stray = f", and {touched} bytes were written" if touched != words[0] else ""
+            return text + stray
+        if returned < 0 and verb != "measure":
+            return error_name(returned)
+        if verb == "measure":
+            got = fields(answer)
+            what = f"digest {got['digest']:016x}, {got['digits']} digits, {got['limbs']} limbs"
+            return what if not returned else f"{error_name(returned)}, and wrote {what}"
+    except (ValueError, IndexError, KeyError):
+        pass
+    return " ".join(words[1:]) if verb == "show" and words[:1] == ["0"] else answer.strip()
+
 
 def fields(answer: str) -> dict[str, int]:
     """The fields of a measure answer, "returned" among them."""
@@ -50,6 +88,15 @@ def _positive(answer: str) -> bool:
     return answer.strip().isdigit() and int(answer) >= 1
 
 
+def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
+    """What a measurement must answer, in words."""
+    least = max(1, -(-oracle.fibonacci(n).bit_length() // 64))
+    return (
+        f"digest {oracle.digest(n, spread, repeat, nonce):016x},"
+        f" {oracle.digit_total(n, spread, repeat)} digits, {least} limbs or more"
+    )
+
+
 def _measured(n: int, spread: int, repeat: int, nonce: int) -> Callable[[str], bool]:
     def accepts(answer: str) -> bool:
         got = fields(answer)
@@ -57,6 +104,9 @@ def _measured(n: int, spread: int, repeat: int, nonce: int) -> Callable[[str], b
             got["returned"] == 0
             and got["digest"] == oracle.digest(n, spread, repeat, nonce)
             and got["digits"] == oracle.digit_total(n, spread, repeat)
+            # A limb has 64 bits at most. They are counted after the conversion to decimal: a
+            # number that it has used up is too short.
+            and got["limbs"] * 64 >= oracle.fibonacci(n).bit_length()
             and got["limbs"] >= 1
         )
 
@@ -81,7 +131,13 @@ def cases(manifest: Manifest) -> list[Case]:
         return Case(title, request, str(expected))
 
     def measure(title: str, request: str, code: int) -> Case:
-        return Case(title, f"measure 0 {request}", f"{code}, nothing written", _refused(code))
+        wanted = f"{error_name(code)}, nothing written"
+        return Case(title, f"measure 0 {request}", wanted, _refused(code))
+
+    def measured(title: str, n: int, spread: int, repeat: int, nonce: int) -> Case:
+        request = f"measure 0 n={n} spread={spread} repeat={repeat} nonce={nonce}"
+        wanted = _measurement(n, spread, repeat, nonce)
+        return Case(title, request, wanted, _measured(n, spread, repeat, nonce))
 
     return [
         case("sysfs stage", "show stage", f"0 {manifest.number}"),
@@ -128,7 +184,7 @@ def cases(manifest: Manifest) -> list[Case]:
         case("read by the second", "read 1 64", _got(5)),
         case("read by the first", "read 0 64", _got(0)),
         case("read into no memory", "pread 0 64 20 null", "-14 0 -"),
-        Case("read into memory that ends half-way", "pread 0 20 93 half", "-14 ...",
+        Case("read into memory that ends half-way", "pread 0 20 93 half", "EFAULT",
              lambda answer: answer.split()[0] == "-14"),
         Case("write returns nanoseconds", "write 0 0", "a number of 1 or more", _positive),
         case("lseek for write", f"seek 0 {min(top, 90)} 0", min(top, 90)),
@@ -151,13 +207,10 @@ def cases(manifest: Manifest) -> list[Case]:
         case("ioctl 0", "ioctl 0 0", -25),
         case("an ioctl of another device", "ioctl 0 0x5401", -25),
         case("our ioctl with another size", "ioctl 0 0xc0084601", -25),
-        Case("measure one", "measure 0 n=10", "digest and digits of F(10)", _measured(10, 0, 1, 0)),
-        Case("measure seven from a nonce", "measure 0 n=90 repeat=7 nonce=12345678901234567",
-             "digest and digits of F(90) seven times", _measured(90, 0, 7, 12345678901234567)),
-        Case("measure a spread", "measure 0 n=93 spread=4 repeat=12 nonce=1",
-             "digest and digits of F(93) down to F(89), in turn", _measured(93, 4, 12, 1)),
-        Case("measure F(max_n)", f"measure 0 n={top} nonce=3", "digest and digits of F(max_n)",
-             _measured(top, 0, 1, 3)),
+        measured("measure F(10) once", 10, 0, 1, 0),
+        measured("measure F(90) seven times", 90, 0, 7, 12345678901234567),
+        measured("measure F(93) down to F(89), in turn", 93, 4, 12, 1),
+        measured("measure F(max_n)", top, 0, 1, 3),
         measure("measure above max_n", f"n={top + 1}", -22),
         measure("measure no repetition", "n=10 repeat=0", -22),
         measure("measure too many", f"n=10 repeat={MAX_REPEAT + 1}", -22),

@@ -104,6 +104,15 @@ def sources(stage: Stage, warnings: list[str] | None = None) -> Iterator[Path]:
             yield path
 
 
+def _label(stage: Stage) -> str:
+    """The stage's directory in debug information and log: the same wherever the checkout is."""
+    if paths.inside(stage.directory, paths.ROOT):
+        shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
+    else:
+        shown = f"{stage.directory.absolute().parent.name}/{stage.key}"
+    return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
+
+
 def _kbuild(stage: Stage, kernel: Kernel, objects: list[str]) -> str:
     manifest = stage.manifest
     flags = [
@@ -112,8 +121,11 @@ def _kbuild(stage: Stage, kernel: Kernel, objects: list[str]) -> str:
         f"-DFIBDRV_NAME='\"{manifest.name}\"'",
         "-g",
         # The tree of the kernel and the checkout may be anywhere: what is built is the same.
-        f"-ffile-prefix-map=$(src)/stage={stage.directory.parent.name}/{stage.key}",
+        f"-ffile-prefix-map=$(src)/stage={_label(stage)}",
         "-ffile-prefix-map=$(src)/kit=common",
+        # Of several that fit, the compiler takes the last.
+        *([f"-ffile-prefix-map=$(src)/kit/driver.c={_label(stage)}/driver.c"]
+          if stage.own_driver else []),
         *kernel.extra_cflags,
     ]
     return "\n".join(
@@ -153,16 +165,29 @@ def _error_line(log: str) -> str:
     return lines[-1] if lines else "make failed and said nothing"
 
 
+def _undefined(symbol: str, objects: list[Path]) -> str:
+    """What to say of a symbol that is used and nowhere defined."""
+    users = [
+        path.with_suffix(".c").name
+        for path in objects
+        if re.search(rf" U {symbol}$", _nm(path), re.MULTILINE)
+    ]
+    if not users:
+        return f"the stage defines no {symbol}, which the driver calls: see common/stage.h"
+    return f"{users[0]} uses {symbol}, which nothing defines or the kernel keeps from modules"
+
+
+def _nm(path: Path) -> str:
+    return subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout
+
+
 def _breaches(objects: list[Path]) -> list[Breach]:
     """What the stage's own objects hold or import against the contract of stage.h."""
     defined: set[str] = set()
     undefined: dict[str, str] = {}
     found: list[Breach] = []
     for path in objects:
-        listing = subprocess.run(
-            ["nm", str(path)], capture_output=True, text=True, check=True
-        ).stdout
-        for line in listing.splitlines():
+        for line in _nm(path).splitlines():
             *_, kind, symbol = line.split()
             source = path.with_suffix(".c").name
             if kind in "Uw":
@@ -172,7 +197,7 @@ def _breaches(objects: list[Path]) -> list[Breach]:
             if kind in "bBdDC" and not symbol.startswith("__UNIQUE_ID"):
                 found.append(
                     Breach(
-                        "nothing kept between calls (no writable static data)",
+                        "no writable static data: nothing is kept between two calls",
                         f"the variable {symbol} in {source}",
                     )
                 )
@@ -259,12 +284,14 @@ def _build_locked(
         env=environment(),
     )  # fmt: skip
     built.log = readable(make.stdout, directory, built.stage)
+    objects = [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
     if make.returncode:
         built.cause = _error_line(built.log)
+        missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
+        if missing:
+            built.cause = _undefined(missing[1], objects)
         return built
-    built.breaches = _breaches(
-        [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
-    )
+    built.breaches = _breaches(objects)
     subprocess.run(
         ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
     )
@@ -276,6 +303,8 @@ def _build_locked(
 def readable(log: str, directory: Path, stage: Stage) -> str:
     """The compiler's messages with the paths of the sources as the learner knows them."""
     log = log.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/")
+    if stage.own_driver:
+        log = log.replace(f"{directory}/kit/driver.c", f"{paths.shown(stage.directory)}/driver.c")
     return log.replace(f"{directory}/kit/", "common/")
 
 

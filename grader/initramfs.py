@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from . import paths
@@ -59,32 +58,35 @@ def agent() -> Path:
 
 
 def make(output: Path, modules: dict[str, Path]) -> None:
-    """Write an initramfs to output; modules go to /lib/fibdrv under their names."""
+    """Write an initramfs to output; modules go to /lib/fibdrv under their names.
+
+    The folder of output is the caller's, to be removed with all that is in it.
+    """
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")
-    with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
-        root = Path(folder)
-        for name in ("bin", "dev", "etc", "lib/fibdrv", "proc", "root", "sys", "tmp"):
-            (root / name).mkdir(parents=True)
-        shutil.copy(BUSYBOX, root / "bin/busybox")
-        for applet in APPLETS:
-            (root / "bin" / applet).symlink_to("busybox")
-        shutil.copy(fibctl(), root / "bin/fibctl")
-        shutil.copy(agent(), root / "bin/agent")
-        shutil.copy(GUEST / "init", root / "init")
-        shutil.copy(GUEST / "profile", root / "etc/profile")
-        (root / "etc/passwd").write_text(
-            "root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n"
+    root = output.with_name("root")
+    for name in ("bin", "dev", "etc", "lib/fibdrv", "proc", "root", "sys", "tmp"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(BUSYBOX, root / "bin/busybox")
+    for applet in APPLETS:
+        (root / "bin" / applet).symlink_to("busybox")
+    shutil.copy(fibctl(), root / "bin/fibctl")
+    shutil.copy(agent(), root / "bin/agent")
+    shutil.copy(GUEST / "init", root / "init")
+    shutil.copy(GUEST / "profile", root / "etc/profile")
+    (root / "etc/passwd").write_text(
+        "root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n"
+    )
+    (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
+    for name, module in modules.items():
+        shutil.copy(module, root / "lib/fibdrv" / f"{name}.ko")
+    listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
+    with output.open("wb") as file:
+        subprocess.run(
+            ["cpio", "--quiet", "-o", "-H", "newc", "-R", "+0:+0", "--reproducible"],
+            cwd=root,
+            input=listing.encode(),
+            stdout=file,
+            check=True,
         )
-        (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
-        for name, module in modules.items():
-            shutil.copy(module, root / "lib/fibdrv" / f"{name}.ko")
-        listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
-        with output.open("wb") as file:
-            subprocess.run(
-                ["cpio", "--quiet", "-o", "-H", "newc", "-R", "+0:+0", "--reproducible"],
-                cwd=root,
-                input=listing.encode(),
-                stdout=file,
-                check=True,
-            )
+    shutil.rmtree(root)

@@ -20,10 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import build, log, machines, paths, stages
+from . import build, log, machines, paths, scratch, stages
 from .errors import LabError, MachineError
 from .machines import Machine, Running
-from .machines.guest import runtime_base
 
 CALL_TIMEOUT = 30.0
 # Somebody waits for these, and can press Ctrl-C.
@@ -33,7 +32,7 @@ LEAVE = b"\x1d"  # Ctrl-]
 
 def _folder(machine: str) -> Path:
     tag = hashlib.sha256(str(paths.ROOT).encode()).hexdigest()[:10]
-    return runtime_base() / f"lab-{tag}-{machine}"
+    return scratch.base() / f"lab-{tag}-{machine}"
 
 
 def _last_log() -> Path:
@@ -72,7 +71,7 @@ def _up() -> tuple[str, Running]:
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
     """One at a time on the wire."""
-    lock = os.open(runtime_base() / f"{_folder(name).name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(scratch.base() / f"{_folder(name).name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -124,6 +124,16 @@ entry_complete() {
 		[ "$(entry_facts "$1")" = "$(cat -- "$1/.complete")" ]
 }
 
+# The compilers of a run that was killed may still write there for a moment.
+remove_dead() {
+	local i
+	for ((i = 0; i < 50; i++)); do
+		rm -rf -- "$1" 2>/dev/null && return 0
+		sleep 0.2
+	done
+	say "cannot remove $1, which a dead run left behind"
+}
+
 # Directories that dead runs left behind: their lock is free.
 remove_leftovers() {
 	local dir name
@@ -132,9 +142,9 @@ remove_leftovers() {
 		name=${dir##*/}
 		name=${name%.tmp.*}
 		if [ "$name" = "$entry" ]; then
-			rm -rf -- "$dir"
+			remove_dead "$dir"
 		else
-			(flock -n 7 && rm -rf -- "$dir") 7>>"$LAB_CACHE/locks/$name" || true
+			(flock -n 7 && remove_dead "$dir") 7>>"$LAB_CACHE/locks/$name" || true
 		fi
 	done
 }
@@ -199,7 +209,7 @@ prune() (
 build_entry() {
 	local tmp=$LAB_CACHE/$entry.tmp.$$ log=$LAB_CACHE/logs/$entry.log begun=$SECONDS
 	local what="lab kernel $flavour $version" objects=780 free
-	[ "$flavour" = uml ] || objects=660
+	[ "$flavour" = uml ] || objects=760
 	case $LAB_CACHE in
 	*[[:space:]:]*) die "the kernel cannot be built under '$LAB_CACHE' (space or colon in the path): set XDG_CACHE_HOME" ;;
 	esac

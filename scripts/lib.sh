@@ -62,14 +62,20 @@ make_cache() {
 }
 
 # lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the
-# script ends; says so when another run has it. Background steps must close FD,
-# else an orphan would keep the lock.
+# script ends; says so when another run has it. Steps inherit FD unless it is 8
+# or 9: then the lock is free as soon as the script is gone, even by SIGKILL.
 lock() {
 	local fd=$1 name=$2 what=$3
 	eval "exec $fd>>\"\$LAB_CACHE/locks/\$name\"" || die "cannot open the lock $LAB_CACHE/locks/$name"
 	flock -n "$fd" && return 0
 	say "waiting for another run: $what"
-	flock "$fd"
+	# In the background, so that a signal is not kept until the lock is free.
+	set -m
+	flock "$fd" &
+	LAB_STEP=$!
+	set +m
+	wait "$LAB_STEP"
+	LAB_STEP=
 }
 
 # log_tail LOG: the last lines of a log, indented, and where the rest is.

@@ -50,17 +50,28 @@ failed() {
 
 complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
 
+# For scripts/doctor.sh: which Python, and where its environment is or would be.
+which_only=
+[ "${1:-}" != --which ] || which_only=1
+
 if ! choose_python; then
+	[ -z "$which_only" ] || exit 1
 	"$here/setup.sh" core
 	choose_python || die "no Python 3.10 or later with venv: install python3 and python3-venv"
 fi
 key=$({ echo "$python $version"; cat -- "$requirements"; } | sha256sum | cut -c1-12)
 venv=$LAB_CACHE/venv-$version-$key
+if [ -n "$which_only" ]; then
+	printf '%s %s\n' "$(command -v "$python")" "$venv"
+	exit 0
+fi
 if ! complete; then
 	make_cache
-	lock 9 "${venv##*/}" "it makes the Python environment"
+	# Descriptor 7, which the steps inherit: pip may outlive a killed run, and
+	# nobody else may begin before it is through.
+	lock 7 "${venv##*/}" "it makes the Python environment"
 	complete || make_environment
-	exec 9>&-
+	exec 7>&-
 fi
 trap - EXIT INT TERM HUP
 exec env -u PYTHONHOME "$venv/bin/python" "$@"

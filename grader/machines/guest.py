@@ -9,12 +9,11 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .. import initramfs
+from .. import initramfs, scratch
 from ..errors import LabError, MachineError
 from ..wire import Wire
 
@@ -66,28 +65,14 @@ class GuestProcess:
         """Kill the process and all that it started; remove its files."""
         if not self._stopped:
             self._stopped = True
-            kill_group(self.pid)
+            scratch.kill_group(self.pid)
             if self._ours:
                 try:
                     os.waitpid(self.pid, 0)
                 except ChildProcessError:
                     pass
             self.wire.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def kill_group(pid: int) -> None:
-    """Kill a machine's whole process group, and wait until nothing of it is left."""
-    for _ in range(200):
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            pass
-        time.sleep(0.01)
+        scratch.remove(self.folder)
 
 
 def process_is(pid: int, folder: Path) -> bool:
@@ -109,15 +94,6 @@ def _may_be_traced() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
-def runtime_base() -> Path:
-    """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
-    base = Path(tempfile.gettempdir()) / f"fibdrv-lab-{os.getuid()}"
-    base.mkdir(mode=0o700, exist_ok=True)
-    if base.stat().st_uid != os.getuid():
-        raise LabError(f"{base} belongs to somebody else: set TMPDIR to a folder of yours")
-    return base
-
-
 # From a machine's folder and its FIFOs, open, by name: its command line.
 Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
@@ -129,7 +105,7 @@ def start(modules: dict[str, Path], command: Command, folder: Path | None = None
     """
     stays = folder is not None
     if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="m", dir=runtime_base()))
+        folder = scratch.folder()
     else:
         folder.mkdir(parents=True)
     pid = 0
@@ -144,15 +120,16 @@ def start(modules: dict[str, Path], command: Command, folder: Path | None = None
         guest = GuestProcess(folder, pid, 0.0, ours=True)
         guest.wire.wait_ready(BOOT_TIMEOUT)
     except MachineError as error:
-        kill_group(pid)
+        scratch.kill_group(pid)
         console = (folder / "console.log").read_text(errors="replace").strip().splitlines()
         shutil.rmtree(folder, ignore_errors=True)
         last = console[-1] if console else "it said nothing"
         raise LabError(f"the machine did not come up ({error}): {last}") from error
     except BaseException:
-        if pid:
-            kill_group(pid)
-        shutil.rmtree(folder, ignore_errors=True)
+        if stays:  # nobody else would
+            for pid in scratch.processes_in(folder):
+                scratch.kill_group(pid)
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     guest.boot_seconds = time.monotonic() - begin
     state = {"pid": pid, "boot_seconds": guest.boot_seconds}

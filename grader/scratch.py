@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Folders for the life of this process, and the processes that work in them.
+
+Whatever interrupts a run, and wherever, remove_all at its end leaves nothing of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from .errors import LabError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_folders: set[Path] = set()
+
+
+def base() -> Path:
+    """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
+    path = Path(tempfile.gettempdir()) / f"fibdrv-lab-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.stat().st_uid != os.getuid():
+        raise LabError(f"{path} belongs to somebody else: set TMPDIR to a folder of yours")
+    return path
+
+
+def folder() -> Path:
+    """A new folder."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
+        _folders.add(path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return path
+
+
+def remove(path: Path) -> None:
+    """Remove a folder; its processes have ended."""
+    shutil.rmtree(path, ignore_errors=True)
+    _folders.discard(path)
+
+
+def processes_in(path: Path) -> list[int]:
+    """The processes with this folder in their command line, zombies aside."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if state not in "ZX" and os.fsencode(str(path)) in command:
+            found.append(int(entry.name))
+    return found
+
+
+def kill_group(pid: int) -> None:
+    """Kill a machine's whole process group, and wait until nothing of it is left."""
+    for _ in range(200):
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            return
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            pass
+        time.sleep(0.01)
+
+
+def remove_all() -> None:
+    """Kill what still works in one of the folders, and remove them all."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        for path in list(_folders):
+            for pid in processes_in(path):
+                if pid != os.getpid():
+                    kill_group(pid)
+            remove(path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Unpacks the distribution's own kernel image and the headers of that very
+# build into the cache, and prints their directory there:
+#   vmlinuz    the image
+#   config     its configuration
+#   build      what out-of-tree modules need: make -C build M=DIR modules
+#   info.json  what it was made from
+# Nothing is installed: an image package would change the boot menu.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/lib.sh"
+
+usage() {
+	cat <<'END'
+usage: scripts/distro-kernel.sh [--print] [--update]
+  Prints the directory of the distribution's kernel, after fetching it if there
+  is none. A kernel that is there is kept, so that figures stay comparable.
+  --print   never fetch: status 1 if no kernel is in the cache
+  --update  fetch the kernel that the distribution offers now, and use that
+END
+}
+
+print='' update=''
+for arg; do
+	case $arg in
+	--print) print=1 ;;
+	--update) update=1 ;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	*) die "unknown argument '$arg': see --help" ;;
+	esac
+done
+
+# The entry in use: the one fetched last. Sets entry.
+find_entry() {
+	local candidate
+	for candidate in "$LAB_CACHE"/distro-*/; do
+		candidate=${candidate%/}
+		if ! [[ -s $candidate/vmlinuz && -f $candidate/.complete &&
+			-f $candidate/build/Makefile && -f $candidate/build/Module.symvers ]]; then
+			continue
+		fi
+		[ -n "$entry" ] && [ ! "$candidate/.complete" -nt "$entry/.complete" ] || entry=$candidate
+	done
+	[ -n "$entry" ]
+}
+
+# depends PACKAGE[=VERSION]: what it depends on, one "NAME[=VERSION]" a line,
+# the version where exactly one will do.
+depends() {
+	LC_ALL=C apt-cache show --no-all-versions -- "$1" 2>/dev/null |
+		sed -n 's/^Depends: //p' | tr ',' '\n' |
+		sed -E 's/^ +//; s/ *\|.*//; s/:any//; s/ \(= ([^)]*)\)/=\1/; s/ \(.*//'
+}
+
+# Sets image, release and wanted (the image and the headers, with versions).
+choose_packages() {
+	local meta headers
+	for meta in linux-image-cloud-amd64 linux-image-virtual linux-image-amd64 linux-image-generic; do
+		image=$(depends "$meta" | grep -m 1 -E '^linux-image-(unsigned-)?[0-9]' || true)
+		[ -z "$image" ] || break
+	done
+	[ -n "$image" ] ||
+		die "apt knows no kernel image package: run apt-get update as root (or say machine=uml)"
+	[[ $image == *=* ]] || image+=$(LC_ALL=C apt-cache show --no-all-versions -- "$image" |
+		sed -n 's/^Version: /=/p')
+	release=${image%%=*}
+	release=${release#linux-image-}
+	release=${release#unsigned-}
+	version=${image#*=}
+	headers=linux-headers-$release=$version
+	mapfile -t wanted < <(
+		printf '%s\n' "$image" "$headers"
+		depends "$headers" | grep -E '^linux-(.*headers|kbuild)-' || true
+	)
+}
+
+download() {
+	cd -- "$1"
+	# As root, apt would warn that its own user cannot write here.
+	LC_ALL=C apt-get -q -o APT::Sandbox::User=root download "${wanted[@]}"
+}
+
+unpack() {
+	local deb
+	for deb in "$1"/*.deb; do
+		case ${deb##*/} in
+		linux-image-*) dpkg-deb --fsys-tarfile "$deb" | tar -x -v -C "$2" --wildcards './boot/vmlinuz-*' ;;
+		*) dpkg-deb --fsys-tarfile "$deb" |
+			tar -x -v -C "$2" --no-same-owner --wildcards --exclude='./usr/share/*' \
+				--exclude='*/include/dt-bindings' --exclude='./lib/*' ;;
+		esac
+	done
+}
+
+# The headers refer to each other by absolute path: let them stay in the entry.
+relocate() {
+	local root=$1 final=$2 link target file
+	while IFS= read -r link; do
+		target=$(readlink -- "$link")
+		ln -sfn -- "$final$target" "$link"
+	done < <(find "$root/usr" -type l -lname '/usr/*')
+	for file in "$root"/usr/src/*/Makefile; do
+		[ -f "$file" ] || continue
+		sed -i -E "s#(^|[ =(])/usr/(src|lib)/#\1$final/usr/\2/#g" "$file"
+	done
+}
+
+failed() {
+	log_tail "$1"
+	die "$2"
+}
+
+fetch() {
+	local name=distro-$release tmp log final cc
+	final=$LAB_CACHE/$name tmp=$LAB_CACHE/$name.tmp.$$ log=$LAB_CACHE/logs/$name.log
+	case $LAB_CACHE in
+	*[[:space:]:#]*) die "modules cannot be built under '$LAB_CACHE' (space, colon or # in the path): set XDG_CACHE_HOME" ;;
+	esac
+	if [ -f "$final/.complete" ] && [ "$(cat -- "$final/.complete")" = "$image" ]; then
+		touch -- "$final/.complete"
+		entry=$final
+		return
+	fi
+	rm -rf -- "$LAB_CACHE"/distro-*.tmp.*
+	LAB_SCRATCH+=("$tmp")
+	mkdir -- "$tmp" "$tmp/deb" "$tmp/entry"
+	run_step "distribution kernel $release: downloading" "$log" 0 . download "$tmp/deb" ||
+		failed "$log" "cannot download ${wanted[*]}: is the network there? An old package list asks for what is gone: run apt-get update as root"
+	run_step "distribution kernel $release: unpacking" "$log" 30000 . unpack "$tmp/deb" "$tmp/entry" ||
+		failed "$log" "cannot unpack $image"
+	mv -- "$tmp/entry/boot/vmlinuz-$release" "$tmp/entry/vmlinuz"
+	chmod 644 "$tmp/entry/vmlinuz"
+	rmdir -- "$tmp/entry/boot"
+	relocate "$tmp/entry" "$final"
+	ln -s "usr/src/linux-headers-$release" "$tmp/entry/build"
+	cp -- "$tmp/entry/build/.config" "$tmp/entry/config" ||
+		die "linux-headers-$release has no configuration"
+	cc=$(sed -n -E 's/^CC *=.*[ )]([^ )]*gcc[^ )]*)$/\1/p' "$tmp/entry/build/.kernelvariables" 2>/dev/null || true)
+	cc=${cc:-gcc}
+	cat >"$tmp/entry/info.json" <<-END
+		{
+		  "flavour": "distro",
+		  "kernel_release": "$release",
+		  "source": "${image/=/ }",
+		  "cc": "$cc",
+		  "vmlinuz_sha256": "$(sha256sum <"$tmp/entry/vmlinuz" | cut -c1-64)"
+		}
+	END
+	printf '%s\n' "$image" >"$tmp/entry/.complete"
+	[ ! -e "$final" ] || mv -- "$final" "$tmp/old"
+	mv -T -- "$tmp/entry" "$final"
+	rm -rf -- "$tmp"
+	entry=$final
+}
+
+entry=
+if [ -n "$update" ] || ! find_entry; then
+	[ -z "$print" ] || exit 1
+	[ "$(uname -m)" = x86_64 ] ||
+		die "the qemu machine runs an x86-64 kernel and needs x86-64 packages, this is $(uname -m)"
+	{ have apt-get && have dpkg-deb; } ||
+		die "the qemu machine takes Debian's or Ubuntu's kernel, and there is no apt-get here: say machine=uml"
+	make_cache
+	lock 9 distro "it fetches the distribution's kernel"
+	entry=
+	if [ -n "$update" ] || ! find_entry; then
+		choose_packages
+		fetch
+	fi
+fi
+printf '%s\n' "$entry"
