@@ -29,7 +29,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--stage", metavar="N,...", help="only these stages, like 1,2 or 3-5")
-    parser.add_argument("--machine", default="uml", help="where to load them (uml)")
+    parser.add_argument(
+        "--machine",
+        metavar="NAME,...",
+        help="where to load them: uml for time, qemu for instructions, host for your own hardware;"
+        " the first verifies (uml,qemu; a --tree from outside the checkout: qemu)",
+    )
     parser.add_argument(
         "--tree",
         type=Path,
@@ -50,17 +55,28 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 
 
+def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
+    if arguments.machine:
+        return str(arguments.machine).split(",")
+    if not paths.inside(tree, paths.ROOT):
+        return ["qemu"]  # whose guests cannot reach this computer
+    return ["uml"] if arguments.no_measure else ["uml", "qemu"]
+
+
 def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     from . import report, run, stages  # scipy and the like: not for --help
     from .report import terminal
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     tree = arguments.tree if arguments.tree else paths.STAGES
+    out = arguments.out or paths.BUILD / "report"
+    report.prepare(out)
     progress = Progress()
     result = run.grade(
         run.Options(
             stages=stages.find(tree, numbers),
-            machine=arguments.machine,
+            machines=_machines(arguments, tree),
+            needed=arguments.machine is not None,
             seed=arguments.seed,
             quick=arguments.quick,
             measure=not arguments.no_measure,
@@ -68,7 +84,6 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
         ),
         progress,
     )
-    out = arguments.out or paths.BUILD / "report"
     progress.step("draw the report")
     report.write(result, out)
     if arguments.json:

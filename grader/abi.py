@@ -61,7 +61,7 @@ def in_words(request: str, answer: str) -> str:
             return error_name(returned)
         if verb == "measure":
             got = fields(answer)
-            what = f"digest {got['digest']:016x}, {got['digits']} digits, {got['limbs']} limbs"
+            what = f"digest {got['digest']:016x}, digits {got['digits']}, limbs {got['limbs']}"
             return what if not returned else f"{error_name(returned)}, and wrote {what}"
     except (ValueError, IndexError, KeyError):
         pass
@@ -93,7 +93,8 @@ def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
     least = max(1, -(-oracle.fibonacci(n).bit_length() // 64))
     return (
         f"digest {oracle.digest(n, spread, repeat, nonce):016x},"
-        f" {oracle.digit_total(n, spread, repeat)} digits, {least} limbs or more"
+        f" digits {oracle.digit_total(n, spread, repeat)},"
+        f" limbs {least} or more (decimal leaves the number as it is)"
     )
 
 

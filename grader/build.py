@@ -124,8 +124,11 @@ def _kbuild(stage: Stage, kernel: Kernel, objects: list[str]) -> str:
         f"-ffile-prefix-map=$(src)/stage={_label(stage)}",
         "-ffile-prefix-map=$(src)/kit=common",
         # Of several that fit, the compiler takes the last.
-        *([f"-ffile-prefix-map=$(src)/kit/driver.c={_label(stage)}/driver.c"]
-          if stage.own_driver else []),
+        *(
+            [f"-ffile-prefix-map=$(src)/kit/driver.c={_label(stage)}/driver.c"]
+            if stage.own_driver
+            else []
+        ),
         *kernel.extra_cflags,
     ]
     return "\n".join(
@@ -165,7 +168,7 @@ def _error_line(log: str) -> str:
     return lines[-1] if lines else "make failed and said nothing"
 
 
-def _undefined(symbol: str, objects: list[Path]) -> str:
+def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     """What to say of a symbol that is used and nowhere defined."""
     users = [
         path.with_suffix(".c").name
@@ -174,7 +177,8 @@ def _undefined(symbol: str, objects: list[Path]) -> str:
     ]
     if not users:
         return f"the stage defines no {symbol}, which the driver calls: see common/stage.h"
-    return f"{users[0]} uses {symbol}, which nothing defines or the kernel keeps from modules"
+    user = f"{paths.shown(stage.directory)}/{users[0]}"
+    return f"{user}: {symbol} is used, but nothing defines it for a module"
 
 
 def _nm(path: Path) -> str:
@@ -203,7 +207,7 @@ def _breaches(objects: list[Path]) -> list[Breach]:
                 )
     found.extend(
         Breach(
-            "only what stage.h offers, memcpy, memmove, memset and memcmp",
+            "only what it offers, memcpy, memmove, memset and memcmp",
             f"a use of {symbol} in {source}",
         )
         for symbol, source in sorted(undefined.items())
@@ -289,7 +293,7 @@ def _build_locked(
         built.cause = _error_line(built.log)
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
         if missing:
-            built.cause = _undefined(missing[1], objects)
+            built.cause = _undefined(missing[1], objects, built.stage)
         return built
     built.breaches = _breaches(objects)
     subprocess.run(

@@ -27,7 +27,7 @@ APPLETS = (
 def _program(name: str, sources: list[Path]) -> Path:
     """A static program of the guest, compiled when its sources have changed."""
     output = paths.BUILD / "guest" / name
-    headers = list(paths.COMMON.glob("*.h"))
+    headers = [*paths.COMMON.glob("*.h"), *sources[0].parent.glob("*.h")]
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in [*sources, *headers])).hexdigest()
     stamp = output.with_suffix(".digest")
     if output.is_file() and stamp.is_file() and stamp.read_text() == digest:
@@ -36,7 +36,7 @@ def _program(name: str, sources: list[Path]) -> Path:
     new = output.with_suffix(f".new{os.getpid()}")
     gcc = subprocess.run(
         ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s", "-I", str(paths.COMMON),
-         "-o", str(new), *map(str, sources)],
+         "-o", str(new), *map(str, sources), "-lm", "-pthread"],
         capture_output=True,
         text=True,
     )  # fmt: skip
@@ -49,7 +49,8 @@ def _program(name: str, sources: list[Path]) -> Path:
 
 def fibctl() -> Path:
     """The user client, static."""
-    return _program("fibctl", [paths.COMMON / "fibctl.c", paths.COMMON / "fibctl_batch.c"])
+    sources = ("fibctl.c", "fibctl_batch.c", "fibctl_user.c")
+    return _program("fibctl", [paths.COMMON / name for name in sources])
 
 
 def agent() -> Path:
@@ -57,10 +58,16 @@ def agent() -> Path:
     return _program("agent", [GUEST / "agent.c"])
 
 
+def hammer() -> Path:
+    """The program that treats the device badly, static."""
+    folder = GUEST / "hammer"
+    return _program("hammer", sorted(folder.glob("*.c")))
+
+
 def make(output: Path, modules: dict[str, Path]) -> None:
     """Write an initramfs to output; modules go to /lib/fibdrv under their names.
 
-    The folder of output is the caller's, to be removed with all that is in it.
+    What does not end in .ko is a program and goes to /bin. The folder of output is the caller's, to be removed with all that is in it.
     """
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")
@@ -74,12 +81,11 @@ def make(output: Path, modules: dict[str, Path]) -> None:
     shutil.copy(agent(), root / "bin/agent")
     shutil.copy(GUEST / "init", root / "init")
     shutil.copy(GUEST / "profile", root / "etc/profile")
-    (root / "etc/passwd").write_text(
-        "root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n"
-    )
+    (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
     (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
     for name, module in modules.items():
-        shutil.copy(module, root / "lib/fibdrv" / f"{name}.ko")
+        is_module = module.suffix == ".ko"
+        shutil.copy(module, root / (f"lib/fibdrv/{name}.ko" if is_module else f"bin/{name}"))
     listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
     with output.open("wb") as file:
         subprocess.run(

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+import statistics
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import stats
+from . import exact, stats
 from .measure import PHASES, Samples
 from .stages import Stage
 from .verify import Verified
@@ -39,47 +41,116 @@ def _pairs(stages: list[Stage]) -> list[tuple[Stage, Stage]]:
     return list(zip(ordered, ordered[1:]))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """All samples of one machine, in the unit of its ruler."""
+
+    machine: str
+    ruler: str
+    samples: Samples
+
+
+def _compare(measured: Measured, pairs: list[_Pair], seed: int) -> list[dict[str, Any]]:
+    """Verdicts by the measured resolution for counts, by statistics for times."""
+    sides = [
+        [measured.samples[stage.key, p.phase, p.n].values for stage in (p.before, p.after)]
+        for p in pairs
+    ]
+    if measured.ruler == "instructions":
+        return [_by_resolution(*map(statistics.median, side)) for side in sides]
+    found = [stats.compare(before, after, seed) for before, after in sides]
+    return [
+        {
+            "ratio": comparison.ratio,
+            "ci95": [comparison.low, comparison.high],
+            "p": p,
+            "verdict": stats.verdict(comparison, p),
+        }
+        for comparison, p in zip(found, stats.holm([c.p for c in found]))
+    ]
+
+
+def _by_resolution(before: float, after: float) -> dict[str, Any]:
+    ratio = before / after
+    verdict = "~"
+    if exact.differ(before, after):
+        verdict = "faster" if ratio > 1 else "slower"
+    reach = 1 + exact.RESOLUTION
+    return {"ratio": ratio, "ci95": [ratio / reach, ratio * reach], "p": None, "verdict": verdict}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two stages at one phase and n, both measured there."""
+
+    before: Stage
+    after: Stage
+    phase: str
+    n: int
+
+
 def speedups(
-    stages: list[Stage], samples: Samples, machine: str, seed: int
+    stages: list[Stage], measured: Measured, seed: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Each stage against the one before it, by the ns ruler; and the pairs that cannot be."""
-    rows: list[dict[str, Any]] = []
+    """Each stage against the one before it; and the pairs that cannot be compared."""
+    samples = measured.samples
     gaps: list[dict[str, Any]] = []
+    pairs: list[_Pair] = []
     if not samples:
-        return rows, gaps
-    found: list[stats.Comparison] = []
+        return [], gaps
     for before, after in _pairs(stages):
-        for phase in PHASES:
-            shared = [
-                n
-                for n in after.manifest.measure
-                if (before.key, phase, n) in samples and (after.key, phase, n) in samples
-            ]
-            if not shared and phase == PHASES[0]:
-                gaps.append(_gap(before, after, samples))
-            for n in shared:
-                comparison = stats.compare(
-                    samples[before.key, phase, n].values,
-                    samples[after.key, phase, n].values,
-                    seed,
-                )
-                found.append(comparison)
-                rows.append(
-                    {
-                        "machine": machine,
-                        "ruler": "ns",
-                        "phase": phase,
-                        "n": n,
-                        "from": before.number,
-                        "to": after.number,
-                        "ratio": comparison.ratio,
-                        "ci95": [comparison.low, comparison.high],
-                    }
-                )
-    for row, comparison, p in zip(rows, found, stats.holm([c.p for c in found])):
-        row["p"] = p
-        row["verdict"] = stats.verdict(comparison, p)
+        shared = [
+            _Pair(before, after, phase, n)
+            for phase in PHASES
+            for n in after.manifest.measure
+            if (before.key, phase, n) in samples and (after.key, phase, n) in samples
+        ]
+        if not shared:
+            gaps.append(_gap(before, after, samples))
+        pairs += shared
+    rows = [
+        {
+            "machine": measured.machine,
+            "ruler": measured.ruler,
+            "phase": pair.phase,
+            "n": pair.n,
+            "from": pair.before.number,
+            "to": pair.after.number,
+            **verdict,
+        }
+        for pair, verdict in zip(pairs, _compare(measured, pairs, seed))
+    ]
     return rows, gaps
+
+
+def disagreements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where time and instructions do not name the same winner, and why that can be."""
+    by_place: dict[tuple[Any, ...], dict[str, str]] = {}
+    for row in rows:
+        place = (row["phase"], row["n"], row["from"], row["to"])
+        by_place.setdefault(place, {})[row["ruler"]] = row["verdict"]
+    found = []
+    for (phase, n, before, after), verdicts in by_place.items():
+        if {verdicts.get("ns"), verdicts.get("instructions")} == {"faster", "slower"}:
+            fewer = verdicts["instructions"] == "faster"
+            found.append(
+                {
+                    "phase": phase,
+                    "n": n,
+                    "from": before,
+                    "to": after,
+                    "ns_verdict": verdicts["ns"],
+                    "instructions_verdict": verdicts["instructions"],
+                    "why": (
+                        "fewer instructions, but each takes longer: they wait for one another, a"
+                        " branch is guessed wrong, or a division counts as one"
+                        if fewer
+                        else "more instructions, but more of them at the same time: the processor"
+                        " runs independent ones side by side"
+                    ),
+                }
+            )
+    return found
 
 
 def _gap(before: Stage, after: Stage, samples: Samples) -> dict[str, Any]:
@@ -92,17 +163,17 @@ def _gap(before: Stage, after: Stage, samples: Samples) -> dict[str, Any]:
     return {"from": before.number, "to": after.number, "reason": reason}
 
 
-def sample_rows(stage: Stage, samples: Samples, machine: str, seed: int) -> list[dict[str, Any]]:
+def sample_rows(stage: Stage, measured: Measured, seed: int) -> list[dict[str, Any]]:
     """The samples of a stage as the report has them."""
     rows = []
-    for (key, phase, n), series in samples.items():
+    for (key, phase, n), series in measured.samples.items():
         if key != stage.key:
             continue
         summary = stats.summarise(series.values, seed)
         rows.append(
             {
-                "machine": machine,
-                "ruler": "ns",
+                "machine": measured.machine,
+                "ruler": measured.ruler,
                 "phase": phase,
                 "n": n,
                 "median": summary.median,

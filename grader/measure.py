@@ -11,6 +11,7 @@ from . import abi, log, oracle
 from .build import Built
 from .errors import MachineDied, MachineError, MachineTimeout
 from .machines import Machine, Running
+from .stats import FEWEST
 from .verify import CALL_TIMEOUT, Failure, Verified
 
 PHASES = ("compute", "decimal")
@@ -113,7 +114,7 @@ def _plan(built: Built, session: _Session, rounds: int, target_ns: int) -> list[
         wish = min(wish, max(1.0, 20 * target_ns / sum(each)), MAX_REPEAT)
         repetitions = max(1, round(wish))
         possible = int(BUDGET_NS / (repetitions * sum(each)))
-        plans.append(Plan(n, repetitions, max(min(rounds, 5), min(rounds, possible))))
+        plans.append(Plan(n, repetitions, max(min(rounds, FEWEST), min(rounds, possible))))
     return plans
 
 

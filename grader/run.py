@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import build, judge, machines, measure, paths, verify
+from . import build, exact, judge, machines, measure, paths, stats, verify
+from .errors import LabError
+from .machines import Machine
 from .progress import Progress
 from .stages import Stage
 
 ROUNDS = 15
-QUICK_ROUNDS = 5
+QUICK_ROUNDS = stats.FEWEST
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Options:
     """What to grade, and how."""
 
     stages: list[Stage]
-    machine: str
+    machines: list[str]  # the first verifies; each measures by its ruler
+    needed: bool  # whether a machine after the first that cannot be had ends the run
     seed: int
     quick: bool
     measure: bool
@@ -51,41 +54,33 @@ def cpu_model() -> str:
 
 
 def _label(stage: Stage) -> str:
-    return f"stage {stage.number} ({stage.key})"
+    return f"stage {stage.key}"
 
 
 def grade(options: Options, progress: Progress) -> dict[str, Any]:
     """Build, verify, measure and judge; the report as a dict, see report/schema.json."""
     started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    machine = machines.get(options.machine)
-    progress.step("set up the machine")
+    progress.step("set up the machines")
     progress.clear()
-    kernel = machine.kernel()
+    found = _set_up(options, progress)
+    results = _verify(options, found[0], progress)
 
-    results = []
-    for i, stage in enumerate(options.stages):
-        progress.step(f"build {_label(stage)}", i, len(options.stages))
-        built = build.build(stage, kernel)
-        for warning in built.warnings:
-            progress.say(f"note: {_label(stage)}: {warning}")
-        results.append(verify.verify(built, machine, options.seed, options.quick,
-                                     _teller(progress, f"verify {_label(stage)}")))  # fmt: skip
-        if results[-1].status != "ok":
-            progress.say(f"{_label(stage)}: {results[-1].status}: {results[-1].cause}")
-
-    samples: measure.Samples = {}
-    if options.measure:
-        samples = measure.measure(
-            machine,
-            results,
-            QUICK_ROUNDS if options.quick else ROUNDS,
-            options.seed,
-            progress.step,
-            measure.BATCH_NS // 2 if options.quick else measure.BATCH_NS,
-        )
+    rows = []
+    measured = []
+    for machine in found:
+        samples: measure.Samples = {}
+        warnings: list[str] = []
+        if options.measure and machine.ruler:
+            samples, warnings = _measure(options, machine, results, progress)
+        measured.append(judge.Measured(machine.name, machine.ruler, samples))
+        rows.append(_machine_row(machine, warnings))
     progress.step("judge")
-    warnings = judge.warnings(samples)
-    speedups, gaps = judge.speedups(options.stages, samples, machine.name, options.seed)
+    speedups: list[dict[str, Any]] = []
+    gaps: dict[str, dict[str, Any]] = {}
+    for one in measured:
+        more, missing = judge.speedups(options.stages, one, options.seed)
+        speedups += more
+        gaps.update({f"{gap['from']}-{gap['to']}": gap for gap in missing})
     progress.clear()
     return {
         "schema": 1,
@@ -95,19 +90,100 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
         "seed": options.seed,
         "quick": options.quick,
         "command": options.command,
-        "machines": [
-            {
-                "name": machine.name,
-                "kernel": kernel.release,
-                "compiler": kernel.compiler,
-                "cpu": cpu_model(),
-                "ruler": machine.ruler,
-                "warnings": warnings,
-            }
-        ],
-        "stages": [_stage_row(r, samples, machine.name, options.seed) for r in results],
+        "machines": rows,
+        "stages": [_stage_row(r, measured, options.seed) for r in results],
         "speedups": speedups,
-        "gaps": gaps,
+        "gaps": list(gaps.values()),
+        "disagreements": judge.disagreements(speedups),
+    }
+
+
+def _set_up(options: Options, progress: Progress) -> list[Machine]:
+    """The machines that can be had; set up before anything else, since it may take minutes."""
+    found: list[Machine] = []
+    for name in options.machines:
+        machine = machines.get(name)
+        try:
+            machine.kernel()
+        except LabError as error:
+            if not found or options.needed:
+                raise
+            progress.say(f"note: going on without machine {name}: {error}")
+            continue
+        found.append(machine)
+    return found
+
+
+def _verify(options: Options, machine: Machine, progress: Progress) -> list[verify.Verified]:
+    results = []
+    verifier = machine.verifier()
+    for i, stage in enumerate(options.stages):
+        progress.step(f"build {_label(stage)}", i, len(options.stages))
+        built = build.build(stage, machine.kernel())
+        for warning in built.warnings:
+            progress.say(f"note: {_label(stage)}: {warning}")
+        tell = _teller(progress, f"verify {_label(stage)}")
+        results.append(verify.verify(built, verifier, options.seed, options.quick, tell))
+        if results[-1].status != "ok":
+            progress.say(f"{_label(stage)}: {results[-1].status}: {results[-1].cause}")
+    return results
+
+
+def _measure(
+    options: Options, machine: Machine, results: list[verify.Verified], progress: Progress
+) -> tuple[measure.Samples, list[str]]:
+    """The samples of one machine, and warnings; what fails there is noted in results."""
+    here = []
+    for result in results:
+        if result.status == "ok":
+            progress.step(f"build for {machine.name}", len(here), len(results))
+            built = build.build(result.built.stage, machine.kernel())
+            there = verify.Verified(built)
+            if not built.ok:
+                there.end("build-failed", built.cause, built.log[-4000:])
+            here.append((result, there))
+    copies = [there for _, there in here]
+    if machine.ruler == "instructions":
+        limit = exact.LIMIT / 20 if options.quick else exact.LIMIT
+        samples, left_out = exact.measure_exact(machine, copies, options.seed, progress.step, limit)
+        warnings = [
+            f"F({x.n}) of {x.key} is not counted: it would take {x.instructions / 1e9:.1f} billion"
+            " instructions a call" + (", leave --quick away" if options.quick else "")
+            for x in left_out
+        ]
+    else:
+        samples = measure.measure(
+            machine,
+            copies,
+            QUICK_ROUNDS if options.quick else ROUNDS,
+            options.seed,
+            progress.step,
+            measure.BATCH_NS // 2 if options.quick else measure.BATCH_NS,
+        )
+        warnings = judge.warnings(samples)
+    for result, there in here:
+        if there.status != "ok":
+            result.end(there.status, f"{machine.name}: {there.cause}", there.log)
+            result.failures += there.failures
+            for test, (passed, failed) in there.tests.items():
+                counts = result.tests.setdefault(test, [0, 0])
+                counts[0] += passed
+                counts[1] += failed
+            progress.say(f"{_label(result.built.stage)}: {result.status}: {result.cause}")
+    return samples, warnings
+
+
+def _machine_row(machine: Machine, warnings: list[str]) -> dict[str, Any]:
+    kernel = machine.kernel()
+    facts = machine.facts()
+    return {
+        "name": machine.name,
+        "kernel": kernel.release,
+        "compiler": kernel.compiler,
+        "cpu": facts.get("cpu") or cpu_model(),
+        "ruler": machine.ruler or "ns",
+        "warnings": warnings,
+        "facts": facts,
     }
 
 
@@ -119,7 +195,7 @@ def _teller(progress: Progress, what: str) -> Callable[[str], None]:
 
 
 def _stage_row(
-    result: verify.Verified, samples: measure.Samples, machine: str, seed: int
+    result: verify.Verified, measured: list[judge.Measured], seed: int
 ) -> dict[str, Any]:
     stage = result.built.stage
     row: dict[str, Any] = {
@@ -148,7 +224,7 @@ def _stage_row(
             ],
         },
         "points": judge.points(result),
-        "samples": judge.sample_rows(stage, samples, machine, seed),
+        "samples": [row for one in measured for row in judge.sample_rows(stage, one, seed)],
     }
     if result.log:
         row["log"] = result.log

@@ -37,6 +37,7 @@ class Stage:
     directory: Path
     manifest: Manifest
     own_driver: bool = False
+    label: str = ""  # tells directories of one name apart
 
     @property
     def number(self) -> int:
@@ -45,8 +46,8 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """The directory's name: unique in a tree, used for files made from the stage."""
-        return self.directory.name
+        """A name unique in a run, used for files made from the stage: the directory's or a label."""
+        return self.label or self.directory.name
 
 
 def _load_manifest(directory: Path) -> Manifest:
@@ -113,6 +114,34 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
             f"{paths.shown(tree)} holds no stage: name its directories like 1-iterative-u64"
         )
     return stages
+
+
+def number_of(directory: Path) -> int | None:
+    """The stage number that the name of a directory begins with, if it does."""
+    match = re.match(r"([0-9]+)-", directory.resolve().name)
+    return int(match[1]) if match else None
+
+
+def single(directory: Path, label: str, number: int | None = None) -> Stage:
+    """One directory of sources wherever it is, judged as the stage of that number.
+
+    The number is the one its name begins with unless one is given. The label (letters, digits
+    and -) names what is made from it, so that two directories of one name keep apart.
+    """
+    if not directory.is_dir():
+        raise LabError(
+            f"{directory} is not a directory: name one like stages/5-schoolbook-squaring"
+        )
+    if number is None:
+        number = number_of(directory)
+    if number is None:
+        raise LabError(f"{directory}: which stage is it? name it like 5-mine")
+    known = manifests()
+    if number not in known:
+        raise LabError(f"{directory}: the kit has no stage {number}")
+    trusted = paths.inside(directory, paths.ROOT / "tests")
+    own_driver = trusted and (directory / "driver.c").is_file()
+    return Stage(directory.resolve(), known[number], own_driver, label)
 
 
 def parse_numbers(text: str) -> list[int]:

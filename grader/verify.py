@@ -17,6 +17,12 @@ CALL_TIMEOUT = 6.0
 # How many failures of one test are worth showing.
 SHOWN = 5
 EVERY_N_TO = 1000
+# What must be gone when a stage is unloaded, and how the machine is asked for it.
+LEFT_BEHIND = {
+    "test -e /dev/fibonacci": "/dev/fibonacci",
+    "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
+    "grep -qw fibonacci /proc/devices": "the device number (fibonacci in /proc/devices)",
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Failure:
     @property
     def first_difference(self) -> int | None:
         """Where expected and got part, counted from 0."""
-        if not self.expected.isdigit():
+        if not self.expected.isdigit() or not self.got[:1].isdigit():
             return None
         for i, (a, b) in enumerate(zip(self.expected, self.got)):
             if a != b:
@@ -81,21 +87,27 @@ class Verified:
             self.end("wrong", _describe(failure))
 
 
-def _cut(text: str, width: int = 48) -> str:
+def _cut(text: str) -> str:
+    width = 48 if text.isdigit() else 160
     return text if len(text) <= width else f"{text[: width // 2]}...{text[-width // 2 :]}"
 
 
 def _describe(failure: Failure) -> str:
-    at = failure.first_difference
-    if failure.test == "value" and at is not None and len(failure.expected) > 48:
-        begin = max(0, at - 8)
-        where = f" at digit {at}: ...{failure.expected[begin : at + 12]}..."
-        return (
-            f"F({failure.n}) is wrong{where} expected,"
-            f" ...{_cut(failure.got[begin : at + 12])}... got"
-        )
+    if failure.test == "contract":
+        return f"{failure.got}; stage.h allows {failure.expected}"
     what = failure.title or f"F({failure.n})"
-    return f"{what}: expected {_cut(failure.expected)}, got {_cut(failure.got)}"
+    at = failure.first_difference
+    if at is None or max(len(failure.expected), len(failure.got)) <= 48:
+        return f"{what}: expected {_cut(failure.expected)}, got {_cut(failure.got)}"
+    expected, got = (_around(text, at) for text in (failure.expected, failure.got))
+    return f"{what}: digit {at + 1} of {len(failure.expected)}: expected {expected}, got {got}"
+
+
+def _around(text: str, at: int) -> str:
+    """The part of a long text around one place."""
+    begin, end = max(0, at - 8), at + 12
+    before, after = "..." if begin else "", "..." if end < len(text) else ""
+    return f"{before}{text[begin:end]}{after}" if at < len(text) else f"{before}{text[begin:]} END"
 
 
 def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
@@ -113,51 +125,41 @@ def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
     return some
 
 
-def _read_values(guest: Running, result: Verified, n_list: list[int], timeout: float) -> None:
-    requests = ["open 0 r"]
-    for n in n_list:
-        requests.append(f"pread 0 {n // 4 + 64} {n}")
-    current = n_list[0]
-    try:
-        answers = guest.wire.batch(requests, timeout)
-        next(answers)
-        for current in n_list:
-            _judge_value(result, current, next(answers))
-        # The batch is done with the last answer: let it end.
-        for _ in answers:
-            pass
-    except MachineTimeout as error:
-        raise MachineTimeout(f"read of F({current})") from error
+def _read_values(
+    guest: Running, result: Verified, n_list: list[int], timeout: float, at: Callable[[str], None]
+) -> None:
+    reads = [f"pread 0 {n // 4 + 64} {n}" for n in n_list]
+    answers = guest.wire.batch(["open 0 r", *reads], timeout)
+    at("open")
+    next(answers)
+    for n, request in zip(n_list, reads):
+        at(f"read of F({n})")
+        answer = next(answers)
+        want = oracle.digits(n)
+        if answer.split() == [str(len(want)), str(len(want)), want]:
+            result.passes("value")
+        else:
+            result.fails(Failure("value", n, want, abi.in_words(request, answer)))
+    # The batch is done with the last answer: let it end.
+    at("close")
+    for _ in answers:
+        pass
 
 
-def _judge_value(result: Verified, n: int, answer: str) -> None:
-    want = oracle.digits(n)
-    count, touched, data = answer.split(" ", 2)
-    data = data.strip()
-    if data == want and count == touched == str(len(want)):
-        result.passes("value")
-    elif data == want:
-        got = f"{count} digits said, {touched} bytes written"
-        result.fails(Failure("value", n, f"{len(want)} digits", got))
-    else:
-        result.fails(Failure("value", n, want, data if data != "-" else f"error {count}"))
-
-
-def _check_abi(guest: Running, result: Verified, timeout: float) -> None:
+def _check_abi(guest: Running, result: Verified, timeout: float, at: Callable[[str], None]) -> None:
     cases = abi.cases(result.built.stage.manifest)
-    current = cases[0]
     answers = guest.wire.batch([c.request for c in cases], timeout)
-    try:
-        for current in cases:
-            answer = next(answers)
-            if current.holds(answer):
-                result.passes("abi")
-            else:
-                result.fails(Failure("abi", None, current.expected, answer.strip(), current.title))
-        for _ in answers:
-            pass
-    except MachineTimeout as error:
-        raise MachineTimeout(f"{current.title} ({current.request})") from error
+    for case in cases:
+        title = f"{case.title} ({case.request})"
+        at(title)
+        answer = next(answers)
+        if case.holds(answer):
+            result.passes("abi")
+        else:
+            result.fails(Failure("abi", None, case.wanted(), case.got(answer), title))
+    at("the end")
+    for _ in answers:
+        pass
 
 
 class _Steps:
@@ -166,34 +168,34 @@ class _Steps:
     def __init__(self, result: Verified, guest: Running) -> None:
         self.result = result
         self.guest = guest
+        self.detail = ""
+
+    def at(self, detail: str) -> None:
+        """Say what within the step comes now."""
+        self.detail = detail
 
     def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
         """Whether the step went through; otherwise the result has its end."""
         module = self.result.built.module
+        self.detail = ""
         try:
             step()
             return True
-        except MachineDied:
-            finding = log.crash(self.guest.console(), module)
-            self.result.end("crashed", f"{what}: {finding.cause}", finding.excerpt)
-        except MachineTimeout as error:
-            seconds = CALL_TIMEOUT * self.guest.speed_factor
-            detail = f" in {error}" if "no answer" not in str(error) else ""
-            self.result.end(
-                "timeout",
-                f"{what}: no answer within {seconds:.0f} s{detail}",
-                log.excerpt(self.guest.console()),
-            )
         except MachineError as error:
-            if not self.guest.alive():
-                finding = log.crash(self.guest.console(), module)
-                self.result.end("crashed", f"{what}: {finding.cause}", finding.excerpt)
-            else:
-                finding_or_none = log.dirt(self.guest.console(), module)
-                extra = f" - {finding_or_none.cause}" if finding_or_none else ""
-                self.result.end(
-                    status, f"{what}: {error}{extra}", log.excerpt(self.guest.console())
-                )
+            where = f"{what}, {self.detail}" if self.detail else what
+            console = self.guest.console()
+            if isinstance(error, MachineDied) or not self.guest.alive():
+                finding = log.crash(console, module)
+                self.result.end("crashed", f"{where}: {finding.cause}", finding.excerpt)
+                return False
+            dirt = log.dirt(console, module)
+            extra = f"; the kernel log says: {dirt.cause}" if dirt else ""
+            cause = f"{where}: {error}{extra}"
+            if isinstance(error, MachineTimeout):
+                status = "timeout"
+                seconds = CALL_TIMEOUT * self.guest.speed_factor
+                cause = f"{where}: no answer within {seconds:.0f} s, it hangs or loops{extra}"
+            self.result.end(status, cause, log.excerpt(console))
         return False
 
 
@@ -208,7 +210,7 @@ def verify(
     if not built.breaches:
         result.passes("contract")
     for breach in built.breaches:
-        result.fails(Failure("contract", None, breach.expected, breach.got, "contract"))
+        result.fails(Failure("contract", None, breach.expected, breach.got))
     guest = machine.boot({"fibdrv": built.stripped})
     try:
         _verify_in(guest, result, seed, quick, tell)
@@ -231,8 +233,9 @@ def _verify_in(
 
     def unload() -> None:
         wire.check("rmmod fibdrv", timeout)
-        if wire.run("test -e /dev/fibonacci || test -e /sys/class/fibonacci", timeout).status == 0:
-            raise MachineError("the device is still there after rmmod")
+        for test, what in LEFT_BEHIND.items():
+            if wire.run(test, timeout).status == 0:
+                raise MachineError(f"{what} is still there after rmmod")
 
     def busy() -> None:
         done = wire.run("exec 3</dev/fibonacci && rmmod fibdrv 2>&1", timeout)
@@ -249,11 +252,13 @@ def _verify_in(
     if not steps.run("second load", "load-failed", load):
         return
     tell("the ABI")
-    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, result, timeout)):
+    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, result, timeout, steps.at)):
         return
     tell("values")
     numbers = chosen_n(manifest.max_n, seed, quick)
-    if not steps.run("values", "wrong", lambda: _read_values(guest, result, numbers, timeout)):
+    if not steps.run(
+        "values", "wrong", lambda: _read_values(guest, result, numbers, timeout, steps.at)
+    ):
         return
     if not steps.run("unload while open", "unload-failed", busy):
         return
@@ -265,6 +270,9 @@ def _verify_in(
     if finding:
         if result.status == "ok":
             result.end("dirty-log", finding.cause, finding.excerpt)
+        elif result.status == "wrong":
+            result.cause += f"; the kernel log says: {finding.cause}"
+            result.log = finding.excerpt
         result.fails(Failure("log", None, "a clean kernel log", finding.cause, "kernel log"))
     else:
         result.passes("log")

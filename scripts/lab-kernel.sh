@@ -153,7 +153,8 @@ unpack() {
 	if [ -d "$source" ]; then
 		tar -C "$source" -c -X "$here/kernel/unpack.exclude" \
 			--exclude=include/config --exclude=include/generated \
-			--exclude=.config --exclude='vmlinux*' --exclude='.tmp_*' . |
+			--exclude=.config --exclude='.tmp_*' \
+			--anchored --exclude=./vmlinux --exclude='./vmlinux.*' . |
 			tar -x -v -C "$1" --no-same-owner
 	else
 		tar -x -v -f "$source" -C "$1" --strip-components=1 --no-same-owner \
@@ -219,7 +220,7 @@ build_entry() {
 	LAB_SCRATCH+=("$tmp")
 	mkdir -- "$tmp" "$tmp/src" "$tmp/entry"
 	fragment >"$tmp/fragment"
-	run_step "$what: unpacking" "$log" 19000 . unpack "$tmp/src" ||
+	run_step "$what: unpacking" "$log" 21500 . unpack "$tmp/src" ||
 		failed "$log" "cannot unpack $source"
 	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
 		failed "$log" "cannot configure Linux $version"
@@ -250,7 +251,9 @@ build_entry() {
 	rm -rf -- "$tmp"
 }
 
+# With several compilers at once the last lines need not name the cause.
 failed() {
+	grep -m 5 -E 'error:|No rule to make|cannot |No such file' -- "$1" | sed 's/^/    /' >&2 || true
 	log_tail "$1"
 	die "$2"
 }

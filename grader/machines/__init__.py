@@ -15,7 +15,14 @@ from ..build import Kernel
 from ..errors import LabError
 from ..wire import Wire
 
-MACHINES = {"uml": ".uml"}
+# Where each is: a module of this package, and a name in it.
+MACHINES = {
+    "uml": ".uml:MACHINE",
+    "uml-debug": ".uml_debug:MACHINE",
+    "qemu": ".qemu:MACHINE",
+    "qemu-smp": ".qemu:SMP",
+    "qemu-kvm": ".qemu:KVM",
+}
 
 
 class Running(Protocol):
@@ -45,6 +52,12 @@ class Machine(Protocol):
     name: str
     ruler: str
 
+    def verifier(self) -> Machine:
+        """The machine to verify on: this one, or a faster one with the same kernel."""
+
+    def facts(self) -> dict[str, str]:
+        """What else the figures depend on, for the report."""
+
     def kernel(self) -> Kernel:
         """The kernel that modules are built for; set up when it is missing."""
 
@@ -62,6 +75,6 @@ def get(name: str) -> Machine:
     """The machine of that name."""
     if name not in MACHINES:
         raise LabError(f"there is no machine {name}: choose one of {', '.join(MACHINES)}")
-    module = importlib.import_module(MACHINES[name], __name__)
-    machine: Machine = module.MACHINE
+    module, attribute = MACHINES[name].split(":")
+    machine: Machine = getattr(importlib.import_module(module, __name__), attribute)
     return machine

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
-import tempfile
-import time
 from pathlib import Path
 
-from .guest import kill_group, runtime_base
+from .. import scratch
 
 CPU = "host"
 LIMIT = 12.0  # seconds for the probe, with all that is around it below 15
 DEVICE = Path("/dev/kvm")
+# What a kernel says that has come all the way and finds no root file system.
+ROOTLESS = "Unable to mount root fs"
 
 
 def _boot_id() -> str:
@@ -27,12 +26,15 @@ def _boot_id() -> str:
 
 
 def refused(vmlinuz: Path) -> str:
-    """Why KVM cannot be used; empty when a guest has run. Found out once a boot of the host."""
+    """Why KVM cannot be used; empty when a guest has run.
+
+    vmlinuz is the kernel in the cache; the answer is kept there until this computer boots anew.
+    """
     if not DEVICE.exists():
         return "this computer has no /dev/kvm"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return "/dev/kvm may not be opened (is this user in the group kvm?)"
-    memory = runtime_base() / "kvm.json"
+    memory = vmlinuz.parent.parent / "kvm.json"
     key = [_boot_id(), str(vmlinuz), vmlinuz.stat().st_mtime_ns]
     try:
         known = json.loads(memory.read_text())
@@ -49,11 +51,13 @@ def refused(vmlinuz: Path) -> str:
 
 def _probe(vmlinuz: Path) -> str:
     """Boot a kernel without a root file system: it panics, and ends QEMU by that."""
-    with tempfile.TemporaryFile(dir=runtime_base()) as output:
+    folder = scratch.folder()
+    console = folder / "console.log"
+    with console.open("wb") as output:
         process = subprocess.Popen(
-            ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot",
-             "-display", "none", "-machine", "pc", "-accel", "kvm", "-cpu", CPU, "-smp", "2",
-             "-m", "256M", "-kernel", str(vmlinuz),
+            ["qemu-system-x86_64", "-name", str(folder), "-nodefaults", "-no-user-config",
+             "-no-reboot", "-display", "none", "-machine", "pc", "-accel", "kvm", "-cpu", CPU,
+             "-smp", "2", "-m", "256M", "-kernel", str(vmlinuz),
              "-append", "console=ttyS0 panic=-1 nokaslr mitigations=off",
              "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
             stdin=subprocess.DEVNULL,
@@ -61,28 +65,21 @@ def _probe(vmlinuz: Path) -> str:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip
-        try:
-            process.wait(LIMIT)
-            late = False
-        except subprocess.TimeoutExpired:
-            late = True
-        finally:
-            _end(process)
-        output.seek(0)
-        text = output.read().decode(errors="replace")
-    if "Unable to mount root fs" in text or "No working init found" in text:
+    late = False
+    try:
+        process.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        late = True
+    finally:
+        scratch.kill_group(process.pid)
+        # It is not waited for: the kernel may hold on to it.
+        process.poll()
+        text = console.read_text(errors="replace")
+        scratch.remove(folder)
+    if ROOTLESS in text:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = lines[-1][:100] if lines else "nothing"
+    last = lines[-1][-100:] if lines else "nothing"
     if late:
-        return f"a guest hung under KVM and was given up after {LIMIT:.0f} s (it said {last})"
-    return f"a guest died under KVM (it said {last})"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it; never wait for a process that the kernel holds."""
-    kill_group(process.pid)
-    until = time.monotonic() + 1
-    while process.poll() is None and time.monotonic() < until:
-        os.kill(process.pid, signal.SIGKILL)
-        time.sleep(0.02)
+        return f"a guest hung under KVM and was given up after {LIMIT:.0f} s (it said: {last})"
+    return f"a guest died under KVM (it said: {last})"

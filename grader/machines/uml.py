@@ -33,6 +33,14 @@ class Uml:
             raise LabError("there is no lab kernel: see the message above")
         return Path(script.stdout.strip())
 
+    def verifier(self) -> Uml:
+        """Itself."""
+        return self
+
+    def facts(self) -> dict[str, str]:
+        """Nothing beyond what every machine says."""
+        return {}
+
     def kernel(self) -> Kernel:
         """The lab kernel, to build modules for."""
         entry = self.entry()

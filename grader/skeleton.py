@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a learner starts from: a stage's sources with the bodies of some functions left to write.
+
+Which functions, what is asked and what stands there until then is in handouts/tasks/N.toml. The
+reference needs no marks for it: a function is found by its name, and its body is what lies between
+a brace in the first column and the next one, as clang-format writes them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from .errors import LabError
+from .stages import number_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WORK = paths.ROOT / "work"
+TASKS = paths.ROOT / "handouts" / "tasks"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of the reference that the skeleton has not, or not whole."""
+
+    file: str
+    function: str
+    stub: str | None  # None: the function is part of the solution and left out
+    text: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """One numbered task of a stage."""
+
+    number: int
+    name: str
+    text: str
+    operation: str  # what grader/operations.py tries for it
+    points: int
+    hints: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The points for being faster than the stage before."""
+
+    points: int
+    before: int
+    n: int
+    phase: str
+    par: float  # how many times faster earns them all
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a stage asks of the learner; its points come to 100."""
+
+    stage: int
+    tasks: tuple[Task, ...]
+    device_points: int
+    speed: Speed | None
+
+
+def course(stage: int) -> Course:
+    """The tasks of a stage, from handouts/tasks/."""
+    path = TASKS / f"{stage}.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
+        speed = Speed(**table["speed"]) if "speed" in table else None
+        found = Course(stage, tasks, int(table["device"]["points"]), speed)
+    except FileNotFoundError:
+        raise LabError(f"there are no tasks for stage {stage}: say one of 1 to 7") from None
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise LabError(f"{paths.shown(path)}: {error}") from error
+    total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
+    if total != 100:
+        raise LabError(f"{paths.shown(path)}: the points come to {total}, not to 100")
+    return found
+
+
+def _task(number: int, table: dict[str, Any]) -> Task:
+    text = " ".join(str(table["text"]).split())
+    parts = [
+        Part(
+            p["file"],
+            p["function"],
+            str(p["stub"]),
+            p.get("text", text if i == 0 else f"belongs to task {number} as well."),
+        )
+        for i, p in enumerate(table["replace"])
+    ]
+    parts += [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
+    return Task(
+        number,
+        str(table["name"]),
+        text,
+        str(table["operation"]),
+        int(table["points"]),
+        tuple(table["hints"]),
+        tuple(parts),
+    )
+
+
+def reference(stage: int) -> Path:
+    """The kit's own directory of that stage."""
+    for directory in paths.STAGES.iterdir():
+        if number_of(directory) == stage:
+            return directory
+    raise LabError(f"there is no stage {stage}: say one of 1 to 7")
+
+
+def learner_directory(stage: int) -> Path | None:
+    """The learner's copy of that stage, below work/, if there is one."""
+    if not WORK.is_dir():
+        return None
+    found = [d for d in sorted(WORK.iterdir()) if number_of(d) == stage and d.is_dir()]
+    return found[0] if found else None
+
+
+def _span(source: str, function: str, where: str) -> tuple[int, int, int]:
+    """Where a function's definition begins, its body, and where the body ends."""
+    # A definition begins in the first column, its arguments may take more lines.
+    head = re.compile(rf"^[a-z][\w \t*]*\b{function}\([^;{{}}]*\)\n\{{\n", re.MULTILINE)
+    found = list(head.finditer(source))
+    if len(found) != 1:
+        raise LabError(f"{where}: {len(found)} definitions of {function}, where tasks name one")
+    end = source.index("\n}\n", found[0].end() - 1) + 1
+    return found[0].start(), found[0].end(), end
+
+
+def _comment(text: str, indent: str) -> str:
+    width = 80 - 8 * len(indent) - 3
+    lines = textwrap.wrap(text, width, break_on_hyphens=False)
+    if len(lines) == 1 and len(lines[0]) + 6 <= width + 3:
+        return f"{indent}/* {lines[0]} */\n"
+    return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+
+
+def _stubbed(source: str, part: Part, task: Task, where: str) -> str:
+    begin, body, end = _span(source, part.function, where)
+    if part.stub is None:
+        above = source[:begin]
+        # The comment right above goes with it.
+        comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", above, re.DOTALL)
+        if comment:
+            begin = comment.start()
+        return source[:begin].rstrip("\n") + "\n\n" + source[end + 2 :].lstrip("\n")
+    note = _comment(f"Task {task.number}, {task.name}: {part.text}", "\t")
+    stub = "".join(f"\t{line}\n" for line in part.stub.strip("\n").splitlines())
+    return source[:body] + note + stub + source[end:]
+
+
+def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
+    """The skeleton's files by name; the tasks in solved are as the reference has them."""
+    directory = reference(stage)
+    files = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(directory.iterdir())
+        if path.suffix in (".c", ".h", ".toml")
+    }
+    for task in course(stage).tasks:
+        if task.number in solved:
+            continue
+        for part in task.parts:
+            if part.file not in files:
+                raise LabError(f"task {task.number} of stage {stage} names no file: {part.file}")
+            where = f"stages/{directory.name}/{part.file}"
+            files[part.file] = _stubbed(files[part.file], part, task, where)
+    return files
+
+
+def write(stage: int, folder: Path, solved: frozenset[int] = frozenset()) -> Path:
+    """Make folder/N-name/ hold the skeleton, all of it or nothing; it must not be there."""
+    files = sources(stage, solved)
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / reference(stage).name
+    half_made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+    try:
+        half_made.chmod(0o755)
+        for name, text in files.items():
+            (half_made / name).write_text(text, encoding="utf-8")
+        half_made.rename(target)
+    except BaseException:
+        shutil.rmtree(half_made, ignore_errors=True)
+        raise
+    return target
+
+
+def untouched(stage: int, directory: Path) -> bool:
+    """Whether a learner's copy is the skeleton still, to the byte."""
+    wanted = {name: text.encode() for name, text in sources(stage).items()}
+    there = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    return there == wanted
+
+
+def put_aside(directory: Path) -> Path:
+    """Move a learner's copy to work/old/; returns where it is now."""
+    old = directory.parent / "old"
+    old.mkdir(exist_ok=True)
+    i = 1
+    while (old / f"{directory.name}.{i}").exists():
+        i += 1
+    return directory.rename(old / f"{directory.name}.{i}")
