@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -263,14 +262,15 @@ def _build_locked(
     jobs: int,
 ) -> Built:
     directory = built.directory
-    stamp = directory / "built.json"
+    stamp = directory / "built.digest"
+    objects = [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
     try:
-        record = json.loads(stamp.read_text())
-        if record["digest"] == digest and built.module.is_file() and built.stripped.is_file():
-            built.breaches = [Breach(**b) for b in record["breaches"]]
-            return built
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+        made = stamp.read_text() == digest
+    except OSError:
+        made = False
+    if made and all(p.is_file() for p in (built.module, built.stripped, *objects)):
+        built.breaches = _breaches(objects)
+        return built
 
     stamp.unlink(missing_ok=True)
     directory.mkdir(parents=True, exist_ok=True)
@@ -288,7 +288,6 @@ def _build_locked(
         env=environment(),
     )  # fmt: skip
     built.log = readable(make.stdout, directory, built.stage)
-    objects = [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
     if make.returncode:
         built.cause = _error_line(built.log)
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
@@ -299,8 +298,7 @@ def _build_locked(
     subprocess.run(
         ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
     )
-    record = {"digest": digest, "breaches": [vars(b) for b in built.breaches]}
-    stamp.write_text(json.dumps(record))
+    stamp.write_text(digest)
     return built
 
 

@@ -210,7 +210,7 @@ def next_step(result: Result) -> str:
                 f" make stage={result.stage} hint"
             )
         if line.name == "speed":
-            return f"next: faster; make stage={result.stage} bench shows where you stand"
+            return "next: faster; the handout says where the time goes"
         return f"next: mend what the device does; make stage={result.stage} load tries it"
     last = max(stages.manifests())
     after = (

@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-# From a function of the module and an offset into it: file:line, or "".
-Place = Callable[[str, int], str]
+# From a symbol of the module, an offset into it and its size: the function and file:line there;
+# empty when they are not known.
+Place = Callable[[str, int, int], tuple[str, str]]
 
-_IN_MODULE = re.compile(r"([A-Za-z_]\w*)(?:\.\w+)*\+0x([0-9a-f]+)/0x[0-9a-f]+ \[fibdrv\]")
+_IN_MODULE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[fibdrv\b")
 # What every stage's memory goes through: where it is asked for says more.
 _ALLOCATORS = {"fib_alloc", "fib_free"}
 # What fib_alloc puts ahead of each block, see common/call.c.
@@ -56,9 +57,11 @@ def _count(number: int, what: str) -> str:
 
 def _user_of(stack: str, place: Place) -> str:
     """The function of the module nearest to the top of a stack, "in function (file:line)"."""
-    for function, offset in _IN_MODULE.findall(stack):
+    for symbol, offset, size in _IN_MODULE.findall(stack):
+        # A return address is behind the call: one byte back is within it.
+        function, line = place(symbol, int(offset, 16) - 1, int(size, 16))
+        function = function or symbol
         if function not in _ALLOCATORS:
-            line = place(function, int(offset, 16))
             return f"in {function} ({line})" if line else f"in {function}"
     return ""
 

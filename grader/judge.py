@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import exact, stats
+from . import exact, par, stats
 from .measure import PHASES, Samples
 from .stages import Stage
 from .verify import Verified
@@ -19,8 +19,11 @@ from .verify import Verified
 POINTS = {"load": 1.0, "contract": 1.0, "log": 1.0, "abi": 3.0, "value": 4.0}
 
 
-def points(result: Verified) -> dict[str, float]:
-    """Points for correctness, 0 to 10."""
+def points(result: Verified, counted: Samples, par_here: par.Par | None) -> dict[str, float]:
+    """Points for correctness, 0 to 10, and, where instructions were counted, for performance.
+
+    Correctness comes first: what is not right earns nothing for being fast.
+    """
     earned = 0.0
     for test, worth in POINTS.items():
         passed, failed = result.tests.get(test, [0, 0])
@@ -29,7 +32,13 @@ def points(result: Verified) -> dict[str, float]:
         elif passed and test in ("abi", "value"):
             # A tenth is lost with the first fault: nearly right is not right.
             earned += worth * 0.9 * passed / (passed + failed)
-    return {"earned": round(earned, 2), "possible": sum(POINTS.values())}
+    possible = sum(POINTS.values())
+    if counted and par_here:
+        possible += par.POSSIBLE
+        if result.status == "ok":
+            stage = result.built.stage
+            earned += par.points(stage.number, stage.key, counted, par_here)
+    return {"earned": round(earned, 2), "possible": possible}
 
 
 def _pairs(stages: list[Stage]) -> list[tuple[Stage, Stage]]:

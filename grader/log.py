@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import explain
+
 # Said of every module that is not part of the kernel's own tree.
 HARMLESS = re.compile(
     r"fibdrv: loading out-of-tree module taints kernel"
@@ -132,6 +134,17 @@ def _cause(line: str, console: str, module: Path) -> str:
     return f"{line} {place}" if place and not known else line
 
 
+def _finding(line: str, console: str, module: Path) -> Finding:
+    """A line of the log, the lines around it, and what they mean."""
+    meaning = explain.sentence(
+        console, lambda symbol, offset, size: source_line(module, symbol, offset, size)
+    )
+    text = excerpt(console)
+    if meaning:
+        text = f"What it means: {meaning}.\n{text}"
+    return Finding(_cause(line, console, module), text)
+
+
 def crash(console: str, module: Path) -> Finding:
     """Why a machine ended."""
     lines = suspects(console)
@@ -143,7 +156,7 @@ def crash(console: str, module: Path) -> Finding:
         last = [text for text in texts if text and not HARMLESS.search(text)][-1:]
         said = f"; its last words: {last[0]}" if last else " and said nothing"
         return Finding(f"the machine ended{said}", excerpt(console))
-    return Finding(_cause((first or panics or lines)[0], console, module), excerpt(console))
+    return _finding((first or panics or lines)[0], console, module)
 
 
 def dirt(console: str, module: Path) -> Finding | None:
@@ -151,4 +164,4 @@ def dirt(console: str, module: Path) -> Finding | None:
     lines = [line for line in suspects(console) if "cut here" not in line]
     if not lines:
         return None
-    return Finding(_cause(lines[0], console, module), excerpt(console))
+    return _finding(lines[0], console, module)

@@ -233,19 +233,30 @@ def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:16]}...{text[-16:]} ({len(text)} digits)"
 
 
+def _asked(tried: Try) -> str:
+    """A request as a reader would write it; numbers are hexadecimal."""
+    verb, *words = tried.request.split()
+    if verb == "compute":
+        return f"F({words[0]})"
+    shown = [_short(f"0x{word}") for word in words]
+    if verb.startswith(("lshift", "decimal")):
+        shown[1] = words[1]
+    return f"{verb}({', '.join(shown)})"
+
+
 def _shown(tried: Try, got: str) -> str:
     """What was asked, expected and got, with the place where they part."""
-    verb, *words = tried.request.split()
-    asked = " ".join([verb, *(w if verb == "compute" else _short(w) for w in words)])
     want = tried.expected
     if len(want) > 40 and len(got) == len(want):
         at = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
         begin = max(0, at - 8)
         return (
-            f"{asked}: wrong from hexadecimal digit {at} on:"
+            f"{_asked(tried)} is wrong from hexadecimal digit {at + 1} on:"
             f" expected ...{want[begin : at + 12]}..., got ...{got[begin : at + 12]}..."
         )
-    return f"{asked}: expected {_short(want)}, got {_short(got)}"
+    sign = "" if tried.request.startswith("decimal") else "0x"
+    said = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
+    return f"{_asked(tried)}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {said}"
 
 
 def _fault(tried: Try, answer: str, operation: str) -> str:
@@ -254,10 +265,10 @@ def _fault(tried: Try, answer: str, operation: str) -> str:
     if "LEAK" in words:
         left = words[words.index("LEAK") + 1]
         if words[0] == tried.expected:
-            return f"{_short(tried.request)}: right, but {left} blocks of memory are not given back"
+            return f"{_asked(tried)} is right, but blocks of memory are not given back: {left}"
         words = words[: words.index("LEAK")]
     if "CHANGED" in words:
-        return f"{_short(tried.request)}: an operand has changed"
+        return f"{_asked(tried)} has changed its operand"
     got = " ".join(words) if words[:1] in (["ERROR"], ["ENOMEM"]) else "".join(words[:1])
     if got != tried.expected:
         return _shown(tried, got)
@@ -274,9 +285,7 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     answers, ended = _ask(path, tries)
     for i, tried in enumerate(tries):
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
-            words = tried.request.split()
-            asked = " ".join(_short(w) if words[0] != "compute" else w for w in words)
-            fault = f"{asked}: {ended or 'no answer'}"
+            fault = f"{_asked(tried)}: {ended or 'no answer'}"
         else:
             fault = _fault(tried, answers[i], operation)
         if fault:

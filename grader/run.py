@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import build, exact, judge, machines, measure, paths, stats, verify
+from . import build, exact, judge, machines, measure, par, paths, stats, verify
 from .errors import LabError
 from .machines import Machine
 from .progress import Progress
@@ -74,6 +74,15 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
             samples, warnings = _measure(options, machine, results, progress)
         measured.append(judge.Measured(machine.name, machine.ruler, samples))
         rows.append(_machine_row(machine, warnings))
+    par_here = None
+    if any(one.ruler == "instructions" and one.samples for one in measured):
+        par_here = par.load(machines.get("qemu"))
+        if par_here and par_here.scale != 1:
+            rows[-1]["warnings"].append(
+                "expected/par.json knows no machine with this kernel, compiler and emulator: par is"
+                f" scaled by {par_here.scale:.3f}, and {par_here.tolerance - 1:.0%} above it earns"
+                " all points; make par counts the reference anew"
+            )
     progress.step("judge")
     speedups: list[dict[str, Any]] = []
     gaps: dict[str, dict[str, Any]] = {}
@@ -91,7 +100,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
         "quick": options.quick,
         "command": options.command,
         "machines": rows,
-        "stages": [_stage_row(r, measured, options.seed) for r in results],
+        "stages": [_stage_row(r, measured, par_here, options.seed) for r in results],
         "speedups": speedups,
         "gaps": list(gaps.values()),
         "disagreements": judge.disagreements(speedups),
@@ -133,7 +142,7 @@ def _measure(
     options: Options, machine: Machine, results: list[verify.Verified], progress: Progress
 ) -> tuple[measure.Samples, list[str]]:
     """The samples of one machine, and warnings; what fails there is noted in results."""
-    here = []
+    here: list[tuple[verify.Verified, verify.Verified]] = []
     for result in results:
         if result.status == "ok":
             progress.step(f"build for {machine.name}", len(here), len(results))
@@ -195,9 +204,13 @@ def _teller(progress: Progress, what: str) -> Callable[[str], None]:
 
 
 def _stage_row(
-    result: verify.Verified, measured: list[judge.Measured], seed: int
+    result: verify.Verified,
+    measured: list[judge.Measured],
+    par_here: par.Par | None,
+    seed: int,
 ) -> dict[str, Any]:
     stage = result.built.stage
+    counted = next((one.samples for one in measured if one.ruler == "instructions"), {})
     row: dict[str, Any] = {
         "number": stage.number,
         "name": stage.key.split("-", 1)[1],
@@ -223,7 +236,7 @@ def _stage_row(
                 for failure in result.failures
             ],
         },
-        "points": judge.points(result),
+        "points": judge.points(result, counted, par_here),
         "samples": [row for one in measured for row in judge.sample_rows(stage, one, seed)],
     }
     if result.log:
