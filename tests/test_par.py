@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Points for performance, and verdicts on exact counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader import judge, par, paths, stages
+from grader.build import Built
+from grader.errors import LabError
+from grader.measure import Samples, Series
+from grader.verify import Verified
+
+BEFORE = {("compute", 1000): 1000.0, ("compute", 10000): 90000.0}
+OURS = {("compute", 1000): 980.0, ("compute", 10000): 9000.0}
+PAR = par.Par({4: BEFORE, 5: OURS}, 1.0, par.TOLERANCE)
+
+
+def samples(small: float, large: float) -> Samples:
+    return {("5-x", "compute", 1000): Series([small]), ("5-x", "compute", 10000): Series([large])}
+
+
+def test_the_reference_earns_all() -> None:
+    assert par.points(5, "5-x", samples(980, 9000), PAR) == par.POSSIBLE
+
+
+def test_a_little_above_par_earns_all() -> None:
+    assert par.points(5, "5-x", samples(980, 9800), PAR) == par.POSSIBLE
+
+
+def test_the_stage_before_unchanged_earns_nothing() -> None:
+    assert par.points(5, "5-x", samples(1000, 90000), PAR) == 0
+
+
+def test_half_way_earns_something() -> None:
+    assert 1 < par.points(5, "5-x", samples(980, 30000), PAR) < 4
+
+
+def test_a_first_stage_is_judged_against_par_alone() -> None:
+    assert par.points(4, "5-x", samples(1000, 90000), PAR) == par.POSSIBLE
+    assert par.points(4, "5-x", samples(5000, 900000), PAR) == 0
+
+
+def test_nothing_measured_earns_nothing() -> None:
+    assert par.points(5, "5-y", samples(980, 9000), PAR) == 0
+
+
+def test_what_is_wrong_earns_nothing_for_being_fast() -> None:
+    stage = next(s for s in stages.find(paths.STAGES) if s.number == 5)
+    result = Verified(Built(stage, Path()), status="wrong")
+    counted: Samples = {(stage.key, "compute", 10000): Series([1.0])}
+    assert judge.points(result, counted, PAR) == {"earned": 0.0, "possible": 15.0}
+
+
+def test_expected_has_par_for_every_stage_and_n() -> None:
+    record = json.loads(par.FILE.read_text())["records"][0]
+    for stage in stages.find(paths.STAGES):
+        counts = record["stages"][str(stage.number)]["compute"]
+        assert set(counts) <= {str(n) for n in stage.manifest.measure}
+        assert len(counts) >= len(stage.manifest.measure) - 1
+
+
+def test_a_damaged_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "par.json"
+    broken.write_text('{"records": [')
+    monkeypatch.setattr(par, "FILE", broken)
+    with pytest.raises(LabError, match="git checkout expected"):
+        par._records()
+
+
+def _counted(values: dict[tuple[int, int], float]) -> tuple[list[stages.Stage], judge.Measured]:
+    found = stages.find(paths.STAGES, [5, 6])
+    keys = {stage.number: stage.key for stage in found}
+    series = {(keys[s], "compute", n): Series([v]) for (s, n), v in values.items()}
+    return found, judge.Measured("qemu", "instructions", series)
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [(1000.0, "~"), (1000.9, "~"), (998.0, "faster"), (1002.0, "slower")],
+)
+def test_counts_are_compared_by_their_resolution(after: float, verdict: str) -> None:
+    found, measured = _counted({(5, 1000): 1000.0, (6, 1000): after})
+    rows, gaps = judge.speedups(found, measured, 1)
+    assert [row["verdict"] for row in rows] == [verdict]
+    assert rows[0]["p"] is None
+    assert gaps == []
+
+
+def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
+    found, measured = _counted({(5, 1000): 1000.0, (6, 10000): 1.0})
+    rows, gaps = judge.speedups(found, measured, 1)
+    assert rows == []
+    assert gaps == [{"from": 5, "to": 6, "reason": "the two share no n at which both are measured"}]
+
+
+def test_disagreements_of_the_rulers_are_named() -> None:
+    row = {"phase": "compute", "n": 1000, "from": 5, "to": 6}
+    rows = [
+        {**row, "ruler": "ns", "verdict": "slower"},
+        {**row, "ruler": "instructions", "verdict": "faster"},
+    ]
+    found = judge.disagreements(rows)
+    assert len(found) == 1
+    assert "fewer instructions" in found[0]["why"]
+    rows[0]["verdict"] = "~"
+    assert judge.disagreements(rows) == []
