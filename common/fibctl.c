@@ -18,6 +18,7 @@ static const char usage[] =
 	"usage: fibctl read N...           the digits of F(N), one number a line\n"
 	"       fibctl time N [COUNT]      nanoseconds to compute F(N), by write()\n"
 	"       fibctl measure N [REPEAT]  a measurement inside the kernel, per call\n"
+	"       fibctl user N [COUNT] [--lock]  read() by the user's clock and the kernel's\n"
 	"       fibctl info                stage, largest N, is the clock on\n"
 	"       fibctl batch               requests from standard input, see fibctl.h\n";
 
@@ -84,6 +85,15 @@ static int do_read(int fd, char **args)
 	return 0;
 }
 
+/* The clock of write() is off. */
+static int no_clock(void)
+{
+	fputs("fibctl: the clock is off: echo 1 > " FIBDRV_SYSFS
+	      "/ktime_measure\n",
+	      stderr);
+	return 1;
+}
+
 static int do_time(int fd, char **args)
 {
 	uint64_t n, count = 1;
@@ -98,12 +108,8 @@ static int do_time(int fd, char **args)
 
 		if (ns < 0)
 			return complain("write", errno);
-		if (!ns) {
-			fprintf(stderr,
-				"fibctl: the clock is off: echo 1 > " FIBDRV_SYSFS
-				"/ktime_measure\n");
-			return 1;
-		}
+		if (!ns)
+			return no_clock();
 		printf("%zd\n", ns);
 	}
 	return 0;
@@ -138,6 +144,31 @@ static int do_measure(int fd, char **args)
 	       (uint64_t)m.n, (uint64_t)m.digits / m.repeat, (uint64_t)m.limbs,
 	       (uint64_t)m.peak_bytes);
 	return 0;
+}
+
+static int do_user(int fd, char **args)
+{
+	uint64_t n, count = 101;
+	bool lock = false;
+	int err;
+
+	if (!parse_number(args[0], &n))
+		return 2;
+	for (int i = 1; args[i]; i++) {
+		if (!strcmp(args[i], "--lock"))
+			lock = true;
+		else if (!parse_number(args[i], &count))
+			return 2;
+	}
+	if (count < 2 || count > FIBDRV_MAX_REPEAT) {
+		fprintf(stderr, "fibctl: COUNT is 2 to %u\n",
+			FIBDRV_MAX_REPEAT);
+		return 2;
+	}
+	err = fibctl_user(fd, n, (size_t)count, lock);
+	if (err == ENODATA)
+		return no_clock();
+	return err ? complain(args[0], err) : 0;
 }
 
 static int do_info(void)
@@ -179,8 +210,8 @@ int main(int argc, char **argv)
 	}
 	if (argc < 3 ||
 	    (strcmp(verb, "read") && strcmp(verb, "time") &&
-	     strcmp(verb, "measure")) ||
-	    (strcmp(verb, "read") && argc > 4)) {
+	     strcmp(verb, "measure") && strcmp(verb, "user")) ||
+	    (strcmp(verb, "read") && argc > 4 + !strcmp(verb, "user"))) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -192,6 +223,8 @@ int main(int argc, char **argv)
 		ret = do_read(fd, argv + 2);
 	else if (!strcmp(verb, "time"))
 		ret = do_time(fd, argv + 2);
+	else if (!strcmp(verb, "user"))
+		ret = do_user(fd, argv + 2);
 	else
 		ret = do_measure(fd, argv + 2);
 	close(fd);

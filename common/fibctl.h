@@ -26,6 +26,8 @@
  *	show NAME		0 and the text of that sysfs file
  *	store NAME VALUE	bytes written
  *	stat			0, mode (octal), user and group of the device
+ *	tick			0, after the shortest sleep there is: right
+ *				behind a timer tick where those wake sleepers
  *	sync TEXT		TEXT, to find the place in the answers
  *	quit			nothing: ends the batch
  *
@@ -35,6 +37,8 @@
 #ifndef FIBCTL_H
 #define FIBCTL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -46,6 +50,22 @@
  * Return: 0, or errno; then there is nothing to free.
  */
 int fibctl_digits(int fd, uint64_t n, char **digits, ssize_t *count);
+
+/**
+ * fibctl_user() - time read() of F(@n) from user space, and print a table
+ * @fd: the device
+ * @n: which number
+ * @count: how many calls, at least 2; the first is shown apart
+ * @lock: lock all memory of the process and touch it beforehand
+ *
+ * Each read() is followed by a write() and an ioctl(), for the time that the
+ * same work takes by the kernel's clock. The difference is what it costs to
+ * enter the kernel, to find room for the digits and to copy them out; where it
+ * is small it holds the noise of three measurements.
+ *
+ * Return: 0, or errno; ENODATA when the kernel's clock is off.
+ */
+int fibctl_user(int fd, uint64_t n, size_t count, bool lock);
 
 /**
  * fibctl_batch() - serve requests from standard input until quit or its end

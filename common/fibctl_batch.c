@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fibctl.h"
@@ -228,6 +229,14 @@ static void do_measure(const struct request *r)
 	putchar('\n');
 }
 
+/* Without high resolution timers this ends right behind the next timer tick. */
+static void do_tick(void)
+{
+	struct timespec shortest = { .tv_nsec = 1 };
+
+	answer(nanosleep(&shortest, NULL));
+}
+
 static int open_attribute(const struct request *r, int flags)
 {
 	char path[256];
@@ -313,6 +322,8 @@ static int serve(const struct request *r)
 		do_store(r);
 	else if (!strcmp(verb, "stat"))
 		do_stat();
+	else if (!strcmp(verb, "tick"))
+		do_tick();
 	else if (!strcmp(verb, "sync"))
 		printf("%s\n", r->count > 1 ? r->word[1] : "");
 	else

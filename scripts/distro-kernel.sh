@@ -35,15 +35,17 @@ for arg; do
 	esac
 done
 
+complete() {
+	[[ -s $1/vmlinuz && -f $1/info.json && -f $1/.complete && -f $1/build/Makefile &&
+		-f $1/build/Module.symvers && -f $1/build/scripts/Makefile.build ]]
+}
+
 # The entry in use: the one fetched last. Sets entry.
 find_entry() {
 	local candidate
 	for candidate in "$LAB_CACHE"/distro-*/; do
 		candidate=${candidate%/}
-		if ! [[ -s $candidate/vmlinuz && -f $candidate/.complete &&
-			-f $candidate/build/Makefile && -f $candidate/build/Module.symvers ]]; then
-			continue
-		fi
+		complete "$candidate" || continue
 		[ -n "$entry" ] && [ ! "$candidate/.complete" -nt "$entry/.complete" ] || entry=$candidate
 	done
 	[ -n "$entry" ]
@@ -121,7 +123,7 @@ fetch() {
 	case $LAB_CACHE in
 	*[[:space:]:#]*) die "modules cannot be built under '$LAB_CACHE' (space, colon or # in the path): set XDG_CACHE_HOME" ;;
 	esac
-	if [ -f "$final/.complete" ] && [ "$(cat -- "$final/.complete")" = "$image" ]; then
+	if complete "$final" && [ "$(cat -- "$final/.complete")" = "$image" ]; then
 		touch -- "$final/.complete"
 		entry=$final
 		return
@@ -154,6 +156,11 @@ fetch() {
 	printf '%s\n' "$image" >"$tmp/entry/.complete"
 	[ ! -e "$final" ] || mv -- "$final" "$tmp/old"
 	mv -T -- "$tmp/entry" "$final"
+	# Only here, since its parts refer to each other by their final names.
+	if ! complete "$final"; then
+		rm -rf -- "$final"
+		die "${wanted[*]} do not make a kernel to build modules for: say machine=uml"
+	fi
 	rm -rf -- "$tmp"
 	entry=$final
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The loops as a program: prints how many nanoseconds of wall clock REPEAT
+ * times LOOPS of them took.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <time.h>
+
+#include "loops.h"
+
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+int main(void)
+{
+	long long begin;
+
+	loops(LOOPS);
+	begin = now();
+	for (int i = 0; i < REPEAT; i++)
+		loops(LOOPS);
+	printf("%lld\n", now() - begin);
+	return 0;
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Which ruler can see one percent? See grader/sensitivity.py.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+"$root/scripts/setup.sh" core
+PYTHONPATH=$root exec "$root/scripts/python.sh" -m grader.sensitivity "$@"
