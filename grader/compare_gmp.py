@@ -20,7 +20,7 @@ from .errors import LabError
 from .progress import Progress
 from .report import plots, text
 from .report.axis import log_axis
-from .report.figures import Figure, Panel, Point, style
+from .report.figures import Figure, Panel, Point, Style, style
 from .report.schema import ReportError
 from .stages import Stage, find
 
@@ -114,10 +114,7 @@ def table(rows: Rows, stages: list[Stage]) -> str:
         lines.append(f"{phase}: times as long as GMP's {function} (median of the rounds)")
         lines.append(f"{'stage':26}" + "".join(f"{'n = ' + format(n, ','):>15}" for n in numbers))
         times = (statistics.median(rows[n, GMP, phase]) for n in numbers)
-        cells = "".join(
-            f"{text.duration(t) if hasattr(text, 'duration') else f'{t:,.0f} ns':>15}"
-            for t in times
-        )
+        cells = "".join(f"{text.duration(t):>15}" for t in times)
         lines.append(f"{'GMP itself':26}{cells}")
         for index, stage in enumerate(stages, 1):
             cells = "".join(f"{_cell(ratios(rows, n, index, phase)):>15}" for n in numbers)
@@ -130,7 +127,7 @@ def figure(rows: Rows, stages: list[Stage]) -> Figure:
     """Ratios over n, a panel for each phase; the bars span the middle half of the rounds."""
     panels = []
     for phase in PHASES:
-        series = []
+        series: list[tuple[Style, list[Point]]] = []
         values = [1.0]
         for index, stage in enumerate(stages, 1):
             points = []
@@ -146,10 +143,9 @@ def figure(rows: Rows, stages: list[Stage]) -> Figure:
             )
         x = log_axis([float(n) for n, _, _ in rows], text.short_count, 10)
         y = log_axis(values, text.short_count, 10)
-        panels.append(Panel(f"{phase}: time over GMP's", x, y, series, baseline=1.0))
-    notes = ["User space, one process. Points: medians; bars: the middle half of the rounds."]
-    title = "Stages against GMP"
-    return Figure("compare-gmp", title, title, panels, "", notes)
+        panels.append(Panel(f"{phase}: how many times as long as GMP", x, y, series, baseline=1.0))
+    notes = ["User space, CPU time. Points: medians; bars: the middle half of the rounds."]
+    return Figure("compare-gmp", "Stages against GMP", "", panels, "", notes)
 
 
 def main(arguments: list[str]) -> int:

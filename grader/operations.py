@@ -251,7 +251,7 @@ def _shown(tried: Try, got: str) -> str:
         at = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
         begin = max(0, at - 8)
         return (
-            f"{_asked(tried)} is wrong from hexadecimal digit {at + 1} on:"
+            f"{_asked(tried)} is wrong from digit {at + 1} on:"
             f" expected ...{want[begin : at + 12]}..., got ...{got[begin : at + 12]}..."
         )
     sign = "" if tried.request.startswith("decimal") else "0x"

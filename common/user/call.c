@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a call uses, in a program: malloc underneath, the same counters as in
+ * the module, and failures on demand.
+ */
+#include <stdlib.h>
+
+#include "trial.h"
+
+/*
+ * The header of a block is out of bounds for the stage: a checker that can be
+ * told so reports the limb below the lowest, as it does the one above the top.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define hide(p) ASAN_POISON_MEMORY_REGION(p, sizeof(*(p)))
+#define unhide(p) ASAN_UNPOISON_MEMORY_REGION(p, sizeof(*(p)))
+#elif __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define hide(p) ((void)VALGRIND_MAKE_MEM_NOACCESS(p, sizeof(*(p))))
+#define unhide(p) ((void)VALGRIND_MAKE_MEM_DEFINED(p, sizeof(*(p))))
+#else
+#define hide(p) ((void)(p))
+#define unhide(p) ((void)(p))
+#endif
+
+struct fib_block {
+	struct fib_call *call;
+	size_t bytes;
+};
+
+struct trial trial;
+
+void trial_begin(struct fib_call *call)
+{
+	*call = (struct fib_call){
+		.work = trial.impatient ? FIB_WORK_LIMIT : 0,
+	};
+	trial.allocations = 0;
+	trial.look_ups = 0;
+}
+
+void *fib_alloc(struct fib_call *call, size_t count, size_t size)
+{
+	struct fib_block *block = NULL;
+	size_t bytes, total;
+
+	if (++trial.allocations != trial.fail_at &&
+	    !__builtin_mul_overflow(count, size, &bytes) &&
+	    !__builtin_add_overflow(bytes, sizeof(*block), &total))
+		block = malloc(total);
+	if (!block) {
+		call->error = -ENOMEM;
+		return NULL;
+	}
+	block->call = call;
+	block->bytes = bytes;
+	hide(block);
+	call->allocations++;
+	call->blocks++;
+	call->bytes += bytes;
+	if (call->peak_bytes < call->bytes)
+		call->peak_bytes = call->bytes;
+	return block + 1;
+}
+
+void fib_free(const void *pointer)
+{
+	struct fib_block *block = (struct fib_block *)pointer;
+
+	if (!block)
+		return;
+	block--;
+	unhide(block);
+	block->call->blocks--;
+	block->call->bytes -= block->bytes;
+	free(block);
+}
+
+int fib_look_up(struct fib_call *call)
+{
+	/* No more than FIB_WORK_LIMIT was reported at once. */
+	assert(call->work <= 2 * FIB_WORK_LIMIT);
+	/* At 1 below the limit, whatever is done next exceeds it. */
+	call->work = trial.impatient ? FIB_WORK_LIMIT - 1 : 0;
+	if (++trial.look_ups != trial.kill_at)
+		return 0;
+	call->error = -EINTR;
+	return -EINTR;
+}

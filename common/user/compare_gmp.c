@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Stages against GMP, in one process and in rounds: in each round everybody
+ * computes the same F(n) in turn, so that whatever slows the CPU down for a
+ * while slows down everybody.
+ *
+ *	compare_gmp ROUNDS N MAX_N:STAGE.SO...
+ *
+ * Prints a line each round for each contender that goes as far as N, GMP first:
+ *	n  round  contender (0 is GMP, 1 the first stage)  compute ns  decimal ns
+ * after having made sure that all digits agree. A figure is the mean of enough
+ * calls to take BATCH_NS.
+ */
+#include <dlfcn.h>
+#include <gmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "stage.h"
+
+#define BATCH_NS 200000
+#define CONTENDERS 16
+
+struct contender {
+	u64 max_n;
+	int (*compute)(struct fib_call *call, u64 n, union fib_value *f);
+	ssize_t (*decimal)(struct fib_call *call, const union fib_value *f,
+			   char *digits, size_t size);
+	void (*release)(union fib_value *f);
+	u64 compute_calls; /* in a batch */
+	u64 decimal_calls;
+};
+
+static void __attribute__((noreturn)) quit(const char *what, const char *whom)
+{
+	fflush(stdout);
+	fprintf(stderr, "compare_gmp: %s: %s\n", whom, what);
+	exit(1);
+}
+
+/* GMP as a stage: its number lies on the heap, too. */
+static int gmp_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	mpz_ptr z = malloc(sizeof(*z));
+
+	if (!z)
+		return -ENOMEM;
+	mpz_init(z);
+	mpz_fib_ui(z, n);
+	f->big = (struct bignum *)z;
+	return 0;
+}
+
+static ssize_t gmp_decimal(struct fib_call *call, const union fib_value *f,
+			   char *digits, size_t size)
+{
+	mpz_get_str(digits, 10, (mpz_srcptr)f->big);
+	return strlen(digits);
+}
+
+static void gmp_release(union fib_value *f)
+{
+	mpz_clear((mpz_ptr)f->big);
+	free(f->big);
+}
+
+static void *symbol(void *library, const char *name)
+{
+	void *found = dlsym(library, name);
+
+	if (!found)
+		quit(dlerror(), name);
+	return found;
+}
+
+static void load(struct contender *c, const char *argument)
+{
+	const char *path = strchr(argument, ':');
+	void *library;
+
+	if (!path)
+		quit("not MAX_N:STAGE.SO", argument);
+	c->max_n = strtoull(argument, NULL, 10);
+	library = dlopen(path + 1, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		quit(dlerror(), path + 1);
+	c->compute = symbol(library, "fib_compute");
+	c->decimal = symbol(library, "fib_decimal");
+	c->release = symbol(library, "fib_release");
+}
+
+/* CPU time: who else wants the CPU meanwhile does not count. */
+static u64 now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* Nanoseconds for so many calls of compute. */
+static u64 time_compute(const struct contender *c, u64 n, u64 calls)
+{
+	struct fib_call call = {};
+	u64 begin = now();
+
+	while (calls--) {
+		union fib_value f;
+
+		if (c->compute(&call, n, &f))
+			quit("fails", "compute");
+		c->release(&f);
+	}
+	return now() - begin;
+}
+
+/* The same of decimal. */
+static u64 time_decimal(const struct contender *c, u64 n, u64 calls,
+			char *digits, size_t size)
+{
+	struct fib_call call = {};
+	union fib_value f;
+	u64 begin, end;
+
+	if (c->compute(&call, n, &f))
+		quit("fails", "compute");
+	begin = now();
+	while (calls--)
+		if (c->decimal(&call, &f, digits, size) <= 0)
+			quit("fails", "decimal");
+	end = now();
+	c->release(&f);
+	return end - begin;
+}
+
+static void prepare(struct contender *c, u64 n, char *digits, size_t size,
+		    const char *expected)
+{
+	struct fib_call call = {};
+	union fib_value f;
+	ssize_t count;
+
+	if (c->compute(&call, n, &f))
+		quit("fails", "compute");
+	count = c->decimal(&call, &f, digits, size);
+	c->release(&f);
+	if (expected &&
+	    (count != strlen(expected) || memcmp(digits, expected, count)))
+		quit("a stage's digits are not GMP's", "decimal");
+	/* Twice as many until they take long enough for the clock. */
+	c->compute_calls = c->decimal_calls = 1;
+	while (time_compute(c, n, c->compute_calls) < BATCH_NS)
+		c->compute_calls *= 2;
+	while (time_decimal(c, n, c->decimal_calls, digits, size) < BATCH_NS)
+		c->decimal_calls *= 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct contender contenders[CONTENDERS] = {
+		{ -1, gmp_compute, gmp_decimal, gmp_release, 1, 1 },
+	};
+	int count = argc - 2, rounds;
+	char *digits, *expected;
+	size_t size;
+	u64 n;
+
+	if (argc < 4 || count > CONTENDERS) {
+		fputs("usage: compare_gmp ROUNDS N MAX_N:STAGE.SO...\n",
+		      stderr);
+		return 2;
+	}
+	rounds = atoi(argv[1]);
+	n = strtoull(argv[2], NULL, 10);
+	for (int i = 1; i < count; i++)
+		load(&contenders[i], argv[i + 2]);
+
+	size = n / 4 + 32; /* log10(phi) < 1/4 */
+	digits = malloc(size);
+	expected = malloc(size);
+	if (!digits || !expected)
+		quit("no memory", "digits");
+	prepare(&contenders[0], n, expected, size, NULL);
+	for (int i = 1; i < count; i++)
+		if (n <= contenders[i].max_n)
+			prepare(&contenders[i], n, digits, size, expected);
+
+	for (int round = 0; round < rounds; round++) {
+		for (int k = 0; k < count; k++) {
+			/* Somebody else begins each round. */
+			int i = (round + k) % count;
+			const struct contender *c = &contenders[i];
+			double compute, decimal;
+
+			if (n > c->max_n)
+				continue;
+			compute = time_compute(c, n, c->compute_calls);
+			decimal = time_decimal(c, n, c->decimal_calls, digits,
+					       size);
+			printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
+			       compute / c->compute_calls,
+			       decimal / c->decimal_calls);
+		}
+		fflush(stdout);
+	}
+	return 0;
+}

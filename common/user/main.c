@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A stage as a program: the very sources of the module, to be run under
+ * valgrind, the sanitizers, callgrind and a debugger.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "trial.h"
+
+static const char usage[] =
+	"usage: fib max_n              the largest n of this stage\n"
+	"       fib fib N...           n and F(n), a line each\n"
+	"       fib check N...         the same, and put to the test what a\n"
+	"                              stage promises of decimal\n"
+	"       fib fail MOST N...     make the allocations of F(n) fail, one\n"
+	"                              after the other, or MOST of them at\n"
+	"                              even distances\n"
+	"       fib kill MOST N...     be killed at the look-ups, likewise\n"
+	"       fib time ROUNDS N...   ns for compute and decimal, each the\n"
+	"                              least of ROUNDS; allocations, peak\n"
+	"                              bytes and limbs\n"
+	"       fib profile REPEAT N...  compute and convert, in silence\n"
+	"N is a number or a range such as 0-300.\n";
+
+static void __attribute__((noreturn, format(printf, 2, 3)))
+quit(int status, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fputs("fib: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(status);
+}
+
+/* As many bytes as the driver gives fib_decimal for F(n), see driver.c. */
+static size_t digits_bound(u64 n)
+{
+	return n * 2089877 / 10000000 + 1;
+}
+
+static char *room_for(size_t bytes)
+{
+	char *room = malloc(bytes);
+
+	if (!room)
+		quit(2, "no memory for %zu bytes", bytes);
+	return room;
+}
+
+/* Prints F(n) as both F(n) and its digits come from the stage. */
+static void run_fib(u64 n, u64 unused)
+{
+	struct fib_call call;
+	union fib_value f;
+	size_t bound = digits_bound(n);
+	char *digits = room_for(bound);
+	ssize_t count;
+
+	trial_begin(&call);
+	if (fib_compute(&call, n, &f))
+		quit(1, "F(%llu): compute fails with %d", n, call.error);
+	count = fib_decimal(&call, &f, digits, bound);
+	if (count <= 0)
+		quit(1, "F(%llu): decimal fails with %zd", n, count);
+	printf("%llu %.*s\n", n, (int)count, digits);
+	fib_release(&f);
+	free(digits);
+	if (call.blocks || call.bytes)
+		quit(1, "F(%llu): %llu bytes in %llu blocks are left", n,
+		     call.bytes, call.blocks);
+}
+
+/*
+ * As run_fib. Beyond that: decimal leaves the number as it is, needs no more
+ * room than the digits take, says so when it has less, and writes no further.
+ */
+static void run_check(u64 n, u64 unused)
+{
+	struct fib_call compute, decimal;
+	union fib_value f;
+	size_t bound = digits_bound(n);
+	char *digits = room_for(bound), *again;
+	ssize_t count, result;
+
+	trial_begin(&compute);
+	trial_begin(&decimal);
+	if (fib_compute(&compute, n, &f))
+		quit(1, "F(%llu): compute fails with %d", n, compute.error);
+	count = fib_decimal(&decimal, &f, digits, bound);
+	if (count <= 0 || (size_t)count > bound)
+		quit(1, "F(%llu): decimal returns %zd", n, count);
+	if (decimal.blocks)
+		quit(1, "F(%llu): decimal leaves %llu blocks", n,
+		     decimal.blocks);
+	if (!fib_limbs(&f))
+		quit(1, "F(%llu) has no limb", n);
+
+	/* Blocks of exactly the size, so that a checker sees what is beyond. */
+	for (int less = 0; less <= 2 && less <= count; less++) {
+		size_t size = less == 2 ? 0 : count - less;
+
+		again = room_for(size);
+		result = fib_decimal(&decimal, &f, again, size);
+		if (result != (less ? -ERANGE : count))
+			quit(1, "F(%llu): decimal into %zu bytes returns %zd",
+			     n, size, result);
+		if (!less && memcmp(digits, again, count))
+			quit(1, "F(%llu): decimal differs the second time", n);
+		if (decimal.blocks)
+			quit(1, "F(%llu): decimal leaves %llu blocks", n,
+			     decimal.blocks);
+		free(again);
+	}
+
+	printf("%llu %.*s\n", n, (int)count, digits);
+	fib_release(&f);
+	free(digits);
+	if (compute.blocks || compute.bytes)
+		quit(1, "F(%llu): %llu bytes in %llu blocks are left", n,
+		     compute.bytes, compute.blocks);
+}
+
+/* What goes wrong in this call, to continue a message. */
+static const char *failure(void)
+{
+	static char text[64];
+
+	text[0] = '\0';
+	if (trial.fail_at)
+		snprintf(text, sizeof(text), ", allocation %llu failing",
+			 trial.fail_at);
+	if (trial.kill_at)
+		snprintf(text, sizeof(text), ", killed at look-up %llu",
+			 trial.kill_at);
+	return text;
+}
+
+/*
+ * Computes and converts F(n), with whatever trial asks for. Returns whether it
+ * came to an end; else it must have failed with @error and left nothing.
+ */
+static bool survives(u64 n, int error, char *digits)
+{
+	struct fib_call call;
+	union fib_value f;
+	ssize_t result;
+
+	trial_begin(&call);
+	result = fib_compute(&call, n, &f);
+	if (!result) {
+		result = fib_decimal(&call, &f, digits, digits_bound(n));
+		fib_release(&f);
+	}
+	if (call.blocks || call.bytes)
+		quit(1, "F(%llu)%s: %llu bytes in %llu blocks are left", n,
+		     failure(), call.bytes, call.blocks);
+	if (result > 0 && !call.error)
+		return true;
+	if (result != error || call.error != error)
+		quit(1, "F(%llu)%s: %zd is returned, %d noted, %d expected", n,
+		     failure(), result, call.error, error);
+	return false;
+}
+
+static u64 trials;
+
+/*
+ * F(n) with one thing going wrong, at each of @count places in turn: at all of
+ * them if they are no more than @most, else evenly spread. The last is always
+ * among them: it is one in decimal.
+ */
+static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
+			 char *digits)
+{
+	u64 runs = min(count, most);
+
+	for (u64 i = 1; i <= runs; i++) {
+		*place = i * count / runs;
+		if (survives(n, error, digits))
+			quit(1, "F(%llu) does not mind failure %llu of %llu", n,
+			     *place, count);
+		trials++;
+	}
+	*place = 0;
+}
+
+static void run_fail(u64 n, u64 most)
+{
+	char *digits = room_for(digits_bound(n));
+
+	trial = (struct trial){};
+	if (!survives(n, 0, digits))
+		quit(1, "F(%llu) fails on its own", n);
+	fail_in_turn(n, &trial.fail_at, trial.allocations, most, -ENOMEM,
+		     digits);
+	free(digits);
+}
+
+static void run_kill(u64 n, u64 most)
+{
+	char *digits = room_for(digits_bound(n));
+
+	trial = (struct trial){ .impatient = true };
+	if (!survives(n, 0, digits))
+		quit(1, "F(%llu) fails on its own", n);
+	fail_in_turn(n, &trial.kill_at, trial.look_ups, most, -EINTR, digits);
+	trial = (struct trial){};
+	free(digits);
+}
+
+static u64 now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static void run_time(u64 n, u64 rounds)
+{
+	size_t bound = digits_bound(n);
+	char *digits = room_for(bound);
+	u64 compute = -1, decimal = -1;
+	struct fib_call call = {};
+	size_t limbs = 0;
+
+	while (rounds--) {
+		union fib_value f;
+		u64 begin, middle, end;
+
+		trial_begin(&call);
+		begin = now();
+		if (fib_compute(&call, n, &f))
+			quit(1, "F(%llu): compute fails with %d", n,
+			     call.error);
+		middle = now();
+		if (fib_decimal(&call, &f, digits, bound) <= 0)
+			quit(1, "F(%llu): decimal fails", n);
+		end = now();
+		limbs = fib_limbs(&f);
+		fib_release(&f);
+		compute = min(compute, middle - begin);
+		decimal = min(decimal, end - middle);
+	}
+	printf("%8llu compute %10llu decimal %10llu ns, %llu allocations, "
+	       "%llu bytes at most, %zu limbs\n",
+	       n, compute, decimal, call.allocations, call.peak_bytes, limbs);
+	free(digits);
+}
+
+static void run_profile(u64 n, u64 repeat)
+{
+	size_t bound = digits_bound(n);
+	char *digits = room_for(bound);
+
+	while (repeat--) {
+		struct fib_call call;
+		union fib_value f;
+
+		trial_begin(&call);
+		if (fib_compute(&call, n, &f) ||
+		    fib_decimal(&call, &f, digits, bound) <= 0)
+			quit(1, "F(%llu) fails", n);
+		fib_release(&f);
+	}
+	free(digits);
+}
+
+/* A number as a whole argument or up to @stop; @next is what follows it. */
+static u64 number(const char *argument, const char *text, char stop,
+		  const char **next)
+{
+	char *end;
+	u64 value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno || (*end && *end != stop))
+		quit(2, "'%s' is not a number or range such as 5 or 0-300",
+		     argument);
+	*next = *end ? end + 1 : NULL;
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(u64 n, u64 parameter);
+		bool parameter;
+	} commands[] = {
+		{ "fib", run_fib, false },  { "check", run_check, false },
+		{ "fail", run_fail, true }, { "kill", run_kill, true },
+		{ "time", run_time, true }, { "profile", run_profile, true },
+	};
+	const size_t count = sizeof(commands) / sizeof(*commands);
+	u64 parameter = 1;
+	const char *next;
+	size_t i = 0;
+	int arg = 2;
+
+	if (argc == 2 && !strcmp(argv[1], "max_n")) {
+		printf("%d\n", FIBDRV_MAX_N);
+		return 0;
+	}
+	while (argc > 1 && i < count && strcmp(argv[1], commands[i].name))
+		i++;
+	if (argc < 2 || i == count || argc < 3 + commands[i].parameter) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (commands[i].parameter) {
+		parameter = number(argv[arg], argv[arg], 0, &next);
+		if (!parameter)
+			quit(2, "'%s' must be at least 1", argv[arg]);
+		arg++;
+	}
+	for (; arg < argc; arg++) {
+		u64 low = number(argv[arg], argv[arg], '-', &next);
+		u64 high = next ? number(argv[arg], next, 0, &next) : low;
+
+		if (high > FIBDRV_MAX_N)
+			quit(2, "this stage goes to n = %d, not %llu",
+			     FIBDRV_MAX_N, high);
+		for (u64 n = low; n <= high; n++)
+			commands[i].run(n, parameter);
+	}
+	if (trials)
+		printf("%llu failures, each reported and cleaned up after\n",
+		       trials);
+	return 0;
+}

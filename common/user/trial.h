@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Failures on demand: what a program can ask of fib_alloc and fib_look_up.
+ */
+#ifndef FIBDRV_USER_TRIAL_H
+#define FIBDRV_USER_TRIAL_H
+
+#include "stage.h"
+
+/**
+ * struct trial - what is to go wrong in the calls that follow
+ * @fail_at: the allocation that fails, counted from 1; 0 for none
+ * @kill_at: the look-up that finds the caller killed; 0 for none
+ * @impatient: look up from work at every fib_spend
+ * @allocations: allocations asked for so far
+ * @look_ups: look-ups so far
+ */
+struct trial {
+	u64 fail_at;
+	u64 kill_at;
+	bool impatient;
+	u64 allocations;
+	u64 look_ups;
+};
+
+extern struct trial trial;
+
+/* Begins a call, and counts anew. */
+void trial_begin(struct fib_call *call);
+
+#endif

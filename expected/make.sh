@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Make the golden output again with bc, whose decimal arithmetic shares no code with the stages.
+# See README.md. Takes about 20 s; writes nothing unless all of it is there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+# The largest n of each stage; the ends of what the report measures; powers of two and their
+# neighbours; pairs where a number gets one more limb, of 64 or of 32 bits, or one digit more than
+# whole chunks of 19 or of 9; and some at random.
+chosen=(
+	93 94 185 186 1000 1001 1002 1023 1024 1025 1476 1477 1522 1523 2047 2048 2049 2951 3000
+	4095 4096 4097 4657 4658 5901 5902 6234 8191 8192 8193 9233 9385 9957 9958 9999 10000
+	10002 10003 10004 16383 16384 16385 19960 19961 23452 23601 23602 30000 32767 32768 32769
+	39266 40913 40914 65535 65536 65537 86174 86175 88778 90916 90917 92188 92189 94829 99932
+	99933 99999 100000
+	131071 131072 262144 300000 460936 460937 524288 683594 909146 909147 1000000
+)
+
+command -v bc >/dev/null || {
+	echo "expected/make.sh: bc is missing: scripts/setup.sh, or apt install bc" >&2
+	exit 2
+}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export BC_LINE_LENGTH=0
+
+# All of them, by one addition each.
+bc -q >"$tmp/small" <<'END'
+a = 0; b = 1
+for (n = 0; n <= 1000; n++) {
+	print n, " ", a, "\n"
+	t = a + b; a = b; b = t
+}
+END
+
+# F(2m - 1) = F(m - 1)^2 + F(m)^2 and F(2m) = F(m) (2 F(m - 1) + F(m)), from the top bit of n down;
+# p is the bit of n that m has reached.
+doubling='define f(n) {
+	auto a, b, c, p
+	p = 1
+	while (2 * p <= n) p *= 2
+	a = 0; b = 1
+	n -= p
+	while (p > 1) {
+		p /= 2
+		c = a * a + b * b
+		b *= 2 * a + b
+		a = c
+		if (n >= p) { n -= p; c = a + b; a = b; b = c }
+	}
+	return b
+}'
+printf 'n\tdigits\tfirst\tlast\tsha256\n' >"$tmp/digests"
+done=0
+for n in "${chosen[@]}"; do
+	digits=$(printf '%s\nf(%d)\n' "$doubling" "$n" | bc -q)
+	last=$digits
+	[ ${#digits} -le 20 ] || last=${digits: -20}
+	sha=$(printf %s "$digits" | sha256sum)
+	printf '%d\t%d\t%s\t%s\t%s\n' "$n" "${#digits}" "${digits:0:20}" "$last" "${sha%% *}" \
+		>>"$tmp/digests"
+	done=$((done + 1))
+	[ ! -t 2 ] || printf '\r%d of %d, n = %d, %d s ' "$done" "${#chosen[@]}" "$n" "$SECONDS" >&2
+done
+[ ! -t 2 ] || echo >&2
+
+[ "$(wc -l <"$tmp/small")" = 1001 ]
+chmod 644 "$tmp/small" "$tmp/digests"
+mv "$tmp/small" fibonacci-0-1000.txt
+mv "$tmp/digests" digests.tsv
+echo "expected/: 1001 numbers in full, ${#chosen[@]} digests, ${SECONDS} s"
