@@ -81,7 +81,9 @@ static struct bignum *bn_trim(struct bignum *a)
 }
 
 /**
- * bn_create() - a new number of @size limbs, all of them zero
+ * bn_create() - a new number, its limbs all zero
+ * @call: the call that pays for it
+ * @size: how many limbs, at least 1
  *
  * Fewer limbs may be in use later; the room stays @size limbs.
  *
@@ -107,7 +109,8 @@ free_number:
 }
 
 /**
- * bn_free() - give a number back; NULL is fine
+ * bn_free() - give a number back
+ * @a: the number; NULL is fine
  */
 void bn_free(struct bignum *a)
 {
@@ -118,7 +121,8 @@ void bn_free(struct bignum *a)
 }
 
 /**
- * bn_dup() - a copy of @a
+ * bn_dup() - a copy
+ * @a: what is copied
  */
 struct bignum *bn_dup(const struct bignum *a)
 {
@@ -132,6 +136,8 @@ struct bignum *bn_dup(const struct bignum *a)
 
 /**
  * bn_add() - a + b
+ * @a: a number
+ * @b: a number
  */
 struct bignum *bn_add(const struct bignum *a, const struct bignum *b)
 {
@@ -148,7 +154,9 @@ struct bignum *bn_add(const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_sub() - a - b, where a >= b
+ * bn_sub() - a - b
+ * @a: a number
+ * @b: a number, no larger than @a
  *
  * By two's complement: a - b = a + (B^m - b) - B^m, with the m limbs of a. As
  * a - b >= 0, the sum a + (B^m - b) is B^m or more (unless b is 0), and B^m is
@@ -178,6 +186,8 @@ free_complement:
 
 /**
  * bn_lshift() - a * 2^bits
+ * @a: a number
+ * @bits: how far
  */
 struct bignum *bn_lshift(const struct bignum *a, size_t bits)
 {
@@ -201,6 +211,8 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
 
 /**
  * bn_mul() - a * b
+ * @a: a number
+ * @b: a number
  *
  * Bit by bit, from the top bit of a down: for each bit the product doubles,
  * and where the bit is 1 it grows by b.
@@ -235,6 +247,7 @@ free_product:
 
 /**
  * bn_square() - a * a
+ * @a: a number
  */
 struct bignum *bn_square(const struct bignum *a)
 {

@@ -118,7 +118,9 @@ static int bn_push(struct bignum *a, limb_t top)
 }
 
 /**
- * bn_create() - a new number with room for @size limbs
+ * bn_create() - a new number
+ * @call: the call that pays for it
+ * @size: how many limbs it has room for, at least 1
  *
  * Return: the number, which is 0, or NULL.
  */
@@ -143,7 +145,8 @@ free_number:
 }
 
 /**
- * bn_free() - give a number back; NULL is fine
+ * bn_free() - give a number back
+ * @a: the number; NULL is fine
  */
 void bn_free(struct bignum *a)
 {
@@ -154,7 +157,9 @@ void bn_free(struct bignum *a)
 }
 
 /**
- * bn_swap() - exchange a and b; their limbs stay where they are
+ * bn_swap() - exchange two numbers; their limbs stay where they are
+ * @a: a number
+ * @b: a number
  */
 void bn_swap(struct bignum *a, struct bignum *b)
 {
@@ -162,7 +167,9 @@ void bn_swap(struct bignum *a, struct bignum *b)
 }
 
 /**
- * bn_copy() - c = a; c is not a
+ * bn_copy() - c = a
+ * @c: the copy; not @a
+ * @a: what is copied
  */
 int bn_copy(struct bignum *c, const struct bignum *a)
 {
@@ -178,7 +185,10 @@ int bn_copy(struct bignum *c, const struct bignum *a)
 }
 
 /**
- * bn_add() - c = a + b; c may be a or b
+ * bn_add() - c = a + b
+ * @c: the sum; may be @a or @b
+ * @a: a number
+ * @b: a number
  */
 int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
@@ -196,7 +206,10 @@ int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_sub() - c = a - b, where a >= b; c may be b, but not a
+ * bn_sub() - c = a - b
+ * @c: the difference; may be @b, but not @a
+ * @a: a number
+ * @b: a number, no larger than @a
  *
  * By two's complement: a - b = a + (B^m - b) - B^m, with the m limbs of a. As
  * a - b >= 0, the sum a + (B^m - b) is B^m or more (unless b is 0), and B^m is
@@ -222,7 +235,10 @@ int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_lshift() - c = a * 2^bits; c may be a
+ * bn_lshift() - c = a * 2^bits
+ * @c: the product; may be @a
+ * @a: a number
+ * @bits: how far
  */
 int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 {
@@ -237,12 +253,16 @@ int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 	top = limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
 	memset(c->limb, 0, limbs * sizeof(*c->limb));
 	c->size = a->size + limbs;
-	bn_trim(c);
-	return bn_push(c, top);
+	err = bn_push(c, top);
+	bn_trim(c); /* if it is zero */
+	return err;
 }
 
 /**
- * bn_mul() - c = a * b; c is neither a nor b
+ * bn_mul() - c = a * b
+ * @c: the product; neither @a nor @b
+ * @a: a number
+ * @b: a number
  *
  * Bit by bit, from the top bit of a down: for each bit the product doubles,
  * and where the bit is 1 it grows by b. The doublings up to the next 1 are one
@@ -265,16 +285,20 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 		shift++;
 		if (!bn_bit(a, i))
 			continue;
-		err = fib_spend(a->call, c->size + b->size) ?:
-		      bn_lshift(c, c, shift) ?:
-		      bn_add(c, c, b);
+		err = fib_spend(a->call, c->size + b->size);
+		if (!err)
+			err = bn_lshift(c, c, shift);
+		if (!err)
+			err = bn_add(c, c, b);
 		shift = 0;
 	}
 	return err ?: bn_lshift(c, c, shift);
 }
 
 /**
- * bn_square() - c = a * a; c is not a
+ * bn_square() - c = a * a
+ * @c: the square; not @a
+ * @a: a number
  */
 int bn_square(struct bignum *c, const struct bignum *a)
 {

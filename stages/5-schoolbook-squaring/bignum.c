@@ -168,7 +168,9 @@ static int bn_push(struct bignum *a, limb_t top)
 }
 
 /**
- * bn_create() - a new number with room for @size limbs
+ * bn_create() - a new number
+ * @call: the call that pays for it
+ * @size: how many limbs it has room for, at least 1
  *
  * Return: the number, which is 0, or NULL.
  */
@@ -193,7 +195,8 @@ free_number:
 }
 
 /**
- * bn_free() - give a number back; NULL is fine
+ * bn_free() - give a number back
+ * @a: the number; NULL is fine
  */
 void bn_free(struct bignum *a)
 {
@@ -204,7 +207,9 @@ void bn_free(struct bignum *a)
 }
 
 /**
- * bn_swap() - exchange a and b; their limbs stay where they are
+ * bn_swap() - exchange two numbers; their limbs stay where they are
+ * @a: a number
+ * @b: a number
  */
 void bn_swap(struct bignum *a, struct bignum *b)
 {
@@ -212,7 +217,9 @@ void bn_swap(struct bignum *a, struct bignum *b)
 }
 
 /**
- * bn_copy() - c = a; c is not a
+ * bn_copy() - c = a
+ * @c: the copy; not @a
+ * @a: what is copied
  */
 int bn_copy(struct bignum *c, const struct bignum *a)
 {
@@ -228,7 +235,10 @@ int bn_copy(struct bignum *c, const struct bignum *a)
 }
 
 /**
- * bn_add() - c = a + b; c may be a or b
+ * bn_add() - c = a + b
+ * @c: the sum; may be @a or @b
+ * @a: a number
+ * @b: a number
  */
 int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
@@ -246,7 +256,10 @@ int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_sub() - c = a - b, where a >= b; c may be a or b
+ * bn_sub() - c = a - b
+ * @c: the difference; may be @a or @b
+ * @a: a number
+ * @b: a number, no larger than @a
  */
 int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
@@ -265,7 +278,10 @@ int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_lshift() - c = a * 2^bits; c may be a
+ * bn_lshift() - c = a * 2^bits
+ * @c: the product; may be @a
+ * @a: a number
+ * @bits: how far
  */
 int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 {
@@ -280,12 +296,16 @@ int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 	top = limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
 	memset(c->limb, 0, limbs * sizeof(*c->limb));
 	c->size = a->size + limbs;
-	bn_trim(c);
-	return bn_push(c, top);
+	err = bn_push(c, top);
+	bn_trim(c); /* if it is zero */
+	return err;
 }
 
 /**
- * bn_mul() - c = a * b; c is neither a nor b
+ * bn_mul() - c = a * b
+ * @c: the product; neither @a nor @b
+ * @a: a number
+ * @b: a number
  *
  * Limb by limb: a row of products for each limb of a.
  */
@@ -303,8 +323,8 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 		err = fib_spend(a->call, size);
 		if (err)
 			return err;
-		c->limb[i + size] = limbs_addmul(c->limb + i, b->limb, size,
-						 a->limb[i]);
+		c->limb[i + size] =
+			limbs_addmul(c->limb + i, b->limb, size, a->limb[i]);
 	}
 	c->size = a->size + size;
 	bn_trim(c);
@@ -312,7 +332,9 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 }
 
 /**
- * bn_square() - c = a * a; c is not a
+ * bn_square() - c = a * a
+ * @c: the square; not @a
+ * @a: a number
  *
  * By symmetry: the products of two different limbs all occur twice, so that
  * half of them are computed, and doubled; those of a limb with itself, on the
@@ -332,9 +354,9 @@ int bn_square(struct bignum *c, const struct bignum *a)
 		err = fib_spend(a->call, size - 1 - i);
 		if (err)
 			return err;
-		c->limb[i + size] = limbs_addmul(c->limb + 2 * i + 1,
-						 a->limb + i + 1, size - 1 - i,
-						 a->limb[i]);
+		c->limb[i + size] =
+			limbs_addmul(c->limb + 2 * i + 1, a->limb + i + 1,
+				     size - 1 - i, a->limb[i]);
 	}
 	/* Twice that is less than a * a < B^(2 * size): nothing falls out. */
 	limbs_lshift(c->limb, c->limb, 2 * size, 1);

@@ -12,32 +12,42 @@
 #define CHUNK_RECIPROCAL 0xd83c94fb6d2ac34aULL
 
 /*
- * high * B + low, divided by CHUNK, where high < CHUNK, so that the quotient is
- * one limb. The division instruction takes up to ten times as long on one CPU
- * as on the next; two multiplications do not. (Moeller and Granlund, "Improved
- * division by invariant integers", 2011: their algorithm 4, which asks for
- * CHUNK >= B / 2.)
+ * (high * B + low) / CHUNK, where high < CHUNK, so that the quotient is a limb.
+ * The division instruction would do it, but takes up to ten times as long on
+ * one CPU as on another; two multiplications do not. The method is that of
+ * Moeller and Granlund, "Improved division by invariant integers" (2011).
  *
- * Let d be CHUNK, v its reciprocal, and Q = q1 * B + q0 the sum v * high +
- * high * B + low. It is less than B^2: (B + v) * high + low <= (B + v) * (d - 1)
- * + B - 1 < B^2, for (B + v) * d <= B^2 - 1 and B + v >= B. With
- * high * B + low = N, Q * d / B lies between N - d and N ...
+ * Why it is right: let u = high * B + low, d = CHUNK, where B / 2 <= d < B, and
+ * w = B + CHUNK_RECIPROCAL; w * d = B^2 - s with 1 <= s <= d. Then
+ * w * high + low = q1 * B + q0 is less than B^2, and q1 + 1 is nearly the
+ * quotient: the remainder to go with it, r = u - (q1 + 1) * d, is given by
+ *
+ *	B * r = s * high + (B - d) * low + d * q0 - d * B.
+ *
+ * Nothing but the last term is negative: r >= -d, and r > q0 - B. From s <= d,
+ * high < d and low < B follows r < ((B - d) * (B - d) + d * q0) / B, a mean of
+ * B - d and q0, hence r < max(B - d, q0). And r modulo B is at hand. There are
+ * three cases:
+ *	r < 0: then r + B > q0; r + d is the remainder.
+ *	0 <= r <= q0: then r < B <= 2 * d; r or r - d is the remainder.
+ *	r > q0 and r >= 0: then r < B - d <= d; r is the remainder. It looks like
+ *	the first case, but r + d, which is less than B, loses d again below.
  *
  * Return: the quotient; the remainder goes to @rest.
  */
 static limb_t limb_div_chunk(limb_t *rest, limb_t high, limb_t low)
 {
-	limb_t q0, q1;
+	limb_t q0, q1, back;
 
 	q0 = limb_mul(&q1, CHUNK_RECIPROCAL, high);
 	q0 += low;
 	q1 += high + (q0 < low);
-	q1++;
+	q1++; /* may wrap around to 0, and then comes back */
 	low -= q1 * CHUNK;
-	if (low > q0) {
-		q1--;
-		low += CHUNK;
-	}
+	/* As likely as not, hence no branch: no CPU predicts it. */
+	back = low > q0;
+	q1 -= back;
+	low = back ? low + CHUNK : low;
 	if (low >= CHUNK) {
 		q1++;
 		low -= CHUNK;

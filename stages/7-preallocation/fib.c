@@ -4,6 +4,10 @@
  *
  *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
  *	F(2k + 1) = F(k)^2 + F(k + 1)^2
+ *
+ * Of the last step only one half is made, since F(n) is all that is asked for.
+ * Numbers double in length from step to step, and their products quadruple: the
+ * last step is three quarters of the work, its half three eighths.
  */
 #include "bignum.h"
 
@@ -30,13 +34,14 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
 /*
  * Limbs enough for any number on the way to F(n).
  *
- * The largest is F(n + 1). (It is F(2k + 1) or F(2k + 2) in the last step; what
- * comes before is smaller. Twice F(k + 1) is too: it is no more than F(k + 3),
- * hence than F(2k + 1), if k >= 2, and else it is 2 or less.)
+ * The largest is F(n). (All others are sums, differences and products that lead
+ * to it. Twice F(k + 1) leads down again, but is no more than F(k + 3), hence
+ * than F(2k), if k >= 3, and else it is no more than 4. F(k + 1) is no more than
+ * F(2k), if k >= 1, and else it is 1.)
  *
- * F(m) <= phi^m, and phi^36 < 2^25, since phi^36 + phi^-36 is the Lucas number
- * L(36) = 33385282, and 2^25 = 33554432. So F(n + 1) < 2^(25 (n + 1) / 36), and
- * has at most 25 (n + 1) / 36 / LIMB_BITS + 1 limbs.
+ * F(n) <= phi^n, and phi^36 < 2^25, since phi^36 + phi^-36 is the Lucas number
+ * L(36) = 33385282, and 2^25 = 33554432. So F(n) < 2^(25 n / 36), rounded down
+ * to whole bits and up to whole limbs: at most 25 n / 36 / LIMB_BITS + 1 limbs.
  *
  * One more, because a product takes the limbs of both factors while it is made,
  * the top one of which may turn out to be 0; not more than one, since factors of
@@ -44,31 +49,31 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
  */
 static size_t limbs_needed(u64 n)
 {
-	return 25 * (n + 1) / (36 * LIMB_BITS) + 2;
+	return 25 * n / (36 * LIMB_BITS) + 2;
 }
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *number = bn_create(call, 5, limbs_needed(n));
-	/* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *a = &number[0];
-	struct bignum *b = &number[1];
-	/* the two that follow from them */
-	struct bignum *c = &number[2];
-	struct bignum *d = &number[3];
-	struct bignum *t = &number[4];
+	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
+	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
 	/* The top bit of n; n | 1 because clz is undefined for 0. */
 	int top = 63 - __builtin_clzll(n | 1);
 	int err;
 
-	if (!number)
+	c = bn_create(call, 5, limbs_needed(n));
+	if (!c)
 		return -ENOMEM;
+	/* The result is the first of the block, with which it is freed. */
+	a = &c[1];
+	b = &c[2];
+	d = &c[3];
+	t = &c[4];
 	b->limb[0] = 1;
 
-	for (int i = top; i >= 0; i--) {
+	for (int i = top; i > 0; i--) {
 		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
 		if (err)
-			goto free_all;
+			goto free_numbers;
 		if (n >> i & 1) {
 			bn_add(c, c, d);
 			bn_swap(c, d);
@@ -76,11 +81,14 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 		bn_swap(a, c);
 		bn_swap(b, d);
 	}
-	f->big = number; /* F(n) is a, the first of them */
+	err = n & 1 ? fib_odd(c, a, b, t) : fib_even(c, a, b, t);
+	if (err)
+		goto free_numbers;
+	f->big = c;
 	return 0;
 
-free_all:
-	bn_free(number);
+free_numbers:
+	bn_free(c);
 	return err;
 }
 
