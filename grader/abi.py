@@ -46,7 +46,7 @@ def error_name(returned: int) -> str:
 
 def in_words(request: str, answer: str) -> str:
     """An answer of fibctl batch for a reader; digits that are all right stand alone."""
-    verb, words = request.split()[0], answer.split()
+    verb, words = request.split(maxsplit=1)[0], answer.split()
     try:
         returned = int(words[0])
         if verb in ("read", "pread"):
@@ -62,7 +62,10 @@ def in_words(request: str, answer: str) -> str:
         if verb == "measure":
             got = fields(answer)
             what = f"digest {got['digest']:016x}, digits {got['digits']}, limbs {got['limbs']}"
-            return what if not returned else f"{error_name(returned)}, and wrote {what}"
+            if returned:
+                wrote = f", and wrote {what}" if got["digest"] or got["digits"] else ""
+                return error_name(returned) + wrote
+            return what
     except (ValueError, IndexError, KeyError):
         pass
     return " ".join(words[1:]) if verb == "show" and words[:1] == ["0"] else answer.strip()

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -15,11 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import paths
+from . import paths, scratch
 from .stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
 KIT_FILES = ("driver.c", "call.c", "fibdrv.h", "stage.h")
+
+# A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
+BUILD_TIMEOUT = 300
+BUILD_BYTES = 4 << 30
 
 # What a stage may use of the kernel. The compiler calls the first three on its own; the
 # others are what WARN_ON and the compiler's instrumentation come to.
@@ -155,7 +160,8 @@ def _sync(folder: Path, files: dict[str, bytes]) -> None:
 
 def _error_line(log: str) -> str:
     for pattern in (
-        r"^\S+:\d+:(?:\d+:)? (?:fatal )?error: .*",
+        r"^.+?:\d+:(?:\d+:)? (?:fatal )?error: .*",
+        r"^cc1: .*",
         r"^ERROR: modpost: .*",
         r"^.*(?:undefined reference|multiple definition).*",
         r"^make.*\*\*\* .*",
@@ -217,8 +223,12 @@ def _breaches(objects: list[Path]) -> list[Breach]:
 
 def environment() -> dict[str, str]:
     """Ours, without what would reach into kbuild from a make above us or a user's habits."""
-    unwanted = re.compile(r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD")
-    return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | {"LC_ALL": "C"}
+    unwanted = re.compile(
+        r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
+    )
+    # Messages in English, to be understood below. The kernel's Makefile does away with LC_ALL.
+    english = {"LC_ALL": "C", "LANG": "C"}
+    return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
 
 
 @contextmanager
@@ -228,6 +238,32 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _make(command: list[str]) -> tuple[int | None, str]:
+    """Run make; its exit status, or None when it took too long, and what it said."""
+    make = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        # make takes a while to start the compiler, which inherits this.
+        resource.prlimit(make.pid, resource.RLIMIT_AS, (BUILD_BYTES, BUILD_BYTES))
+        output, _ = make.communicate(timeout=BUILD_TIMEOUT)
+        return make.returncode, output
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        # Too slow, or a Ctrl-C: the compiler below it must end as well.
+        if make.returncode is None:
+            scratch.kill_group(make.pid)
+            make.communicate()
 
 
 def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
@@ -277,18 +313,15 @@ def _build_locked(
     _sync(directory / "stage", stage_files)
     _sync(directory / "kit", kit_files)
     (directory / "Kbuild").write_text(kbuild)
-    make = subprocess.run(
+    status, output = _make(
         ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
-         "modules"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment(),
+         "modules"]
     )  # fmt: skip
-    built.log = readable(make.stdout, directory, built.stage)
-    if make.returncode:
+    built.log = readable(output, directory, built.stage)
+    if status is None:
+        built.cause = f"the compiler was not done after {BUILD_TIMEOUT} s, and stopped"
+        return built
+    if status:
         built.cause = _error_line(built.log)
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
         if missing:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What several test files need: the lab machine, and a look at what machines leave behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import machines, scratch
+from grader.build import Kernel
+from grader.machines import Machine, Running
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the markers."""
+    config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
+
+
+@pytest.fixture(scope="session")
+def uml() -> Machine:
+    """The default lab machine; its kernel is built when the cache has none."""
+    machine = machines.get("uml")
+    machine.kernel()
+    return machine
+
+
+@pytest.fixture(scope="session")
+def kernel(uml: Machine) -> Kernel:
+    """The kernel that stages are built for."""
+    return uml.kernel()
+
+
+@pytest.fixture
+def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """The folders of the machines a test boots; at its end nothing of them may be left."""
+    folders: list[Path] = []
+    boot: Callable[[dict[str, Path]], Running] = uml.boot
+
+    def noted(modules: dict[str, Path]) -> Running:
+        guest = boot(modules)
+        folders.append(guest.folder)  # type: ignore[attr-defined]
+        groups.append(guest.pid)  # type: ignore[attr-defined]
+        return guest
+
+    groups: list[int] = []
+    monkeypatch.setattr(uml, "boot", noted)
+    yield folders
+    for folder, group in zip(folders, groups):
+        assert not folder.exists(), f"{folder} is left"
+        assert not scratch.processes_in(folder), f"processes of {folder} are left"
+        with pytest.raises(ProcessLookupError):
+            os.killpg(group, 0)

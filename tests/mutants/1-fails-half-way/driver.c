@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Mutant: loading fails and leaves the device there. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+#include <linux/init.h>
+
+static int __init fibdrv_init(void);
+#define fibdrv_init(nothing) kit_init(nothing)
+#include "kit_driver.c"
+#undef fibdrv_init
+
+static int __init fibdrv_init(void)
+{
+	int err = kit_init();
+
+	return err ? err : -ENODEV;
+}

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What of a stage's directory is built, how, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grader import build, paths, stages
+from grader.build import Built, Kernel
+from grader.stages import Stage
+
+MANIFEST = stages.manifests()[1]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    """A stage from elsewhere, with the sources of the kit's first."""
+    directory = tmp_path / "tree" / "1-mine"
+    directory.mkdir(parents=True)
+    for path in (paths.STAGES / "1-iterative-u64").glob("*.[ch]"):
+        (directory / path.name).write_bytes(path.read_bytes())
+    return Stage(directory, MANIFEST)
+
+
+def taken(stage: Stage) -> tuple[list[str], list[str]]:
+    """The names of the sources, and what is said of what is left out."""
+    warnings: list[str] = []
+    return [path.name for path in build.sources(stage, warnings)], warnings
+
+
+def test_sources(stage: Stage) -> None:
+    (stage.directory / "more-c_2.h").write_text("")
+    (stage.directory / "notes.txt").write_text("")
+    (stage.directory / "stage.toml").write_text("max_n = 5")
+    assert taken(stage) == (["decimal.c", "fib.c", "more-c_2.h"], [])
+
+
+@pytest.mark.parametrize("name", ["Makefile", "Kbuild", "Makefile.include"])
+def test_build_files_are_left_out(stage: Stage, name: str) -> None:
+    (stage.directory / name).write_text("")
+    assert taken(stage)[1] == [f"{name} is left out: the kit's own build files count"]
+
+
+@pytest.mark.parametrize("name", ["stage.h", "fibdrv.h", "call.c", "driver.c"])
+def test_the_kits_own_files_are_left_out(stage: Stage, name: str) -> None:
+    (stage.directory / name).write_text("#error not to be used")
+    names, warnings = taken(stage)
+    assert name not in names
+    assert warnings == [f"{name} is left out: the kit's own counts"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a b.c", "$(shell id).c", "a;b.h", "ä.c", "a\nb.c", "-DX=`id`.c", "a.b.c", "'.c"]
+)
+def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
+    (stage.directory / name).write_text("")
+    names, warnings = taken(stage)
+    assert name not in names
+    assert len(warnings) == 1 and "\n" not in warnings[0]
+    assert warnings[0].endswith("a file name of letters and digits, please")
+
+
+def test_links_to_outside_are_left_out(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "secret.c").write_text("")
+    (stage.directory / "linked.c").symlink_to(tmp_path / "secret.c")
+    (stage.directory / "up.c").symlink_to("../../secret.c")
+    (stage.directory / "gone.c").symlink_to("nowhere.c")
+    (stage.directory / "inside.c").symlink_to("fib.c")
+    names, warnings = taken(stage)
+    assert names == ["decimal.c", "fib.c", "inside.c"]
+    assert warnings == [
+        f"{name} is left out: not a file of this directory"
+        for name in ("gone.c", "linked.c", "up.c")
+    ]
+
+
+def test_what_is_no_file_is_left_out(stage: Stage) -> None:
+    (stage.directory / "folder.c").mkdir()
+    os.mkfifo(stage.directory / "fifo.c")  # reading it would never end
+    assert taken(stage)[0] == ["decimal.c", "fib.c"]
+    assert len(taken(stage)[1]) == 2
+
+
+def test_no_sources(tmp_path: Path) -> None:
+    (tmp_path / "1-empty").mkdir()
+    built = build.build(Stage(tmp_path / "1-empty", MANIFEST), _no_kernel())
+    assert not built.ok
+    assert built.cause.endswith("1-empty holds no C file: write fib.c and decimal.c")
+
+
+def _no_kernel() -> Kernel:
+    return Kernel("none", Path("/nowhere"), "um", "0", "none")
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (
+            "x.c: In function 'f':\nx.c:3:1: warning: unused\nx.c:7:20: error: expected ';'\n"
+            "make[1]: *** [x.o] Error 1\n",
+            "x.c:7:20: error: expected ';'",
+        ),
+        ("a b/x.c:1:10: fatal error: no.h: None\n", "a b/x.c:1:10: fatal error: no.h: None"),
+        ("a\ncc1: out of memory\nmake: *** x\n", "cc1: out of memory"),
+        ('ERROR: modpost: "f" [m] undefined!\nmake: *** x\n', 'ERROR: modpost: "f" [m] undefined!'),
+        ("ld: b: multiple definition of `f'\nmake: *** x\n", "ld: b: multiple definition of `f'"),
+        ("make: *** No rule to make target 'x'.\n", "make: *** No rule to make target 'x'."),
+        ("what is this\n\n", "what is this"),
+        ("", "make failed and said nothing"),
+    ],
+)  # fmt: skip
+def test_error_line(log: str, line: str) -> None:
+    assert build._error_line(log) == line
+
+
+def test_readable_paths(stage: Stage) -> None:
+    log = "/b/stage/fib.c:1: error: x\n/b/kit/call.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
+    assert build.readable(log, Path("/b"), stage) == (
+        f"{stage.directory}/fib.c:1: error: x\ncommon/call.c:2: error: y\n"
+        "common/driver.c:3: error: z\n"
+    )
+    mutant = Stage(paths.ROOT / "tests/mutants/1-clamps", MANIFEST, own_driver=True)
+    assert build.readable(log, Path("/b"), mutant) == (
+        "tests/mutants/1-clamps/fib.c:1: error: x\ncommon/call.c:2: error: y\n"
+        "tests/mutants/1-clamps/driver.c:3: error: z\n"
+    )
+
+
+def compiled(folder: Path, source: str) -> list[build.Breach]:
+    """The breaches of a stage's object made from source."""
+    (folder / "fib.c").write_text(source)
+    subprocess.run(
+        ["gcc", "-O2", "-fno-builtin", "-c", "-o", str(folder / "fib.o"), str(folder / "fib.c")],
+        check=True,
+    )
+    return build._breaches([folder / "fib.o"])
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("int kept; int f(void) { return kept++; }", "kept"),
+        ("static int kept; int f(void) { return kept++; }", "kept"),
+        ("int f(void) { static int kept = 5; return kept++; }", "kept"),
+        ("static int kept[9] = {1}; int f(int i) { return kept[i]++; }", "kept"),
+        ('int kept __attribute__((section(".mine"))); int f(void) { return kept++; }', "kept"),
+    ],
+)  # fmt: skip
+def test_static_data_is_a_breach(tmp_path: Path, source: str, name: str) -> None:
+    (breach,) = compiled(tmp_path, source)
+    assert breach.got.startswith(f"the variable {name}") and breach.got.endswith(" in fib.c")
+
+
+@pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])
+def test_other_functions_are_a_breach(tmp_path: Path, function: str) -> None:
+    (breach,) = compiled(tmp_path, f"void {function}(void); void f(void) {{ {function}(); }}")
+    assert breach.got == f"a use of {function} in fib.c"
+
+
+def test_what_the_contract_allows(tmp_path: Path) -> None:
+    assert not compiled(
+        tmp_path,
+        """
+        #include <string.h>
+        void *fib_alloc(void *, unsigned long, unsigned long);
+        void fib_free(const void *);
+        int fib_look_up(void *);
+        static const int table[] = { 1, 2, 3 };
+        static int other(int i) { return table[i]; }
+        int f(char *a, char *b, int i)
+        {
+            memcpy(a, b, 9 + i); memmove(a, b, 9 + i); memset(a, 0, 9 + i);
+            fib_free(fib_alloc(a, 1, 1));
+            return memcmp(a, b, i) + fib_look_up(a) + other(i);
+        }
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "KBUILD_EXTMOD", "KCFLAGS", "CFLAGS",
+     "ARCH", "CROSS_COMPILE", "V", "M", "O", "CC", "LLVM", "LC_MESSAGES", "LANGUAGE"],
+)  # fmt: skip
+def test_environment_of_the_build(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    assert name not in build.environment()
+    assert (build.environment()["LC_ALL"], build.environment()["LANG"]) == ("C", "C")
+    assert "PATH" in build.environment()
+
+
+def test_a_folder_that_kbuild_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "BUILD", Path("/home/me/my lab/build"))
+    folder = build._kbuild_base()
+    assert " " not in str(folder) and folder.name.startswith("fibdrv-lab-modules-")
+
+
+@pytest.fixture
+def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """The same stage in a folder with a name that shells and make dislike."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    odd = tmp_path / "it's $(odd) & so on"
+    stage.directory.parent.rename(odd)
+    return Stage(odd / stage.directory.name, MANIFEST)
+
+
+@pytest.mark.machine
+def test_build(outside: Stage, kernel: Kernel) -> None:
+    built = build.build(outside, kernel)
+    assert (built.ok, built.cause, built.breaches) == (True, "", [])
+    assert built.stripped.stat().st_size < built.module.stat().st_size
+    made = built.module.stat().st_mtime_ns
+
+    again = build.build(outside, kernel)
+    assert again.ok and again.module.stat().st_mtime_ns == made
+    assert not again.log  # nothing was run
+
+    (outside.directory / "fib.c").write_text('#include "stage.h"\n\nint x = y;\n')
+    broken = build.build(outside, kernel)
+    assert broken.cause == (
+        f"{outside.directory}/fib.c:3:9: error: 'y' undeclared here (not in a function)"
+    )
+
+
+@pytest.mark.machine
+def test_a_function_that_is_missing(outside: Stage, kernel: Kernel) -> None:
+    path = outside.directory / "fib.c"
+    path.write_text(path.read_text().replace("size_t fib_limbs", "size_t fib_limb"))
+    built = build.build(outside, kernel)
+    assert built.cause == (
+        "the stage defines no fib_limbs, which the driver calls: see common/stage.h"
+    )
+
+
+@pytest.mark.machine
+def test_two_functions_of_one_name(outside: Stage, kernel: Kernel) -> None:
+    (outside.directory / "more.c").write_text(
+        '#include "stage.h"\nvoid fib_release(union fib_value *f) {}\n'
+    )
+    built = build.build(outside, kernel)
+    assert "multiple definition of `fib_release'" in built.cause
+
+
+@pytest.mark.machine
+def test_a_source_that_eats_memory(
+    outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "BUILD_BYTES", 1 << 30)
+    (outside.directory / "fib.c").write_text('#include "/dev/zero"\n')
+    built = build.build(outside, kernel)
+    assert "out of memory" in built.cause
+
+
+@pytest.mark.machine
+def test_a_source_that_never_ends(
+    outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "BUILD_TIMEOUT", 3)
+    bomb = "".join(f"#define A{i + 1} A{i} A{i} A{i} A{i}\n" for i in range(40))
+    (outside.directory / "fib.c").write_text(f"#define A0 +\n{bomb}int x = A40 1;\n")
+    built: Built = build.build(outside, kernel)
+    assert built.cause == "the compiler was not done after 3 s, and stopped"
+    running = subprocess.run(["pgrep", "-f", str(built.directory)], capture_output=True, text=True)
+    assert not running.stdout

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the answers should be: against values known from elsewhere, and against expected/."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import oracle, paths
+from grader.errors import LabError
+
+
+@pytest.fixture
+def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of expected/ that the oracle reads instead, and that a test may damage."""
+    folder = tmp_path / "expected"
+    shutil.copytree(paths.EXPECTED, folder)
+    whole = oracle._golden.__wrapped__
+    monkeypatch.setattr(oracle, "_golden", lambda: whole(folder))
+    oracle.digits.cache_clear()
+    yield folder
+    oracle.digits.cache_clear()
+
+
+def test_small_values() -> None:
+    known = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
+    assert [oracle.fibonacci(n) for n in range(11)] == known
+    assert oracle.digits(93) == "12200160415121876738"
+    assert oracle.digits(94) == "19740274219868223167"
+
+
+def test_by_addition() -> None:
+    a, b = 0, 1
+    for n in range(2000):
+        assert oracle.fibonacci(n) == a
+        a, b = b, a + b
+
+
+def test_identity_of_large_values() -> None:
+    """Cassini: F(n - 1) * F(n + 1) - F(n)^2 = (-1)^n."""
+    for n in (10_000, 99_999, 100_000):
+        f = oracle.fibonacci(n)
+        assert oracle.fibonacci(n - 1) * oracle.fibonacci(n + 1) - f * f == (-1) ** n
+
+
+def test_expected_agrees() -> None:
+    for n in [*range(1001), *(n for n in oracle.golden_n() if n <= 200_000)]:
+        oracle.digits(n)
+    assert oracle.golden_n()[-1] == 1_000_000
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_wrong_value(golden: Path) -> None:
+    replace(golden / "fibonacci-0-1000.txt", "12200160415121876738", "12200160415121876739")
+    with pytest.raises(LabError, match=r"disagree on F\(93\)"):
+        oracle.digits(93)
+
+
+def test_a_wrong_digest(golden: Path) -> None:
+    line = next(
+        x for x in (golden / "digests.tsv").read_text().splitlines() if x.startswith("10000\t")
+    )
+    wrong = line[:-1] + ("0" if line[-1] != "0" else "1")
+    replace(golden / "digests.tsv", line, wrong)
+    with pytest.raises(LabError, match=r"disagree on F\(10000\)"):
+        oracle.digits(10000)
+
+
+def one_line(error: pytest.ExceptionInfo[LabError]) -> None:
+    assert "git checkout expected" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["fibonacci-0-1000.txt", "digests.tsv"])
+def test_a_missing_file(golden: Path, name: str) -> None:
+    (golden / name).unlink()
+    with pytest.raises(LabError, match="expected/ cannot be read") as error:
+        oracle.digits(10)
+    one_line(error)
+
+
+@pytest.mark.parametrize("name", ["fibonacci-0-1000.txt", "digests.tsv"])
+def test_a_garbled_file(golden: Path, name: str) -> None:
+    with (golden / name).open("a") as file:
+        file.write("what is this\n")
+    with pytest.raises(LabError, match="expected/ cannot be read") as error:
+        oracle.digits(10)
+    one_line(error)
+
+
+def test_a_cut_file(golden: Path) -> None:
+    path = golden / "fibonacci-0-1000.txt"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:500]))
+    with pytest.raises(LabError, match="not whole") as error:
+        oracle.digits(10)
+    one_line(error)
+
+
+def test_fnv1a() -> None:
+    # The published hash of "a" and of "foobar", by the same steps.
+    def fnv(data: bytes) -> int:
+        value = oracle.FNV_OFFSET
+        for byte in data:
+            value = (value ^ byte) * oracle.FNV_PRIME & oracle.MASK
+        return value
+
+    assert fnv(b"a") == 0xAF63DC4C8601EC8C
+    assert fnv(b"foobar") == 0x85944171F73967E8
+    assert oracle.fnv1a(10) == fnv(b"55")
+
+
+def test_digest_takes_in_every_repetition() -> None:
+    once = (5 ^ oracle.fnv1a(10)) * oracle.FNV_PRIME & oracle.MASK
+    assert oracle.digest(10, 0, 1, 5) == once
+    twice = (once ^ oracle.fnv1a(10)) * oracle.FNV_PRIME & oracle.MASK
+    assert oracle.digest(10, 0, 2, 5) == twice
+    spread = (once ^ oracle.fnv1a(9)) * oracle.FNV_PRIME & oracle.MASK
+    assert oracle.digest(10, 3, 2, 5) == spread
+    different = {oracle.digest(10, s, r, x) for s in (0, 1, 2) for r in (3, 4, 5) for x in (0, 1)}
+    assert len(different) == 18
+
+
+@pytest.mark.parametrize("spread", [0, 1, 4])
+@pytest.mark.parametrize("repeat", [1, 2, 4, 5, 6, 23])
+def test_digit_total(spread: int, repeat: int) -> None:
+    each = [len(str(oracle.fibonacci(101 - i % (spread + 1)))) for i in range(repeat)]
+    assert oracle.digit_total(101, spread, repeat) == sum(each)

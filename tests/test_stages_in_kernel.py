@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The kit's own stages pass everything that mutants fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader import build, paths, stages, verify
+from grader.build import Kernel
+from grader.machines import Machine
+from grader.stages import Stage
+
+FOUND = {stage.key: stage for stage in stages.find(paths.STAGES)}
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("stage", FOUND.values(), ids=FOUND.keys())
+def test_stage(stage: Stage, uml: Machine, kernel: Kernel, booted: list[Path]) -> None:
+    built = build.build(stage, kernel)
+    assert built.ok, built.cause
+    assert not built.warnings
+    steps: list[str] = []
+    result = verify.verify(built, uml, seed=1, quick=True, tell=steps.append)
+    assert (result.status, result.cause, result.failures) == ("ok", "", [])
+    assert set(result.tests) >= {"contract", "abi", "value", "load", "log"}
+    assert result.tests["value"][0] >= min(stage.manifest.max_n, verify.EVERY_N_TO) + 1
+    assert len(booted) == 1 and len(steps) == len(set(steps))
