@@ -5,7 +5,9 @@
 # it. Changes nothing. Status 1 if the default machine (uml) cannot work here.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
+# shellcheck source=SCRIPTDIR/packages.sh
 . "$here/packages.sh"
 
 case ${1:-} in
@@ -70,7 +72,7 @@ check_memory_file() {
 		bad "guest memory" "cannot write to $dir: set TMPDIR to a directory you can write"
 		return
 	fi
-	free=$(df -Pk -- "$dir" | awk 'NR == 2 { print int($4 / 1024) }')
+	free=$(free_space "$dir")
 	result=$(have python3 && python3 -I -S -c '
 import mmap, sys, tempfile
 with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
@@ -95,9 +97,9 @@ check_cache() {
 	while [ ! -d "$dir" ]; do
 		dir=$(dirname -- "$dir")
 	done
-	free=$(df -Pk -- "$dir" | awk 'NR == 2 { print int($4 / 1024) }')
+	free=$(free_space "$dir")
 	case $LAB_CACHE in
-	*[[:space:]:]*) bad cache "$LAB_CACHE has a space or colon in it, which kernel builds refuse: set XDG_CACHE_HOME" && return ;;
+	*[[:space:]:#]*) bad cache "$LAB_CACHE has a space, colon or # in it, which kernel builds refuse: set XDG_CACHE_HOME" && return ;;
 	esac
 	if [ ! -w "$dir" ]; then
 		bad cache "cannot write to $dir: set XDG_CACHE_HOME to a directory you can write"
@@ -155,7 +157,7 @@ check_lab_kernels() {
 # What the qemu machine has found out by a probe boot since this computer was
 # started: "ok", the reason why not, or nothing.
 kvm_probe() {
-	local memory=${TMPDIR:-/tmp}/fibdrv-lab-$EUID/kvm.json reason
+	local memory=$LAB_CACHE/kvm.json reason
 	grep -qF -- "$(cat /proc/sys/kernel/random/boot_id)" "$memory" 2>/dev/null || return 0
 	reason=$(sed -n 's/.*"refused": "\(.*\)"}$/\1/p' "$memory")
 	printf '%s' "${reason:-ok}"

@@ -9,6 +9,7 @@
 #   info.json  what it was made from
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
 
 # Raise it when the same inputs give another entry.
@@ -209,17 +210,16 @@ prune() (
 
 build_entry() {
 	local tmp=$LAB_CACHE/$entry.tmp.$$ log=$LAB_CACHE/logs/$entry.log begun=$SECONDS
-	local what="lab kernel $flavour $version" objects=780 free
+	local what="lab kernel $flavour $version" objects=780
 	[ "$flavour" = uml ] || objects=760
 	case $LAB_CACHE in
-	*[[:space:]:]*) die "the kernel cannot be built under '$LAB_CACHE' (space or colon in the path): set XDG_CACHE_HOME" ;;
+	*[[:space:]:#]*) die "the kernel cannot be built under '$LAB_CACHE' (space, colon or # in the path): set XDG_CACHE_HOME" ;;
 	esac
-	free=$(df -Pk -- "$LAB_CACHE" | awk 'NR == 2 { print int($4 / 1024) }')
-	[ "$free" -ge 1200 ] || die "$LAB_CACHE has $free MB free, the lab kernel's build needs 1200 MB"
+	need_space 1200 "the lab kernel's build"
 
 	LAB_SCRATCH+=("$tmp")
 	mkdir -- "$tmp" "$tmp/src" "$tmp/entry"
-	fragment >"$tmp/fragment"
+	printf '%s\n' "$options" >"$tmp/fragment"
 	run_step "$what: unpacking" "$log" 21500 . unpack "$tmp/src" ||
 		failed "$log" "cannot unpack $source"
 	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
@@ -258,30 +258,37 @@ failed() {
 	die "$2"
 }
 
-if ! find_source; then
-	[ -z "$print" ] || exit 1
-	"$here/setup.sh" core
-	find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
-fi
-have gcc || { [ -z "$print" ] && "$here/setup.sh" core; }
-compiler=$(gcc --version | head -n 1)
-hash=$({ echo "$layout $flavour $identity $compiler"; fragment; } | sha256sum | cut -c1-12)
-entry=$flavour-$version-$hash
-
-if [ -n "$print" ]; then
-	printf '%s\n' "$LAB_CACHE/$entry"
-	entry_complete "$LAB_CACHE/$entry" || exit 1
-	exit 0
-fi
-if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
-	make_cache
-	lock 9 "$entry" "it builds $entry"
-	if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
+# In a function, so that bash has read all of this file before a build begins:
+# an update of the checkout meanwhile cannot confuse it.
+main() {
+	local hash
+	if ! find_source || ! have gcc; then
+		[ -z "$print" ] || exit 1
 		"$here/setup.sh" core
-		[ ! -e "$LAB_CACHE/$entry" ] || [ -n "$rebuild" ] ||
-			say "the cache entry $entry is damaged: building it again"
-		remove_leftovers
-		build_entry
+		find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
 	fi
-fi
-printf '%s\n' "$LAB_CACHE/$entry"
+	compiler=$(gcc --version | head -n 1)
+	options=$(fragment)
+	hash=$(printf '%s\n' "$layout $flavour $identity $compiler" "$options" | sha256sum | cut -c1-12)
+	entry=$flavour-$version-$hash
+
+	if [ -n "$print" ]; then
+		printf '%s\n' "$LAB_CACHE/$entry"
+		entry_complete "$LAB_CACHE/$entry" || exit 1
+		exit 0
+	fi
+	if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
+		make_cache
+		lock 9 "$entry" "it builds $entry"
+		if [ -n "$rebuild" ] || ! entry_complete "$LAB_CACHE/$entry"; then
+			"$here/setup.sh" core
+			[ ! -e "$LAB_CACHE/$entry" ] || [ -n "$rebuild" ] ||
+				say "the cache entry $entry is damaged: building it again"
+			remove_leftovers
+			build_entry
+		fi
+	fi
+	printf '%s\n' "$LAB_CACHE/$entry"
+}
+
+main; exit

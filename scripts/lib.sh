@@ -61,6 +61,19 @@ make_cache() {
 		die "cannot write to $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
 }
 
+# free_space DIR: the MB free on its file system.
+free_space() {
+	df -Pk -- "$1" | awk 'NR == 2 { print int($4 / 1024) }'
+}
+
+# need_space MB WHAT: the cache has room for WHAT.
+need_space() {
+	local free
+	free=$(free_space "$LAB_CACHE")
+	[ "$free" -ge "$1" ] ||
+		die "$LAB_CACHE has $free MB free, $2 needs $1: make room or set XDG_CACHE_HOME"
+}
+
 # lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the
 # script ends; says so when another run has it. Steps inherit FD unless it is 8
 # or 9: then the lock is free as soon as the script is gone, even by SIGKILL.

@@ -5,6 +5,7 @@
 # arguments; makes its environment in the cache the first time.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
 requirements=$here/../requirements.txt
 
@@ -30,6 +31,7 @@ make_environment() {
 	# Not to be made elsewhere and moved: an environment knows its own path.
 	# Until its stamp is there, nobody uses it.
 	rm -rf -- "$venv"
+	need_space 500 "the Python environment"
 	LAB_SCRATCH+=("$venv")
 	run_step "Python $version environment: creating" "$log" 0 . \
 		env -u PYTHONPATH -u PYTHONHOME "$python" -I -m venv "$venv" ||
@@ -38,7 +40,7 @@ make_environment() {
 		env -u PYTHONPATH -u PYTHONHOME PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		"$venv/bin/python" -m pip install --no-input --progress-bar off \
 		--only-binary :all: -r "$requirements" ||
-		failed "$log" "cannot install requirements.txt: is the network there?"
+		failed "$log" "pip cannot install requirements.txt (see above; it needs the network)"
 	: >"$venv/.complete"
 	LAB_SCRATCH=()
 }
@@ -50,28 +52,33 @@ failed() {
 
 complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
 
-# For scripts/doctor.sh: which Python, and where its environment is or would be.
-which_only=
-[ "${1:-}" != --which ] || which_only=1
+# In a function, so that bash has read all of this file before a step begins.
+main() {
+	# For scripts/doctor.sh: which Python, and where its environment is or would be.
+	local which_only='' key
+	[ "${1:-}" != --which ] || which_only=1
 
-if ! choose_python; then
-	[ -z "$which_only" ] || exit 1
-	"$here/setup.sh" core
-	choose_python || die "no Python 3.10 or later with venv: install python3 and python3-venv"
-fi
-key=$({ echo "$python $version"; cat -- "$requirements"; } | sha256sum | cut -c1-12)
-venv=$LAB_CACHE/venv-$version-$key
-if [ -n "$which_only" ]; then
-	printf '%s %s\n' "$(command -v "$python")" "$venv"
-	exit 0
-fi
-if ! complete; then
-	make_cache
-	# Descriptor 7, which the steps inherit: pip may outlive a killed run, and
-	# nobody else may begin before it is through.
-	lock 7 "${venv##*/}" "it makes the Python environment"
-	complete || make_environment
-	exec 7>&-
-fi
-trap - EXIT INT TERM HUP
-exec env -u PYTHONHOME "$venv/bin/python" "$@"
+	if ! choose_python; then
+		[ -z "$which_only" ] || exit 1
+		"$here/setup.sh" core
+		choose_python || die "no Python 3.10 or later with venv: install python3 and python3-venv"
+	fi
+	key=$({ echo "$python $version"; cat -- "$requirements"; } | sha256sum | cut -c1-12)
+	venv=$LAB_CACHE/venv-$version-$key
+	if [ -n "$which_only" ]; then
+		printf '%s %s\n' "$(command -v "$python")" "$venv"
+		exit 0
+	fi
+	if ! complete; then
+		make_cache
+		# Descriptor 7, which the steps inherit: pip may outlive a killed run, and
+		# nobody else may begin before it is through.
+		lock 7 "${venv##*/}" "it makes the Python environment"
+		complete || make_environment
+		exec 7>&-
+	fi
+	trap - EXIT INT TERM HUP
+	exec env -u PYTHONHOME "$venv/bin/python" "$@"
+}
+
+main "$@"

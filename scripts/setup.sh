@@ -4,7 +4,9 @@
 # Installs the distribution's packages that the lab needs and that are missing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
+# shellcheck source=SCRIPTDIR/packages.sh
 . "$here/packages.sh"
 
 case ${1:-} in
@@ -26,10 +28,9 @@ for group in "${groups[@]}"; do
 		die "no package group '$group': choose from $(package_groups | xargs) or all"
 done
 
-# choose PACKAGE[|ALTERNATIVE]...: the first of each that apt knows, or nothing.
 known() { apt-cache show --no-all-versions -- "$1" >/dev/null 2>&1; }
 
-# Sets packages from missing; status 1 if apt does not know one of them.
+# Sets packages: of each of missing the first alternative that apt knows; status 1 if apt does not know one of them.
 choose() {
 	local item name names found status=0
 	packages=()
@@ -82,57 +83,62 @@ install_packages() {
 		apt install --no-install-recommends "${packages[@]}"
 }
 
-mapfile -t missing < <(missing_packages "${groups[@]}")
-[ ${#missing[@]} -gt 0 ] || exit 0
+# In a function, so that bash has read all of this file before a step begins.
+main() {
+	mapfile -t missing < <(missing_packages "${groups[@]}")
+	[ ${#missing[@]} -gt 0 ] || exit 0
 
-make_cache
-lock 8 setup "it installs packages"
-mapfile -t missing < <(missing_packages "${groups[@]}")
-[ ${#missing[@]} -gt 0 ] || exit 0
+	make_cache
+	lock 8 setup "it installs packages"
+	mapfile -t missing < <(missing_packages "${groups[@]}")
+	[ ${#missing[@]} -gt 0 ] || exit 0
 
-all_known=1
-choose || all_known=0
-if ! have apt-get || ! have dpkg-query; then
-	give_up "this is not a Debian or Ubuntu system (no apt-get)"
-fi
-as_root=()
-if [ "$EUID" -ne 0 ]; then
-	have sudo || give_up "packages are missing, and there is no sudo"
-	if ! sudo -n true 2>/dev/null; then
-		if ! { [ -t 0 ] && [ -t 2 ]; }; then
-			give_up "packages are missing, and sudo wants a password but there is no terminal"
+	all_known=1
+	choose || all_known=0
+	if ! have apt-get || ! have dpkg-query; then
+		give_up "this is not a Debian or Ubuntu system (no apt-get)"
+	fi
+	as_root=()
+	if [ "$EUID" -ne 0 ]; then
+		have sudo || give_up "packages are missing, and there is no sudo"
+		if ! sudo -n true 2>/dev/null; then
+			if ! { [ -t 0 ] && [ -t 2 ]; }; then
+				give_up "packages are missing, and sudo wants a password but there is no terminal"
+			fi
+			say "Missing packages: ${packages[*]}"
+			say "They are installed by apt-get, with sudo:"
+			sudo -v || give_up "packages are missing, and sudo did not let us install them"
 		fi
-		say "Missing packages: ${packages[*]}"
-		say "They are installed by apt-get, with sudo:"
-		sudo -v || give_up "packages are missing, and sudo did not let us install them"
+		as_root=(sudo -n)
 	fi
-	as_root=(sudo -n)
-fi
-say "installing ${packages[*]} (apt-get${as_root[0]:+, with sudo})"
+	say "installing ${packages[*]} (apt-get${as_root[0]:+, with sudo})"
 
-# An interrupted apt-get is asked to stop and waited for: while dpkg runs it
-# finishes what it has begun and leaves the package database whole.
-LAB_STEP_SIGNAL=INT
-LAB_STEP_AS_ROOT=("${as_root[@]}")
-log=$LAB_CACHE/logs/setup.log
+	# An interrupted apt-get is asked to stop and waited for: while dpkg runs it
+	# finishes what it has begun and leaves the package database whole.
+	LAB_STEP_SIGNAL=INT
+	LAB_STEP_AS_ROOT=("${as_root[@]}")
+	log=$LAB_CACHE/logs/setup.log
 
-fresh=$(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -mtime -3 -print -quit 2>/dev/null || true)
-updated=
-if [ "$all_known" -eq 0 ] || [ -z "$fresh" ]; then
-	updated=1
-	update_lists || say "apt-get update failed; trying with the lists that are there"
-	choose || true
-fi
-for package in "${packages[@]}"; do
-	known "$package" ||
-		give_up "apt does not know the package '$package' (is it in a component that is switched off?)"
-done
-if ! install_packages; then
-	# Lists that are older than the archive name files that are gone.
-	if [ -n "$updated" ] || ! { update_lists && install_packages; }; then
-		log_tail "$log"
-		give_up "apt-get install failed"
+	fresh=$(find /var/lib/apt/lists -maxdepth 1 -name '*Packages*' -mtime -3 -print -quit 2>/dev/null || true)
+	updated=
+	if [ "$all_known" -eq 0 ] || [ -z "$fresh" ]; then
+		updated=1
+		update_lists || say "apt-get update failed; trying with the lists that are there"
+		choose || true
 	fi
-fi
-mapfile -t missing < <(missing_packages "${groups[@]}")
-[ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
+	for package in "${packages[@]}"; do
+		known "$package" ||
+			give_up "apt does not know the package '$package' (is it in a component that is switched off?)"
+	done
+	if ! install_packages; then
+		# Lists that are older than the archive name files that are gone.
+		if [ -n "$updated" ] || ! { update_lists && install_packages; }; then
+			log_tail "$log"
+			give_up "apt-get install failed"
+		fi
+	fi
+	mapfile -t missing < <(missing_packages "${groups[@]}")
+	[ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
+}
+
+main; exit
