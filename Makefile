@@ -80,6 +80,44 @@ check: core  ## [stage=N]: verify the stage, or all of them, and measure nothing
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
 	@grader/run.sh $(if $(stage),--stage "$$(( $(stage) > 1 ? $(stage) - 1 : 1 ))-$(stage)") $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out build/bench)
 
+.PHONY: profile
+profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
+	@$(setup) user
+	@$(python) -m grader.profile $(lab_options) $(if $(n),--n $(call quote,$(n)))
+
+.PHONY: debug
+debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
+	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(if $(filter-out 1,$(seed)),--seed $(call quote,$(seed)))
+
+# These take one stage, or all of them.
+stage_dirs = $(if $(stage),$(wildcard stages/$(stage)-*),$(sort $(wildcard stages/[0-9]*-*)))
+
+.PHONY: user
+user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/
+	@$(setup) user
+	@for dir in $(or $(stage_dirs),$(error there is no stage $(stage))); do \
+		MAKEFLAGS= make -C common/user STAGE_DIR=$$dir && echo "built build/user/$${dir#stages/}/plain/fib" || exit; \
+	done
+
+.PHONY: memcheck
+memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
+	@$(setup) user
+	@$(python) common/user/check.py memcheck $(or $(stage_dirs),$(error there is no stage $(stage)))
+
+.PHONY: sanitize
+sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
+	@$(setup) user
+	@$(python) common/user/check.py sanitize $(or $(stage_dirs),$(error there is no stage $(stage)))
+
+.PHONY: compare-gmp
+compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
+	@$(setup) user
+	@$(python) -m grader.compare_gmp
+
+.PHONY: par
+par: core  ## count the reference's instructions anew, into expected/par.json
+	@$(python) -m grader.par
+
 .PHONY: report
 report: core  ## draw build/report/ again from its report.json
 	@$(python) -m grader.report build/report
