@@ -96,7 +96,7 @@ stage_dirs = $(if $(stage),$(wildcard stages/$(stage)-*),$(sort $(wildcard stage
 user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/
 	@$(setup) user
 	@for dir in $(or $(stage_dirs),$(error there is no stage $(stage))); do \
-		MAKEFLAGS= make -C common/user STAGE_DIR=$$dir && echo "built build/user/$${dir#stages/}/plain/fib" || exit; \
+		MAKEFLAGS= make --no-print-directory -s -C common/user STAGE_DIR=$$dir && echo "built build/user/$${dir#stages/}/plain/fib" || exit; \
 	done
 
 .PHONY: memcheck

@@ -171,8 +171,8 @@ def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> 
         for n in both[0].manifest.measure
         if all((stage.key, phase, n) in samples for stage in both)
     ]
-    values = [[samples[s.key, *place].values for s in both] for place in places]
-    medians = [[statistics.median(side) for side in sides] for sides in values]
+    values = [tuple(samples[s.key, phase, n].values for s in both) for phase, n in places]
+    medians = [(statistics.median(first), statistics.median(second)) for first, second in values]
     if ruler == "instructions":
         found = []
         for (phase, n), (before, after) in zip(places, medians):
@@ -185,11 +185,11 @@ def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> 
                     verdict)
             )  # fmt: skip
         return found
-    compared = [stats.compare(*sides, seed) for sides in values]
+    compared = [stats.compare(first, second, seed) for first, second in values]
     corrected = stats.holm([c.p for c in compared])
     return [
-        Row(ruler, phase, n, *middle, c.ratio, c.low, c.high, p, stats.verdict(c, p))
-        for (phase, n), middle, c, p in zip(places, medians, compared, corrected)
+        Row(ruler, phase, n, before, after, c.ratio, c.low, c.high, p, stats.verdict(c, p))
+        for (phase, n), (before, after), c, p in zip(places, medians, compared, corrected)
     ]
 
 

@@ -86,7 +86,7 @@ def _kasan(match: re.Match[str], report: str, place: Place) -> str:
         return f"a block{allocated_in} is given back twice, or is none{again}"
     if "use-after-free" in kind:
         gone = _user_of(freed, place)
-        return f"{what} in a block{allocated_in} that was given back before{' ' * bool(gone)}{gone}"
+        return f"{what} in a block{allocated_in} that had been given back{' ' * bool(gone)}{gone}"
     if "null-ptr" in kind:
         return f"{what} by a null pointer: was there memory, and did anybody look?"
     if "out-of-bounds" in kind and access:
@@ -106,8 +106,8 @@ def _where_to(report: str, address: int, allocated: str) -> str:
     past, block = address - (begin + size), f"a {size}-byte block"
     if address < begin:
         return f"{_count(begin - address, 'byte')} ahead of {block}"
-    if past <= 0:
-        return f"past the end of {block}"
+    if past < 0:
+        return f"across the end of {block}"
     return f"{past} bytes past the end of {block}" if past >= 8 else f"just past {block}"
 
 
@@ -132,7 +132,7 @@ def _recursive(_match: re.Match[str], report: str, place: Place) -> str:
     lock = f"the lock {name[1]}" if name else "a lock"
     taken = _user_of(report.split("but task is already holding", 1)[0], place)
     held = _user_of(report.split("but task is already holding", 1)[-1], place)
-    return f"{lock} is taken {taken} by a task that has held it since {held}: it waits for itself"
+    return f"{lock} is taken {taken} by a task that took it already {held}: it waits for itself"
 
 
 def _fault(match: re.Match[str], report: str, place: Place) -> str:
@@ -164,7 +164,7 @@ _KNOWN: list[tuple[str, Callable[[re.Match[str], str, Place], str]]] = [
             " where memory must be asked for with GFP_ATOMIC or beforehand")),
     (r"shift exponent (-?\d+) is (?:too large|negative)(?: for (\d+)-bit type)?",
      _fixed(r"a shift by \1: C leaves open what becomes of it; shift by less than the width")),
-    (r"UBSAN: array-index-out-of-bounds[^\n]*\n[^\n]*index (-?\d+) is out of range for type '([^']+)'",
+    (r"index (-?\d+) is out of range for type '([^']+)'",
      _fixed(r"the array of type \2 has no element \1")),
     (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
      _fixed(r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"

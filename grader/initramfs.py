@@ -67,7 +67,8 @@ def hammer() -> Path:
 def make(output: Path, modules: dict[str, Path]) -> None:
     """Write an initramfs to output; modules go to /lib/fibdrv under their names.
 
-    What does not end in .ko is a program and goes to /bin. The folder of output is the caller's, to be removed with all that is in it.
+    What does not end in .ko is a program and goes to /bin. The folder of output is the caller's,
+    to be removed with all that is in it.
     """
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")

@@ -46,7 +46,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """A name unique in a run, used for files made from the stage: the directory's or a label."""
+        """A name unique in a run, used for files made from the stage."""
         return self.label or self.directory.name
 
 

@@ -16,10 +16,9 @@ simulated rounds that drift by 2 %, one in ten of them an outlier by 40 %):
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -117,14 +116,15 @@ def compare_rows(before: Array, after: Array, seed: int) -> list[Comparison]:
         # Mann-Whitney needs few rounds for a large shift; Wilcoxon's test of the pairs sees a
         # small one below drift. The smaller counts, doubled for having had two chances.
         # Ties are rare; what the exact distributions make of them errs on the safe side.
-        method = "exact" if rounds <= MOST_EXACT else "asymptotic"
+        method: Literal["exact", "auto"] = "exact" if rounds <= MOST_EXACT else "auto"
         apart = stats.mannwhitneyu(before, after, axis=1, method=method).pvalue
         paired = stats.wilcoxon(logs, axis=1, zero_method="zsplit", method=method).pvalue
         smaller = np.fmin(apart, paired)  # of two equal series the tests may say NaN
         p_values = np.clip(np.nan_to_num(2 * smaller, nan=1.0), 0, 1).tolist()
+    ratios = np.exp(np.median(logs, axis=1))
     return [
-        Comparison(*map(float, figures), p)
-        for *figures, p in zip(np.exp(np.median(logs, axis=1)), np.exp(low), np.exp(high), p_values)
+        Comparison(float(ratio), float(begin), float(end), p)
+        for ratio, begin, end, p in zip(ratios, np.exp(low), np.exp(high), p_values)
     ]
 
 
