@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The arithmetic of stages 3 to 7 on operands that no Fibonacci number produces.
+
+Each stage's own functions, through the adapters in tests/operands/, against Python's integers:
+built as in the kernel, as plain C without assembly, and with the sanitizers. OPERANDS_SEED=number
+repeats the random operands of a run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from grader import paths
+
+if hasattr(sys, "set_int_max_str_digits"):
+    sys.set_int_max_str_digits(0)
+
+SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
+
+ADAPTER = {3: "stage3.c", 4: "stage4.c", 5: "stage4.c", 6: "stage4.c", 7: "stage7.c"}
+BUILDS = [
+    (stage, flavour)
+    for stage in ADAPTER
+    for flavour in ("plain", "asan", "noasm", "asan-noasm")
+    if stage >= 6 or "noasm" not in flavour
+]
+
+# Which of c, a and b of c = a OP b may be one number, as the comments of the stages say.
+ALIASES = {
+    "add": ("none", "ca", "cb", "ab", "all"),
+    "sub": ("none", "ca", "cb", "ab", "all"),
+    "mul": ("none", "ab"),
+    "square": ("none",),
+    "lshift": ("none", "ca"),
+    "decimal": ("none",),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    op: str
+    alias: str
+    a: int
+    b: int
+
+    def line(self) -> str:
+        return f"{self.op} {self.alias} {self.a:x} {self.b:x}"
+
+    def result(self) -> str:
+        a, b = self.a, self.b
+        if self.op == "decimal":
+            return str(a)
+        value = {
+            "add": lambda: a + b,
+            "sub": lambda: a - b,
+            "mul": lambda: a * b,
+            "square": lambda: a * a,
+            "lshift": lambda: a << b,
+        }[self.op]()
+        return f"{value:x}"
+
+
+def allowed(stage: int, op: str) -> tuple[str, ...]:
+    if stage == 3:  # results are new numbers
+        return tuple(alias for alias in ALIASES[op] if alias in ("none", "ab"))
+    if stage == 4 and op == "sub":
+        return ("none", "cb", "ab")
+    return ALIASES[op]
+
+
+def edges() -> list[int]:
+    found = {0, 1, 2, 3}
+    for k in (31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 192, 320, 640, 1001):
+        found |= {2**k - 1, 2**k, 2**k + 1}
+    for k in (1, 2, 3, 7, 20):
+        for chunk in (10 ** (9 * k), 10 ** (19 * k)):
+            found |= {chunk - 1, chunk, chunk + 1}
+    # A carry that runs through ones, and a borrow through zeros.
+    found |= {2**256 - 2**64, 2**256 - 2**32, 2**256 + 2**64 - 1, (2**64 - 1) << 128}
+    return sorted(found)
+
+
+def some_number(rng: random.Random, bits: int) -> int:
+    """A random number of at most so many bits: evenly random, or long runs of one bit."""
+    if rng.random() < 0.5:
+        return rng.getrandbits(bits)
+    number = 0
+    while number.bit_length() < bits:
+        run = rng.randrange(1, 200)
+        number = number << run | rng.choice((0, 2**run - 1))
+        number = number or 1
+    return number >> (number.bit_length() - bits)
+
+
+def cases(stage: int) -> list[Case]:
+    rng = random.Random(SEED)
+    largest = 1500 if stage == 3 else 4000  # bits; stage 3 goes bit by bit
+    found = []
+
+    def two(op: str, a: int, b: int) -> None:
+        for alias in allowed(stage, op):
+            if alias in ("ab", "all"):
+                found.append(Case(op, alias, a, a))
+            else:
+                found.append(Case(op, alias, a, b))
+
+    pairs = [(a, b) for a in edges() for b in edges()]
+    for _ in range(400):
+        a, b = (some_number(rng, rng.randrange(1, largest)) for _ in "ab")
+        pairs.append((a, b))
+    for a, b in pairs:
+        two("add", a, b)
+        two("sub", max(a, b), min(a, b))
+        two("mul", a, b)
+    for a in edges() + [some_number(rng, rng.randrange(1, largest)) for _ in range(400)]:
+        found.append(Case("square", "none", a, 0))
+        found.append(Case("decimal", "none", a, 0))
+        for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(1000)):
+            for alias in allowed(stage, "lshift"):
+                found.append(Case("lshift", alias, a, bits))
+    found += [Case("decimal", "none", 10**k * m - 1, 0) for k in range(1, 120) for m in (1, 2, 10)]
+    # Of multiples of a chunk, one in 400 has the remainder 10^19 before its last correction.
+    multiples = [rng.getrandbits(64) * 10**19 for _ in range(100)]
+    multiples.append(0x8871F431BFA16E30F8D656530C500000)
+    found += [Case("decimal", "none", a, 0) for a in multiples]
+    return found
+
+
+def stage_directory(number: int) -> Path:
+    (directory,) = paths.STAGES.glob(f"{number}-*")
+    return directory
+
+
+def build(directory: Path, adapter: str, flavour: str, out: Path) -> Path:
+    subprocess.run(
+        [
+            *("make", "-s", "-C", str(paths.ROOT / "common" / "user"), "PROGRAM=operands"),
+            *(f"STAGE_DIR={directory}", f"FLAVOUR={flavour}", f"OUT={out}"),
+            f"MAIN=tests/operands/operands.c tests/operands/{adapter}",
+        ],
+        check=True,
+        env={**os.environ, "MAKEFLAGS": ""},
+    )
+    return out / "operands"
+
+
+@cache
+def program(stage: int, flavour: str) -> Path:
+    directory = stage_directory(stage)
+    out = paths.BUILD / "user" / directory.name / flavour
+    return build(directory, ADAPTER[stage], flavour, out)
+
+
+def run(operands: Path, lines: list[str]) -> subprocess.CompletedProcess[str]:
+    text = "".join(line + "\n" for line in lines)
+    return subprocess.run([str(operands)], input=text, capture_output=True, text=True, timeout=300)
+
+
+def first_wrong(operands: Path, stage: int) -> str:
+    """The first case that goes wrong, in words; empty when all are right."""
+    asked = cases(stage)
+    done = run(operands, [case.line() for case in asked])
+    for case, line in zip(asked, done.stdout.splitlines(), strict=False):
+        if line != case.result():
+            return f"{case.line()}: {line} instead of {case.result()}"
+    said = len(done.stdout.splitlines())
+    if done.returncode or said != len(asked):
+        at = asked[min(said, len(asked) - 1)].line()
+        return f"status {done.returncode} at {at}: {done.stderr[-2000:]}"
+    return ""
+
+
+@pytest.mark.parametrize(("stage", "flavour"), BUILDS)
+def test_operands(stage: int, flavour: str) -> None:
+    print(f"OPERANDS_SEED={SEED}")
+    assert first_wrong(program(stage, flavour), stage) == ""
+
+
+@pytest.mark.parametrize(
+    ("stage", "op", "alias"),
+    [
+        (stage, op, alias)
+        for stage in (4, 5, 6, 7)
+        for op in ("sub", "mul", "square")
+        for alias in ("ca", "cb", "all")
+        if alias not in allowed(stage, op) and not (op == "square" and alias != "ca")
+    ],
+)
+def test_an_alias_that_is_not_allowed_is_asserted(stage: int, op: str, alias: str) -> None:
+    done = run(program(stage, "plain"), [Case(op, alias, 2**100, 2**100).line()])
+    assert done.returncode < 0
+    assert "Assertion" in done.stderr
+
+
+@pytest.mark.parametrize("stage", [4, 5, 6, 7])
+def test_a_subtraction_below_zero_is_asserted(stage: int) -> None:
+    done = run(program(stage, "plain"), [Case("sub", "none", 2**100, 2**100 + 1).line()])
+    assert done.returncode < 0
+    assert "Assertion" in done.stderr
+
+
+# What is broken on purpose, to see that the operands find it: file, what, and by what.
+BROKEN = {
+    "addmul drops a carry": ("bignum.c", "carry = high + (low < carry);", "carry = high;"),
+    "add: a carry into all ones": (
+        "bignum.c",
+        "carry = (ai < carry) + (sum < ai);",
+        "carry = sum < ai;",
+    ),
+    "sub: a borrow from zero": (
+        "bignum.c",
+        "borrow = (ai > a[i]) + (difference > ai);",
+        "borrow = difference > ai;",
+    ),
+    "sub: the borrow stops": ("bignum.c", "borrow = difference > a[i];", "borrow = 0;"),
+    "squares drop a carry": ("bignum.c", "carry = c[2 * i + 1] < high;", "carry = 0;"),
+    "lshift loses the top": ("bignum.c", "err = bn_push(c, top);", "err = bn_push(c, top & 0);"),
+    "add loses the top": (
+        "bignum.c",
+        "return bn_push(c, carry);",
+        "return bn_push(c, carry & 0);",
+    ),
+    "no trim": ("bignum.c", "a->size > 1 && !a->limb[a->size - 1]", "0"),
+    "one trim": ("bignum.c", "while (a->size > 1", "if (a->size > 1"),
+    "shortcut for one factor": ("bignum.c", "a->size == 1 && size == 1", "a->size == 1"),
+    "reciprocal off by one": ("decimal.c", "0xd83c94fb6d2ac34a", "0xd83c94fb6d2ac34b"),
+    "remainder too large": ("decimal.c", "if (low >= CHUNK)", "if (0)"),
+    "remainder of a whole chunk": ("decimal.c", "if (low >= CHUNK)", "if (low > CHUNK)"),
+    "chunk without its zeros": ("decimal.c", "left ? CHUNK_DIGITS : ", ""),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_found(name: str, tmp_path: Path) -> None:
+    file, what, instead = BROKEN[name]
+    stage = tmp_path / "stage"
+    shutil.copytree(stage_directory(6), stage)
+    text = (stage / file).read_text()
+    assert text.count(what) == 1
+    (stage / file).write_text(text.replace(what, instead))
+    operands = build(stage, ADAPTER[6], "plain", tmp_path / "out")
+    assert first_wrong(operands, 6) != ""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage as a program, and whether memcheck and sanitize find what is wrong with one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader import oracle, paths
+
+USER = paths.COMMON / "user"
+STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
+
+
+def stage_directory(number: int) -> Path:
+    (directory,) = paths.STAGES.glob(f"{number}-*")
+    return directory
+
+
+def check(what: str, stage: Path, build: Path = paths.BUILD) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(USER / "check.py"), what, str(stage)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "LAB_BUILD": str(build)},
+    )
+
+
+def make(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "-s", "-C", str(USER), f"OUT={out}", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MAKEFLAGS": ""},
+    )
+
+
+def fib(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(program), *words], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_sanitize_passes(stage: Path) -> None:
+    done = check("sanitize", stage)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "nothing found" in done.stdout.splitlines()[-1]
+
+
+def test_memcheck_passes() -> None:
+    done = check("memcheck", stage_directory(7))
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "no byte lost" in done.stdout.splitlines()[-1]
+
+
+# File of stage 5, what, and by what it is replaced.
+BROKEN = {
+    "leaks-a-number": ("fib.c", "\tbn_free(t);\n", ""),
+    "leaks-when-no-memory": ("bignum.c", "free_number:\n\tfib_free(a);\n", "free_number:\n"),
+    "forgets-to-look": ("fib.c", "!a || !b || !c || !d || !t", "!a || !b || !c || !d"),
+    "writes-past-top": (
+        "decimal.c",
+        "limbs_div_chunk(a->limb, left)",
+        "limbs_div_chunk(a->limb, left + 1)",
+    ),
+    "reads-below-bottom": ("decimal.c", "i-- > 0;", "i-- + 1 > 0;"),
+    "frees-twice": ("fib.c", "\tbn_free(a);\n\treturn err;", "\tbn_free(b);\n\treturn err;"),
+    "lives-on": ("decimal.c", "\t\tif (ret)\n\t\t\tgoto free_a;\n", ""),
+    "ignores-the-room": ("decimal.c", "width > first", "width > first + 1"),
+    "wrong-number": (
+        "bignum.c",
+        "(dlimb_t)a[i] * factor + c[i] + carry",
+        "(dlimb_t)a[i] * factor + c[i]",
+    ),
+    "does-not-build": ("fib.c", '#include "bignum.h"\n', ""),
+}
+
+
+def broken_stage(name: str, folder: Path) -> Path:
+    file, what, instead = BROKEN[name]
+    stage = folder / f"5-{name}"
+    shutil.copytree(stage_directory(5), stage)
+    text = (stage / file).read_text()
+    assert text.count(what) == 1
+    (stage / file).write_text(text.replace(what, instead))
+    return stage
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_sanitize_finds(name: str, tmp_path: Path) -> None:
+    done = check("sanitize", broken_stage(name, tmp_path), tmp_path / "build")
+    print(done.stdout)
+    assert done.returncode == 1
+    assert "1 of 1 wrong" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["leaks-a-number", "writes-past-top", "reads-below-bottom"])
+def test_memcheck_finds(name: str, tmp_path: Path) -> None:
+    done = check("memcheck", broken_stage(name, tmp_path), tmp_path / "build")
+    print(done.stdout)
+    assert done.returncode == 1
+    assert "1 of 1 wrong" in done.stdout.splitlines()[-1]
+
+
+def test_check_says_what_it_cannot_do(tmp_path: Path) -> None:
+    for words in (["memcheck"], ["polish", "stages/1-iterative-u64"], ["sanitize", str(tmp_path)]):
+        done = subprocess.run(
+            [sys.executable, str(USER / "check.py"), *words], capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_program(tmp_path: Path) -> None:
+    stage = stage_directory(5)
+    assert make(tmp_path, f"STAGE_DIR={stage}").returncode == 0
+    program = tmp_path / "fib"
+
+    done = fib(program, "fib", "1000", "9-11", "100000")
+    expected = [f"{n} {oracle.digits(n)}" for n in (1000, 9, 10, 11, 100000)]
+    assert (done.returncode, done.stdout.splitlines()) == (0, expected)
+
+    assert fib(program, "max_n").stdout == "100000\n"
+    done = fib(program, "time", "3", "1000")
+    assert done.returncode == 0
+    assert "30 allocations" in done.stdout
+    assert fib(program, "profile", "3", "1000").returncode == 0
+
+    for words in (
+        ["fib", "100001"],
+        ["fib", "-1"],
+        ["fib", "7x"],
+        ["fib", "1-2-3"],
+        ["fib", "99999999999999999999"],
+        ["fail", "0", "100"],
+    ):
+        done = fib(program, *words)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+    for words in ([], ["fib"], ["polish", "3"], ["time", "3"]):
+        assert fib(program, *words).returncode == 2
+
+
+def test_make_says_what_is_missing(tmp_path: Path) -> None:
+    stage = f"STAGE_DIR={stage_directory(3)}"
+    for words in ([], [stage, "FLAVOUR=polished"], [f"STAGE_DIR={tmp_path}"]):
+        done = make(tmp_path / "out", *words)
+        assert done.returncode != 0
+        assert not (tmp_path / "out").exists()
+
+
+def test_assembly_and_its_twin_differ(tmp_path: Path) -> None:
+    """The plain C twin is really built without mulq from inline assembly."""
+    source = next(stage_directory(6).glob("bignum.c"))
+    texts = {}
+    for flag in ("-DFIB_ASM", "-DFIB_NO_ASM"):
+        includes = [f"-I{paths.COMMON}", f"-I{USER}"]
+        texts[flag] = subprocess.run(
+            ["cc", "-O2", "-S", "-o", "-", flag, *includes, str(source)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    assert "#APP" in texts["-DFIB_ASM"]
+    assert "#APP" not in texts["-DFIB_NO_ASM"]
+    # Nothing the kernel does not have: no helper for division or multiplication.
+    assert not any("__udiv" in text or "__umod" in text for text in texts.values())
