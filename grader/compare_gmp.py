@@ -166,7 +166,7 @@ def main(arguments: list[str]) -> int:
     rows = measure(program, contenders, options.rounds, out / "rows.tsv", progress)
     progress.step("draw")
     picture = figure(rows, stages)
-    plots._picture(picture, out)
+    plots.picture(picture, out)
     progress.clear()
     print(table(rows, stages))
     print(f"Picture: {paths.shown(out / 'compare-gmp.svg')}, .png; raw rows: rows.tsv")

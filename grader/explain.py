@@ -19,6 +19,10 @@ _HEADER_BYTES = 16
 _NULL_PAGE = 4096
 
 
+# Linux 6.1 loses the name of a class whose registration fails for want of memory.
+_KERNELS_OWN = re.compile(r"\bkobject_set_name\+\S+\n.*\b__class_register\+")
+
+
 def sentence(console: str, place: Place) -> str:
     """What the first report in a kernel log that is known here means; or ""."""
     found: list[tuple[int, str]] = []
@@ -33,7 +37,7 @@ def leaks(report: str, place: Place) -> str:
     """What kmemleak found, by the place where it was allocated; "" if nothing."""
     blocks: Counter[str] = Counter()
     total: Counter[str] = Counter()
-    for part in re.split(r"^(?=unreferenced object)", report, flags=re.MULTILINE):
+    for part in _leaked(report):
         match = re.match(r"unreferenced object \S+ \(size (\d+)\)", part)
         if match:
             where = _user_of(part, place) or "outside the module"
@@ -47,8 +51,17 @@ def leaks(report: str, place: Place) -> str:
 
 
 def leaked(report: str) -> int:
-    """How many blocks kmemleak reports."""
-    return len(re.findall(r"^unreferenced object", report, re.MULTILINE))
+    """How many blocks kmemleak reports that are not the kernel's own fault."""
+    return len(_leaked(report))
+
+
+def _leaked(report: str) -> list[str]:
+    parts = re.split(r"^(?=unreferenced object)", report, flags=re.MULTILINE)
+    return [
+        part
+        for part in parts
+        if part.startswith("unreferenced object") and not _KERNELS_OWN.search(part)
+    ]
 
 
 def _count(number: int, what: str) -> str:

@@ -7,6 +7,7 @@
 #   build/     what out-of-tree modules need: make -C build M=DIR ARCH=um modules
 #   config     the kernel's configuration
 #   info.json  what it was made from
+# shellcheck disable=SC2317 # run_step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh

@@ -62,10 +62,10 @@ def draw(report: Report, out: Path) -> list[Picture]:
     cannot be run or fails.
     """
     require_gnuplot()
-    return [_picture(figure, out) for figure in figures(report)]
+    return [picture(figure, out) for figure in figures(report)]
 
 
-def _picture(figure: Figure, out: Path) -> Picture:
+def picture(figure: Figure, out: Path) -> Picture:
     if not figure.panels:
         return Picture(figure, "", "")
     with tempfile.TemporaryDirectory(prefix=".plot-", dir=out) as name:

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+# Compare two directories with a stage each: see grader/compare.py, or --help.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+"$root/scripts/setup.sh" core
+PYTHONPATH=$root exec "$root/scripts/python.sh" -m grader.compare "$@"

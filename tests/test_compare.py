@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""grader/compare.sh: what it says of a stage and itself, and of one that does a little more."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from grader import compare, paths, scratch, stages
+from grader.compare import Row
+from grader.errors import LabError
+
+STAGE = paths.STAGES / "5-schoolbook-squaring"
+
+# Much like a step of the multiply loop, for so many steps.
+WASTE = """\
+static __attribute__((__noinline__)) void waste(const limb_t *a, size_t steps)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < steps; i++) {
+		dlimb_t sum = (dlimb_t)a[0] * 3 + a[0] + carry;
+
+		asm volatile("" : : "r"((limb_t)sum) : "memory");
+		carry = sum >> LIMB_BITS;
+	}
+}
+
+"""
+
+
+def slower_copy(folder, percent):
+    """Stage 5 with so many percent more steps in its multiplications."""
+    copy = folder / f"5-{percent}-percent-more"
+    shutil.copytree(STAGE, copy)
+    path = copy / "bignum.c"
+    text = path.read_text()
+    first = text.rindex("/*", 0, text.index("static limb_t limbs_add("))
+    text = text[:first] + WASTE + text[first:]
+    for loop, steps in (
+        ("	for (size_t i = 0; i < a->size; i++) {", f"a->size * b->size * {percent} / 100"),
+        ("	for (size_t i = 0; i < size - 1; i++) {", f"size * size * {percent} / 200"),
+    ):
+        assert text.count(loop) == 1
+        text = text.replace(loop, f"	waste(a->limb, {steps});\n{loop}")
+    path.write_text(text)
+    return copy
+
+
+def run(*words, timeout=240):
+    return subprocess.run(
+        [paths.ROOT / "grader/compare.sh", *map(str, words)],
+        cwd=paths.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def row(verdict, ratio=1.0, ruler="ns", phase="compute", n=1000):
+    return Row(ruler, phase, n, 1.0, 1.0, ratio, ratio, ratio, None, verdict)
+
+
+def test_names_keep_apart(tmp_path):
+    other = tmp_path / STAGE.name
+    other.mkdir()
+    one, two = compare.pair(STAGE, other, None)
+    assert one.key != two.key
+    assert (one.number, two.number) == (5, 5)
+    one, two = compare.pair(STAGE, STAGE, None)
+    assert one.key != two.key
+
+
+def test_a_directory_without_a_number_takes_that_of_the_other(tmp_path):
+    mine = tmp_path / "my try!"
+    mine.mkdir()
+    one, two = compare.pair(mine, STAGE, None)
+    assert (one.number, two.number) == (5, 5)
+    assert re.fullmatch(r"[\w.+-]+", one.key)
+    assert compare.pair(mine, mine, 3)[0].manifest.name == "bignum-u32"
+    with pytest.raises(LabError, match="which stage is it"):
+        compare.pair(mine, mine, None)
+    with pytest.raises(LabError, match="is not a directory"):
+        compare.pair(STAGE, tmp_path / "5-nothing", None)
+    with pytest.raises(LabError, match="the kit has no stage 77"):
+        compare.pair(mine, mine, 77)
+
+
+def test_n_is_chosen_from_both_manifests():
+    def pair(one, two):
+        directories = {s.number: s.directory for s in stages.find(paths.STAGES)}
+        return compare.pair(directories[one], directories[two], None)
+
+    assert compare.chosen_n(*pair(5, 7), []) == (100, 1000, 10000)
+    assert compare.chosen_n(*pair(1, 2), [])[-1] == 93
+    assert compare.chosen_n(*pair(5, 7), [50, 7, 50]) == (7, 50)
+    with pytest.raises(LabError, match="n = 93 at most"):
+        compare.chosen_n(*pair(2, 5), [94])
+    with pytest.raises(LabError, match="share no n"):
+        compare.chosen_n(*pair(1, 5), [])
+
+
+def test_the_verdict_in_one_word():
+    assert compare.overall([row("~"), row("~")]) == "~"
+    assert compare.overall([row("~"), row("slower")]) == "slower"
+    assert compare.overall([row("faster"), row("faster")]) == "faster"
+    assert compare.overall([row("faster"), row("slower")]) == "mixed"
+
+
+def test_the_verdict_in_one_line():
+    found = [
+        row("slower", 1 / 1.011, "instructions", n=10000),
+        row("slower", 1 / 1.002, "instructions", n=100),
+        row("~", 1.0, "instructions", "decimal"),
+        row("~"),
+        row("~", phase="decimal"),
+    ]
+    line = compare.verdict_line(("A", "B"), found)
+    assert line == (
+        "slower  B against A; instructions: compute +1.1 % at n = 10,000, decimal ~; time: ~"
+    )
+    found = [row("faster", 2.5), row("slower", 1 / 1.002, phase="decimal")]
+    assert compare.verdict_line(("A", "B"), found) == (
+        "mixed  B against A; time: compute 2.50 times less at n = 1,000,"
+        " decimal +0.20 % at n = 1,000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([STAGE, "nowhere"], "is not a directory"),
+        ([STAGE, STAGE, "--n", "ten"], "give numbers like"),
+        ([STAGE, STAGE, "--n", "1000000"], "n = 100000 at most"),
+        ([STAGE, STAGE, "--plot", "a.jpg"], "name a .svg or a .png"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(words, said):
+    done = run(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.machine
+def test_a_stage_against_itself(tmp_path):
+    done = run(STAGE, STAGE, "--details", "--plot", tmp_path / "picture.svg")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("~  ")
+    exact = [line.split() for line in lines if line.startswith("instructions")]
+    assert len(exact) == 6
+    assert all(words[3] == words[4] and words[-1] == "~" for words in exact)
+    assert sum(line.startswith("time, ns") for line in lines) == 6
+    assert "<svg" in (tmp_path / "picture.svg").read_text()
+
+
+@pytest.mark.machine
+def test_one_percent_more_is_slower_by_the_exact_ruler(tmp_path):
+    done = run(STAGE, slower_copy(tmp_path, 2), "--n", "10000", "--details")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("slower  ")
+    assert re.search(r"instructions: compute \+(0\.[5-9]\d?|1\.\d) % at n = 10,000", done.stdout)
+
+
+@pytest.mark.machine
+def test_ten_percent_more_is_slower_by_time_too(tmp_path):
+    done = run(STAGE, slower_copy(tmp_path, 20), "--n", "10000", "--no-exact")
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"slower  .*time: compute \+\d+\.\d % at n = 10,000", done.stdout)
+
+
+@pytest.mark.machine
+def test_a_wrong_stage_is_said_and_exit_1(tmp_path):
+    wrong = tmp_path / "5-wrong"
+    shutil.copytree(STAGE, wrong)
+    path = wrong / "bignum.c"
+    text = path.read_text()
+    assert text.count("carry = sum >> LIMB_BITS;") > 1
+    path.write_text(text.replace("carry = sum >> LIMB_BITS;", "carry = 0;", 1))
+    done = run(STAGE, wrong)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"{wrong}: wrong: .*F\(.*\n", done.stdout)
+
+
+@pytest.mark.machine
+def test_a_stage_that_does_not_compile_is_said_and_exit_1(tmp_path):
+    broken = tmp_path / "5-broken"
+    shutil.copytree(STAGE, broken)
+    (broken / "fib.c").write_text("int;;x\n")
+    done = run(broken, STAGE)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"{broken}: build-failed: ")
+
+
+@pytest.mark.machine
+def test_interrupted_it_leaves_nothing():
+    with tempfile.TemporaryDirectory(prefix="c") as short:  # the machines' paths are limited
+        process = subprocess.Popen(
+            [paths.ROOT / "grader/compare.sh", STAGE, STAGE],
+            env=os.environ | {"TMPDIR": short},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        machines = Path(short) / f"fibdrv-lab-{os.getuid()}"
+        until = time.monotonic() + 60
+        while not list(machines.glob("m*/console.log")):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert "stopped" in said
+        assert not list(machines.glob("m*"))
+        assert not scratch.processes_in(Path(short))

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The handouts and the README say what is so: their console sessions are run, links followed.
+
+A session is a block marked console: lines that begin with "$ " are typed, the lines after are what
+must come. "..." stands for anything in a line, and alone on a line for any lines. A comment before
+the block says more:
+
+    <!-- check: numbers vary -->    each number must be there, within a factor of FACTOR
+    <!-- check: needs valgrind -->  skipped, with a warning, where that is missing
+    <!-- check: exit 1 or 2 -->     the commands may fail
+    <!-- check: not run -->
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader import paths
+
+DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").glob("*.md")])
+ALL_TEXT = sorted([*DOCUMENTS, paths.ROOT / "CONTRIBUTING.md", *paths.EXPECTED.glob("*.md")])
+# These are the tests themselves, and what takes minutes.
+NOT_RUN = ("make test", "grader/run.sh", "make setup", "make doctor")
+FACTOR = 60.0
+# Up to here a clock that moves in steps of 256 ns, and a busy computer, may say anything.
+SMALL = 1100.0
+SECONDS = 400
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
+# What of the output is not the program's: progress, and what make says of a status.
+NOISE = re.compile(r"\[ *\d+ s\] .*|make(\[\d+\])?: .*|.*: (creating|installing|unpacking)\b.*")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A console session: its place, what is said about it, and its lines."""
+
+    document: Path
+    line: int
+    check: str
+    text: str
+
+    def steps(self) -> Iterator[tuple[str, list[str]]]:
+        """Each command with the output that is shown for it."""
+        lines = self.text.splitlines()
+        i = 0
+        while i < len(lines):
+            assert lines[i].startswith("$ "), f"{self}: {lines[i]!r} is no command"
+            command = [lines[i][2:]]
+            here = re.search(r"<<'?(\w+)'?", lines[i])
+            i += 1
+            while here and command[-1] != here[1]:
+                command.append(lines[i])
+                i += 1
+            begin = i
+            while i < len(lines) and not lines[i].startswith("$ "):
+                i += 1
+            yield "\n".join(command), lines[begin:i]
+
+    def __str__(self) -> str:
+        return f"{paths.shown(self.document)}:{self.line}"
+
+
+def blocks(document: Path) -> list[Block]:
+    pattern = re.compile(r"^(?:<!-- check: ([^\n]*) -->\n)?```console\n(.*?)^```$", re.M | re.S)
+    text = document.read_text()
+    found = [
+        Block(document, text.count("\n", 0, m.start()) + 1, m[1] or "", m[2])
+        for m in pattern.finditer(text)
+    ]
+    assert len(found) == len(re.findall(r"^```console", text, re.M)), document
+    return found
+
+
+def squeezed(line: str) -> str:
+    return " ".join(line.split())
+
+
+def mismatch(shown: list[str], said: str, vary: bool) -> str:
+    """What differs between the output that a document shows and the one there was, or nothing."""
+    came = [line.rstrip() for line in said.splitlines() if not NOISE.fullmatch(line.strip())]
+    if vary:
+        shown, came = [squeezed(x) for x in shown], [squeezed(x) for x in came]
+    pattern, numbers = "", []
+    for line in shown:
+        if line == "...":
+            pattern += r"(?:.*\n)*?"
+            continue
+        parts = []
+        for piece in line.rstrip().split("..."):
+            if vary:
+                numbers += [float(x.replace(",", "")) for x in NUMBER.findall(piece)]
+                words = [re.escape(x) for x in NUMBER.split(piece)]
+                parts.append(r"(\d[\d,]*(?:\.\d+)?)".join(words))
+            else:
+                parts.append(re.escape(piece))
+        pattern += ".*".join(parts) + r"\n"
+    text = "".join(f"{line}\n" for line in came)
+    match = re.fullmatch(pattern, text)
+    if not match:
+        return "shown:\n  " + "\n  ".join(shown) + "\ncame:\n  " + "\n  ".join(came)
+    for want, word in zip(numbers, match.groups()):
+        got = float(word.replace(",", ""))
+        if max(want, got) > SMALL and not want / FACTOR <= got <= want * FACTOR:
+            return f"{want:g} is shown, {got:g} came"
+    return ""
+
+
+def missing(check: str) -> str:
+    """What a block needs and this computer has not."""
+    for need in re.findall(r"needs ([\w-]+)", check):
+        if need == "uml-debug":
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            if not list((cache / "fibdrv-lab").glob("uml-debug-*")):
+                return need
+        elif need == "qemu":
+            if shutil.which("qemu-system-x86_64") is None:
+                return need
+        elif shutil.which(need) is None:
+            return need
+    return ""
+
+
+@pytest.fixture(scope="module")
+def checkout() -> Iterator[Path]:
+    """A checkout as a learner has it: nothing built, nothing begun."""
+    folder = Path(tempfile.mkdtemp(prefix="h"))
+    copy = folder / "kit"
+    files = subprocess.run(
+        ["git", "-C", str(paths.ROOT), "ls-files", "-co", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in files:
+        if (paths.ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(paths.ROOT / name, copy / name)
+    (folder / "t").mkdir()
+    yield copy
+    run(copy, "make unload")
+    shutil.rmtree(folder)
+
+
+def run(checkout: Path, command: str) -> subprocess.CompletedProcess[str]:
+    keep = {k: v for k, v in os.environ.items() if k not in ("LAB_BUILD", "LAB_REF", "LAB_MACHINE")}
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=checkout,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        env={
+            **keep,
+            "MAKEFLAGS": "",
+            "PYTHONUNBUFFERED": "1",
+            "TMPDIR": str(checkout.parent / "t"),
+            "LC_ALL": "C.UTF-8",
+        },
+    )
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
+    shutil.rmtree(checkout / "work", ignore_errors=True)
+    (checkout / "build").mkdir(exist_ok=True)
+    for block in blocks(document):
+        if "not run" in block.check:
+            continue
+        need = missing(block.check)
+        if need:
+            warnings.warn(f"{block}: not run, there is no {need}", stacklevel=1)
+            continue
+        for command, shown in block.steps():
+            if command in NOT_RUN:
+                continue
+            done = run(checkout, command)
+            # Where no output is shown, none is promised.
+            wrong = shown and mismatch(shown, done.stdout, "numbers vary" in block.check)
+            assert not wrong, f"{block}: $ {command}\n{wrong}"
+            if "exit" not in block.check:
+                assert done.returncode == 0, f"{block}: $ {command}: status {done.returncode}"
+
+
+@pytest.mark.parametrize("document", ALL_TEXT, ids=lambda path: path.stem)
+def test_links_within_the_repository_lead_somewhere(document: Path) -> None:
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path = document.parent / target.split("#")[0]
+        assert path.exists(), f"{paths.shown(document)}: {target} is not there"
+
+
+def test_every_stage_has_its_handout() -> None:
+    for directory in paths.STAGES.iterdir():
+        assert (paths.ROOT / "handouts" / f"{directory.name}.md").is_file()
+
+
+@pytest.mark.parametrize("document", ALL_TEXT, ids=lambda path: path.stem)
+def test_spelling(document: Path) -> None:
+    pytest.importorskip("codespell_lib")
+    done = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", str(document)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "vary", "matches"),
+    [
+        (["55"], "55\n", False, True),
+        (["55"], "56\n", False, False),
+        (["55"], "55\n56\n", False, False),
+        (["...", "b"], "a\na\nb\n", False, True),
+        (["a ... c"], "a x c\n", False, True),
+        (["a ... c"], "a x d\n", False, False),
+        (["5000.0 ns"], "  20000.1  ns\n", True, True),
+        (["5000.0 ns"], "9000000.0 ns\n", True, False),
+        (["5000.0 ns"], "5000.0 cycles\n", True, False),
+        (["x"], "[   3 s] build\nx\n", False, True),
+    ],
+)
+def test_the_comparison_can_fail(shown: list[str], said: str, vary: bool, matches: bool) -> None:
+    assert (mismatch(shown, said, vary) == "") == matches

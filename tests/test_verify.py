@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How answers become tests, failures, a status and a cause: without a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import abi, oracle, paths, stages, verify
+from grader.build import Breach, Built
+from grader.errors import MachineDied, MachineError, MachineTimeout
+from grader.verify import Failure, Verified
+from grader.wire import Done
+
+STAGE = stages.find(paths.STAGES, [1])[0]
+CASES = abi.cases(STAGE.manifest)
+Answer = Callable[[str, int], str]
+
+
+def right(request: str, time: int) -> str:
+    """What a right stage answers to a request that is made for that time, counted from 0."""
+    verb, *words = request.split()
+    same = [case for case in CASES if case.request == request][time : time + 1]
+    if same and same[0].accepts is None:
+        return f"{same[0].expected}\n"
+    if request.endswith("half"):
+        return "-14 3 -\n"
+    if request == "open 0 r":
+        return "0\n"
+    if verb == "measure":
+        got = dict(n="0", spread="0", repeat="1", nonce="0")
+        got.update(dict(word.split("=") for word in words[1:]))
+        n, spread, repeat, nonce = (int(got[k]) for k in ("n", "spread", "repeat", "nonce"))
+        known = {"flags", "size", "reserved", "address"} & set(got)
+        if known or n > 93 or not 1 <= repeat <= 1 << 20 or spread > n:
+            return f"{-14 if 'address' in got else -22} digest=0 digits=0 limbs=0\n"
+        digest = oracle.digest(n, spread, repeat, nonce)
+        return f"0 digest={digest} digits={oracle.digit_total(n, spread, repeat)} limbs=1\n"
+    if verb == "pread":
+        digits = oracle.digits(int(words[2]))
+        return f"{len(digits)} {len(digits)} {digits}\n"
+    if verb in ("write", "pwrite"):
+        return "250\n"
+    raise AssertionError(request)
+
+
+class FakeWire:
+    """Answers by a function, without a machine; keeps count of what comes in which order."""
+
+    def __init__(self, answer: Answer, commands: dict[str, object]) -> None:
+        self.answer = answer
+        self.commands = commands
+        self.seen: dict[str, int] = {}
+
+    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        for request in requests:
+            time = self.seen.get(request, 0)
+            self.seen[request] = time + 1
+            yield self.answer(request, time)
+
+    def run(self, command: str, timeout: float) -> Done:
+        for start, result in self.commands.items():
+            if command.startswith(start):
+                if isinstance(result, Exception):
+                    raise result
+                assert isinstance(result, Done)
+                return result
+        # Nothing is left behind, and rmmod is refused while a file is open.
+        fails = command.startswith(("test -e", "grep", "exec 3<"))
+        return Done(1 if fails else 0, "")
+
+    def check(self, command: str, timeout: float) -> str:
+        done = self.run(command, timeout)
+        if done.status:
+            raise MachineError(f"{command}: exit {done.status}: {done.output.strip()}")
+        return done.output
+
+
+class FakeGuest:
+    """A machine that is up, or is said not to be."""
+
+    speed_factor = 1.5
+
+    def __init__(self, wire: FakeWire, console: str, alive: bool) -> None:
+        self.wire = wire
+        self.text = console
+        self.is_alive = alive
+        self.stopped = False
+
+    def console(self) -> str:
+        return self.text
+
+    def alive(self) -> bool:
+        return self.is_alive
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class FakeMachine:
+    """Boots the guest it is given."""
+
+    name = "fake"
+    ruler = "ns"
+
+    def __init__(
+        self,
+        answer: Answer = right,
+        commands: dict[str, object] | None = None,
+        console: str = "",
+        alive: bool = True,
+    ) -> None:
+        self.guest = FakeGuest(FakeWire(answer, commands or {}), console, alive)
+        self.booted = 0
+
+    def boot(self, modules: dict[str, Path]) -> FakeGuest:
+        self.booted += 1
+        return self.guest
+
+
+def verified(machine: FakeMachine, built: Built | None = None) -> Verified:
+    """Verify with the machine; it is stopped whatever happens."""
+    built = built or Built(STAGE, Path("/nowhere"))
+    result = verify.verify(built, machine, 1, True, lambda step: None)  # type: ignore[arg-type]
+    assert machine.guest.stopped == bool(machine.booted)
+    return result
+
+
+def but(request: str, answer: str | Exception) -> Answer:
+    """Right answers but for one request."""
+
+    def answers(asked: str, time: int) -> str:
+        if asked != request:
+            return right(asked, time)
+        if isinstance(answer, Exception):
+            raise answer
+        return f"{answer}\n"
+
+    return answers
+
+
+def test_all_right() -> None:
+    result = verified(FakeMachine())
+    assert (result.status, result.cause, result.failures) == ("ok", "", [])
+    assert result.tests["value"] == [94, 0]
+    assert result.tests["abi"] == [len(abi.cases(STAGE.manifest)), 0]
+    assert result.failed == 0 and result.passed == sum(a for a, _ in result.tests.values())
+
+
+def test_a_wrong_value() -> None:
+    result = verified(FakeMachine(but("pread 0 81 71", "15 15 308061521170130")))
+    assert result.status == "wrong"
+    assert result.cause == "F(71): expected 308061521170129, got 308061521170130"
+    (failure,) = result.failures
+    assert (failure.test, failure.n, failure.first_difference) == ("value", 71, 13)
+    assert result.tests["value"] == [93, 1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [
+        ("-5 0 -", "EIO"),
+        ("15 16 308061521170129", "308061521170129, and 16 bytes were written"),
+        ("0 0 -", "nothing"),
+        ("what is this", "what is this"),
+        ("", ""),
+    ],
+)
+def test_no_value(answer: str, got: str) -> None:
+    result = verified(FakeMachine(but("pread 0 81 71", answer)))
+    assert result.cause == f"F(71): expected 308061521170129, got {got}"
+
+
+def test_a_failed_case_names_its_request() -> None:
+    result = verified(FakeMachine(but("seek 0 94 0", "93")))
+    assert result.cause == "lseek above max_n (seek 0 94 0): expected EINVAL, got 93"
+    assert result.failures[0].n is None
+
+
+def test_only_some_failures_are_kept() -> None:
+    result = verified(
+        FakeMachine(lambda r, time: "1 1 9\n" if r.startswith("pread") else right(r, time))
+    )
+    assert result.tests["value"] == [0, 94]
+    assert sum(f.test == "value" for f in result.failures) == verify.SHOWN
+
+
+def test_a_breach_comes_first() -> None:
+    built = Built(STAGE, Path("/nowhere"))
+    built.breaches = [Breach("no such thing", "the variable x in fib.c")]
+    result = verified(FakeMachine(but("pread 0 81 71", "1 1 0")), built)
+    assert result.status == "wrong"
+    assert result.cause == "the variable x in fib.c; stage.h allows no such thing"
+    assert [f.test for f in result.failures] == ["contract", "value"]
+
+
+def test_a_stage_that_was_not_built() -> None:
+    machine = FakeMachine()
+    built = Built(STAGE, Path("/nowhere"), cause="fib.c:1:1: error: x", log="all of it")
+    result = verified(machine, built)
+    assert (result.status, result.cause, result.log) == (
+        "build-failed", "fib.c:1:1: error: x", "all of it",
+    )  # fmt: skip
+    assert machine.booted == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "cause"),
+    [
+        ("insmod", "load-failed", "load: insmod /lib/fibdrv/fibdrv.ko: exit 1: No such device"),
+        ("test -c", "load-failed", "load: test -c /dev/fibonacci: exit 1: No such device"),
+        ("rmmod", "unload-failed", "unload: rmmod fibdrv: exit 1: No such device"),
+    ],
+)
+def test_commands_that_fail(command: str, status: str, cause: str) -> None:
+    result = verified(FakeMachine(commands={command: Done(1, "No such device\n")}))
+    assert (result.status, result.cause) == (status, cause)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("test -e /dev", "/dev/fibonacci"),
+        ("test -e /sys", "/sys/class/fibonacci"),
+        ("grep", "the device number (fibonacci in /proc/devices)"),
+    ],
+)
+def test_what_is_left_behind(command: str, what: str) -> None:
+    result = verified(FakeMachine(commands={command: Done(0, "")}))
+    assert result.status == "unload-failed"
+    assert result.cause == f"unload: {what} is still there after rmmod"
+
+
+def test_unloading_under_an_open_file() -> None:
+    result = verified(FakeMachine(commands={"exec 3<": Done(0, "")}))
+    assert result.status == "unload-failed"
+    assert result.cause == "unload while open: rmmod went through while a file was open"
+
+
+def test_a_time_out_names_step_and_request() -> None:
+    result = verified(FakeMachine(but("pread 0 81 71", MachineTimeout("no answer in time"))))
+    assert result.status == "timeout"
+    assert result.cause == "values, read of F(71): no answer within 9 s, it hangs or loops"
+
+
+def test_a_time_out_at_load() -> None:
+    result = verified(FakeMachine(commands={"insmod": MachineTimeout("no answer in time")}))
+    assert result.status == "timeout"
+    assert result.cause == "load: no answer within 9 s, it hangs or loops"
+
+
+def test_a_crash_names_step_and_request() -> None:
+    console = "[    1.0] Kernel panic - not syncing: no reason\n"
+    died = MachineDied("the machine ended")
+    result = verified(FakeMachine(but("seek 0 94 0", died), console=console, alive=False))
+    assert result.status == "crashed"
+    assert result.cause == "ABI, lseek above max_n (seek 0 94 0): kernel panic: no reason"
+    assert "no reason" in result.log
+
+
+def test_an_error_of_a_machine_that_is_gone_is_a_crash() -> None:
+    """The client is killed by the panic before the machine ends."""
+    early = MachineError("fibctl ended early, exit 139")
+    result = verified(FakeMachine(but("seek 0 94 0", early), console="", alive=False))
+    assert result.status == "crashed"
+
+
+def test_an_error_of_a_machine_that_is_up() -> None:
+    early = MachineError("fibctl ended early, exit 139")
+    console = "[    1.0] fibctl[40]: segfault at 0\n"
+    result = verified(FakeMachine(but("seek 0 94 0", early), console=console))
+    assert result.status == "wrong"
+    assert result.cause == (
+        "ABI, lseek above max_n (seek 0 94 0): fibctl ended early, exit 139;"
+        " the kernel log says: fibctl[40]: segfault at 0"
+    )
+
+
+def test_a_dirty_log() -> None:
+    console = "[    1.0] fibdrv: F(0) leaves 16 bytes in 1 blocks unfreed\n"
+    result = verified(FakeMachine(console=console))
+    assert result.status == "dirty-log"
+    assert result.cause == "fibdrv: F(0) leaves 16 bytes in 1 blocks unfreed"
+    assert result.tests["log"] == [0, 1]
+
+
+def test_wrong_answers_and_a_dirty_log() -> None:
+    console = "[    1.0] fibdrv: F(71): the stage returned -1\n"
+    result = verified(FakeMachine(but("pread 0 81 71", "-5 0 -"), console=console))
+    assert result.status == "wrong"
+    assert result.cause == (
+        "F(71): expected 308061521170129, got EIO;"
+        " the kernel log says: fibdrv: F(71): the stage returned -1"
+    )
+    assert [f.test for f in result.failures] == ["value", "log"]
+
+
+def test_a_crash_outranks_wrong_answers() -> None:
+    result = Verified(Built(STAGE, Path("/nowhere")))
+    result.fails(Failure("value", 1, "1", "2"))
+    result.end("crashed", "a panic", "the log")
+    result.end("timeout", "something later")
+    assert (result.status, result.cause, result.log) == ("crashed", "a panic", "the log")
+
+
+def test_every_request_is_asked() -> None:
+    machine = FakeMachine()
+    verified(machine)
+    for n in range(94):
+        assert machine.guest.wire.seen[f"pread 0 {n // 4 + 64} {n}"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "at"),
+    [
+        ("123", "123", None),
+        ("123", "124", 2),
+        ("123", "12", 2),
+        ("12", "123", 2),
+        ("123", "ERANGE", None),
+        ("EINVAL", "93", None),
+        ("55", "55\\x0a", 2),
+    ],
+)
+def test_first_difference(expected: str, got: str, at: int | None) -> None:
+    assert Failure("value", 1, expected, got).first_difference == at
+
+
+def test_long_numbers_are_cut_where_they_differ() -> None:
+    want = oracle.digits(1000)
+    text = verify._describe(Failure("value", 1000, want, want[:100] + "x" + want[101:]))
+    assert text == (
+        f"F(1000): digit 101 of 209: expected ...{want[92:112]}...,"
+        f" got ...{want[92:100]}x{want[101:112]}..."
+    )
+    short = verify._describe(Failure("value", 1000, want, want[:-1]))
+    assert short == (
+        f"F(1000): digit 209 of 209: expected ...{want[200:]}, got ...{want[200:208]} END"
+    )
+
+
+def test_chosen_n() -> None:
+    assert verify.chosen_n(93, 1, False) == list(range(94))
+    for quick in (False, True):
+        chosen = verify.chosen_n(100_000, 1, quick)
+        assert chosen[:1001] == list(range(1001))
+        assert chosen == sorted(set(chosen)) and chosen[-2:] == [99_999, 100_000]
+        assert verify.chosen_n(100_000, 1, quick) == chosen
+        assert verify.chosen_n(100_000, 2, quick) != chosen
+    golden = {n for n in oracle.golden_n() if n <= 100_000}
+    assert golden <= set(verify.chosen_n(100_000, 1, False))
