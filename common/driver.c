@@ -38,6 +38,9 @@
 #define BATCH_BYTES (64 * 1024)
 #define BATCH_MAX 1024
 
+/* Up to here a measurement checks fib_decimal closely; above, it takes long. */
+#define CHECKED_DIGITS 5000
+
 static bool ktime_measure = true;
 
 /*
@@ -303,6 +306,36 @@ release:
 	return err;
 }
 
+/*
+ * Whether fib_decimal keeps its promises: the number stays as it is, so that the
+ * same @count digits come again; too little room is -ERANGE, and nothing behind
+ * that room is touched.
+ */
+static int check_decimal(struct fib_call *call, const union fib_value *f,
+			 char *digits, ssize_t count, u64 n)
+{
+	u64 hash = fnv1a(digits, count);
+	char behind = digits[count - 1];
+	ssize_t ret;
+
+	ret = fib_decimal(call, f, digits, count - 1);
+	if (ret == -ENOMEM || ret == -EINTR)
+		return ret;
+	if (ret != -ERANGE || digits[count - 1] != behind) {
+		pr_err("F(%llu): decimal does not keep to %zd bytes\n", n,
+		       count - 1);
+		return -EIO;
+	}
+	ret = fib_decimal(call, f, digits, count);
+	if (ret == -ENOMEM || ret == -EINTR)
+		return ret;
+	if (ret != count || fnv1a(digits, count) != hash) {
+		pr_err("F(%llu): decimal changes the number it is given\n", n);
+		return -EIO;
+	}
+	return 0;
+}
+
 /* One call for F(n) on its own: what it needs; it also warms the caches. */
 static int measure_one(struct fibdrv_measure *m, struct batch *b)
 {
@@ -316,6 +349,8 @@ static int measure_one(struct fibdrv_measure *m, struct batch *b)
 	ret = guarded_decimal(&call, &f, b->digits, b->bound, m->n);
 	m->limbs = fib_limbs(&f);
 	m->peak_bytes = call.peak_bytes;
+	if (ret > 0 && ret <= CHECKED_DIGITS)
+		ret = check_decimal(&call, &f, b->digits, ret, m->n);
 	fib_release(&f);
 	call_end(&call, m->n);
 	return ret < 0 ? ret : 0;

@@ -45,6 +45,17 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the report goes")
     parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
     parser.add_argument("--quick", action="store_true", help="fewer n and rounds: a first look")
+    parser.add_argument(
+        "--stats",
+        choices=("median", "all"),
+        default="median",
+        help="all: also means, trimmed means, least, most and outliers of every figure",
+    )
+    parser.add_argument(
+        "--user-time",
+        action="store_true",
+        help="also time read() from a user process, beside the kernel's own clock",
+    )
     parser.add_argument("--no-measure", action="store_true", help="verify only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write report.json there")
     return parser.parse_args(words)
@@ -64,7 +75,7 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
 
 
 def _run(arguments: argparse.Namespace, words: list[str]) -> int:
-    from . import report, run, stages  # scipy and the like: not for --help
+    from . import report, run, stages, stats_table  # scipy and the like: not for --help
     from .report import terminal
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
@@ -80,6 +91,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
             seed=arguments.seed,
             quick=arguments.quick,
             measure=not arguments.no_measure,
+            user_time=arguments.user_time,
             command=shlex.join(["grader/run.sh", *words]),
         ),
         progress,
@@ -91,6 +103,8 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
         shutil.copy(out / "report.json", arguments.json)
     progress.clear()
     print(terminal.summary(result))
+    if arguments.stats == "all":
+        print(stats_table.stats_table(result))
     print(f"Report: {paths.shown(out / 'index.html')}")
     return 0 if all(stage["status"] == "ok" for stage in result["stages"]) else 1
 

@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import hashlib
 import json
+import math
 import statistics
 import sys
 import textwrap
@@ -16,7 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import build, machines, measure, operations, paths, scratch, skeleton, stages, verify
+from . import (
+    build,
+    exact,
+    machines,
+    measure,
+    operations,
+    par,
+    paths,
+    scratch,
+    skeleton,
+    stages,
+    verify,
+)
 from .errors import LabError, MachineError
 from .progress import Progress
 
@@ -115,37 +128,77 @@ def _value_remark(result: verify.Verified, n: int) -> str:
     )
 
 
+def _copy_to_measure(stage: stages.Stage, n: int, label: str) -> stages.Stage:
+    manifest = dataclasses.replace(stage.manifest, measure=(n,))
+    return dataclasses.replace(stage, manifest=manifest, label=label)
+
+
 def _speed_line(
     built: build.Built, result: verify.Verified, speed: skeleton.Speed, seed: int, tell: Progress
 ) -> Line:
-    """Against the kit's stage before it, in the same run on the same machine."""
-    name = "speed"
+    """By instructions against par; without that ruler by time, against the stage before."""
+    name, stage = "speed", built.stage
     if result.status != "ok":
         return Line(name, 0, speed.points, "is measured when the device is right")
+    try:
+        share, remark = _by_instructions(stage, speed, seed, tell)
+    except (LabError, MachineError):
+        share, remark = _by_time(stage, speed, seed, tell)
+    return Line(name, int(share * speed.points), speed.points, remark)
+
+
+def _by_instructions(
+    stage: stages.Stage, speed: skeleton.Speed, seed: int, tell: Progress
+) -> tuple[float, str]:
+    machine = machines.get("qemu")
+    known = par.load(machine)
+    place = (speed.phase, speed.n)
+    if known is None or any(place not in known.counts[k] for k in (speed.before, stage.number)):
+        raise LabError("there is no par")
+    mine = verify.Verified(
+        build.build(_copy_to_measure(stage, speed.n, f"own-{stage.key}"), machine.kernel())
+    )
+    samples, _ = exact.measure_exact(machine, [mine], seed, tell.step)
+    series = samples.get((mine.built.stage.key, *place))
+    if series is None:
+        raise LabError(mine.cause)
+    count = statistics.median(series.values)
+    best, worst = known.counts[stage.number][place], known.counts[speed.before][place]
+    remark = (
+        f"{speed.phase} of F({speed.n:,}) takes {count:,.0f} instructions; stage {speed.before}"
+        f" takes {worst:,.0f}, par is {best:,.0f}"
+    )
+    best *= known.tolerance
+    if count <= best:
+        return 1.0, remark
+    return max(0.0, math.log(worst / count) / math.log(worst / best)), remark
+
+
+def _by_time(
+    stage: stages.Stage, speed: skeleton.Speed, seed: int, tell: Progress
+) -> tuple[float, str]:
     machine = machines.get("uml")
-    before_stage = stages.find(paths.STAGES, [speed.before])[0]
     pair = [
-        dataclasses.replace(s, manifest=dataclasses.replace(s.manifest, measure=(speed.n,)))
-        for s in (before_stage, dataclasses.replace(built.stage, label=f"own-{built.stage.key}"))
+        _copy_to_measure(stages.find(paths.STAGES, [speed.before])[0], speed.n, "before"),
+        _copy_to_measure(stage, speed.n, f"own-{stage.key}"),
     ]
     verified = []
-    for stage in pair:
-        made = build.build(stage, machine.kernel())
+    for one in pair:
+        made = build.build(one, machine.kernel())
         if not made.ok:
-            return Line(name, 0, speed.points, f"stage {stage.number}: {made.cause}")
+            return 0.0, f"stage {one.number}: {made.cause}"
         verified.append(verify.Verified(made))
     samples = measure.measure(machine, verified, SPEED_ROUNDS, seed, tell.step)
-    series = [samples.get((s.key, speed.phase, speed.n)) for s in pair]
+    series = [samples.get((one.key, speed.phase, speed.n)) for one in pair]
     if any(s is None or not s.values for s in series):
-        return Line(name, 0, speed.points, "could not be measured: make stage=N bench says why")
+        return 0.0, "could not be measured: make bench says why"
     old, new = (statistics.median(s.values) for s in series if s is not None)
     ratio = old / new
-    share = min(1.0, max(0.0, (ratio - 1) / (speed.par - 1)))
     remark = (
         f"{speed.phase} of F({speed.n:,}) is {ratio:.3g} times as fast as stage"
         f" {speed.before}'s ({old:,.0f} ns, {new:,.0f} ns); {speed.par:g} times is par"
     )
-    return Line(name, int(share * speed.points), speed.points, remark)
+    return min(1.0, max(0.0, (ratio - 1) / (speed.par - 1))), remark
 
 
 def check(number: int, directory: Path, seed: int, machine_name: str = "uml") -> Result:

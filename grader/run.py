@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import build, exact, judge, machines, measure, par, paths, stats, verify
-from .errors import LabError
+from . import build, exact, judge, machines, measure, par, paths, stats, user_time, verify
+from .errors import LabError, MachineError
 from .machines import Machine
 from .progress import Progress
 from .stages import Stage
@@ -30,6 +30,7 @@ class Options:
     seed: int
     quick: bool
     measure: bool
+    user_time: bool
     command: str
 
 
@@ -74,6 +75,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
             samples, warnings = _measure(options, machine, results, progress)
         measured.append(judge.Measured(machine.name, machine.ruler, samples))
         rows.append(_machine_row(machine, warnings))
+    round_trips = _round_trips(found, results, progress) if options.user_time else {}
     par_here = None
     if any(one.ruler == "instructions" and one.samples for one in measured):
         par_here = par.load(machines.get("qemu"))
@@ -100,7 +102,10 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
         "quick": options.quick,
         "command": options.command,
         "machines": rows,
-        "stages": [_stage_row(r, measured, par_here, options.seed) for r in results],
+        "stages": [
+            _stage_row(r, measured, par_here, options.seed, round_trips.get(r.built.stage.key, []))
+            for r in results
+        ],
         "speedups": speedups,
         "gaps": list(gaps.values()),
         "disagreements": judge.disagreements(speedups),
@@ -182,6 +187,25 @@ def _measure(
     return samples, warnings
 
 
+def _round_trips(
+    found: list[Machine], results: list[verify.Verified], progress: Progress
+) -> dict[str, list[dict[str, Any]]]:
+    """read() as a user process times it, by stage, on the first machine that has a clock."""
+    machine = next((m for m in found if m.ruler == "ns"), None)
+    if machine is None:
+        raise LabError("--user-time needs a machine with a clock: --machine uml")
+    rows = {}
+    for i, result in enumerate(results):
+        if result.status == "ok":
+            progress.step("time read() from user space", i, len(results))
+            built = build.build(result.built.stage, machine.kernel())
+            try:
+                rows[built.stage.key] = user_time.measure_round_trips(machine, built)
+            except MachineError as error:
+                result.end("crashed", f"read() from user space: {error}")
+    return rows
+
+
 def _machine_row(machine: Machine, warnings: list[str]) -> dict[str, Any]:
     kernel = machine.kernel()
     facts = machine.facts()
@@ -208,6 +232,7 @@ def _stage_row(
     measured: list[judge.Measured],
     par_here: par.Par | None,
     seed: int,
+    round_trips: list[dict[str, Any]],
 ) -> dict[str, Any]:
     stage = result.built.stage
     counted = next((one.samples for one in measured if one.ruler == "instructions"), {})
@@ -241,4 +266,6 @@ def _stage_row(
     }
     if result.log:
         row["log"] = result.log
+    if round_trips:
+        row["round_trips"] = round_trips
     return row

@@ -22,6 +22,7 @@ MACHINES = {
     "qemu": ".qemu:MACHINE",
     "qemu-smp": ".qemu:SMP",
     "qemu-kvm": ".qemu:KVM",
+    "host": ".host:MACHINE",
 }
 
 

@@ -66,6 +66,7 @@ def draw(report: Report, out: Path) -> list[Picture]:
 
 
 def picture(figure: Figure, out: Path) -> Picture:
+    """Write one figure into out, as SVG and PNG; without data, no file and the reason."""
     if not figure.panels:
         return Picture(figure, "", "")
     with tempfile.TemporaryDirectory(prefix=".plot-", dir=out) as name:

@@ -26,6 +26,7 @@ class Painter:
         self.colour = colour
 
     def __call__(self, code: str, plain: str) -> str:
+        """The text in the colour of an ANSI code."""
         return f"\x1b[{code}m{plain}\x1b[0m" if self.colour and plain.strip() else plain
 
 
@@ -181,9 +182,8 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
             rows.append(tuple(cells))
     lines = []
     for index, row in enumerate(_table(rows, "<>><<><<")):
-        if index:
-            row = [_verdict_colour(cell, paint) for cell in row]
-        lines.append("  ".join(row).rstrip())
+        painted = [_verdict_colour(cell, paint) for cell in row] if index else row
+        lines.append("  ".join(painted).rstrip())
     if left_out:
         where = "here the least, a middle and the greatest n of each pair"
         lines.append(paint(DIM, f"({left_out} more in index.html: {where})"))
