@@ -124,8 +124,11 @@ report: core  ## draw build/report/ again from its report.json
 
 .PHONY: test
 test:  ## the tests of the kit itself
-	@$(setup) core test user lint
-	@$(python) -m pytest -p no:cacheprovider tests $(args)
+	@$(setup) core test user lint qemu
+	@scripts/lab-kernel.sh >/dev/null
+	@scripts/distro-kernel.sh >/dev/null
+	@scripts/lab-kernel.sh uml-debug >/dev/null
+	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
 
 .PHONY: lint
 lint:  ## clang-format, cppcheck, sparse, shellcheck, ruff, mypy
