@@ -6,11 +6,17 @@ n ?=
 machine ?=
 seed ?= 1
 args ?=
+yes ?=
 
 root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 lab := $(python) -m grader.lab
+
+# yes=1 answers what machine=host asks before it touches this computer.
+ifeq ($(yes),1)
+export LAB_YES := 1
+endif
 
 # Quoted, so that whatever is given arrives as one word.
 quote = '$(subst ','\'',$(1))'

@@ -279,7 +279,7 @@ def plot(found: list[Row], names: tuple[str, str], output: Path) -> None:
         values = [v for row in own for v in (row.low, row.high, 1.0)]
         x = log_axis([row.n for row in own], short_count, 10)
         y = log_axis(values, lambda v: f"{v:g}", 1.1)
-        title = f"{UNITS[ruler]}: A over B, above 1 B is faster"
+        title = f"{UNITS[ruler]}: A over B, above 1 B takes less"
         panels.append(figures.Panel(title, x, y, series, baseline=1.0))
     notes = [f"A: {names[0]}", f"B: {names[1]}. A hollow mark: nothing can be claimed."]
     figure = figures.Figure("compare", "Two stages compared", "", panels, "", notes)

@@ -192,6 +192,10 @@ def shell() -> int:
             running.wire.put("/tmp/script", script, CALL_TIMEOUT * running.speed_factor)
         return _run(". /etc/profile >/dev/null; . /tmp/script")
     name, running = _up()
+    if name == "host":
+        raise LabError(
+            "machine host is this computer: use your own shell, and fibctl in build/guest/"
+        )
     folder = _folder(name)
     to_shell = os.open(folder / "shell.in", os.O_RDWR | os.O_CLOEXEC)
     from_shell = os.open(folder / "shell.out", os.O_RDWR | os.O_CLOEXEC)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import LabError
@@ -45,22 +46,32 @@ def remove(path: Path) -> None:
     _folders.discard(path)
 
 
-def processes_in(path: Path) -> list[int]:
-    """The processes with this folder in their command line, zombies aside."""
-    found = []
+def _alive() -> Iterator[tuple[int, int, Path]]:
+    """Process, process group and /proc entry of all that runs; zombies do not."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
-            command = (entry / "cmdline").read_bytes()
-        except (OSError, IndexError):
+            state, _, group, *_ = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (OSError, IndexError, ValueError):
             continue
-        if state not in "ZX" and os.fsencode(str(path)) in command:
-            found.append(int(entry.name))
+        if state not in "ZX":
+            yield int(entry.name), int(group), entry
+
+
+def processes_in(path: Path) -> list[int]:
+    """The processes with this folder in their command line."""
+    found = []
+    for pid, _, entry in _alive():
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(str(path)) in command:
+            found.append(pid)
     return found
 
 
 def kill_group(pid: int) -> None:
-    """Kill a machine's whole process group, and wait until nothing of it is left."""
+    """Kill a machine's whole process group, and wait until nothing of it runs."""
     for _ in range(200):
         try:
             os.killpg(pid, signal.SIGKILL)
@@ -70,6 +81,8 @@ def kill_group(pid: int) -> None:
             os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             pass
+        if not any(group == pid for _, group, _ in _alive()):
+            return
         time.sleep(0.01)
 
 

@@ -171,8 +171,13 @@ def test_one_percent_more_is_slower_by_the_exact_ruler(tmp_path):
 
 @pytest.mark.machine
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
-    done = run(STAGE, slower_copy(tmp_path, 20), "--n", "10000", "--no-exact")
-    assert done.returncode == 0, done.stderr
+    more = slower_copy(tmp_path, 20)
+    # On a busy computer the noisy ruler may pass once; it must not be wrong, nor blind for long.
+    for _ in range(3):
+        done = run(STAGE, more, "--n", "10000", "--no-exact")
+        assert done.returncode == 0, done.stderr
+        if not done.stdout.startswith("~"):
+            break
     assert re.match(r"slower  .*time: compute \+\d+\.\d % at n = 10,000", done.stdout)
 
 

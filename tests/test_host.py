@@ -213,6 +213,15 @@ def test_what_a_crash_has_left_is_unloaded_by_the_next(root, module):
     assert not loaded(root)
 
 
+def test_a_module_in_the_place_of_ours_is_not_ours(root, module):
+    lost = host.Host().boot({"fibdrv": module})
+    lost.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    (root / "sys/module/fibdrv/notes/.note.gnu.build-id").write_text("build id 2")
+    with pytest.raises(LabError, match="not from this kit"):
+        host.Host().boot({})
+    assert loaded(root)
+
+
 def test_one_that_stays(root, module, tmp_path):
     folder = tmp_path / "stays"
     machine = host.Host()

@@ -20,6 +20,8 @@
 
 static uint64_t top, max_n;
 static volatile bool over;
+/* One call, then a pause: so that at times nobody has the device open. */
+static bool briefly;
 static unsigned long calls, loads;
 
 static uint64_t now(void)
@@ -70,7 +72,7 @@ static void own_file(uint64_t *state)
 	position = random_below(state, 91);
 	if (lseek(fd, (off_t)position, SEEK_SET) != (off_t)position)
 		wrong("lseek: %s", strerror(errno));
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < (briefly ? 1 : 8); i++) {
 		n = random_log(state, top);
 		switch (random_below(state, 5)) {
 		case 0:
@@ -104,8 +106,15 @@ static void *run_own(void *seed)
 {
 	uint64_t state = *(uint64_t *)seed;
 
-	while (!over)
+	while (!over) {
+		struct timespec pause = {
+			.tv_nsec = (long)random_below(&state, 50000000),
+		};
+
 		own_file(&state);
+		if (briefly)
+			nanosleep(&pause, NULL);
+	}
 	return NULL;
 }
 
@@ -176,13 +185,14 @@ void do_storm(char **args)
 
 	top = strtoull(args[3], NULL, 10);
 	max_n = strtoull(args[4], NULL, 10);
-	run_threads(threads, seconds - seconds / 3, &state, run_own, NULL);
+	run_threads(threads, (seconds + 2) / 3, &state, run_own, NULL);
 	shared_fd = open_device(O_RDWR);
 	if (shared_fd < 0)
 		give_up(FIBDRV_DEVICE);
-	run_threads(threads, seconds / 3, &state, run_shared, NULL);
+	run_threads(threads, (seconds + 1) / 3, &state, run_shared, NULL);
 	close(shared_fd);
-	run_threads(threads, seconds - seconds / 3, &state, run_own, args[5]);
+	briefly = true;
+	run_threads(threads, seconds / 3, &state, run_own, args[5]);
 	printf("calls=%lu loads=%lu\n", calls, loads);
 }
 
