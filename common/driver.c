@@ -318,19 +318,19 @@ static int check_decimal(struct fib_call *call, const union fib_value *f,
 	char behind = digits[count - 1];
 	ssize_t ret;
 
+	ret = fib_decimal(call, f, digits, count);
+	if (ret == -ENOMEM || ret == -EINTR)
+		return ret;
+	if (ret != count || fnv1a(digits, count) != hash) {
+		pr_err("F(%llu): decimal changes the number it is given\n", n);
+		return -EIO;
+	}
 	ret = fib_decimal(call, f, digits, count - 1);
 	if (ret == -ENOMEM || ret == -EINTR)
 		return ret;
 	if (ret != -ERANGE || digits[count - 1] != behind) {
 		pr_err("F(%llu): decimal does not keep to %zd bytes\n", n,
 		       count - 1);
-		return -EIO;
-	}
-	ret = fib_decimal(call, f, digits, count);
-	if (ret == -ENOMEM || ret == -EINTR)
-		return ret;
-	if (ret != count || fnv1a(digits, count) != hash) {
-		pr_err("F(%llu): decimal changes the number it is given\n", n);
 		return -EIO;
 	}
 	return 0;

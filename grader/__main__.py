@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import shlex
 import shutil
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from . import paths, scratch
-from .errors import LabError
+from .errors import LabError, in_one_line
 from .progress import Progress
 
 EPILOG = """\
@@ -118,6 +119,12 @@ def main(words: list[str]) -> int:
         return _run(arguments, words)
     except LabError as error:
         print(f"grader: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        print(f"grader: {in_one_line(error)}; free some space, or set LAB_BUILD to another folder",
+              file=sys.stderr)  # fmt: skip
         return 2
     except KeyboardInterrupt:
         print("\ngrader: stopped; nothing is left running, the last report is as it was",

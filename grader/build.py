@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import paths, scratch
+from .errors import check_disk
 from .stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
@@ -322,6 +323,7 @@ def _build_locked(
         built.cause = f"the compiler was not done after {BUILD_TIMEOUT} s, and stopped"
         return built
     if status:
+        check_disk(built.log, directory)
         built.cause = _error_line(built.log)
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
         if missing:

@@ -83,7 +83,8 @@ def _task_lines(stage: stages.Stage, course: skeleton.Course, seed: int) -> list
     try:
         program = operations.program(stage)
     except LabError as error:
-        return [Line(t.name, 0, t.points, str(error), t.number) for t in course.tasks]
+        said = [str(error)] + ["not tried"] * len(course.tasks)
+        return [Line(t.name, 0, t.points, r, t.number) for t, r in zip(course.tasks, said)]
     lines = []
     for task in course.tasks:
         outcome = operations.outcome(stage, program, task.operation, seed)
@@ -256,6 +257,8 @@ def next_step(result: Result) -> str:
     for line in result.lines:
         if line.full:
             continue
+        if line.remark.startswith(operations.NO_PROGRAM):
+            return "next: make it compile"
         if line.task:
             task = skeleton.course(result.stage).tasks[line.task - 1]
             return (
@@ -307,6 +310,17 @@ def gradescope(result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def ktap(result: Result) -> str:
+    """The points as KTAP, the kernel's test output format."""
+    lines = ["KTAP version 1", f"1..{len(result.lines)}"]
+    for i, line in enumerate(result.lines, 1):
+        if not line.full:
+            lines.append(f"# {line.remark}")
+        word = "ok" if line.full else "not ok"
+        lines.append(f"{word} {i} {line.name} # {line.earned} of {line.possible} points")
+    return "\n".join(lines)
+
+
 def start(number: int) -> None:
     """Make work/N-name/; what is there is put aside, if at all, after a question."""
     there = skeleton.learner_directory(number)
@@ -353,6 +367,8 @@ def hint(number: int, seed: int) -> None:
     if undone is None:
         print(f"all tasks are done: make stage={number} check tells the rest")
         return
+    if undone.remark.startswith(operations.NO_PROGRAM):
+        raise LabError(undone.remark)
     task = course.tasks[undone.task - 1]
     path = _records() / "hints.json"
     try:
@@ -424,6 +440,7 @@ def main() -> int:
     parser.add_argument("--machine", default="uml")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="also write Gradescope's results.json there")
+    parser.add_argument("--ktap", action="store_true", help="print KTAP instead of points")
     options = parser.parse_args()
     try:
         if options.verb == "status":
@@ -445,7 +462,7 @@ def main() -> int:
             record(result, directory)
             if options.json:
                 options.json.write_text(json.dumps(gradescope(result), indent=1) + "\n")
-            print(show(result))
+            print(ktap(result) if options.ktap else show(result))
             return 0 if result.earned == 100 else 1
         return 0
     except LabError as error:

@@ -3,9 +3,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class LabError(Exception):
     """The run itself cannot be done. The text is one line that says what to do; exit 2."""
+
+
+# What strerror says of a full disk; the tools are run in the C locale.
+DISK_FULL = "No space left on device"
+
+
+def check_disk(output: str, where: Path) -> None:
+    """Raise LabError when a tool has found the disk full: that is no fault of the stage."""
+    if DISK_FULL in output:
+        raise LabError(f"{DISK_FULL}: {where}; free some, or set LAB_BUILD to a folder elsewhere")
+
+
+def in_one_line(error: OSError) -> str:
+    """An error of the system that nobody has expected, and where."""
+    place = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{place}"
 
 
 class MachineError(Exception):

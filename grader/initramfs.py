@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from . import paths
-from .errors import LabError
+from .errors import LabError, check_disk
 
 GUEST = Path(__file__).resolve().parent / "guest"
 BUSYBOX = Path("/bin/busybox")
@@ -41,6 +41,7 @@ def _program(name: str, sources: list[Path]) -> Path:
         text=True,
     )  # fmt: skip
     if gcc.returncode:
+        check_disk(gcc.stderr, output.parent)
         raise LabError(f"{name} does not compile: {gcc.stderr.strip().splitlines()[-1]}")
     new.replace(output)
     stamp.write_text(digest)

@@ -16,6 +16,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ from .errors import LabError
 from .stages import Stage
 
 SECONDS = 60
+# A program that was built that long ago is removed when another is built.
+OLD_SECONDS = 3600
+NO_PROGRAM = "it does not compile"
 FLAGS = (
     "-std=gnu11 -O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
@@ -166,8 +170,10 @@ def program(stage: Stage) -> Path:
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{stage.number}-*"):
-        old.unlink(missing_ok=True)
+    for old in folder.iterdir():
+        # Not what another run may be using now.
+        if old.is_file() and time.time() - old.stat().st_mtime > OLD_SECONDS:
+            old.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / "operations"
         done = subprocess.run(
@@ -185,7 +191,7 @@ def program(stage: Stage) -> Path:
                 line for line in done.stderr.splitlines() if "error" in line or "undef" in line
             ]
             said = (lines or done.stderr.splitlines() or ["the compiler said nothing"])[0]
-            raise LabError(f"it does not compile: {said.replace(f'{paths.ROOT}/', '')}")
+            raise LabError(f"{NO_PROGRAM}: {said.replace(f'{paths.ROOT}/', '')}")
         shutil.move(made, target)
     return target
 

@@ -60,6 +60,8 @@ def _label(stage: Stage) -> str:
 
 def grade(options: Options, progress: Progress) -> dict[str, Any]:
     """Build, verify, measure and judge; the report as a dict, see report/schema.json."""
+    for name in options.machines:
+        machines.get(name)  # a name that is none ends the run before it begins
     started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     progress.step("set up the machines")
     progress.clear()

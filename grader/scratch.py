@@ -70,6 +70,11 @@ def processes_in(path: Path) -> list[int]:
     return found
 
 
+def group_runs(group: int) -> bool:
+    """Whether any process of a group runs."""
+    return any(its_group == group for _, its_group, _ in _alive())
+
+
 def kill_group(pid: int) -> None:
     """Kill a machine's whole process group, and wait until nothing of it runs."""
     for _ in range(200):
@@ -81,7 +86,7 @@ def kill_group(pid: int) -> None:
             os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             pass
-        if not any(group == pid for _, group, _ in _alive()):
+        if not group_runs(pid):
             return
         time.sleep(0.01)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,5 +50,4 @@ def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]
     for folder, group in zip(folders, groups):
         assert not folder.exists(), f"{folder} is left"
         assert not scratch.processes_in(folder), f"processes of {folder} are left"
-        with pytest.raises(ProcessLookupError):
-            os.killpg(group, 0)
+        assert not scratch.group_runs(group), f"a process of the group of {folder} is left"

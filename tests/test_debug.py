@@ -89,7 +89,6 @@ CALLS = "hammer calls 7 10000 93 93"
     ("key", "complaint"),
     [
         ("1-wrong-at-71", "read of F(71)"),
-        ("1-moves-position", "the position is"),
         ("1-clamps", "lseek from"),
         ("1-truncates", "read of F("),
         ("1-shares-position", "the position is"),

@@ -28,7 +28,7 @@ import pytest
 
 from grader import paths
 
-DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").glob("*.md")])
+DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").rglob("*.md")])
 ALL_TEXT = sorted([*DOCUMENTS, paths.ROOT / "CONTRIBUTING.md", *paths.EXPECTED.glob("*.md")])
 # These are the tests themselves, and what takes minutes.
 NOT_RUN = ("make test", "grader/run.sh", "make setup", "make doctor")
@@ -174,7 +174,7 @@ def run(checkout: Path, command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=paths.shown)
 def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
     shutil.rmtree(checkout / "work", ignore_errors=True)
     (checkout / "build").mkdir(exist_ok=True)
@@ -196,7 +196,7 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
                 assert done.returncode == 0, f"{block}: $ {command}: status {done.returncode}"
 
 
-@pytest.mark.parametrize("document", ALL_TEXT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", ALL_TEXT, ids=paths.shown)
 def test_links_within_the_repository_lead_somewhere(document: Path) -> None:
     text = re.sub(r"```.*?```", "", document.read_text(), flags=re.S)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -211,7 +211,7 @@ def test_every_stage_has_its_handout() -> None:
         assert (paths.ROOT / "handouts" / f"{directory.name}.md").is_file()
 
 
-@pytest.mark.parametrize("document", ALL_TEXT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", ALL_TEXT, ids=paths.shown)
 def test_spelling(document: Path) -> None:
     pytest.importorskip("codespell_lib")
     done = subprocess.run(

@@ -114,7 +114,7 @@ def test_a_failing_stage_is_exit_1_and_the_others_go_on(place: Path) -> None:
 def test_a_signal_leaves_nothing(place: Path, moment: str, number: signal.Signals) -> None:
     out = place / "report"
     process = subprocess.Popen(
-        [str(RUN), "--stage", "1,2", "--quick", "--out", str(out)],
+        [str(RUN), "--machine", "uml", "--stage", "1,2", "--quick", "--out", str(out)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -137,7 +137,7 @@ def test_a_signal_leaves_nothing(place: Path, moment: str, number: signal.Signal
 
 def test_a_killed_grader_takes_its_machine_along(place: Path) -> None:
     process = subprocess.Popen(
-        [str(RUN), "--stage", "1", "--out", str(place / "report")],
+        [str(RUN), "--machine", "uml", "--stage", "1", "--out", str(place / "report")],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,

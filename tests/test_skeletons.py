@@ -166,3 +166,19 @@ def test_the_paths_of_parts_exist() -> None:
             for part in task.parts:
                 assert (skeleton.reference(number) / part.file).is_file()
     assert skeleton.WORK == paths.ROOT / "work"
+
+
+def test_what_does_not_compile_says_where(place: Path) -> None:
+    directory = skeleton.write(1, place)
+    text = (directory / "fib.c").read_text()
+    (directory / "fib.c").write_text(text.replace("return 0;", "return 0", 1))
+    result = course.check(1, directory, 7)
+    assert [line.earned for line in result.lines] == [0] * len(result.lines)
+    assert "fib.c:" in result.lines[0].remark
+    assert course.next_step(result) == "next: make it compile"
+    printed = course.ktap(result).splitlines()
+    assert printed[:2] == ["KTAP version 1", f"1..{len(result.lines)}"]
+    assert sum(line.startswith("not ok ") for line in printed) == len(result.lines)
+    scores = course.gradescope(result)
+    assert scores["score"] == 0
+    assert sum(test["max_score"] for test in scores["tests"]) == 100

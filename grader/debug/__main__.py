@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from .. import build, machines, paths, stages
+from .. import build, machines, paths, scratch, stages
 from ..errors import LabError
 from ..progress import Progress
 from .session import Examined, Plan, examine
@@ -91,6 +91,8 @@ def main(words: list[str]) -> int:
         progress.clear()
         print("debug: stopped; nothing is left running", file=sys.stderr)
         return 130
+    finally:
+        scratch.remove_all()
     return 1 if found else 0
 
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Many callers at once, callers that are killed or get no memory, and who may call at all.
+
+Real concurrency takes two CPUs: machine qemu-smp. LAB_TESTS=long is the long form, of 30 s.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import build, initramfs, log, machines, paths, stages
+from grader.machines import Machine, Running
+from grader.stages import Stage
+
+LONG = os.environ.get("LAB_TESTS") == "long"
+SECONDS = 30 if LONG else 3
+SEED = int(os.environ.get("CONCURRENCY_SEED") or 1)
+MODULE = "/lib/fibdrv/fibdrv.ko"
+# Seconds for whatever is not said to take longer, where the machine boots in half a second.
+PATIENCE = 40.0
+
+Loaded = Callable[[str, Stage], Running]
+
+
+def kit_stage(number: int) -> Stage:
+    return stages.find(paths.STAGES, [number])[0]
+
+
+@pytest.fixture
+def loaded() -> Iterator[Loaded]:
+    """Boots a machine with a stage loaded; at the end its log must be clean."""
+    running: list[tuple[Running, Path]] = []
+
+    def load(name: str, stage: Stage) -> Running:
+        machine: Machine = machines.get(name)
+        built = build.build(stage, machine.kernel())
+        assert built.ok, built.log
+        guest = machine.boot({"fibdrv": built.stripped, "hammer": initramfs.hammer()})
+        running.append((guest, built.module))
+        guest.wire.check(f"insmod {MODULE}", PATIENCE * guest.speed_factor)
+        return guest
+
+    yield load
+    try:
+        for guest, module in running:
+            finding = log.dirt(guest.console(), module)
+            assert finding is None, finding.excerpt
+    finally:
+        for guest, _ in running:
+            guest.stop()
+
+
+def run(guest: Running, command: str) -> tuple[int, str]:
+    done = guest.wire.run(command, SECONDS + PATIENCE * guest.speed_factor)
+    return done.status, done.output
+
+
+def storm(seconds: int, top: int, max_n: int) -> str:
+    return f"hammer storm {SEED} {seconds} 8 {top} {max_n} {MODULE}"
+
+
+@pytest.mark.machine
+def test_storm(loaded: Loaded) -> None:
+    """Eight threads with files of their own, then on one, then while the module comes and goes."""
+    guest = loaded("qemu-smp", kit_stage(7))
+    assert run(guest, "grep -c ^processor /proc/cpuinfo") == (0, "2\n")
+    status, output = run(guest, storm(SECONDS, 3000, 1_000_000))
+    assert status == 0, output
+    figures = dict(word.split("=") for word in output.split())
+    print(output)
+    assert int(figures["calls"]) > 100 * SECONDS  # far more where nothing else runs
+    assert int(figures["loads"]) >= 1
+
+
+@pytest.mark.machine
+def test_one_time_for_all_is_caught(loaded: Loaded, tmp_path: Path) -> None:
+    """The driver that keeps the time in a static variable returns other calls' times."""
+    directory = tmp_path / "5-one-time-for-all"
+    shutil.copytree(kit_stage(5).directory, directory)
+    shutil.copy(paths.ROOT / "tests/concurrency/driver.c", directory)
+    guest = loaded("qemu-smp", Stage(directory, kit_stage(5).manifest, own_driver=True))
+    status, output = run(guest, storm(3, 3000, 100_000))
+    assert status == 1
+    assert "wrong: write at" in output
+    assert "ns, but has taken" in output
+
+
+@pytest.mark.machine
+def test_killed(loaded: Loaded) -> None:
+    """A reader that is killed in the middle of a long call ends, and leaves nothing behind.
+
+    How much it may still do is counted in user space, see test_user_build.py; here the driver
+    counts the blocks, and would say so in the log.
+    """
+    guest = loaded("uml", kit_stage(7))
+    status, output = run(guest, f"hammer kill {SEED} {20 if LONG else 8} 1000000")
+    assert status == 0, output
+    figures = dict(word.split("=") for word in output.split())
+    assert int(figures["killed"]) >= 4
+
+
+@pytest.mark.machine
+def test_a_short_read_is_served_among_long_ones(loaded: Loaded) -> None:
+    """One CPU, no preemption: the long calls themselves must let others run."""
+    guest = loaded("uml", kit_stage(7))
+    status, output = run(
+        guest,
+        "fibctl measure 1000000 100000 & A=$!; fibctl measure 1000000 100000 & B=$!;"
+        " fibctl read 10; kill -0 $A && kill -0 $B && echo both; kill -9 $A $B; wait; echo done",
+    )
+    assert status == 0
+    assert output.split() == ["55", "both", "done"]
+
+
+# F(1,000,000) takes 434 kB for the numbers and 209 kB for the digits, besides the client's own.
+CAGE = """
+mkdir -p /tmp/cage && mount -t cgroup2 none /tmp/cage && cd /tmp/cage || exit 9
+echo +memory >cgroup.subtree_control && mkdir small && echo 600000 >small/memory.max || exit 9
+before=$(cat small/memory.current)
+for i in 1 2 3; do
+	sh -c 'echo $$ >small/cgroup.procs; exec fibctl read 1000000' >/tmp/digits 2>/tmp/error
+	echo "status $? digits $(wc -c </tmp/digits)"
+done
+cat /tmp/error
+# What was charged is given back, but for what the kernel keeps for the group in its caches.
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	now=$(cat small/memory.current)
+	[ "$now" -lt 100000 ] && break
+	echo 0 >small/memory.max
+	sleep 0.1
+done
+echo "before $before after $now"
+grep oom_kill small/memory.events
+fibctl read 1000000 | wc -c
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("name", ["uml", "qemu-smp"] if LONG else ["uml"])
+def test_a_small_memory_cgroup(loaded: Loaded, name: str) -> None:
+    """A caller in a group with too little memory gets ENOMEM or is killed; nobody else is."""
+    guest = loaded(name, kit_stage(7))
+    guest.wire.put("/tmp/cage.sh", CAGE.encode(), PATIENCE)
+    status, output = run(guest, "sh /tmp/cage.sh")
+    print(output)
+    assert status == 0
+    lines = output.splitlines()
+    for line in lines[:3]:
+        assert line in ("status 1 digits 0", "status 137 digits 0")
+    after = next(line for line in lines if line.startswith("before")).split()[3]
+    assert int(after) < 100_000
+    assert lines[-1] == "208989"  # 208,988 digits and a newline: outside the group all is well
+
+
+@pytest.mark.machine
+def test_who_may(loaded: Loaded) -> None:
+    """The node is root's alone; a user gets EACCES, until root gives it to him."""
+    guest = loaded("uml", kit_stage(1))
+    assert run(guest, "stat -c '%a %u %g' /dev/fibonacci") == (0, "600 0 0\n")
+    for command in ("read 10", "time 10", "measure 10"):
+        status, output = run(guest, f"su learner -c 'fibctl {command}' 2>&1")
+        assert status == 1
+        assert "Permission denied" in output
+    status, output = run(
+        guest, "su learner -c 'echo 0 >/sys/class/fibonacci/fibonacci/ktime_measure' 2>&1"
+    )
+    assert status != 0
+    assert run(guest, "cat /sys/class/fibonacci/fibonacci/ktime_measure") == (0, "1\n")
+    assert run(guest, "chmod 666 /dev/fibonacci; su learner -c 'fibctl read 10'") == (0, "55\n")
