@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import shlex
 import shutil
 import signal
@@ -68,8 +69,9 @@ def _terminated(number: int, _frame: FrameType | None) -> None:
 
 
 def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
-    if arguments.machine:
-        return str(arguments.machine).split(",")
+    chosen = arguments.machine or os.environ.get("LAB_MACHINE")
+    if chosen:
+        return str(chosen).split(",")
     if not paths.inside(tree, paths.ROOT):
         return ["qemu"]  # whose guests cannot reach this computer
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
@@ -88,7 +90,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
         run.Options(
             stages=stages.find(tree, numbers),
             machines=_machines(arguments, tree),
-            needed=arguments.machine is not None,
+            needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
             seed=arguments.seed,
             quick=arguments.quick,
             measure=not arguments.no_measure,

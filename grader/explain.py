@@ -184,6 +184,11 @@ _KNOWN: list[tuple[str, Callable[[re.Match[str], str, Place], str]]] = [
             " did not give them back")),
     (r"decimal wrote past its (\d+) bytes",
      _fixed(r"fib_decimal was given room for \1 bytes and wrote behind it")),
+    (r"decimal does not keep to (\d+) bytes",
+     _fixed(r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
+            " nothing behind them")),
+    (r"decimal changes the number",
+     _fixed("fib_decimal must leave the number as it is: a second conversion gave other digits")),
     (r"the stage returned (-?\d+)",
      _fixed(r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither")),
     (r"Kernel mode fault at addr (0x[0-9a-f]+)", _fault),

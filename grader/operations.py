@@ -171,9 +171,12 @@ def program(stage: Stage) -> Path:
         return target
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
-        # Not what another run may be using now.
-        if old.is_file() and time.time() - old.stat().st_mtime > OLD_SECONDS:
-            old.unlink(missing_ok=True)
+        # Not what another run may be using, or removing, now.
+        try:
+            if old.is_file() and time.time() - old.stat().st_mtime > OLD_SECONDS:
+                old.unlink()
+        except FileNotFoundError:
+            pass
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / "operations"
         done = subprocess.run(

@@ -38,6 +38,7 @@ class Part:
     function: str
     stub: str | None  # None: the function is part of the solution and left out
     text: str
+    above: str = ""  # what the comment above it says instead, where that gives the solution away
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
             p["function"],
             str(p["stub"]),
             p.get("text", text if i == 0 else f"belongs to task {number} as well."),
+            p.get("above", ""),
         )
         for i, p in enumerate(table["replace"])
     ]
@@ -152,16 +154,18 @@ def _comment(text: str, indent: str) -> str:
 
 def _stubbed(source: str, part: Part, task: Task, where: str) -> str:
     begin, body, end = _span(source, part.function, where)
+    # The comment right above goes with what it is about.
+    comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[:begin], re.DOTALL)
     if part.stub is None:
-        above = source[:begin]
-        # The comment right above goes with it.
-        comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", above, re.DOTALL)
         if comment:
             begin = comment.start()
         return source[:begin].rstrip("\n") + "\n\n" + source[end + 2 :].lstrip("\n")
     note = _comment(f"Task {task.number}, {task.name}: {part.text}", "\t")
     stub = "".join(f"\t{line}\n" for line in part.stub.strip("\n").splitlines())
-    return source[:body] + note + stub + source[end:]
+    head = source[:body]
+    if part.above and comment:
+        head = source[: comment.start()] + _comment(part.above, "") + source[begin:body]
+    return head + note + stub + source[end:]
 
 
 def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:

@@ -185,14 +185,14 @@ void do_storm(char **args)
 
 	top = strtoull(args[3], NULL, 10);
 	max_n = strtoull(args[4], NULL, 10);
-	run_threads(threads, (seconds + 2) / 3, &state, run_own, NULL);
+	run_threads(threads, seconds / 3, &state, run_own, NULL);
 	shared_fd = open_device(O_RDWR);
 	if (shared_fd < 0)
 		give_up(FIBDRV_DEVICE);
 	run_threads(threads, (seconds + 1) / 3, &state, run_shared, NULL);
 	close(shared_fd);
 	briefly = true;
-	run_threads(threads, seconds / 3, &state, run_own, args[5]);
+	run_threads(threads, (seconds + 2) / 3, &state, run_own, args[5]);
 	printf("calls=%lu loads=%lu\n", calls, loads);
 }
 
