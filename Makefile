@@ -12,6 +12,11 @@ root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 lab := $(python) -m grader.lab
+course := $(python) -m grader.course
+# The learner's copy of the stage, where there is one; ref=1 means the kit's own.
+ref ?=
+own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard work/$(stage)-*))))
+export LAB_REF := $(ref)
 
 # yes=1 answers what machine=host asks before it touches this computer.
 ifeq ($(yes),1)
@@ -79,8 +84,24 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
 	@$(lab) gdb --stage $(call quote,$(stage)) --args=$(call quote,$(args))
 
 .PHONY: check
-check: core  ## [stage=N]: verify the stage, or all of them, and measure nothing
-	@grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out build/check
+check: core  ## [stage=N]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
+	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) --seed $(call quote,$(seed)) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out build/check)
+
+.PHONY: start
+start: core  ## stage=N: make work/N-name/, your copy of the stage, with the tasks left to do
+	@$(course) start --stage $(call quote,$(stage))
+
+.PHONY: status
+status: core  ## the whole course: points by stage, and what is next
+	@$(course) status
+
+.PHONY: hint
+hint: core  ## stage=N: the next hint for the first task that is not done
+	@$(course) hint --stage $(call quote,$(stage))
+
+.PHONY: watch
+watch: core  ## stage=N: check your copy again whenever you save
+	@$(course) watch --stage $(call quote,$(stage)) --seed $(call quote,$(seed))
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all

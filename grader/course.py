@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import dataclasses
 import datetime
 import hashlib
 import json
 import math
+import os
 import statistics
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +39,11 @@ from .progress import Progress
 # What part of an operation's points is for small numbers.
 SMALL_SHARE = 0.4
 SPEED_ROUNDS = 5
-WATCH_SECONDS = 0.5
+# Editors save in several steps: look when they are through.
+SETTLE_SECONDS = 0.1
+# From sys/inotify.h.
+IN_CLOSE_WRITE = 0x8
+IN_MOVED_TO = 0x80
 
 
 @dataclass(frozen=True)
@@ -403,27 +410,36 @@ def status() -> None:
     print(f"next: {upcoming}" if upcoming else "all stages are done")
 
 
-def _times(directory: Path) -> dict[str, int]:
-    return {p.name: p.stat().st_mtime_ns for p in directory.iterdir() if p.suffix in (".c", ".h")}
+def _changes(directory: Path) -> Iterator[None]:
+    """Once at first, then whenever a file in the directory has been written, by inotify."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    # An editor writes the file, or another one that it then moves there.
+    wanted = IN_CLOSE_WRITE | IN_MOVED_TO
+    if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(directory), wanted) < 0:
+        raise LabError(f"cannot watch {directory}: {os.strerror(ctypes.get_errno())}")
+    before: dict[str, bytes] = {}
+    try:
+        while True:
+            time.sleep(SETTLE_SECONDS)
+            now = {p.name: p.read_bytes() for p in directory.iterdir() if p.suffix in (".c", ".h")}
+            if now != before:
+                before = now
+                yield
+            os.read(fd, 65536)
+    finally:
+        os.close(fd)
 
 
 def watch(number: int, seed: int) -> None:
-    """Check whenever a file of the learner's copy changes (looked at twice a second)."""
+    """Check the learner's copy, and again whenever it is saved."""
     directory = _own(number)
-    before: dict[str, int] = {}
-    while True:
+    for _ in _changes(directory):
         try:
-            now = _times(directory)
-        except FileNotFoundError:  # an editor is saving
-            now = before
-        if now != before:
-            before = now
-            try:
-                print("\n" + _check_and_record(number, directory, seed))
-            except LabError as error:
-                print(f"\ncourse: {error}")
-            print("watching; Ctrl-C ends it", flush=True)
-        time.sleep(WATCH_SECONDS)
+            print("\n" + _check_and_record(number, directory, seed))
+        except LabError as error:
+            print(f"\ncourse: {error}")
+        print("watching; Ctrl-C ends it", flush=True)
 
 
 def _check_and_record(number: int, directory: Path, seed: int) -> str:

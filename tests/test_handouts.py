@@ -173,6 +173,7 @@ def run(checkout: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.machine
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=paths.shown)
 def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,6 +65,7 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
             assert not (telling - given) & whole, f"task {task.number}"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("number", STAGES)
 def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     directory = skeleton.write(number, place)
@@ -92,6 +95,7 @@ def test_each_task_solved_earns_its_points(number: int, place: Path) -> None:
     assert before == sum(task.points for task in tasks)
 
 
+@pytest.mark.machine
 def test_the_reference_earns_all_points_of_the_device(place: Path) -> None:
     directory = skeleton.write(3, place, all_tasks(3))
     result = course.check(3, directory, 7)
@@ -153,6 +157,31 @@ def test_an_endless_loop_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.small
 
 
+def test_a_comment_that_gives_the_solution_away_goes_too() -> None:
+    assert "Lucas" in skeleton.sources(7, all_tasks(7))["fib.c"]
+    bare = skeleton.sources(7)["fib.c"]
+    assert "Lucas" not in bare
+    assert "/* Limbs enough for any number on the way to F(n). */\nstatic size_t" in bare
+
+
+def test_saving_is_noticed(place: Path) -> None:
+    directory = skeleton.write(1, place)
+    changes = course._changes(directory)
+    next(changes)  # at first, without a change
+
+    def save() -> None:
+        (directory / "notes.txt").write_text("nothing to check\n")
+        (directory / "fib.c").touch()
+        (directory / "new").write_text("int new;\n")
+        (directory / "new").rename(directory / "fib.c")
+
+    threading.Timer(0.5, save).start()
+    begin = time.monotonic()
+    next(changes)
+    assert time.monotonic() - begin >= 0.4
+    assert (directory / "fib.c").read_text() == "int new;\n"
+
+
 def test_hints_go_from_vague_to_precise() -> None:
     for number in STAGES:
         for task in skeleton.course(number).tasks:
@@ -168,6 +197,7 @@ def test_the_paths_of_parts_exist() -> None:
     assert skeleton.WORK == paths.ROOT / "work"
 
 
+@pytest.mark.machine
 def test_what_does_not_compile_says_where(place: Path) -> None:
     directory = skeleton.write(1, place)
     text = (directory / "fib.c").read_text()
