@@ -83,8 +83,10 @@ def by_operands(stage: Stage) -> str:
     cases = test_operands.cases(stage.number)
     text = "".join(case.line() + "\n" for case in cases)
     try:
-        done = subprocess.run([str(program)], input=text, capture_output=True, text=True,
-                              timeout=OPERAND_SECONDS)  # fmt: skip
+        done = subprocess.run(
+            [str(program)], input=text, capture_output=True, text=True, errors="replace",
+            timeout=OPERAND_SECONDS,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "hangs"
     answers = done.stdout.splitlines()
@@ -117,8 +119,8 @@ def by_sanitizers(stage: Stage) -> str:
     """Whether the user-space build under sanitizers sees it, with allocations that fail."""
     done = subprocess.run(
         [sys.executable, str(paths.COMMON / "user/check.py"), "sanitize", str(stage.directory)],
-        capture_output=True, text=True, env={**os.environ, "LAB_BUILD": str(paths.BUILD)},
-        timeout=900,
+        env={**os.environ, "LAB_BUILD": str(paths.BUILD)},
+        capture_output=True, text=True, errors="replace", timeout=900,
     )  # fmt: skip
     return {0: "", 1: "sanitizers"}.get(done.returncode, "not done")
 

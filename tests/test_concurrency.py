@@ -18,7 +18,7 @@ from grader.machines import Machine, Running
 from grader.stages import Stage
 
 LONG = os.environ.get("LAB_TESTS") == "long"
-SECONDS = 30 if LONG else 3
+SECONDS = 30 if LONG else 4
 SEED = int(os.environ.get("CONCURRENCY_SEED") or 1)
 MODULE = "/lib/fibdrv/fibdrv.ko"
 # Seconds for whatever is not said to take longer, where the machine boots in half a second.
@@ -73,7 +73,7 @@ def test_storm(loaded: Loaded) -> None:
     assert status == 0, output
     figures = dict(word.split("=") for word in output.split())
     print(output)
-    assert int(figures["calls"]) > 100 * SECONDS  # far more where nothing else runs
+    assert int(figures["calls"]) > 100 * SECONDS  # far more where little else runs
     assert int(figures["loads"]) >= 1
 
 

@@ -32,6 +32,8 @@ def nowhere(_symbol: str, _offset: int, _size: int) -> tuple[str, str]:
         ("BUG: KASAN: null-ptr-deref in bn_add+0x2/0x9 [fibdrv]\n", "null pointer"),
         ("fibdrv: F(10) leaves 16 bytes in 2 blocks unfreed", "2 block(s) from fib_alloc, 16 byt"),
         ("fibdrv: F(10): the stage returned -5", "-ENOMEM"),
+        ("fibdrv: F(10): decimal does not keep to 1 bytes", "given 1 bytes, one too few"),
+        ("fibdrv: F(10): decimal changes the number it is given", "leave the number as it is"),
         ("WARNING: possible circular locking dependency detected", "in the other order"),
         ("BUG: sleeping function called from invalid context at mm.c:9", "waiting is forbidden"),
         ("Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x6", "a null pointer"),
