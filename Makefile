@@ -157,6 +157,11 @@ test:  ## the tests of the kit itself
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
 
+.PHONY: mutation
+mutation: core  ## small faults in stages 3 to 7: which part of the kit catches each (20 minutes)
+	@$(setup) core test user
+	@$(python) tests/mutation.py $(args)
+
 .PHONY: lint
 lint:  ## clang-format, cppcheck, sparse, shellcheck, ruff, mypy
 	@$(setup) core lint

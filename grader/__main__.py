@@ -8,10 +8,8 @@ import errno
 import os
 import shlex
 import shutil
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 from . import paths, scratch
 from .errors import LabError, in_one_line
@@ -63,11 +61,6 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _terminated(number: int, _frame: FrameType | None) -> None:
-    # As an exception, so that every machine and half-made file is cleaned up on the way out.
-    raise KeyboardInterrupt(number)
-
-
 def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     chosen = arguments.machine or os.environ.get("LAB_MACHINE")
     if chosen:
@@ -115,8 +108,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
 def main(words: list[str]) -> int:
     """Run the grader; returns the exit status."""
     arguments = _arguments(words)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminated)
+    scratch.heed_signals()
     try:
         return _run(arguments, words)
     except LabError as error:

@@ -7,7 +7,6 @@ import argparse
 import math
 import re
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
@@ -15,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 
 from . import build, exact, judge, machines, measure, paths, scratch, stages, stats, verify
 from .build import Built
@@ -372,15 +370,10 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _terminated(number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(number)
-
-
 def main(words: list[str]) -> int:
     """Compare; returns the exit status."""
     arguments = _arguments(words)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminated)
+    scratch.heed_signals()
     try:
         return _run(arguments)
     except LabError as error:

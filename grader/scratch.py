@@ -13,11 +13,34 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from .errors import LabError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _folders: set[Path] = set()
+_stopped = False
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    global _stopped  # noqa: PLW0603 - a signal has no other place to leave a word
+    _stopped = True
+    raise KeyboardInterrupt
+
+
+def heed_signals() -> None:
+    """Let SIGINT, SIGTERM and SIGHUP end this process by KeyboardInterrupt, cleaned up."""
+    for number in _SIGNALS:
+        signal.signal(number, _stop)
+
+
+def check_stopped() -> None:
+    """Raise KeyboardInterrupt if a signal has come.
+
+    For loops that wait: where Python was when the signal came, the exception may have been lost.
+    """
+    if _stopped:
+        raise KeyboardInterrupt
 
 
 def base() -> Path:
@@ -55,6 +78,13 @@ def _alive() -> Iterator[tuple[int, int, Path]]:
             continue
         if state not in "ZX":
             yield int(entry.name), int(group), entry
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError):
+        return 0
 
 
 def processes_in(path: Path) -> list[int]:
@@ -100,5 +130,9 @@ def remove_all() -> None:
                 if pid != os.getpid():
                     kill_group(pid)
             remove(path)
+        # One that has just been forked does not show yet what it is to become.
+        for pid, group, entry in list(_alive()):
+            if pid == group and _parent(entry) == os.getpid():
+                kill_group(pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

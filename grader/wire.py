@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import scratch
 from .errors import MachineDied, MachineError, MachineTimeout
 
 PUT_BYTES = 2048
@@ -49,6 +50,7 @@ class Wire:
             if ready:
                 self._buffer += os.read(self._in, 65536)
                 return
+            scratch.check_stopped()
             if not self._alive():
                 raise MachineDied("the machine ended")
             if left <= 0:

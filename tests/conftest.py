@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from grader.machines import Machine, Running
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers."""
+    """Name the markers; forget the make above us, which `make test` leaves in the environment."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
+        os.environ.pop(name, None)
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
 
 

@@ -262,9 +262,7 @@ def cpu_ticks(pid: int) -> int:
 
 def count(built_stages: list[build.Built], seed: int) -> tuple[Samples, list[verify.Verified]]:
     results = [verify.Verified(b) for b in built_stages]
-    samples, _ = exact.measure_exact(
-        qemu.MACHINE, results, seed, lambda *_: None, limit=30_000_000
-    )
+    samples, _ = exact.measure_exact(qemu.MACHINE, results, seed, lambda *_: None, limit=30_000_000)
     return samples, results
 
 

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 from .. import build, machines, paths, scratch, stages
 from ..errors import LabError
@@ -18,10 +16,6 @@ EPILOG = """\
 Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
 """
 EXCERPT_LINES = 25
-
-
-def _terminated(number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(number)
 
 
 def _show(result: Examined, plan: Plan) -> None:
@@ -71,8 +65,7 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     plan = Plan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
                 options.quick)  # fmt: skip
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminated)
+    scratch.heed_signals()
     progress = Progress()
     found = 0
     try:

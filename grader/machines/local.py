@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -106,7 +107,8 @@ class LocalWire(Wire):
             raise MachineTimeout("fibctl does not end") from None
         finally:
             self.kill_command()
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # of what was never read
+                process.stdin.close()
             assert process.stdout is not None
             process.stdout.close()
         if status:
