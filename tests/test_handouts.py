@@ -191,9 +191,13 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
         for command, shown in block.steps():
             if command in NOT_RUN:
                 continue
-            done = run(checkout, command)
-            # Where no output is shown, none is promised.
-            wrong = shown and mismatch(shown, done.stdout, "numbers vary" in block.check)
+            # A noisy neighbour may fool the clock once, hardly three times.
+            for _ in range(3 if command.startswith("grader/compare.sh") else 1):
+                done = run(checkout, command)
+                # Where no output is shown, none is promised.
+                wrong = shown and mismatch(shown, done.stdout, "numbers vary" in block.check)
+                if not wrong:
+                    break
             assert not wrong, f"{block}: $ {command}\n{wrong}"
             if "exit" not in block.check:
                 assert done.returncode == 0, f"{block}: $ {command}: status {done.returncode}"
