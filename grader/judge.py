@@ -41,6 +41,11 @@ def points(result: Verified, counted: Samples, par_here: par.Par | None) -> dict
     return {"earned": round(earned, 2), "possible": possible}
 
 
+# The lab kernel's clock moves in such steps; a batch of a hundred of them is right within 1 %.
+CLOCK_STEP_NS = 256
+CLOCK_STEPS = 100
+
+
 def _pairs(stages: list[Stage]) -> list[tuple[Stage, Stage]]:
     """Each stage and the one before it, by number; of several of a number the first."""
     by_number: dict[int, Stage] = {}
@@ -219,10 +224,22 @@ def warnings(samples: Samples) -> list[str]:
         )
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
-        said.append(f"the CPU governor is {governor}: the clock may change while measuring")
+        said.append(
+            f"the CPU governor is {governor}, so that the clock may change while measuring:"
+            " scripts/quiet-cpu grader/run.sh sets it to performance and back"
+        )
     turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo") == "0"
     if turbo or _read("/sys/devices/system/cpu/cpufreq/boost") == "1":
-        said.append("turbo is on: the first rounds may run faster than the last")
+        said.append(
+            "turbo is on, so that the first rounds may run faster than the last:"
+            " scripts/quiet-cpu grader/run.sh turns it off and back on"
+        )
+    shortest = min(series.shortest_batch for series in samples.values())
+    if shortest < CLOCK_STEPS * CLOCK_STEP_NS:
+        said.append(
+            f"the shortest batch lasts {shortest / 1000:.1f} us, less than {CLOCK_STEPS} steps of"
+            " the clock: raise BATCH_NS in grader/measure.py, or believe the exact ruler"
+        )
     few = [len(series.values) for series in samples.values()]
     if few and min(few) < stats.FEWEST:
         said.append(

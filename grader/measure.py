@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ class Series:
     values: list[float] = field(default_factory=list)
     allocations: float = 0.0
     peak_bytes: int = 0
+    shortest_batch: float = math.inf  # in the ruler's unit, all repetitions of it
 
 
 # By directory name of the stage, phase, n.
@@ -218,5 +220,6 @@ def _round(
         for phase in PHASES:
             series = samples.setdefault((built.stage.key, phase, n), Series())
             series.values.append(max(answer[f"{phase}_ns"], 1) / repeat)
+            series.shortest_batch = min(series.shortest_batch, answer[f"{phase}_ns"])
             series.allocations = answer[f"{phase}_allocations"] / repeat
             series.peak_bytes = answer["peak_bytes"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import judge, par, paths, stages
+from grader import judge, machines, par, paths, stages
 from grader.build import Built
 from grader.errors import LabError
 from grader.measure import Samples, Series
@@ -108,3 +108,23 @@ def test_disagreements_of_the_rulers_are_named() -> None:
     assert "fewer instructions" in found[0]["why"]
     rows[0]["verdict"] = "~"
     assert judge.disagreements(rows) == []
+
+
+def test_a_batch_too_short_for_the_clock_is_said() -> None:
+    short: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=9_000)}
+    assert any("shortest batch lasts 9.0 us" in line for line in judge.warnings(short))
+    enough: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=40_000)}
+    assert not any("batch" in line for line in judge.warnings(enough))
+
+
+@pytest.mark.machine
+def test_another_compiler_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = json.loads(par.FILE.read_text())["records"]
+    for record in records:
+        record["key"]["compiler"] = "another"
+    monkeypatch.setattr(par, "_records", lambda: records)
+    scaled = par.load(machines.get("qemu"))
+    assert scaled is not None
+    assert scaled.tolerance == par.SCALED_TOLERANCE
+    # In truth it is a machine much like the one that was counted.
+    assert 0.7 < scaled.scale < 1.4
