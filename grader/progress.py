@@ -7,6 +7,8 @@ import shutil
 import sys
 import time
 
+from . import scratch
+
 
 class Progress:
     """What is being done, how far it is, how long it has taken."""
@@ -23,6 +25,7 @@ class Progress:
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
         """A step within something longer; off a terminal each `what` is said once."""
+        scratch.check_stopped()
         if self.live:
             how_far = f" {done}/{total}" if total else ""
             line = f"[{self.elapsed():4.0f} s] {what}{how_far}"

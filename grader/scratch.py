@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,8 +29,15 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _not_raised(unraisable: sys.UnraisableHookArgs) -> None:
+    # In a callback of fork, for one. It is not lost: see check_stopped.
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+
+
 def heed_signals() -> None:
     """Let SIGINT, SIGTERM and SIGHUP end this process by KeyboardInterrupt, cleaned up."""
+    sys.unraisablehook = _not_raised
     for number in _SIGNALS:
         signal.signal(number, _stop)
 
