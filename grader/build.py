@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import resource
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -343,8 +342,3 @@ def readable(log: str, directory: Path, stage: Stage) -> str:
     if stage.own_driver:
         log = log.replace(f"{directory}/kit/driver.c", f"{paths.shown(stage.directory)}/driver.c")
     return log.replace(f"{directory}/kit/", "common/")
-
-
-def forget(kernel_key: str) -> None:
-    """Remove what was built for a kernel."""
-    shutil.rmtree(_kbuild_base() / kernel_key, ignore_errors=True)
