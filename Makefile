@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # The one door to the lab kit. `make` or `make help` says what there is.
 
-stage ?=
-n ?=
-machine ?=
-seed ?= 1
-args ?=
-yes ?=
+# To be said on the command line; a variable of the environment that is called n is not meant.
+stage :=
+n :=
+machine :=
+seed := 1
+args :=
+yes :=
 
 root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
+build := $(or $(LAB_BUILD),build)
 lab := $(python) -m grader.lab
 course := $(python) -m grader.course
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
-ref ?=
+ref :=
 own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard work/$(stage)-*))))
 export LAB_REF := $(ref)
 
@@ -85,7 +87,7 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
 
 .PHONY: check
 check: core  ## [stage=N]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) --seed $(call quote,$(seed)) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out build/check)
+	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) --seed $(call quote,$(seed)) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out $(build)/check)
 
 .PHONY: start
 start: core  ## stage=N: make work/N-name/, your copy of the stage, with the tasks left to do
@@ -105,7 +107,7 @@ watch: core  ## stage=N: check your copy again whenever you save
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	@grader/run.sh $(if $(stage),--stage "$$(( $(stage) > 1 ? $(stage) - 1 : 1 ))-$(stage)") $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out build/bench)
+	@grader/run.sh $(if $(stage),--own --stage "$$(( $(stage) > 1 ? $(stage) - 1 : 1 ))-$(stage)") $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
@@ -116,25 +118,25 @@ profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by 
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
 	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(if $(filter-out 1,$(seed)),--seed $(call quote,$(seed)))
 
-# These take one stage, or all of them.
-stage_dirs = $(if $(stage),$(wildcard stages/$(stage)-*),$(sort $(wildcard stages/[0-9]*-*)))
+# These take one stage, the learner's copy if there is one, or all of the kit's.
+stage_dirs = $$($(python) -m grader.own $(if $(stage),--stage $(call quote,$(stage))))
 
 .PHONY: user
 user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/
 	@$(setup) user
-	@for dir in $(or $(stage_dirs),$(error there is no stage $(stage))); do \
-		MAKEFLAGS= make --no-print-directory -s -C common/user STAGE_DIR=$$dir && echo "built build/user/$${dir#stages/}/plain/fib" || exit; \
+	@dirs=$(stage_dirs) && for dir in $$dirs; do \
+		MAKEFLAGS= make --no-print-directory -s -C common/user STAGE_DIR=$$dir && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
 	done
 
 .PHONY: memcheck
 memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
 	@$(setup) user
-	@$(python) common/user/check.py memcheck $(or $(stage_dirs),$(error there is no stage $(stage)))
+	@dirs=$(stage_dirs) && $(python) common/user/check.py memcheck $$dirs
 
 .PHONY: sanitize
 sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
 	@$(setup) user
-	@$(python) common/user/check.py sanitize $(or $(stage_dirs),$(error there is no stage $(stage)))
+	@dirs=$(stage_dirs) && $(python) common/user/check.py sanitize $$dirs
 
 .PHONY: compare-gmp
 compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
@@ -147,7 +149,7 @@ par: core  ## count the reference's instructions anew, into expected/par.json
 
 .PHONY: report
 report: core  ## draw build/report/ again from its report.json
-	@$(python) -m grader.report build/report
+	@$(python) -m grader.report $(build)/report
 
 .PHONY: test
 test:  ## the tests of the kit itself

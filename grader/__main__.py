@@ -42,6 +42,11 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         help="grade the stages in another directory; only their C files are taken, the kit's"
         " manifests, build files and expectations count",
     )
+    parser.add_argument(
+        "--own",
+        action="store_true",
+        help="with --stage: your copies in work/ where there are any",
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the report goes")
     parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
     parser.add_argument("--quick", action="store_true", help="fewer n and rounds: a first look")
@@ -71,17 +76,19 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
 
 
 def _run(arguments: argparse.Namespace, words: list[str]) -> int:
-    from . import report, run, stages, stats_table  # scipy and the like: not for --help
+    from . import own, report, run, stages, stats_table  # scipy and the like: not for --help
     from .report import terminal
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
+    if arguments.own and (arguments.tree or not numbers):
+        raise LabError("--own goes with --stage, and not with --tree")
     tree = arguments.tree if arguments.tree else paths.STAGES
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
     progress = Progress()
     result = run.grade(
         run.Options(
-            stages=stages.find(tree, numbers),
+            stages=own.choose(numbers) if arguments.own else stages.find(tree, numbers),
             machines=_machines(arguments, tree),
             needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
             seed=arguments.seed,

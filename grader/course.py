@@ -72,8 +72,13 @@ class Result:
 
     @property
     def earned(self) -> int:
-        """The points, of 100."""
+        """The points."""
         return sum(line.earned for line in self.lines)
+
+    @property
+    def possible(self) -> int:
+        """100, or what is left of it where the speed was not measured."""
+        return sum(line.possible for line in self.lines)
 
 
 def _records() -> Path:
@@ -209,29 +214,45 @@ def _by_time(
     return min(1.0, max(0.0, (ratio - 1) / (speed.par - 1))), remark
 
 
-def check(number: int, directory: Path, seed: int, machine_name: str = "uml") -> Result:
+def check(
+    number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
+) -> Result:
     """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
     course = skeleton.course(number)
     stage = stages.single(directory, directory.name, number)
     progress = Progress()
-    progress.step("try the operations")
+    progress.step(f"stage {number}: try the operations")
     lines = _task_lines(stage, course, seed)
-    progress.step("build the module")
+    progress.step(f"stage {number}: build the module")
     machine = machines.get(machine_name)
     built = build.build(stage, machine.kernel())
-    progress.step("verify it in the lab kernel")
+    progress.step(f"stage {number}: verify it in the lab kernel")
     result = verify.verify(built, machine, seed, True, lambda _what: None)
     lines.append(_device_line(result, course.device_points))
-    if course.speed:
+    if course.speed and speed:
         lines.append(_speed_line(built, result, course.speed, seed, progress))
     progress.clear()
     return Result(number, paths.shown(directory), tuple(lines))
 
 
-def show(result: Result) -> str:
-    """The points as check prints them."""
+def earlier(number: int, seed: int, machine_name: str) -> Iterator[str]:
+    """Check the learner's copies of the stages before once more, but for speed: a line each."""
+    for before in range(1, number):
+        directory = skeleton.learner_directory(before)
+        if directory is None:
+            continue
+        result = check(before, directory, seed, machine_name, speed=False)
+        said = f"stage {before}, {result.directory}: {result.earned} of {result.possible} points"
+        if skeleton.course(before).speed:
+            said += " without speed"
+        wrong = next((line for line in result.lines if not line.full), None)
+        yield f"{said}; {wrong.name}: {wrong.remark}" if wrong else said
+
+
+def table(result: Result) -> str:
+    """Each test with its points, as check prints them."""
     wide = max(len(line.name) for line in result.lines)
-    rows = [
+    return "\n".join(
         textwrap.fill(
             line.remark,
             100,
@@ -240,10 +261,13 @@ def show(result: Result) -> str:
             break_long_words=False,
         )
         for line in result.lines
-    ]
-    rows.append(f"stage {result.stage}, {result.directory}: {result.earned} of 100 points")
-    rows.append(next_step(result))
-    return "\n".join(rows)
+    )
+
+
+def outcome(result: Result) -> str:
+    """The points in all, and what to do now."""
+    total = f"stage {result.stage}, {result.directory}: {result.earned} of 100 points"
+    return f"{total}\n{next_step(result)}"
 
 
 def _place(result: Result, task: skeleton.Task) -> str:
@@ -312,6 +336,20 @@ def gradescope(result: Result) -> dict[str, Any]:
         "tests": [
             {"name": line.name, "score": line.earned, "max_score": line.possible,
              "output": line.remark}
+            for line in result.lines
+        ],
+    }  # fmt: skip
+
+
+def classroom(result: Result) -> dict[str, Any]:
+    """The points as GitHub Classroom's reporter takes them, base64-encoded, from a runner."""
+    return {
+        "version": 1,
+        "status": "pass" if all(line.full for line in result.lines) else "fail",
+        "max_score": result.possible,
+        "tests": [
+            {"name": line.name, "status": "pass" if line.full else "fail", "score": line.earned,
+             "max_score": line.possible, "message": line.remark}
             for line in result.lines
         ],
     }  # fmt: skip
@@ -442,10 +480,18 @@ def watch(number: int, seed: int) -> None:
         print("watching; Ctrl-C ends it", flush=True)
 
 
+def _write(path: Path, results: dict[str, Any]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(results, indent=1) + "\n")
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}; name another file") from error
+
+
 def _check_and_record(number: int, directory: Path, seed: int) -> str:
     result = check(number, directory, seed)
     record(result, directory)
-    return show(result)
+    return f"{table(result)}\n{outcome(result)}"
 
 
 def main() -> int:
@@ -456,6 +502,8 @@ def main() -> int:
     parser.add_argument("--machine", default="uml")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="also write Gradescope's results.json there")
+    parser.add_argument("--classroom", type=Path, help="also write GitHub Classroom's there")
+    parser.add_argument("--only", action="store_true", help="do not check earlier stages again")
     parser.add_argument("--ktap", action="store_true", help="print KTAP instead of points")
     options = parser.parse_args()
     try:
@@ -476,9 +524,18 @@ def main() -> int:
             directory = _own(number)
             result = check(number, directory, options.seed, options.machine or "uml")
             record(result, directory)
-            if options.json:
-                options.json.write_text(json.dumps(gradescope(result), indent=1) + "\n")
-            print(ktap(result) if options.ktap else show(result))
+            for path, made in ((options.json, gradescope), (options.classroom, classroom)):
+                if path:
+                    _write(path, made(result))
+            if options.ktap:
+                print(ktap(result))
+                return 0 if result.earned == 100 else 1
+            # Flushed: the earlier stages take a while.
+            print(table(result), flush=True)
+            if not options.only:
+                for line in earlier(number, options.seed, options.machine or "uml"):
+                    print(line, flush=True)
+            print(outcome(result))
             return 0 if result.earned == 100 else 1
         return 0
     except LabError as error:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import build, log, machines, paths, scratch, skeleton, stages
+from . import build, log, machines, own, paths, scratch, stages
 from .errors import LabError, MachineError
 from .machines import Machine, Running
 
@@ -79,17 +79,6 @@ def _alone(name: str) -> Iterator[None]:
         os.close(lock)
 
 
-def _one_stage(number: str) -> stages.Stage:
-    numbers = stages.parse_numbers(number) if number else []
-    if len(numbers) != 1:
-        raise LabError("which stage? say one, like make stage=2 load")
-    own = None if os.environ.get("LAB_REF") else skeleton.learner_directory(numbers[0])
-    if own is not None:
-        print(f"your copy, {paths.shown(own)} (ref=1 takes the kit's)", file=sys.stderr)
-        return stages.single(own, f"own-{own.name}", numbers[0])
-    return stages.find(paths.STAGES, numbers)[0]
-
-
 def _built(stage: stages.Stage, machine: Machine) -> build.Built:
     built = build.build(stage, machine.kernel())
     for breach in built.breaches:
@@ -101,14 +90,14 @@ def _built(stage: stages.Stage, machine: Machine) -> build.Built:
 
 def make(number: str, machine_name: str) -> None:
     """Build a stage's module."""
-    built = _built(_one_stage(number), machines.get(machine_name))
+    built = _built(own.choose_one(number, "build"), machines.get(machine_name))
     print(f"built {paths.shown(built.module)}")
 
 
 def load(number: str, machine_name: str) -> None:
     """Load a stage on the machine that stays up; start it, or swap the stage."""
     machine = machines.get(machine_name)
-    stage = _one_stage(number)
+    stage = own.choose_one(number, "load")
     built = _built(stage, machine)
     with _alone(machine.name):
         for other in machines.MACHINES:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import build, machines, paths, scratch, stages
+from . import build, machines, own, paths, scratch
 from .errors import LabError, MachineError
 from .stages import Stage
 
@@ -209,10 +209,7 @@ def shown(rows: list[Row]) -> str:
 
 def profile(number: str, asked: str, machine: str) -> None:
     """Print the table of a stage."""
-    numbers = stages.parse_numbers(number) if number else []
-    if len(numbers) != 1:
-        raise LabError("which stage? say one, like make stage=5 profile")
-    stage = stages.find(paths.STAGES, numbers)[0]
+    stage = own.choose_one(number, "profile")
     if asked and not (asked.isdigit() and int(asked) <= stage.manifest.max_n):
         raise LabError(f"n={asked}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
     fib = program(stage)

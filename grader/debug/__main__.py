@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .. import build, machines, paths, scratch, stages
+from .. import build, machines, own, paths, scratch, stages
 from ..errors import LabError
 from ..progress import Progress
 from .session import Examined, Plan, examine
@@ -58,7 +58,7 @@ def main(words: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--stage", default="", metavar="N,...", help="these; else all")
-    parser.add_argument("--tree", type=Path, default=paths.STAGES, help="stages elsewhere")
+    parser.add_argument("--tree", type=Path, help="stages elsewhere")
     parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
     parser.add_argument("--calls", type=int, default=100_000, help="random calls (100,000)")
     parser.add_argument("--quick", action="store_true", help="a short form: 5,000 calls")
@@ -71,7 +71,10 @@ def main(words: list[str]) -> int:
     try:
         numbers = stages.parse_numbers(options.stage) if options.stage else []
         machine = machines.get("uml-debug")
-        for stage in stages.find(options.tree, numbers):
+        # Without a number it is the kit that is examined, not its learner.
+        chosen = numbers and not options.tree
+        tree = options.tree or paths.STAGES
+        for stage in own.choose(numbers) if chosen else stages.find(tree, numbers):
             result = _examine(stage, machine, plan, progress)
             _show(result, plan)
             sys.stdout.flush()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The course's verbs: whose stage is meant, the references' points, results for machines."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import build, course, own, paths, scratch, skeleton, stages
+
+STAGES = sorted(stages.manifests())
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a work/ in it, which is the learner's for as long as the test runs."""
+    folder = Path(tempfile.mkdtemp(prefix="c"))
+    monkeypatch.setattr(skeleton, "WORK", folder / "work")
+    monkeypatch.delenv("LAB_REF", raising=False)
+    yield folder
+    shutil.rmtree(folder)
+    scratch.remove_all()
+
+
+def solved(number: int, place: Path) -> Path:
+    tasks = frozenset(task.number for task in skeleton.course(number).tasks)
+    return skeleton.write(number, place / "work", tasks)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("number", STAGES)
+def test_the_reference_earns_all_points(number: int) -> None:
+    result = course.check(number, skeleton.reference(number), 7)
+    assert (result.earned, result.possible) == (100, 100), course.table(result)
+    after = f"make stage={number + 1} start" if number < 7 else "nothing: all is done"
+    assert course.next_step(result) == f"done; next: {after}"
+
+
+def test_the_copy_is_meant_where_there_is_one(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kits = stages.find(paths.STAGES, [1, 2])
+    assert own.choose([1, 2]) == kits
+    assert capsys.readouterr().err == ""
+    copy = skeleton.write(2, place / "work")
+    first, second = own.choose([1, 2])
+    assert (first, second.directory) == (kits[0], copy.resolve())
+    assert "your copy, " in capsys.readouterr().err
+    monkeypatch.setenv("LAB_REF", "1")
+    assert own.choose([1, 2]) == kits
+    assert capsys.readouterr().err == ""
+    with pytest.raises(course.LabError, match="which stage"):
+        own.choose_one("1,2", "load")
+
+
+def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
+    """Both are called 2-fast-doubling-clz, and the older of the two is no reason to keep it."""
+    copy = skeleton.write(2, place / "work")
+    said = []
+    for directory in (skeleton.reference(2), copy, skeleton.reference(2)):
+        subprocess.run(
+            ["make", "-s", "-C", str(paths.COMMON / "user"), f"STAGE_DIR={directory}",
+             f"OUT={place}/out"],
+            check=True,
+            env=build.environment(),
+        )  # fmt: skip
+        said.append(subprocess.check_output([str(place / "out/fib"), "fib", "90"], text=True))
+    assert said == [f"90 {value}\n" for value in (2880067194370816120, 0, 2880067194370816120)]
+
+
+@pytest.mark.machine
+def test_earlier_stages_are_checked_again(place: Path) -> None:
+    solved(2, place)
+    first = solved(1, place)
+    lines = list(course.earlier(3, 7, "uml"))
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        "100 of 100 points",
+        "80 of 80 points without speed",
+    ]
+    # What was right once is broken now.
+    text = (first / "fib.c").read_text()
+    assert "i < n" in text
+    (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
+    (line,) = course.earlier(2, 7, "uml")
+    assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
+
+
+def test_results_for_machines() -> None:
+    full = course.Line("add", 10, 10, "302 tries, all right", 1)
+    part = course.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
+    result = course.Result(3, "work/3-bignum-u32", (full, part))
+    scores = course.gradescope(result)
+    assert scores["score"] == 22
+    assert [t["score"] for t in scores["tests"]] == [10, 12]
+    # What GitHub's reporter does with it: it adds the scores and looks at each status.
+    there = json.loads(json.dumps(course.classroom(result)))
+    assert (there["status"], there["max_score"]) == ("fail", 40)
+    assert sum(test["score"] for test in there["tests"]) == 22
+    assert [test["status"] for test in there["tests"]] == ["pass", "fail"]
+    assert "position 312" in there["tests"][1]["message"]
+    printed = course.ktap(result).splitlines()
+    assert printed[:2] == ["KTAP version 1", "1..2"]
+    assert "ok 1 add # 10 of 10 points" in printed
+    assert "not ok 2 device # 12 of 30 points" in printed
+
+
+def test_a_file_that_cannot_be_written_is_one_line(place: Path) -> None:
+    (place / "file").write_text("")
+    with pytest.raises(course.LabError, match="name another file"):
+        course._write(place / "file" / "results.json", {})
