@@ -102,6 +102,8 @@ def _task_lines(stage: stages.Stage, course: skeleton.Course, seed: int) -> list
         outcome = operations.outcome(stage, program, task.operation, seed)
         share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
         remark = outcome.fault or f"{outcome.tried} tries, all right"
+        if 0 < share < 1:
+            remark += f" (small numbers are right: {share * 100:.0f} %)"
         lines.append(Line(task.name, int(share * task.points), task.points, remark, task.number))
     return lines
 
@@ -125,7 +127,10 @@ def _device_line(result: verify.Verified, points: int) -> Line:
     share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
     if top <= 93:
         share = 0.0 if wrong <= 46 else 0.3
-    return Line(name, int(share * points), points, _value_remark(result, wrong))
+    remark = _value_remark(result, wrong)
+    if share:
+        remark += f" (below that all are right: {share * 100:.0f} %)"
+    return Line(name, int(share * points), points, remark)
 
 
 def _value_remark(result: verify.Verified, n: int) -> str:
@@ -178,8 +183,9 @@ def _by_instructions(
     count = statistics.median(series.values)
     best, worst = known.counts[stage.number][place], known.counts[speed.before][place]
     remark = (
-        f"{speed.phase} of F({speed.n:,}) takes {count:,.0f} instructions; stage {speed.before}"
-        f" takes {worst:,.0f}, par is {best:,.0f}"
+        f"{speed.phase} of F({speed.n:,}) takes {count:,.0f} instructions; par is {best:,.0f},"
+        f" and up to {best * known.tolerance:,.0f} earns all points, the {worst:,.0f} of stage"
+        f" {speed.before} none"
     )
     best *= known.tolerance
     if count <= best:
@@ -209,7 +215,8 @@ def _by_time(
     ratio = old / new
     remark = (
         f"{speed.phase} of F({speed.n:,}) is {ratio:.3g} times as fast as stage"
-        f" {speed.before}'s ({old:,.0f} ns, {new:,.0f} ns); {speed.par:g} times is par"
+        f" {speed.before}'s ({old:,.0f} ns, {new:,.0f} ns); {speed.par:g} times earns all points,"
+        " as fast as before none"
     )
     return min(1.0, max(0.0, (ratio - 1) / (speed.par - 1))), remark
 

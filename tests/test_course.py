@@ -91,6 +91,20 @@ def test_earlier_stages_are_checked_again(place: Path) -> None:
     assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
 
 
+@pytest.mark.machine
+def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
+    copy = solved(1, place)
+    text = (copy / "fib.c").read_text()
+    assert "i < n" in text
+    (copy / "fib.c").write_text(text.replace("i < n", "i < n && i < 60"))
+    compute, decimal, device = course.check(1, copy, 7).lines
+    assert (compute.earned, decimal.earned, device.earned) == (12, 30, 12)
+    assert compute.remark.startswith("F(61): expected ")
+    assert compute.remark.endswith("(small numbers are right: 40 %)")
+    assert device.remark.startswith("F(61): expected 2504730781961, got 1548008755920")
+    assert device.remark.endswith("(below that all are right: 30 %)")
+
+
 def test_results_for_machines() -> None:
     full = course.Line("add", 10, 10, "302 tries, all right", 1)
     part = course.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
