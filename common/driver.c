@@ -69,18 +69,29 @@ static long checked_error(long err, u64 n)
 	return -EIO;
 }
 
+static void guard_set(char *digits, size_t bound)
+{
+	memset(digits + bound, GUARD_BYTE, GUARD_BYTES);
+}
+
+static bool guard_holds(const char *digits, size_t bound, u64 n)
+{
+	if (!memchr_inv(digits + bound, GUARD_BYTE, GUARD_BYTES))
+		return true;
+	pr_err("F(%llu): decimal wrote past its %zu bytes\n", n, bound);
+	return false;
+}
+
 /* fib_decimal into @digits, which has @bound bytes and a guard behind them. */
 static ssize_t guarded_decimal(struct fib_call *call, const union fib_value *f,
 			       char *digits, size_t bound, u64 n)
 {
 	ssize_t count;
 
-	memset(digits + bound, GUARD_BYTE, GUARD_BYTES);
+	guard_set(digits, bound);
 	count = fib_decimal(call, f, digits, bound);
-	if (memchr_inv(digits + bound, GUARD_BYTE, GUARD_BYTES)) {
-		pr_err("F(%llu): decimal wrote past its %zu bytes\n", n, bound);
+	if (!guard_holds(digits, bound, n))
 		return -EIO;
-	}
 	if (count <= 0 || count > bound)
 		return checked_error(count, n);
 	return count;
@@ -158,7 +169,10 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 	return err ? err : max_t(u64, ns, 1);
 }
 
-/* TSC cycles, with everything before them done and nothing after them begun. */
+/*
+ * TSC cycles, with everything before them done and nothing after them begun;
+ * elsewhere what the kernel takes for cycles, 0 where there is no counter.
+ */
 static u64 cycles_now(void)
 {
 #ifdef __x86_64__
@@ -223,9 +237,10 @@ static int batch_alloc(struct batch *b, u64 n, u32 repeat)
 	slot = b->bound + GUARD_BYTES;
 	b->room = clamp_t(size_t, BATCH_BYTES / slot, 1, BATCH_MAX);
 	b->room = min(b->room, repeat);
-	b->f = kvmalloc_array(b->room, sizeof(*b->f), GFP_KERNEL_ACCOUNT);
-	b->count =
-		kvmalloc_array(b->room, sizeof(*b->count), GFP_KERNEL_ACCOUNT);
+	b->f = kvmalloc_array(b->room, sizeof(*b->f),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	b->count = kvmalloc_array(b->room, sizeof(*b->count),
+				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	b->digits = kvmalloc_array(b->room, slot,
 				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return b->f && b->count && b->digits ? 0 : -ENOMEM;
@@ -271,6 +286,8 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 		goto release;
 	}
 
+	for (i = 0; i < count; i++)
+		guard_set(batch_digits(b, i), b->bound);
 	begin = stopwatch_begin();
 	for (i = 0; i < count; i++) {
 		b->count[i] = fib_decimal(&decimal, &b->f[i],
@@ -285,6 +302,11 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 	}
 
 	for (i = 0; i < count; i++) {
+		if (!guard_holds(batch_digits(b, i), b->bound,
+				 measure_n(m, first + i))) {
+			err = -EIO;
+			break;
+		}
 		if (b->count[i] > b->bound) {
 			err = checked_error(b->count[i], m->n);
 			break;
@@ -344,14 +366,17 @@ static int measure_one(struct fibdrv_measure *m, struct batch *b)
 	ssize_t ret;
 
 	ret = fib_compute(&call, m->n, &f);
-	if (ret)
-		return checked_error(ret, m->n);
+	if (ret) {
+		ret = checked_error(ret, m->n);
+		goto end;
+	}
 	ret = guarded_decimal(&call, &f, b->digits, b->bound, m->n);
 	m->limbs = fib_limbs(&f);
 	m->peak_bytes = call.peak_bytes;
 	if (ret > 0 && ret <= CHECKED_DIGITS)
 		ret = check_decimal(&call, &f, b->digits, ret, m->n);
 	fib_release(&f);
+end:
 	call_end(&call, m->n);
 	return ret < 0 ? ret : 0;
 }

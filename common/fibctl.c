@@ -51,10 +51,14 @@ static bool parse_number(const char *text, uint64_t *value)
 	return false;
 }
 
-int fibctl_digits(int fd, uint64_t n, char **digits, ssize_t *count)
+/* The digits of F(@n) in new memory; 0, or errno and nothing to free. */
+static int new_digits(int fd, uint64_t n, char **digits, ssize_t *count)
 {
 	size_t size = n / 4 + 2; /* log10(phi) < 1/4 digits per n */
 
+	/* Before room is made for what no stage serves. */
+	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
+		return errno;
 	*digits = malloc(size);
 	if (!*digits)
 		return ENOMEM;
@@ -75,7 +79,7 @@ static int do_read(int fd, char **args)
 
 		if (!parse_number(*args, &n))
 			return 2;
-		err = fibctl_digits(fd, n, &digits, &count);
+		err = new_digits(fd, n, &digits, &count);
 		if (err)
 			return complain(*args, err);
 		fwrite(digits, 1, (size_t)count, stdout);
@@ -118,9 +122,9 @@ static int do_time(int fd, char **args)
 static int do_measure(int fd, char **args)
 {
 	struct fibdrv_measure m = { .size = sizeof(m) };
-	uint64_t repeat = 1000;
+	uint64_t n, repeat = 1000;
 
-	if (!parse_number(args[0], (uint64_t *)&m.n) ||
+	if (!parse_number(args[0], &n) ||
 	    (args[1] && !parse_number(args[1], &repeat)))
 		return 2;
 	if (!repeat || repeat > FIBDRV_MAX_REPEAT) {
@@ -128,6 +132,7 @@ static int do_measure(int fd, char **args)
 			FIBDRV_MAX_REPEAT);
 		return 2;
 	}
+	m.n = n;
 	m.repeat = (uint32_t)repeat;
 	if (ioctl(fd, FIBDRV_IOC_MEASURE, &m))
 		return complain(args[0], errno);
@@ -228,5 +233,9 @@ int main(int argc, char **argv)
 	else
 		ret = do_measure(fd, argv + 2);
 	close(fd);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "fibctl: the output cannot be written\n");
+		return 1;
+	}
 	return ret;
 }

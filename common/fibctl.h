@@ -45,13 +45,6 @@
 #include "fibdrv.h"
 
 /**
- * fibctl_digits() - the digits of F(@n) in new memory, not terminated
- *
- * Return: 0, or errno; then there is nothing to free.
- */
-int fibctl_digits(int fd, uint64_t n, char **digits, ssize_t *count);
-
-/**
  * fibctl_user() - time read() of F(@n) from user space, and print a table
  * @fd: the device
  * @n: which number

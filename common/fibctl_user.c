@@ -151,6 +151,9 @@ int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 	char *buffer;
 	int err = 0;
 
+	/* Before room is made for what no stage serves. */
+	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
+		return errno;
 	/* Fresh pages: touched by the first read() unless touched before. */
 	buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -171,10 +174,6 @@ int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 		memset(trips, 0xa5, count * sizeof(*trips));
 		touch_stack();
 		now(); /* The clock has a page of its own. */
-	}
-	if (lseek(fd, (off_t)n, SEEK_SET) < 0) {
-		err = errno;
-		goto out;
 	}
 	for (size_t i = 0; i < count && !err; i++)
 		err = one_trip(fd, n, buffer, size, &trips[i]);

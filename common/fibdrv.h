@@ -8,19 +8,23 @@
  * read    the decimal digits of F(position), without newline or NUL; returns
  *	   their number and leaves the position where it is. pread(fd, buf,
  *	   size, n) asks for F(n) whatever the position.
- *	   ERANGE: size is too small (nothing is copied); EINVAL: n > max_n;
- *	   EFAULT; ENOMEM; EINTR: killed meanwhile.
+ *	   ERANGE: size is too small; EINVAL: n > max_n; ENOMEM; EINTR:
+ *	   killed meanwhile; EIO: the stage breaks its contract, the kernel
+ *	   log says how. With these nothing is copied. EFAULT: buf is not, or
+ *	   not all of it, the caller's; some digits may have been copied.
  * write   computes F(position) and returns how many nanoseconds that took by
- *	   the kernel's clock, at least 1. The data is never looked at.
- *	   EINVAL, ENOMEM, EINTR as above. With ktime_measure at 0 it computes
- *	   nothing and returns the number of bytes given.
+ *	   the kernel's clock, at least 1. The data is never looked at (the
+ *	   kernel refuses an address no user can have: EFAULT).
+ *	   EINVAL, ENOMEM, EINTR, EIO as above. With ktime_measure at 0 it
+ *	   computes nothing and returns the number of bytes given, of which
+ *	   the kernel lets pass 0x7ffff000 at the most.
  * ioctl   FIBDRV_IOC_MEASURE below. ENOTTY for any other request.
  *
  * Below /sys/class/fibonacci/fibonacci/:
  *	stage		which stage this is, a decimal number (read-only)
  *	max_n		the largest n served (read-only)
  *	ktime_measure	1 (default) or 0: whether write measures; EINVAL for
- *			anything else
+ *			anything that is not the decimal number 0 or 1
  *
  * Two threads that share one open file should use pread: the kernel stores the
  * position again after each read, which undoes a concurrent lseek.
@@ -46,9 +50,10 @@
  * @repeat: in: number of repetitions, 1 to FIBDRV_MAX_REPEAT
  * @nonce: in: where the digest starts, so that an answer fits one question
  * @compute_ns: out: kernel time of all repetitions of compute and release
- * @compute_cycles: out: the same in TSC cycles (0 where there is no TSC)
+ * @compute_cycles: out: the same in TSC cycles; without a TSC in what the
+ *	kernel counts for cycles there, or 0
  * @decimal_ns: out: kernel time of all conversions to decimal
- * @decimal_cycles: out: the same in TSC cycles
+ * @decimal_cycles: out: the same in cycles
  * @compute_allocations: out: blocks allocated by compute, all repetitions
  * @decimal_allocations: out: blocks allocated by decimal, all repetitions
  * @peak_bytes: out: most bytes one call for F(n) held at any moment
@@ -62,8 +67,8 @@
  *
  *	digest = (digest ^ fnv1a(digits of the repetition)) * 0x100000001b3
  *
- * modulo 2^64, fnv1a being the 64-bit FNV-1a hash. Nothing is written back
- * on an error: EINVAL, EFAULT, ENOMEM, EINTR.
+ * modulo 2^64, fnv1a being the 64-bit FNV-1a hash. On EINVAL, ENOMEM, EINTR
+ * and EIO nothing is written back; on EFAULT part of it may have been.
  */
 struct fibdrv_measure {
 	__u32 size;

@@ -21,7 +21,8 @@ command -v bc >/dev/null || {
 	echo "expected/make.sh: bc is missing: scripts/setup.sh, or apt install bc" >&2
 	exit 2
 }
-tmp=$(mktemp -d)
+# Here, so that moving what is made is one step.
+tmp=$(mktemp -d ./.new.XXXXXX)
 trap 'rm -rf "$tmp"' EXIT
 export BC_LINE_LENGTH=0
 
@@ -55,6 +56,10 @@ printf 'n\tdigits\tfirst\tlast\tsha256\n' >"$tmp/digests"
 done=0
 for n in "${chosen[@]}"; do
 	digits=$(printf '%s\nf(%d)\n' "$doubling" "$n" | bc -q)
+	[ -n "$digits" ] || {
+		echo "expected/make.sh: bc gave no F($n)" >&2
+		exit 1
+	}
 	last=$digits
 	[ ${#digits} -le 20 ] || last=${digits: -20}
 	sha=$(printf %s "$digits" | sha256sum)

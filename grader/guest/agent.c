@@ -10,6 +10,8 @@
  *			store the SIZE bytes that follow (4096 at most)
  *	kill		kill the command that runs (not one that is fed)
  *
+ * Any other request that comes while a command runs is answered after it.
+ *
  * Each is answered by the byte 1, ID and a newline when it begins, then the
  * command's output as it comes, then the byte 2, ID, the exit status (128 plus
  * the signal when it was killed) and a newline. Nothing but the kit's own
@@ -129,11 +131,19 @@ static int status_of(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
+/* Whether the next line is here, whole, and says kill; such a line is taken. */
+static bool take_kill(void)
+{
+	if (input_size < 5 || memcmp(input, "kill\n", 5))
+		return false;
+	drop_input(5);
+	return true;
+}
+
 /* Waits for @child and reaps whatever else has ended: this is process 1. */
 static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 {
 	struct pollfd line = { .fd = wire, .events = POLLIN };
-	char text[LINE_MAX_BYTES];
 	int status;
 	pid_t done;
 
@@ -143,12 +153,14 @@ static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 				return status_of(status);
 		if (done < 0 && errno == ECHILD)
 			return 127;
-		if (ppoll(&line, listen ? 1 : 0, NULL, unblocked) <= 0)
-			continue;
-		read_more();
-		while (next_line(text, false))
-			if (!strcmp(text, "kill"))
-				kill(-child, SIGKILL);
+		while (listen && take_kill())
+			/* No group yet: it has not come to its setsid. */
+			if (kill(-child, SIGKILL))
+				kill(child, SIGKILL);
+		/* Another request is left for when this one has ended. */
+		if (ppoll(&line, listen && !memchr(input, '\n', input_size),
+			  NULL, unblocked) > 0)
+			read_more();
 	}
 }
 
