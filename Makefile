@@ -8,6 +8,7 @@ machine :=
 seed := 1
 args :=
 yes :=
+instructor :=
 
 root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
@@ -143,27 +144,38 @@ compare-gmp: core  ## the bignum stages against GMP, in user space: build/compar
 	@$(setup) user
 	@$(python) -m grader.compare_gmp
 
+# not exported
 .PHONY: par
 par: core  ## count the reference's instructions anew, into expected/par.json
 	@$(python) -m grader.par
 
+# /not exported
 .PHONY: report
 report: core  ## draw build/report/ again from its report.json
 	@$(python) -m grader.report $(build)/report
 
+.PHONY: book
+book:  ## the handouts as build/book/index.html and a PDF; instructor=1 adds the answers
+	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor)
+
 .PHONY: test
 test:  ## the tests of the kit itself
-	@$(setup) core test user lint qemu
+	@$(setup) core test user lint book
 	@scripts/lab-kernel.sh >/dev/null
+# not exported
+	@$(setup) qemu
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
+# /not exported
 	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
 
+# not exported
 .PHONY: mutation
 mutation: core  ## small faults in stages 3 to 7: which part of the kit catches each (20 minutes)
 	@$(setup) core test user
 	@$(python) tests/mutation.py $(args)
 
+# /not exported
 .PHONY: lint
 lint:  ## clang-format, cppcheck, sparse, shellcheck, ruff, mypy
 	@$(setup) core lint

@@ -1,0 +1,317 @@
+-- SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+--
+-- A pandoc filter that fills an empty document with the handouts, for scripts/book.sh. Takes from
+-- the metadata: root (the top of the kit), instructor (whether instructor.md belongs to the book).
+-- The chapters are the handouts that the course's page links to, in its order.
+
+local COURSE = "handouts/README.md"
+local INSTRUCTOR = "handouts/instructor.md"
+local MARKDOWN = "gfm+tex_math_dollars"
+-- Characters of code on a printed line; book.tex has their size.
+local PRINTED = 104
+
+local html = FORMAT:match("html") ~= nil
+local root
+-- The page being converted.
+local page = COURSE
+
+-- Ends pandoc; the one line that scripts/book.sh shows of its log.
+local function fail(message)
+  io.stderr:write("book: ", page, ": ", message, "\n")
+  os.exit(1)
+end
+
+local function open(path)
+  return io.open(root .. "/" .. path, "rb")
+end
+
+local function exists(path)
+  local file = open(path)
+  if file then
+    file:close()
+  end
+  return file ~= nil
+end
+
+local function read(path)
+  local file = open(path) or fail(path .. " is not there")
+  local text = file:read("a") or fail(path .. " cannot be read")
+  file:close()
+  return text
+end
+
+-- The path from the top of the kit of what the page at path links to.
+local function resolve(path, target)
+  local parts = {}
+  for part in (path:gsub("[^/]*$", "") .. target):gmatch("[^/]+") do
+    if part == ".." then
+      table.remove(parts)
+    elseif part ~= "." then
+      parts[#parts + 1] = part
+    end
+  end
+  return table.concat(parts, "/")
+end
+
+local function escape(text)
+  return (text:gsub("[&<>\"]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }))
+end
+
+-- The name by which links within the book know a page.
+local function anchor(path)
+  return (path:gsub("^handouts/", ""):gsub("%.md$", ""):gsub("/README$", ""):gsub("^README$", "course"))
+end
+
+-- The pages of the book, in order: path, text (as pandoc has it), title.
+local function chapters(instructor)
+  local paths, seen = { COURSE }, { [COURSE] = true, [INSTRUCTOR] = true }
+  pandoc.read(read(COURSE), MARKDOWN):walk({
+    Link = function(link)
+      local path = resolve(COURSE, (link.target:gsub("#.*", "")))
+      if path:match("^handouts/.*%.md$") and not seen[path] and exists(path) then
+        seen[path] = true
+        paths[#paths + 1] = path
+      end
+    end,
+  })
+  if instructor and exists(INSTRUCTOR) then
+    paths[#paths + 1] = INSTRUCTOR
+  end
+  local found = {}
+  for i, path in ipairs(paths) do
+    local text = pandoc.read(read(path), MARKDOWN)
+    local first = text.blocks[1]
+    if not first or first.t ~= "Header" or first.level ~= 1 then
+      page = path
+      fail("it does not begin with a title")
+    end
+    found[i] = { path = path, id = anchor(path), text = text, title = pandoc.utils.stringify(first) }
+    found[path] = found[i]
+  end
+  return found
+end
+
+-- Cuts a line that would run over the edge of the paper, at a space where there is one.
+local function cut(line, lines)
+  while utf8.len(line) > PRINTED do
+    local head = line:sub(1, utf8.offset(line, PRINTED + 1) - 1)
+    local at = head:match("^.*%S() ") or #head + 1
+    lines[#lines + 1] = line:sub(1, at - 1)
+    line = "    " .. line:sub(at):gsub("^ +", "")
+  end
+  lines[#lines + 1] = line
+end
+
+-- Calls line(text, typed) for each line of a session: typed are the lines after "$ " and what a
+-- here-document takes.
+local function session(text, line)
+  local here
+  for s in (text .. "\n"):gmatch("(.-)\n") do
+    if here then
+      line(s, true)
+      here = s ~= here and here or nil
+    else
+      line(s, s:match("^%$ ") ~= nil)
+      here = s:match("^%$ .*<<'?(%w+)")
+    end
+  end
+end
+
+-- A formula as MathML; on paper TeX has it as it is.
+local function formula(math)
+  if not html then
+    return math
+  end
+  local text = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ math }) }), "html", { html_math_method = "mathml" })
+  if not text:match("^<math") then
+    fail("pandoc cannot convert the formula " .. math.text)
+  end
+  text = text:gsub("<annotation.-</annotation>", ""):gsub("<mo>mod</mo>", "<mi>mod</mi>")
+  -- pandoc 2 lets every bracket stretch, and browsers set those wide: only a matrix needs it.
+  if not math.text:match("\\left") then
+    text = text:gsub('stretchy="true"( form="prefix">[^<]*</mo><mtable)', "stretchy=true%1")
+      :gsub('(</mtable><mo )stretchy="true"', "%1stretchy=true"):gsub('stretchy="true"', 'stretchy="false"')
+  end
+  if math.mathtype == "DisplayMath" then
+    text = '<span class="scroll">' .. text .. "</span>"
+  end
+  return pandoc.RawInline("html", text)
+end
+
+local TEX = { ["\\"] = "\\textbackslash{}", ["{"] = "\\{", ["}"] = "\\}" }
+
+local function code(block)
+  local kind = block.classes[1] or "text"
+  if kind == "math" then
+    return pandoc.Para({ formula(pandoc.Math("DisplayMath", block.text)) })
+  end
+  local lines = {}
+  local function line(s, typed)
+    if not html then
+      local parts = {}
+      cut(s, parts)
+      for _, part in ipairs(parts) do
+        part = part:gsub("[\\{}]", TEX)
+        lines[#lines + 1] = typed and "\\textbf{" .. part .. "}" or part
+      end
+    elseif typed and s:match("^%$ ") then
+      lines[#lines + 1] = '<span class="prompt">$ </span><b>' .. escape(s:sub(3)) .. "</b>"
+    else
+      lines[#lines + 1] = typed and "<b>" .. escape(s) .. "</b>" or escape(s)
+    end
+  end
+  if kind == "console" then
+    session(block.text, line)
+  else
+    for s in (block.text:gsub("\t", "        ") .. "\n"):gmatch("(.-)\n") do
+      line(s, false)
+    end
+  end
+  local text = table.concat(lines, "\n")
+  if html then
+    return pandoc.RawBlock("html", '<pre class="' .. kind .. '"><code>' .. text .. "</code></pre>")
+  end
+  return pandoc.RawBlock("latex", "\\begin{Verbatim}\n" .. text .. "\n\\end{Verbatim}")
+end
+
+-- A browser lays tables out by itself; on paper a column gets room by its longest cell.
+local function columns(block)
+  local longest, sum = {}, 0
+  for i in ipairs(block.colspecs) do
+    longest[i] = 1
+  end
+  local function look(rows)
+    for _, row in ipairs(rows) do
+      for i, cell in ipairs(row.cells) do
+        longest[i] = math.max(longest[i], utf8.len(pandoc.utils.stringify(cell.contents)))
+      end
+    end
+  end
+  look(block.head.rows)
+  for _, body in ipairs(block.bodies) do
+    look(body.body)
+  end
+  for i in ipairs(longest) do
+    sum = sum + longest[i]
+  end
+  local wide = not html and sum > 75
+  for i, spec in ipairs(block.colspecs) do
+    -- The square root lets a column of short words keep them whole beside one of sentences.
+    spec[2] = wide and math.sqrt(longest[i]) or nil
+  end
+  if wide then
+    local all = 0
+    for _, spec in ipairs(block.colspecs) do
+      all = all + spec[2]
+    end
+    for _, spec in ipairs(block.colspecs) do
+      spec[2] = spec[2] / all
+    end
+  end
+  return block
+end
+
+-- What may be wider than a window and is moved in it.
+local function scroll(block)
+  return html and pandoc.Div({ block }, pandoc.Attr("", { "scroll" })) or block
+end
+
+local function without_comments(raw)
+  raw.text = raw.text:gsub("<!%-%-.-%-%->", "")
+  return raw.text:match("%S") and raw or {}
+end
+
+-- No line begins with the punctuation after a formula.
+local function together(inlines)
+  for i = 1, #inlines - 1 do
+    local this, after = inlines[i], inlines[i + 1]
+    if this.t == "RawInline" and this.text:match("^<math") and after.t == "Str" and after.text:match("^%p") then
+      this.text = '<span class="together">' .. this.text .. escape(after.text) .. "</span>"
+      inlines[i + 1] = pandoc.Str("")
+    end
+  end
+  return inlines
+end
+
+-- What of a page depends on where it stands: links, pictures, names of sections.
+local function rules(chapter, book)
+  return {
+    Header = function(header)
+      header.identifier = header.level == 1 and chapter.id or chapter.id .. "-" .. header.identifier
+      return header
+    end,
+    Link = function(link)
+      if link.target:match("^%a[%w+.-]*:") then
+        return link
+      end
+      local target, place = link.target:match("^([^#]*)#?(.*)$")
+      local path = target == "" and chapter.path or resolve(chapter.path, target)
+      if book[path] then
+        link.target = "#" .. anchor(path) .. (place ~= "" and "-" .. place or "")
+        return link
+      end
+      -- A file of the kit, which the book does not hold: where it is, instead of a link.
+      local name = pandoc.utils.stringify(link)
+      if name == path or name == target then
+        return pandoc.Code(path)
+      end
+      local words = pandoc.List(link.content)
+      words:extend({ pandoc.Str(" ("), pandoc.Code(path), pandoc.Str(")") })
+      return words
+    end,
+    Image = function(image)
+      local path = resolve(chapter.path, image.src)
+      local data = read(path)
+      local kind = path:match("%.(%w+)$")
+      kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
+      if html then
+        image.src = "data:" .. kind .. ";base64," .. pandoc.pipe("base64", { "-w0" }, data)
+      else
+        -- gnuplot hides points by a scale of 0, which rsvg-convert takes for an error.
+        data = data:gsub("scale%(0%.00%)", "scale(0.01)")
+        pandoc.mediabag.insert(path, kind, data)
+        image.src = path
+      end
+      return image
+    end,
+    CodeBlock = code,
+    Math = formula,
+    Inlines = together,
+    RawBlock = without_comments,
+    RawInline = without_comments,
+  }
+end
+
+-- The last line of a chapter: the one before and the one after it.
+local function turn(before, after)
+  local function link(chapter, rel, form)
+    return chapter
+        and ('<a rel="%s" href="#%s">%s</a>'):format(rel, chapter.id, form:format(escape(chapter.title)))
+      or "<span></span>"
+  end
+  return pandoc.RawBlock("html", '<nav class="turn" aria-label="chapters">'
+    .. link(before, "prev", "← %s") .. link(after, "next", "%s →") .. "</nav>")
+end
+
+function Pandoc(doc)
+  root = pandoc.utils.stringify(doc.meta.root)
+  local book = chapters(pandoc.utils.stringify(doc.meta.instructor) == "1")
+  local blocks = pandoc.List()
+  for i, chapter in ipairs(book) do
+    page = chapter.path
+    local text = chapter.text:walk(rules(chapter, book)):walk({
+      Table = function(block)
+        return scroll(columns(block))
+      end,
+      Para = function(block)
+        return #block.content == 1 and block.content[1].t == "Image" and scroll(block) or nil
+      end,
+    })
+    blocks:extend(text.blocks)
+    if html then
+      blocks:insert(turn(book[i - 1], book[i + 1]))
+    end
+  end
+  doc.blocks = blocks
+  return doc
+end
