@@ -358,19 +358,37 @@ static int check_decimal(struct fib_call *call, const union fib_value *f,
 	return 0;
 }
 
+/*
+ * Whether compute has kept, in @bytes, what the @count digits of F(@n) were made
+ * from. If it leaves the work to decimal, its own time means nothing. A decimal
+ * digit has more than 3.3 bits; the union holds eight bytes itself.
+ */
+static bool held_number(u64 bytes, ssize_t count, u64 n)
+{
+	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
+		return true;
+	pr_err("F(%llu): compute keeps %llu bytes, too few for %zd digits\n", n,
+	       bytes, count);
+	return false;
+}
+
 /* One call for F(n) on its own: what it needs; it also warms the caches. */
 static int measure_one(struct fibdrv_measure *m, struct batch *b)
 {
 	struct fib_call call = {};
 	union fib_value f;
 	ssize_t ret;
+	u64 bytes;
 
 	ret = fib_compute(&call, m->n, &f);
 	if (ret) {
 		ret = checked_error(ret, m->n);
 		goto end;
 	}
+	bytes = call.bytes;
 	ret = guarded_decimal(&call, &f, b->digits, b->bound, m->n);
+	if (ret > 0 && !held_number(bytes, ret, m->n))
+		ret = -EIO;
 	m->limbs = fib_limbs(&f);
 	m->peak_bytes = call.peak_bytes;
 	if (ret > 0 && ret <= CHECKED_DIGITS)

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import paths, scratch
-from .errors import check_disk
+from . import contract, paths, scratch
+from .errors import LabError, check_disk
 from .stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
@@ -25,14 +25,9 @@ KIT_FILES = ("driver.c", "call.c", "fibdrv.h", "stage.h")
 # A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
 BUILD_TIMEOUT = 300
 BUILD_BYTES = 4 << 30
-
-# What a stage may use of the kernel. The compiler calls the first three on its own; the
-# others are what WARN_ON and the compiler's instrumentation come to.
-ALLOWED_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)"
-    r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__fentry__|__stack_chk_fail"
-    r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
-)
+# And no file that it writes is larger, nor any source: an array may be.
+FILE_BYTES = 64 << 20
+SOURCE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,14 +42,6 @@ class Kernel:
     extra_cflags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Breach:
-    """Something in the stage's objects that the contract does not allow."""
-
-    expected: str
-    got: str
-
-
 @dataclass
 class Built:
     """The result of a build: a module, or a cause."""
@@ -63,7 +50,7 @@ class Built:
     directory: Path
     cause: str = ""
     log: str = ""
-    breaches: list[Breach] = field(default_factory=list)
+    breaches: list[contract.Breach] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -101,6 +88,8 @@ def sources(stage: Stage, warnings: list[str] | None = None) -> Iterator[Path]:
             left_out.append(f"{path.name!r} is left out: a file name of letters and digits, please")
         elif not path.is_file() or not paths.inside(path, stage.directory):
             left_out.append(f"{path.name} is left out: not a file of this directory")
+        elif path.stat().st_size > SOURCE_BYTES:
+            left_out.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
         elif path.name in KIT_FILES:
             if not (path.name == "driver.c" and stage.own_driver):
                 left_out.append(f"{path.name} is left out: the kit's own counts")
@@ -150,7 +139,7 @@ def _sync(folder: Path, files: dict[str, bytes]) -> None:
     """Make folder hold these files, touching only what differs so that make does little."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
-        if path.suffix in (".c", ".h") and path.name not in files:
+        if path.suffix in (".c", ".h", ".o_shipped") and path.name not in files:
             path.unlink()
     for name, content in files.items():
         path = folder / name
@@ -176,9 +165,7 @@ def _error_line(log: str) -> str:
 def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     """What to say of a symbol that is used and nowhere defined."""
     users = [
-        path.with_suffix(".c").name
-        for path in objects
-        if re.search(rf" U {symbol}$", _nm(path), re.MULTILINE)
+        path.with_suffix(".c").name for path in objects if ("U", symbol) in contract.symbols(path)
     ]
     if not users:
         return f"the stage defines no {symbol}, which the driver calls: see common/stage.h"
@@ -186,39 +173,9 @@ def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     return f"{user}: {symbol} is used, but nothing defines it for a module"
 
 
-def _nm(path: Path) -> str:
-    return subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout
-
-
-def _breaches(objects: list[Path]) -> list[Breach]:
-    """What the stage's own objects hold or import against the contract of stage.h."""
-    defined: set[str] = set()
-    undefined: dict[str, str] = {}
-    found: list[Breach] = []
-    for path in objects:
-        for line in _nm(path).splitlines():
-            *_, kind, symbol = line.split()
-            source = path.with_suffix(".c").name
-            if kind in "Uw":
-                undefined.setdefault(symbol, source)
-                continue
-            defined.add(symbol)
-            if kind in "bBdDC" and not symbol.startswith("__UNIQUE_ID"):
-                found.append(
-                    Breach(
-                        "no writable static data: nothing is kept between two calls",
-                        f"the variable {symbol} in {source}",
-                    )
-                )
-    found.extend(
-        Breach(
-            "only what it offers, memcpy, memmove, memset and memcmp",
-            f"a use of {symbol} in {source}",
-        )
-        for symbol, source in sorted(undefined.items())
-        if symbol not in defined and not ALLOWED_IMPORTS.fullmatch(symbol)
-    )
-    return found
+def _breaches(directory: Path, objects: list[Path], kernel: Kernel) -> list[contract.Breach]:
+    kit = [directory / "kit" / name for name in ("driver.o", "call.o")]
+    return contract.breaches(objects, kit, kernel.tree, kernel.key.startswith("uml-debug"))
 
 
 def environment() -> dict[str, str]:
@@ -255,6 +212,7 @@ def _make(command: list[str]) -> tuple[int | None, str]:
     try:
         # make takes a while to start the compiler, which inherits this.
         resource.prlimit(make.pid, resource.RLIMIT_AS, (BUILD_BYTES, BUILD_BYTES))
+        resource.prlimit(make.pid, resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
         output, _ = make.communicate(timeout=BUILD_TIMEOUT)
         return make.returncode, output
     except subprocess.TimeoutExpired:
@@ -268,24 +226,33 @@ def _make(command: list[str]) -> tuple[int | None, str]:
 
 def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
     """Build a stage for a kernel, or find that nothing has changed since the last time."""
-    tree_tag = hashlib.sha256(str(stage.directory.resolve()).encode()).hexdigest()[:8]
+    tree_tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     directory = _kbuild_base() / kernel.key / f"{stage.key}-{tree_tag}"
     built = Built(stage, directory)
-    stage_files = {p.name: p.read_bytes() for p in sources(stage, built.warnings)}
+    if not stage.fits(kernel.arch):
+        raise LabError(
+            f"the kit's stage {stage.number} is here as an object for machine uml, without its"
+            " source: choose that machine, or a copy of yours"
+        )
+    files = [stage.shipped] if stage.shipped else sources(stage, built.warnings)
+    stage_files = {p.name: p.read_bytes() for p in files}
     kit_files = {name: (paths.COMMON / name).read_bytes() for name in KIT_FILES}
     if stage.own_driver:
         kit_files["kit_driver.c"] = kit_files["driver.c"]
         kit_files["driver.c"] = (stage.directory / "driver.c").read_bytes()
-    names = sorted(name for name in stage_files if name.endswith(".c"))
+    # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
+    names = sorted(Path(n).stem for n in stage_files if n.endswith((".c", ".o_shipped")))
     if not names:
         built.cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
         return built
-    stage_objects = [f"stage/{Path(name).stem}.o" for name in names]
+    stage_objects = [f"stage/{name}.o" for name in names]
     kbuild = _kbuild(stage, kernel, ["kit/driver.o", "kit/call.o", *stage_objects])
 
     digest = hashlib.sha256(repr((kernel, kbuild, stage_files, kit_files)).encode()).hexdigest()
     with _locked(directory.with_suffix(".lock")):
-        return _build_locked(built, kernel, digest, kbuild, stage_files, kit_files, jobs)
+        return _build_locked(
+            built, kernel, digest, kbuild, stage_objects, stage_files, kit_files, jobs
+        )
 
 
 def _build_locked(
@@ -293,19 +260,20 @@ def _build_locked(
     kernel: Kernel,
     digest: str,
     kbuild: str,
+    stage_objects: list[str],
     stage_files: dict[str, bytes],
     kit_files: dict[str, bytes],
     jobs: int,
 ) -> Built:
     directory = built.directory
     stamp = directory / "built.digest"
-    objects = [directory / "stage" / f"{Path(n).stem}.o" for n in stage_files if n.endswith(".c")]
+    objects = [directory / name for name in stage_objects]
     try:
         made = stamp.read_text() == digest
     except OSError:
         made = False
     if made and all(p.is_file() for p in (built.module, built.stripped, *objects)):
-        built.breaches = _breaches(objects)
+        built.breaches = _breaches(directory, objects, kernel)
         return built
 
     stamp.unlink(missing_ok=True)
@@ -328,7 +296,7 @@ def _build_locked(
         if missing:
             built.cause = _undefined(missing[1], objects, built.stage)
         return built
-    built.breaches = _breaches(objects)
+    built.breaches = _breaches(directory, objects, kernel)
     subprocess.run(
         ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
     )

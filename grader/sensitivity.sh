@@ -4,4 +4,4 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 "$root/scripts/setup.sh" core
-PYTHONPATH=$root exec "$root/scripts/python.sh" -m grader.sensitivity "$@"
+exec "$root/scripts/python.sh" "$root/scripts/module.py" grader.sensitivity "$@"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import paths
@@ -38,6 +38,7 @@ class Stage:
     manifest: Manifest
     own_driver: bool = False
     label: str = ""  # tells directories of one name apart
+    shipped: Path | None = None  # an object for machine uml in place of sources: see export.py
 
     @property
     def number(self) -> int:
@@ -48,6 +49,15 @@ class Stage:
     def key(self) -> str:
         """A name unique in a run, used for files made from the stage."""
         return self.label or self.directory.name
+
+    def fits(self, arch: str) -> bool:
+        """Whether it can be built for kernels of that ARCH: from sources, always."""
+        return self.shipped is None or arch == "um"
+
+
+def exported() -> bool:
+    """Whether this is a student repository, where stages/ holds skeletons and no solution."""
+    return (paths.STAGES / "SKELETONS").is_file()
 
 
 def _load_manifest(directory: Path) -> Manifest:
@@ -78,6 +88,8 @@ def _directories(tree: Path) -> list[Path]:
     except OSError as error:
         raise LabError(f"{tree}: {error.strerror}; --tree takes a directory of stages") from error
     found = [d for d in entries if re.fullmatch(r"[0-9]+-[\w.+-]+", d.name) and d.is_dir()]
+    # A submission may be a link to somebody else's work.
+    found = [d for d in found if not d.is_symlink() or paths.inside(d, tree)]
     return sorted(found, key=lambda d: (int(d.name.split("-")[0]), d.name))
 
 
@@ -104,6 +116,8 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
             stages.append(Stage(directory, known[number], own_driver))
     missing = sorted(wanted - {s.number for s in stages})
     there = ", ".join(sorted({d.name.split("-")[0] for d in _directories(tree)}, key=int))
+    if missing and exported() and tree == paths.ROOT / "work":
+        raise LabError(f"you have no stage {missing[0]} yet: make stage={missing[0]} start")
     if missing:
         raise LabError(
             f"there is no stage {missing[0]} in {paths.shown(tree)}"
@@ -114,6 +128,27 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
             f"{paths.shown(tree)} holds no stage: name its directories like 1-iterative-u64"
         )
     return stages
+
+
+def kit(number: int) -> Stage:
+    """The kit's own stage; in a student repository the object that stands for its sources."""
+    stage = find(paths.STAGES, [number])[0]
+    if not exported():
+        return stage
+    folder = paths.ROOT / "reference" / stage.directory.name
+    return replace(
+        stage, directory=folder, label=f"reference-{stage.key}", shipped=folder / "uml.o_shipped"
+    )
+
+
+def home() -> Path:
+    """The tree that is meant where none is named: the kit's stages, or a student's own."""
+    if not exported():
+        return paths.STAGES
+    work = paths.ROOT / "work"
+    if not work.is_dir() or not _directories(work):
+        raise LabError("there is no stage in work/ yet: make stage=1 start")
+    return work
 
 
 def number_of(directory: Path) -> int | None:
@@ -152,5 +187,7 @@ def parse_numbers(text: str) -> list[int]:
         if not match:
             raise LabError(f"--stage {text}: give numbers like 1,2 or 3-5")
         first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise LabError(f"--stage {text}: {first}-{last} ends before it begins")
         numbers.extend(range(first, min(last, first + 99) + 1))
     return numbers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, paths, stages
+from grader import build, contract, paths, stages
 from grader.build import Built, Kernel
 from grader.stages import Stage
 
@@ -130,14 +130,14 @@ def test_readable_paths(stage: Stage) -> None:
     )
 
 
-def compiled(folder: Path, source: str) -> list[build.Breach]:
+def compiled(folder: Path, source: str) -> list[contract.Breach]:
     """The breaches of a stage's object made from source."""
     (folder / "fib.c").write_text(source)
     subprocess.run(
         ["gcc", "-O2", "-fno-builtin", "-c", "-o", str(folder / "fib.o"), str(folder / "fib.c")],
         check=True,
     )
-    return build._breaches([folder / "fib.o"])
+    return contract.breaches([folder / "fib.o"], [], folder, instrumented=False)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,46 @@ def compiled(folder: Path, source: str) -> list[build.Breach]:
 def test_static_data_is_a_breach(tmp_path: Path, source: str, name: str) -> None:
     (breach,) = compiled(tmp_path, source)
     assert breach.got.startswith(f"the variable {name}") and breach.got.endswith(" in fib.c")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("int kept __attribute__((weak)) = 1; int f(void) { return kept++; }", "4 bytes of it in"),
+        ('asm(".data\\n.Lkept: .long 1\\n.text"); int f(void) { return 1; }', "4 bytes of it in"),
+        ("static int __UNIQUE_ID_mine = 1; int f(void) { return __UNIQUE_ID_mine++; }", "of it in"),
+        ('asm(".section mine, \\"a\\"\\n.long 1\\n.text"); int f(void) { return 1; }', "mine"),
+        ("const long f[94] = { 1, 1, 2 };", "752 bytes of them"),
+    ],
+)  # fmt: skip
+def test_what_has_no_name_is_a_breach_as_well(tmp_path: Path, source: str, says: str) -> None:
+    (breach,) = compiled(tmp_path, source)
+    assert says in breach.got
+
+
+def test_a_function_of_the_kernel_is_not_the_stages_to_define(tmp_path: Path) -> None:
+    (tmp_path / "driver.c").write_text("void _printk(void); void d(void) { _printk(); }")
+    subprocess.run(["gcc", "-c", "driver.c"], cwd=tmp_path, check=True)
+    (tmp_path / "fib.c").write_text("void _printk(void) {}")
+    subprocess.run(["gcc", "-c", "fib.c"], cwd=tmp_path, check=True)
+    (breach,) = contract.breaches(
+        [tmp_path / "fib.o"], [tmp_path / "driver.o"], tmp_path, instrumented=False
+    )
+    assert breach.got == "a _printk of its own in fib.c"
+
+
+@pytest.mark.machine
+def test_other_peoples_files_are_a_breach(tmp_path: Path, kernel: Kernel) -> None:
+    directory = tmp_path / "1-borrowed"
+    directory.mkdir()
+    solution = next(paths.STAGES.glob("1-*"))
+    for name in ("fib.c", "decimal.c"):
+        (directory / name).write_text(f'#include "{solution / name}"\n')
+    built = build.build(stages.single(directory, directory.name), kernel)
+    assert built.ok
+    assert [b.got for b in built.breaches] == [
+        f"{solution / name} in {name}" for name in ("decimal.c", "fib.c")
+    ]
 
 
 @pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])

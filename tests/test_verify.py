@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader import abi, oracle, paths, stages, verify
-from grader.build import Breach, Built
+from grader.build import Built
+from grader.contract import Breach
 from grader.errors import MachineDied, MachineError, MachineTimeout
 from grader.verify import Failure, Verified
 from grader.wire import Done
