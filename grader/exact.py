@@ -167,6 +167,10 @@ def _stage(
         else:
             counted = _ask(guest, n, repeat, 1 + MEASUREMENTS, rng, timeout)[1:]
         for phase in PHASES:
+            if min(answer[f"{phase}_cycles"] for answer in counted) < repeat:
+                title = f"the count of {phase}, F({n}), {repeat} times"
+                got = f"{min(answer[f'{phase}_cycles'] for answer in counted)} instructions"
+                raise _Wrong(Failure("measure", n, "one a call or more", got, title))
             samples[key, phase, n] = Series(
                 [answer[f"{phase}_cycles"] / repeat for answer in counted],
                 counted[0][f"{phase}_allocations"] / repeat,

@@ -20,7 +20,8 @@ check() {
 # Mutants are wrong on purpose: they are formatted, not analysed.
 mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
 mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -v '^tests/mutants/' | grep '\.c$')
-mapfile -t shell < <(git ls-files -co --exclude-standard -- '*.sh' .ci/run scripts/quiet-cpu grader/guest/init)
+mapfile -t shell < <(git ls-files -co --exclude-standard -z |
+	xargs -0 awk 'FNR == 1 { if (/^#!.*sh/ || FILENAME ~ /\.sh$/) print FILENAME; nextfile }')
 
 check clang-format clang-format --dry-run -Werror "${c_files[@]}"
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
@@ -30,7 +31,7 @@ check sparse scripts/sparse.sh
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
-check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader
+check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then
 	echo "lint: not clean: ${failed[*]} (make format mends what is only form)"

