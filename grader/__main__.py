@@ -32,8 +32,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--machine",
         metavar="NAME,...",
-        help="where to load them: uml for time, qemu for instructions, host for your own hardware;"
-        " the first verifies (uml,qemu; a --tree from outside the checkout: qemu)",
+        help="where to load them: uml for time, qemu for instructions, host for your own hardware,"
+        " uml-debug for what make debug does; the first verifies (uml,qemu; a --tree from outside"
+        " the checkout: qemu)",
     )
     parser.add_argument(
         "--tree",
@@ -75,6 +76,17 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
 
 
+def _have_folder(path: Path) -> None:
+    """See to it, before minutes of work, that what comes of them can be put at path."""
+    folder = path.absolute().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"{path} cannot be written: {in_one_line(error)}; name another") from None
+    if not os.access(folder, os.W_OK) or path.is_dir() and not os.access(path, os.W_OK):
+        raise LabError(f"{path} cannot be written: {folder} does not allow it; name another")
+
+
 def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     from . import own, report, run, stages, stats_table  # scipy and the like: not for --help
     from .report import terminal
@@ -82,9 +94,13 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
         raise LabError("--own goes with --stage, and not with --tree")
-    tree = arguments.tree if arguments.tree else paths.STAGES
+    # With --own the kit's stages stand in where there is no copy.
+    tree = arguments.tree or (paths.STAGES if arguments.own else stages.home())
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
+    for path in (out, arguments.json):
+        if path:
+            _have_folder(path)
     progress = Progress()
     result = run.grade(
         run.Options(
@@ -102,7 +118,6 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     progress.step("draw the report")
     report.write(result, out)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(out / "report.json", arguments.json)
     progress.clear()
     print(terminal.summary(result))
