@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from . import paths
-from .errors import LabError, check_disk
+from .errors import DISK_FULL, LabError, check_disk
 
 GUEST = Path(__file__).resolve().parent / "guest"
 BUSYBOX = Path("/bin/busybox")
@@ -73,14 +74,27 @@ def make(output: Path, modules: dict[str, Path]) -> None:
     """
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")
+    programs = {"fibctl": fibctl(), "agent": agent()}
+    try:
+        _make(output, modules, programs)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = output.parent.parent
+        raise LabError(
+            f"{DISK_FULL}: {where}; free some, or set TMPDIR to a folder elsewhere"
+        ) from error
+
+
+def _make(output: Path, modules: dict[str, Path], programs: dict[str, Path]) -> None:
     root = output.with_name("root")
     for name in ("bin", "dev", "etc", "lib/fibdrv", "proc", "root", "sys", "tmp"):
         (root / name).mkdir(parents=True)
     shutil.copy(BUSYBOX, root / "bin/busybox")
     for applet in APPLETS:
         (root / "bin" / applet).symlink_to("busybox")
-    shutil.copy(fibctl(), root / "bin/fibctl")
-    shutil.copy(agent(), root / "bin/agent")
+    for name, program in programs.items():
+        shutil.copy(program, root / "bin" / name)
     shutil.copy(GUEST / "init", root / "init")
     shutil.copy(GUEST / "profile", root / "etc/profile")
     (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
@@ -90,11 +104,17 @@ def make(output: Path, modules: dict[str, Path]) -> None:
         shutil.copy(module, root / (f"lib/fibdrv/{name}.ko" if is_module else f"bin/{name}"))
     listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
     with output.open("wb") as file:
-        subprocess.run(
+        cpio = subprocess.run(
             ["cpio", "--quiet", "-o", "-H", "newc", "-R", "+0:+0", "--reproducible"],
             cwd=root,
             input=listing.encode(),
             stdout=file,
-            check=True,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "LC_ALL": "C"},
         )
+    if cpio.returncode:
+        said = cpio.stderr.decode(errors="replace")
+        if DISK_FULL in said:
+            raise OSError(errno.ENOSPC, DISK_FULL)
+        raise LabError(f"cpio makes no initramfs: {said.strip()}")
     shutil.rmtree(root)

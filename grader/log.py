@@ -127,6 +127,10 @@ def _cause(line: str, console: str, module: Path) -> str:
     # What a user-mode kernel says of a processor's complaint: SIGFPE, SIGILL
     line = line.replace("Kernel mode signal 8", "an arithmetic fault, such as division by zero")
     line = line.replace("Kernel mode signal 4", "an instruction that there is none of")
+    line = line.replace(
+        "Kernel mode signal 7",
+        "there is no room left for the machine's memory: free some in /dev/shm, or set TMPDIR",
+    )
     if line.startswith("fibdrv: "):
         return line  # the driver says it of the stage, whose code is not on the stack
     place = where(console, module)

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from grader import build, explain, initramfs, machines, paths, stages
+from grader import build, explain, initramfs, machines, paths, stages, verify
+from grader.__main__ import main as grade
 from grader.build import Kernel
 from grader.debug.session import Plan, examine
 from grader.machines import Machine
+from grader.stages import Stage
 
+LONG = os.environ.get("LAB_TESTS") == "long"
 MUTANTS = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
 
 
@@ -73,6 +80,12 @@ def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
 
 def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple[int, str]:
     stage = MUTANTS.get(key) or next(s for s in stages.find(paths.STAGES) if s.key == key)
+    return _hammered_stage(stage, command, machine, kernel)
+
+
+def _hammered_stage(
+    stage: Stage, command: str, machine: Machine, kernel: Kernel
+) -> tuple[int, str]:
     built = build.build(stage, kernel)
     guest = machine.boot({"fibdrv": built.stripped, "hammer": initramfs.hammer()})
     try:
@@ -102,6 +115,59 @@ def test_random_calls_find(key: str, complaint: str, uml: Machine, kernel: Kerne
     assert any(line.startswith(f"wrong: {complaint}") for line in output.splitlines()), output
 
 
+# Faults of the driver: each text and what takes its place; what must be said of it.
+DRIVER_FAULTS = {
+    "an answer that cannot be stored": (
+        [("if (!err && copy_to_user(arg, &m, sizeof(m)))\n\t\terr = -EFAULT;",
+          "if (!err && copy_to_user(arg, &m, sizeof(m)))\n\t\terr = 0;")],
+        "measure into memory to read",
+    ),
+    "digits that cannot be stored": (
+        [("else if (copy_to_user(buf, digits, ret))\n\t\tret = -EFAULT;",
+          "else if (copy_to_user(buf, digits, ret))\n\t\tret = 0;")],
+        "read of F(",
+    ),
+    "reserved fields": (
+        [("m->repeat <= FIBDRV_MAX_REPEAT &&\n\t       "
+          "!memchr_inv(m->reserved, 0, sizeof(m->reserved))", "m->repeat <= FIBDRV_MAX_REPEAT")],
+        "measure of F(",
+    ),
+    "flags": ([("&& !m->flags", "")], "measure of F("),
+    "another size": ([("m->size == sizeof(*m) &&", "m->size &&")], "measure of F("),
+    "the position of write": (
+        [("int err;\n\n\tif (n > FIBDRV_MAX_N)\n\t\treturn -EINVAL;\n\tif (!READ_ONCE",
+          "int err;\n\n\tif (n > FIBDRV_MAX_N)\n\t\tn = 0;\n\tif (!READ_ONCE")],
+        "write at ",
+    ),
+    "a third state of the clock": ([("value > 1)", "value > 2)")], "ktime_measure takes '2'"),
+}  # fmt: skip
+
+
+def with_driver_fault(number: int, texts: list[tuple[str, str]], folder: Path) -> Stage:
+    """A stage with a driver in which the second of each pair of texts is in the first's place."""
+    (stage,) = stages.find(paths.STAGES, [number])
+    directory = folder / f"{number}-driver-fault"
+    shutil.copytree(stage.directory, directory)
+    text = (paths.COMMON / "driver.c").read_text()
+    for what, instead in texts:
+        assert text.count(what) == 1, what
+        text = text.replace(what, instead)
+    (directory / "driver.c").write_text(text)
+    return Stage(directory, stage.manifest, own_driver=True)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("name", list(DRIVER_FAULTS)[: None if LONG else 2])
+def test_random_calls_find_in_the_driver(
+    name: str, tmp_path: Path, uml: Machine, kernel: Kernel
+) -> None:
+    texts, complaint = DRIVER_FAULTS[name]
+    stage = with_driver_fault(1, texts, tmp_path)
+    status, output = _hammered_stage(stage, CALLS, uml, kernel)
+    assert status == 1
+    assert f"wrong: {complaint}" in output, output
+
+
 @pytest.mark.machine
 def test_random_calls_pass(uml: Machine, kernel: Kernel) -> None:
     command = "hammer calls 7 10000 1000000 3000"
@@ -122,6 +188,116 @@ def test_a_sound_stage_is_clean() -> None:
     assert result.figures["failed allocations"] >= 20
     assert result.figures["refused calls"] >= 20
     assert result.figures["leaks"] == 0
+    assert result.figures["loads"] > 10  # ten in a row, and some under fire
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(900)
+def test_the_grader_does_the_same_on_that_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
+    monkeypatch.setattr(verify, "EVERY_N_TO", 50)
+    tree = tmp_path / "tree"
+    for name in ("3-unchecked-allocation", "3-leak") if LONG else ("3-unchecked-allocation",):
+        shutil.copytree(paths.ROOT / "tests/faults" / name, tree / name)
+    words = ["--machine", "uml-debug", "--quick", "--tree", str(tree), "--out", str(tmp_path / "r")]
+    assert grade(words) == 1
+    report = json.loads((tmp_path / "r/report.json").read_text())
+    *leaky, unchecked = report["stages"]
+    for leak in leaky:
+        assert leak["status"] == "dirty-log"
+        assert leak["cause"].startswith("leak scan: ")
+    assert unchecked["status"] == "crashed"
+    assert "allocations that fail" in unchecked["cause"]
+    assert "in bn_create, tree/3-unchecked-allocation/fib.c:" in unchecked["cause"]
+    assert unchecked["log"].startswith("What it means: a null pointer is used in bn_create")
+    assert unchecked["correctness"]["failures"][-1]["test"] == "debug: debug kernel"
+    assert unchecked["debug"]["calls"] >= 5000
+    assert report["machines"][0]["name"] == "uml-debug"
+    assert not unchecked["samples"]
+    assert "clean: " not in capsys.readouterr().err
+
+
+# The debug kernel's configuration
+
+
+def lab_kernel(call: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Call a function of scripts/lab-kernel.sh, and nothing else of it, with folder to work in."""
+    script = (paths.SCRIPTS / "lab-kernel.sh").read_text()
+    assert script.endswith("\nmain; exit\n")
+    (folder / "scripts").mkdir()
+    for name in ("lib.sh", "kernel"):
+        (folder / "scripts" / name).symlink_to(paths.SCRIPTS / name)
+    copy = folder / "scripts/lab-kernel.sh"
+    copy.write_text(script.removesuffix("main; exit\n") + call)
+    return subprocess.run(
+        ["bash", str(copy), "uml-debug"], cwd=folder, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(("number", "offered"), [(6001, False), (6011, False), (6012, True)])
+def test_sleeping_in_atomic_context_from_6_12_on(
+    tmp_path: Path, number: int, offered: bool
+) -> None:
+    done = lab_kernel(f"number={number}; fragment", tmp_path)
+    assert done.returncode == 0
+    options = done.stdout.splitlines()
+    assert ("CONFIG_DEBUG_ATOMIC_SLEEP=y" in options) == offered
+    for name in ("KASAN", "DEBUG_KMEMLEAK", "PROVE_LOCKING", "UBSAN_BOUNDS", "UBSAN_SHIFT",
+                 "FAULT_INJECTION", "FAILSLAB", "FAIL_PAGE_ALLOC"):  # fmt: skip
+        assert f"CONFIG_{name}=y" in options
+    # It says no twice what it says once: the debug kernel's word counts.
+    assert "# CONFIG_STATIC_LINK is not set" in options
+    assert "CONFIG_STATIC_LINK=y" not in options
+
+
+@pytest.mark.parametrize(
+    ("final", "lost"),
+    [
+        ("CONFIG_KASAN=y\nCONFIG_LOG=14\n", ""),
+        ("# CONFIG_KASAN is not set\nCONFIG_LOG=14\n", "CONFIG_KASAN=y"),
+        ("CONFIG_LOG=14\n", "CONFIG_KASAN=y"),
+        ("CONFIG_KASAN=m\nCONFIG_LOG=14\n", "CONFIG_KASAN=y"),
+        ("CONFIG_KASAN=y\nCONFIG_LOG=17\n", "CONFIG_LOG=14"),
+        ("CONFIG_KASAN=y\nCONFIG_LOG=14\nCONFIG_TRAP=y\n", "CONFIG_TRAP (wanted: not set)"),
+    ],
+)
+def test_an_option_that_got_lost_is_an_error(tmp_path: Path, final: str, lost: str) -> None:
+    (tmp_path / "fragment").write_text("CONFIG_KASAN=y\nCONFIG_LOG=14\n# CONFIG_TRAP is not set\n")
+    (tmp_path / "final").write_text(final)
+    done = lab_kernel("version=6.9; check_config fragment final", tmp_path)
+    assert done.returncode == (2 if lost else 0)
+    if lost:
+        assert f"    {lost}\n" in done.stderr
+        assert "uml-debug lost 1 option(s): mend scripts/kernel" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.machine
+def test_the_kernel_has_every_option_asked_for(tmp_path: Path) -> None:
+    kernel = machines.get("uml-debug").kernel()
+    major, minor = map(int, kernel.release.split(".")[:2])
+    wanted = lab_kernel(f"number={major * 1000 + minor}; fragment", tmp_path).stdout
+    final = (kernel.tree.parent / "config").read_text().splitlines()
+    assert len(wanted.splitlines()) > 60
+    assert [x for x in wanted.splitlines() if x not in final and not x.startswith("#")] == []
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not LONG, reason="part of the long form: LAB_TESTS=long")
+def test_a_leak_of_the_driver_when_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block that is not the stage's, so that nobody counts it: kmemleak must find it."""
+    monkeypatch.setattr(verify, "EVERY_N_TO", 50)
+    debug = machines.get("uml-debug")
+    fault = [("ret = checked_error(ret, n);\n\t\tgoto out;", "return checked_error(ret, n);")]
+    built = build.build(with_driver_fault(7, fault, tmp_path), debug.kernel())
+    found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
+    assert found.verified.status == "dirty-log"
+    assert "allocated in fibdrv_read" in found.cause
+    assert "never given back" in found.cause
 
 
 def test_no_such_stage() -> None:

@@ -175,6 +175,16 @@ def test_dirty(line: str) -> None:
     assert finding.excerpt.splitlines()[-1] == line
 
 
+def test_memory_that_has_run_out_outside() -> None:
+    text = (
+        "[    0.480000] Bus error - the host /dev/shm or /tmp mount likely just ran out of space\n"
+        "[    0.480000] Kernel panic - not syncing: Kernel mode signal 7\n"
+    )
+    cause = log.crash(text, Path("none.ko")).cause
+    assert "no room left for the machine's memory" in cause
+    assert "set TMPDIR" in cause
+
+
 @pytest.mark.parametrize("line", ["random: crng init done", "Freeing unused memory: 100K"])
 def test_harmless(line: str) -> None:
     assert log.dirt(f"[    1.000000] {line}\n", Path("none.ko")) is None

@@ -17,6 +17,7 @@ import pytest
 
 from grader import paths
 from grader.report import schema
+from tests.left_over import left_over
 
 RUN = paths.ROOT / "grader/run.sh"
 
@@ -37,19 +38,6 @@ def run(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(RUN), *words], capture_output=True, text=True, env=environment(place), timeout=600
     )
-
-
-def left_over(place: Path) -> list[str]:
-    """Processes and machine folders that a run left behind."""
-    found = [str(p) for p in place.glob("fibdrv-lab-*/*") if p.suffix != ".lock"]
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = process.read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(str(place)) in command:
-            found.append(command.replace(b"\0", b" ").decode(errors="replace"))
-    return found
 
 
 def test_two_stages_make_a_report(place: Path) -> None:

@@ -76,6 +76,53 @@ def test_no_network_and_no_shm(tmp_path: Path) -> None:
     is_right(run)
 
 
+# What /dev/shm can be: a kernel in user mode has its memory there, and ends without a word, or
+# much later by SIGBUS, when it cannot.
+USELESS = {"read-only": "ro", "noexec": "noexec", "too small": "size=100M"}
+
+
+@needs_namespace
+@pytest.mark.parametrize("options", USELESS.values(), ids=USELESS.keys())
+def test_a_shm_that_cannot_be_used(tmp_path: Path, options: str) -> None:
+    """The machine's memory goes to the folder for temporary files instead."""
+    memory_folder = "from grader.machines import uml; print(uml.memory_folder(256 << 20))"
+    run = inside(
+        f'mount -t tmpfs -o {options} none /dev/shm; mount -t tmpfs none "$TMPDIR"; exec "$@"',
+        str(paths.SCRIPTS / "python.sh"), "-c", memory_folder,
+        TMPDIR=str(tmp_path), PYTHONPATH=str(paths.ROOT),
+    )  # fmt: skip
+    is_right(run)
+    assert run.stdout == f"{tmp_path}\n"
+
+
+@pytest.mark.machine
+@needs_namespace
+def test_no_shm_that_can_be_used_and_a_run(tmp_path: Path) -> None:
+    run = inside(
+        'mount -t tmpfs -o ro none /dev/shm; exec "$@"',
+        RUN, *ONE_STAGE, "--out", str(tmp_path / "report"), LAB_BUILD=str(tmp_path / "build"),
+    )  # fmt: skip
+    is_right(run)
+
+
+@needs_namespace
+def test_no_place_for_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "small").mkdir()
+    run = inside(
+        "mount -t tmpfs -o ro none /dev/shm; mount -t tmpfs -o noexec none /var/tmp;"
+        ' mount -t tmpfs -o size=50M none "$TMPDIR"; exec "$@"',
+        RUN, *ONE_STAGE, "--out", str(tmp_path / "report"),
+        LAB_BUILD=str(tmp_path / "build"), TMPDIR=str(tmp_path / "small"),
+    )  # fmt: skip
+    line = one_line(run)
+    assert line.startswith("grader: no room for the machine's memory of 256 MB (")
+    assert "/dev/shm: Read-only file system; " in line
+    assert f"{tmp_path}/small: only 50 MB free; " in line
+    assert "/var/tmp: mounted noexec)" in line
+    assert "set TMPDIR" in line
+    assert not (tmp_path / "report").exists()
+
+
 @long_form
 @pytest.mark.machine
 @needs_namespace
@@ -103,6 +150,22 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
         RUN, *ONE_STAGE, LAB_BUILD=str(tmp_path),
     )  # fmt: skip
     assert "No space left" in one_line(run)
+
+
+@needs_namespace
+@pytest.mark.parametrize("size", ["4M", *(pytest.param(s, marks=long_form) for s in ("1M", "2M"))])
+def test_a_full_folder_for_temporary_files(tmp_path: Path, size: str) -> None:
+    """Where a machine has its files: TMPDIR is what helps."""
+    (tmp_path / "small").mkdir()
+    run = inside(
+        f'mount -t tmpfs -o size={size} none "$TMPDIR"; exec "$@"',
+        RUN, *ONE_STAGE, "--machine", "uml", "--out", str(tmp_path / "report"),
+        LAB_BUILD=str(tmp_path / "build"), TMPDIR=str(tmp_path / "small"),
+    )  # fmt: skip
+    line = one_line(run)
+    assert line.startswith(f"grader: No space left on device: {tmp_path}/small/")
+    assert line.endswith("set TMPDIR to a folder elsewhere")
+    assert not (tmp_path / "report").exists()
 
 
 @needs_namespace

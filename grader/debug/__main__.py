@@ -7,10 +7,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from .. import build, machines, own, paths, scratch, stages
+from .. import build, machines, own, scratch, stages
 from ..errors import LabError
 from ..progress import Progress
-from .session import Examined, Plan, examine
+from .session import Examined, Plan, examine, in_words
 
 EPILOG = """\
 Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
@@ -20,11 +20,8 @@ EXCERPT_LINES = 25
 
 def _show(result: Examined, plan: Plan) -> None:
     stage = result.built.stage
-    figures = ", ".join(
-        f"{value:,} {name[:-1] if value == 1 and name.endswith('s') else name}"
-        for name, value in result.figures.items()
-    )
     verdict = "FOUND" if result.cause else "clean"
+    figures = in_words(result.figures)
     print(f"stage {stage.number} ({stage.key}), seed {plan.seed}: {verdict}: {figures}")
     if result.cause:
         print(f"  {result.cause}")
@@ -73,7 +70,7 @@ def main(words: list[str]) -> int:
         machine = machines.get("uml-debug")
         # Without a number it is the kit that is examined, not its learner.
         chosen = numbers and not options.tree
-        tree = options.tree or paths.STAGES
+        tree = options.tree or stages.home()
         for stage in own.choose(numbers) if chosen else stages.find(tree, numbers):
             result = _examine(stage, machine, plan, progress)
             _show(result, plan)

@@ -98,8 +98,13 @@ def _may_be_traced() -> None:
 Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
 
-def start(modules: dict[str, Path], command: Command, folder: Path | None = None) -> GuestProcess:
-    """Boot a guest and wait until its agent answers.
+def start(
+    modules: dict[str, Path],
+    command: Command,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> GuestProcess:
+    """Boot a guest and wait until its agent answers; environment is its process's, if not ours.
 
     Without a folder it is this process's own and dies with it; with one it stays.
     """
@@ -116,7 +121,7 @@ def start(modules: dict[str, Path], command: Command, folder: Path | None = None
             for end in ("in", "out"):
                 os.mkfifo(folder / f"{line}.{end}", 0o600)
         begin = time.monotonic()
-        pid = _spawn(folder, command, stays)
+        pid = _spawn(folder, command, environment, stays)
         guest = GuestProcess(folder, pid, 0.0, ours=True)
         guest.wire.wait_ready(BOOT_TIMEOUT)
     except MachineError as error:
@@ -137,7 +142,7 @@ def start(modules: dict[str, Path], command: Command, folder: Path | None = None
     return guest
 
 
-def _spawn(folder: Path, command: Command, stays: bool) -> int:
+def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, stays: bool) -> int:
     """Start the machine's process, in a session of its own, with its FIFOs open."""
     fds = {
         f"{line}.{end}": os.open(folder / f"{line}.{end}", os.O_RDWR)
@@ -151,6 +156,7 @@ def _spawn(folder: Path, command: Command, stays: bool) -> int:
             stdout=console,
             stderr=subprocess.STDOUT,
             cwd=folder,
+            env=environment,
             start_new_session=True,
             pass_fds=list(fds.values()),
             preexec_fn=_may_be_traced if stays else _die_with_parent,  # noqa: PLW1509

@@ -44,10 +44,12 @@ KERNEL_ARGUMENTS = (
 # What the kernel would find out by busy waiting, and does not get wrong under emulation.
 EMULATED_ARGUMENTS = "no_timer_check"
 # Counting instructions, the TSC is QEMU's clock of nanoseconds, and busy waiting takes seconds:
-# the local APIC's timer is calibrated so, and one CPU can do without it. Without high resolution
-# a sleeper wakes with a timer tick, never between two: so that exact.py can begin each
-# measurement just behind one.
-COUNTING_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer highres=off"
+# the local APIC's timer is calibrated so, and one CPU can do without it.
+CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
+# Without high resolution a sleeper wakes with a timer tick, never between two: so that exact.py
+# can begin each measurement just behind one.
+COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
+COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
 
 
 class Qemu:
@@ -115,7 +117,7 @@ class Qemu:
         """
         stays = self if self is not MACHINE else fastest()
         stays._prepare()
-        return guest.start(modules, stays._command, folder)
+        return guest.start(modules, stays._command, folder=folder)
 
     def attach(self, folder: Path) -> guest.GuestProcess | None:
         """The one that stays up in folder, if any."""
@@ -174,7 +176,7 @@ def _first_line(command: str) -> str:
 MACHINE = Qemu(
     "qemu",
     "instructions",
-    ("-accel", "tcg", "-icount", "shift=0,sleep=off"),
+    COUNTING,
     1,
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     EMULATED_CPU,

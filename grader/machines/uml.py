@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,10 +20,11 @@ from . import guest
 class Uml:
     """The lab kernel in user mode."""
 
-    ruler = "ns"
-
-    def __init__(self, flavour: str) -> None:
+    def __init__(self, flavour: str, ruler: str, memory_mb: int, arguments: str = "") -> None:
         self.name = flavour
+        self.ruler = ruler
+        self._memory_mb = memory_mb
+        self._arguments = arguments.split()
 
     @cache  # noqa: B019 - one object a flavour, for the life of the process
     def entry(self) -> Path:
@@ -58,7 +61,7 @@ class Uml:
         shell = f"fd:{fds['shell.in']},fd:{fds['shell.out']}"
         return [
             str(self.entry() / "linux"),
-            "mem=256M" if self.name == "uml" else "mem=768M",
+            f"mem={self._memory_mb}M",
             f"initrd={folder / 'initramfs'}",
             "root=/dev/ram0",
             f"umid={folder.name}",
@@ -73,21 +76,58 @@ class Uml:
             "panic=-1",
             "quiet",
             "lab.shell",
+            *self._arguments,
         ]
+
+    def _environment(self) -> dict[str, str]:
+        """TMPDIR is where UML has its memory: a file as large as that, without a name."""
+        return {**os.environ, "TMPDIR": str(memory_folder(self._memory_mb << 20))}
 
     def boot(self, modules: dict[str, Path]) -> guest.GuestProcess:
         """Start one that ends with this process."""
         self.entry()
-        return guest.start(modules, self._command)
+        return guest.start(modules, self._command, self._environment())
 
     def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> guest.GuestProcess:
         """Start one that stays up."""
         self.entry()
-        return guest.start(modules, self._command, folder)
+        return guest.start(modules, self._command, self._environment(), folder)
 
     def attach(self, folder: Path) -> guest.GuestProcess | None:
         """The one that stays up in folder, if any."""
         return guest.attach(folder)
 
 
-MACHINE = Uml("uml")
+def _why_not(folder: Path, size: int) -> str:
+    """Why a machine cannot have its memory of size bytes in folder; "" when it can."""
+    try:
+        facts = os.statvfs(folder)
+        # As the kernel judges it, not by the mode: root may write anywhere but there.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return error.strerror or str(error)
+    if facts.f_flag & os.ST_NOEXEC:
+        return "mounted noexec"
+    free = facts.f_bavail * facts.f_frsize
+    # With less, the machine would die of SIGBUS later, whatever runs there. (Where there are no
+    # blocks at all, nothing counts them: a tmpfs without a limit.)
+    return "" if free >= size or not facts.f_blocks else f"only {free >> 20} MB free"
+
+
+def memory_folder(size: int) -> Path:
+    """The first folder that can hold a machine's memory of size bytes, in RAM if possible."""
+    tried = {}
+    for folder in (Path("/dev/shm"), Path(tempfile.gettempdir()), Path("/var/tmp")):
+        reason = _why_not(folder, size)
+        if not reason:
+            return folder
+        tried[folder] = reason
+    reasons = "; ".join(f"{folder}: {reason}" for folder, reason in tried.items())
+    raise LabError(
+        f"no room for the machine's memory of {size >> 20} MB ({reasons}): set TMPDIR to a folder"
+        " with as much free that is not mounted noexec"
+    )
+
+
+MACHINE = Uml("uml", "ns", 256)

@@ -9,4 +9,7 @@ from __future__ import annotations
 
 from .uml import Uml
 
-MACHINE = Uml("uml-debug")
+# It has no ruler: see above.
+MACHINE = Uml("uml-debug", "", 768)
+# For allocations that fail: kmemleak makes one of its own with each, and takes most of the time.
+UNTRACKED = Uml("uml-debug", "", 768, "kmemleak=off")

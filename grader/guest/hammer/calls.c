@@ -232,91 +232,95 @@ static bool fits(int err)
 	       err == EOVERFLOW;
 }
 
-static void judge_read(const struct opened *opened, uint64_t n, size_t size,
-		       const char *buffer, size_t sound, ssize_t ret, int err)
+/* A read or write, on its own position or at the file's. */
+struct transfer {
+	struct slot *slot;
+	uint64_t n;
+	size_t size, sound;
+	char *buffer;
+};
+
+/* Whether there is one to make. */
+static bool some_transfer(struct transfer *t, bool positioned)
 {
-	bool may = opened->mode != O_WRONLY && n <= max_n;
-	size_t digits = may ? fib_digits(n) : 0;
+	t->slot = some_slot();
+	if (!t->slot)
+		return false;
+	t->n = !positioned ? t->slot->opened->position :
+	       one_in(8)   ? wild_number() :
+			     some_n();
+	if (too_slow(t->n))
+		return false;
+	t->size = some_size(t->n);
+	t->buffer = some_buffer(t->size, &t->sound);
+	one_call();
+	return true;
+}
+
+static void judge_read(const struct transfer *t, ssize_t ret, int err)
+{
+	int mode = t->slot->opened->mode;
+	bool may = mode != O_WRONLY && t->n <= max_n;
+	size_t digits = may ? fib_digits(t->n) : 0;
 	bool right;
 
 	if (ret >= 0)
-		right = may && size >= digits && sound >= digits &&
-			fib_right(n, buffer, ret);
-	else if (opened->mode == O_WRONLY)
-		right = err == EBADF || (err == EINVAL && (int64_t)n < 0);
+		right = may && t->size >= digits && t->sound >= digits &&
+			fib_right(t->n, t->buffer, ret);
+	else if (mode == O_WRONLY)
+		right = err == EBADF || (err == EINVAL && (int64_t)t->n < 0);
 	else if (!may)
 		right = fits(err);
-	else if (size < digits)
-		right = err == ERANGE || (err == EFAULT && !sound) ||
-			(size > room_size && fits(err));
-	else if (size <= room_size && size >= digits && sound < digits)
+	else if (t->size < digits)
+		right = err == ERANGE || (err == EFAULT && !t->sound) ||
+			(t->size > room_size && fits(err));
+	else if (t->size <= room_size && t->sound < digits)
 		right = err == EFAULT;
-	else if (size <= room_size && sound >= size)
+	else if (t->size <= room_size && t->sound >= t->size)
 		right = false;
 	else
 		right = fits(err);
 	if (!right)
 		wrong("read of F(%llu), size %zu, %zu of it sound: %zd (%s)",
-		      (unsigned long long)n, size, sound, ret, strerror(err));
+		      (unsigned long long)t->n, t->size, t->sound, ret,
+		      strerror(err));
 }
 
 static void op_read(bool positioned)
 {
-	struct slot *slot = some_slot();
-	uint64_t n;
-	size_t size, sound;
-	char *buffer;
+	struct transfer t;
 	ssize_t ret;
 
-	if (!slot)
+	if (!some_transfer(&t, positioned))
 		return;
-	n = !positioned ? slot->opened->position :
-	    one_in(8)	? wild_number() :
-			  some_n();
-	if (too_slow(n))
-		return;
-	size = some_size(n);
-	buffer = some_buffer(size, &sound);
-	one_call();
-	ret = positioned ? pread(slot->fd, buffer, size, (off_t)n) :
-			   read(slot->fd, buffer, size);
-	judge_read(slot->opened, n, size, buffer, sound, ret, errno);
+	ret = positioned ? pread(t.slot->fd, t.buffer, t.size, (off_t)t.n) :
+			   read(t.slot->fd, t.buffer, t.size);
+	judge_read(&t, ret, errno);
 }
 
 static void op_write(bool positioned)
 {
-	struct slot *slot = some_slot();
-	uint64_t n;
-	size_t size, sound;
-	char *buffer;
+	struct transfer t;
 	ssize_t ret;
 	bool right;
 
-	if (!slot)
+	if (!some_transfer(&t, positioned))
 		return;
-	n = !positioned ? slot->opened->position :
-	    one_in(8)	? wild_number() :
-			  some_n();
-	if (too_slow(n))
-		return;
-	size = some_size(n);
-	buffer = some_buffer(size, &sound);
-	one_call();
-	ret = positioned ? pwrite(slot->fd, buffer, size, (off_t)n) :
-			   write(slot->fd, buffer, size);
+	ret = positioned ? pwrite(t.slot->fd, t.buffer, t.size, (off_t)t.n) :
+			   write(t.slot->fd, t.buffer, t.size);
 	if (ret >= 0)
-		right = slot->opened->mode != O_RDONLY && n <= max_n &&
+		right = t.slot->opened->mode != O_RDONLY && t.n <= max_n &&
 			(clock_on ? ret >= 1 :
-				    (size_t)ret == size || ret == 0x7ffff000);
-	else if (slot->opened->mode == O_RDONLY)
-		right = errno == EBADF || (errno == EINVAL && (int64_t)n < 0);
-	else if (n > max_n || size > room_size || !sound)
+				    (size_t)ret == t.size || ret == 0x7ffff000);
+	else if (t.slot->opened->mode == O_RDONLY)
+		right = errno == EBADF || (errno == EINVAL && (int64_t)t.n < 0);
+	else if (t.n > max_n || t.size > room_size || !t.sound)
 		right = fits(errno);
 	else
 		right = false;
 	if (!right)
 		wrong("write at %llu, size %zu: %zd (%s)",
-		      (unsigned long long)n, size, ret, strerror(errno));
+		      (unsigned long long)t.n, t.size, ret, strerror(errno));
 }
 
 /* Requests that the kernel itself knows are left to it. */
@@ -347,7 +351,7 @@ static void op_measure(void)
 		.repeat = 1 + (uint32_t)below(4),
 		.nonce = random_next(&state),
 	};
-	uint64_t *words = (uint64_t *)&m;
+	unsigned char *bytes = (unsigned char *)&m;
 	bool valid = true, there;
 	struct fibdrv_measure *where = &m;
 	size_t sound;
@@ -358,7 +362,7 @@ static void op_measure(void)
 	m.spread = (uint32_t)below(m.n + 1);
 	switch (below(8)) {
 	case 0: /* any bit of it; the results' are not looked at */
-		words[below(sizeof(m) / 8)] ^= 1ULL << below(64);
+		bytes[below(sizeof(m))] ^= 1u << below(8);
 		valid = m.size == sizeof(m) && !m.flags && m.n <= max_n &&
 			m.spread <= m.n && m.repeat &&
 			m.repeat <= FIBDRV_MAX_REPEAT;
@@ -379,6 +383,16 @@ static void op_measure(void)
 	case 3:
 		where = (struct fibdrv_measure *)some_buffer(sizeof(m), &sound);
 		break;
+	case 4: /* a sound question, and nowhere to put the answer */
+		mprotect(read_only, page, PROT_READ | PROT_WRITE);
+		memcpy(read_only, &m, sizeof(m));
+		mprotect(read_only, page, PROT_READ);
+		one_call();
+		ret = ioctl(slot->fd, FIBDRV_IOC_MEASURE, read_only);
+		if (ret != -1 || errno != EFAULT)
+			wrong("measure into memory to read: %d (%s)", ret,
+			      strerror(errno));
+		return;
 	default:
 		break;
 	}
@@ -543,7 +557,7 @@ static void op_fork(void)
 
 		if (slot && slot->opened->mode != O_WRONLY)
 			read_right(slot->fd, some_n(), "in a child");
-		_exit(0);
+		_exit(complained());
 	}
 	if (waitpid(child, &status, 0) != child || status)
 		wrong("a child of the test ended with %#x", status);

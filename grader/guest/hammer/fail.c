@@ -118,11 +118,9 @@ void do_fail(char **args)
 					       MEASURE;
 	uint64_t next = strtoull(args[1], NULL, 10);
 	unsigned int samples = (unsigned int)atoi(args[2]);
-	int fd = open_device(O_RDWR);
+	int fd = must_open_device();
 	unsigned long most = 0;
 
-	if (fd < 0)
-		give_up(FIBDRV_DEVICE);
 	prepare();
 	for (args += 3; *args; args++) {
 		uint64_t n = strtoull(*args, NULL, 10);
@@ -135,8 +133,8 @@ void do_fail(char **args)
 		count = NEVER - failing_call(fd, what, n, NEVER, digits, size);
 		if (samples && count > samples)
 			stride = count / samples;
-		/* Past the count: a call after others may need one more. */
-		for (unsigned int k = 1;
+		/* Neighbouring n begin at other places: together they meet all. */
+		for (unsigned int k = 1 + (unsigned int)(n % stride);
 		     !failing_call(fd, what, n, k, digits, size); k += stride) {
 			failures++;
 			read_right(fd, next, "after a failed allocation");
@@ -160,12 +158,12 @@ void do_starve(char **args)
 	uint64_t n = strtoull(args[3], NULL, 10);
 	size_t size = fib_digits(n) + 1;
 	char *digits = malloc(size);
-	int fd = open_device(O_RDWR);
+	int fd = must_open_device();
 	/* Open beforehand: under starvation even open may fail. */
 	int starved = open("/proc/self/make-it-fail", O_RDWR | O_CLOEXEC);
 
-	if (fd < 0 || starved < 0 || !digits)
-		give_up(FIBDRV_DEVICE);
+	if (starved < 0 || !digits)
+		give_up("make-it-fail");
 	prepare();
 	for (const char *const *where =
 		     (const char *const[]){ "failslab", "fail_page_alloc", 0 };

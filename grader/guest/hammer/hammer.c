@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hammer.h"
@@ -35,10 +36,23 @@ void wrong(const char *format, ...)
 		_exit(1);
 }
 
+int complained(void)
+{
+	return complaints != 0;
+}
+
 void give_up(const char *what)
 {
 	printf("hammer: %s: %s\n", what, strerror(errno));
 	exit(2);
+}
+
+uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* splitmix64 */
@@ -139,6 +153,15 @@ int open_device(int flags)
 	return open(FIBDRV_DEVICE, flags | O_CLOEXEC);
 }
 
+int must_open_device(void)
+{
+	int fd = open_device(O_RDWR);
+
+	if (fd < 0)
+		give_up(FIBDRV_DEVICE);
+	return fd;
+}
+
 int load_module(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -175,7 +198,7 @@ int main(int argc, char **argv)
 		if (argc < 2 + verbs[i].least || strcmp(argv[1], verbs[i].name))
 			continue;
 		verbs[i].run(argv + 2);
-		return complaints != 0;
+		return complained();
 	}
 	puts("hammer: see hammer.h");
 	return 2;

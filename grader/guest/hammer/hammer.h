@@ -18,7 +18,9 @@
  *	hammer reload MODULE COUNT
  *		load and unload COUNT times
  *	hammer kill SEED COUNT N
- *		kill COUNT processes in the middle of a read of F(N)
+ *		kill COUNT processes in the middle of a read of F(N); says
+ *		in ns how long a read takes, and how long after the kill a
+ *		process has ended at the latest, and one that only slept
  *	hammer storm SEED SECONDS THREADS N MAX_N MODULE
  *		THREADS threads with files of their own, threads that share one,
  *		and a process that unloads and loads MODULE
@@ -36,8 +38,14 @@
 /* Says what is wrong; the program ends with status 1, after a few at once. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* 1 when there has been something wrong, 0 when not: the exit status. */
+int complained(void);
+
 /* Says why nothing can be tested, and ends the program with status 2. */
 void give_up(const char *what) __attribute__((noreturn));
+
+/* Nanoseconds by CLOCK_MONOTONIC. */
+uint64_t now(void);
 
 /* Random numbers, repeatable: the state is all there is. */
 uint64_t random_next(uint64_t *state);
@@ -59,6 +67,8 @@ bool fib_right(uint64_t n, const char *digits, ssize_t count);
 bool read_right(int fd, uint64_t n, const char *when);
 
 int open_device(int flags);
+/* To read and write; gives up when that fails. */
+int must_open_device(void);
 int load_module(const char *path);
 int unload_module(void);
 

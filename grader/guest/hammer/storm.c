@@ -24,13 +24,12 @@ static volatile bool over;
 static bool briefly;
 static unsigned long calls, loads;
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
+/* A thread. @session is odd while it has a file of its own open, and counts on. */
+static struct worker {
+	uint64_t state;
+	unsigned long session;
+} * workers;
+static unsigned int worker_count;
 
 /*
  * What write returns is this call's time and no other's: no longer than the
@@ -51,8 +50,9 @@ static void timed_write(int fd, uint64_t n)
 }
 
 /* All calls on a file of one's own. */
-static void own_file(uint64_t *state)
+static void own_file(struct worker *worker)
 {
+	uint64_t *state = &worker->state;
 	uint64_t n = random_log(state, top), position;
 	struct fibdrv_measure m = {
 		.size = sizeof(m),
@@ -69,6 +69,7 @@ static void own_file(uint64_t *state)
 			wrong("open: %s", strerror(errno));
 		return;
 	}
+	__atomic_add_fetch(&worker->session, 1, __ATOMIC_SEQ_CST);
 	position = random_below(state, 91);
 	if (lseek(fd, (off_t)position, SEEK_SET) != (off_t)position)
 		wrong("lseek: %s", strerror(errno));
@@ -99,19 +100,20 @@ static void own_file(uint64_t *state)
 			      ret);
 		__atomic_add_fetch(&calls, 2, __ATOMIC_RELAXED);
 	}
+	__atomic_add_fetch(&worker->session, 1, __ATOMIC_SEQ_CST);
 	close(fd);
 }
 
-static void *run_own(void *seed)
+static void *run_own(void *arg)
 {
-	uint64_t state = *(uint64_t *)seed;
+	struct worker *worker = arg;
 
 	while (!over) {
 		struct timespec pause = {
-			.tv_nsec = (long)random_below(&state, 50000000),
+			.tv_nsec = (long)random_below(&worker->state, 50000000),
 		};
 
-		own_file(&state);
+		own_file(worker);
 		if (briefly)
 			nanosleep(&pause, NULL);
 	}
@@ -120,9 +122,9 @@ static void *run_own(void *seed)
 
 static int shared_fd;
 
-static void *run_shared(void *seed)
+static void *run_shared(void *arg)
 {
-	uint64_t state = *(uint64_t *)seed;
+	uint64_t state = ((struct worker *)arg)->state;
 
 	while (!over) {
 		if (random_below(&state, 4))
@@ -135,14 +137,29 @@ static void *run_shared(void *seed)
 	return NULL;
 }
 
-/* Unloads whenever nobody has the device open, and loads it again. */
+/*
+ * Unloads whenever nobody has the device open, and loads it again. (Where it
+ * went although somebody had, nothing else need show it: it is loaded again to
+ * where it was.)
+ */
 static void *run_loader(void *module)
 {
+	unsigned long before[worker_count];
+
 	while (!over) {
 		struct timespec pause = { .tv_nsec = 2000000 };
 
+		for (unsigned int i = 0; i < worker_count; i++)
+			before[i] = __atomic_load_n(&workers[i].session,
+						    __ATOMIC_SEQ_CST);
 		if (!unload_module()) {
 			loads++;
+			for (unsigned int i = 0; i < worker_count; i++)
+				if (before[i] % 2 &&
+				    __atomic_load_n(&workers[i].session,
+						    __ATOMIC_SEQ_CST) ==
+					    before[i])
+					wrong("unloaded while a file was open");
 			if (load_module(module))
 				wrong("load under fire: %s", strerror(errno));
 		}
@@ -155,14 +172,15 @@ static void run_threads(unsigned int count, unsigned int seconds,
 			uint64_t *state, void *(*body)(void *), char *module)
 {
 	pthread_t *threads = calloc(count, sizeof(*threads)), loader;
-	uint64_t *seeds = calloc(count, sizeof(*seeds));
 
-	if (!threads || !seeds)
+	workers = calloc(count, sizeof(*workers));
+	if (!threads || !workers)
 		give_up("memory");
+	worker_count = count;
 	over = false;
 	for (unsigned int i = 0; i < count; i++) {
-		seeds[i] = random_next(state);
-		if (pthread_create(&threads[i], NULL, body, &seeds[i]))
+		workers[i].state = random_next(state);
+		if (pthread_create(&threads[i], NULL, body, &workers[i]))
 			give_up("pthread_create");
 	}
 	if (module && pthread_create(&loader, NULL, run_loader, module))
@@ -174,7 +192,7 @@ static void run_threads(unsigned int count, unsigned int seconds,
 	if (module)
 		pthread_join(loader, NULL);
 	free(threads);
-	free(seeds);
+	free(workers);
 }
 
 void do_storm(char **args)
@@ -186,55 +204,10 @@ void do_storm(char **args)
 	top = strtoull(args[3], NULL, 10);
 	max_n = strtoull(args[4], NULL, 10);
 	run_threads(threads, seconds / 3, &state, run_own, NULL);
-	shared_fd = open_device(O_RDWR);
-	if (shared_fd < 0)
-		give_up(FIBDRV_DEVICE);
+	shared_fd = must_open_device();
 	run_threads(threads, (seconds + 1) / 3, &state, run_shared, NULL);
 	close(shared_fd);
 	briefly = true;
 	run_threads(threads, (seconds + 2) / 3, &state, run_own, args[5]);
 	printf("calls=%lu loads=%lu\n", calls, loads);
-}
-
-/*
- * Kills readers at some moment of a long call. Each must end by the kill, or
- * with the right digits if it was faster.
- */
-void do_kill(char **args)
-{
-	uint64_t state = strtoull(args[0], NULL, 10);
-	unsigned long count = strtoul(args[1], NULL, 10), killed = 0;
-	uint64_t n = strtoull(args[2], NULL, 10);
-	uint64_t begin = now(), whole;
-	int fd = open_device(O_RDWR);
-
-	if (fd < 0)
-		give_up(FIBDRV_DEVICE);
-	read_right(fd, n, "before the kills");
-	whole = now() - begin;
-	for (unsigned long i = 0; i < count; i++) {
-		uint64_t wait = random_below(&state, whole);
-		struct timespec pause = {
-			.tv_sec = (time_t)(wait / 1000000000),
-			.tv_nsec = (long)(wait % 1000000000),
-		};
-		pid_t child = fork();
-		int status;
-
-		if (child < 0)
-			give_up("fork");
-		if (!child)
-			_exit(read_right(fd, n, "in a child") ? 0 : 1);
-		nanosleep(&pause, NULL);
-		kill(child, SIGKILL);
-		if (waitpid(child, &status, 0) != child)
-			give_up("waitpid");
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-			killed++;
-		else if (status)
-			wrong("a reader that was killed ended with %#x",
-			      status);
-	}
-	read_right(fd, n, "after the kills");
-	printf("killed=%lu of=%lu\n", killed, count);
 }
