@@ -94,8 +94,9 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
         raise LabError("--own goes with --stage, and not with --tree")
-    # With --own the kit's stages stand in where there is no copy.
-    tree = arguments.tree or (paths.STAGES if arguments.own else stages.home())
+    # The kit's stages stand in where there is no copy; ref=1 means them in any case.
+    by_number = arguments.own or (os.environ.get("LAB_REF") and numbers and not arguments.tree)
+    tree = arguments.tree or (paths.STAGES if by_number else stages.home())
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
     for path in (out, arguments.json):
@@ -104,7 +105,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     progress = Progress()
     result = run.grade(
         run.Options(
-            stages=own.choose(numbers) if arguments.own else stages.find(tree, numbers),
+            stages=own.choose(numbers) if by_number else stages.find(tree, numbers),
             machines=_machines(arguments, tree),
             needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
             seed=arguments.seed,

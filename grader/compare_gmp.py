@@ -22,7 +22,7 @@ from .report import plots, text
 from .report.axis import log_axis
 from .report.figures import Figure, Panel, Point, Style, style
 from .report.schema import ReportError
-from .stages import Stage, find
+from .stages import Stage, find, home
 
 FIRST_BIGNUM = 3
 NUMBERS = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -161,7 +161,7 @@ def main(arguments: list[str]) -> int:
     progress = Progress()
     out = options.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
-    stages = [stage for stage in find(paths.STAGES) if stage.number >= FIRST_BIGNUM]
+    stages = [stage for stage in find(home()) if stage.number >= FIRST_BIGNUM]
     program, contenders = build(stages, out, progress)
     rows = measure(program, contenders, options.rounds, out / "rows.tsv", progress)
     progress.step("draw")

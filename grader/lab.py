@@ -255,7 +255,7 @@ def gdb(number: str, arguments: str) -> int:
     assert running is not None
     sections = {}
     with _alone(name):
-        for section in (".text", ".data", ".bss", ".rodata"):
+        for section in (".text", ".data", ".bss", ".rodata", ".eh_frame"):
             done = running.wire.run(f"cat /sys/module/fibdrv/sections/{section}", CALL_TIMEOUT)
             if done.status == 0:
                 sections[section] = done.output.strip()
@@ -290,6 +290,7 @@ def main() -> int:
     parser.add_argument("--args", default="")
     options = parser.parse_args()
     machine = options.machine or os.environ.get("LAB_MACHINE") or "uml"
+    scratch.heed_signals()
     try:
         if options.verb in ("make", "load"):
             (make if options.verb == "make" else load)(options.stage, machine)

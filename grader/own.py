@@ -17,7 +17,7 @@ def choose(numbers: Iterable[int]) -> list[stages.Stage]:
 
     LAB_REF in the environment (make's ref=1) means the kit's own, whatever there is in work/.
     """
-    return [_own(number) or stages.find(paths.STAGES, [number])[0] for number in numbers]
+    return [_own(number) or stages.kit(number) for number in numbers]
 
 
 def choose_one(number: str, verb: str) -> stages.Stage:
@@ -26,6 +26,16 @@ def choose_one(number: str, verb: str) -> stages.Stage:
     if len(numbers) != 1:
         raise LabError(f"which stage? say one, like make stage=2 {verb}")
     return choose(numbers)[0]
+
+
+def with_source(stage: stages.Stage) -> stages.Stage:
+    """The stage, which must not be the object that stands for the reference's sources."""
+    if stage.shipped:
+        raise LabError(
+            f"the kit's stage {stage.number} is here without its source:"
+            f" make stage={stage.number} start, then take your copy"
+        )
+    return stage
 
 
 def _own(number: int) -> stages.Stage | None:
@@ -43,9 +53,9 @@ def main() -> int:
     options = parser.parse_args()
     try:
         found = (
-            choose(stages.parse_numbers(options.stage))
+            [with_source(stage) for stage in choose(stages.parse_numbers(options.stage))]
             if options.stage
-            else stages.find(paths.STAGES)
+            else stages.find(stages.home())
         )
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)

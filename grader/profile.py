@@ -209,7 +209,7 @@ def shown(rows: list[Row]) -> str:
 
 def profile(number: str, asked: str, machine: str) -> None:
     """Print the table of a stage."""
-    stage = own.choose_one(number, "profile")
+    stage = own.with_source(own.choose_one(number, "profile"))
     if asked and not (asked.isdigit() and int(asked) <= stage.manifest.max_n):
         raise LabError(f"n={asked}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
     fib = program(stage)

@@ -98,7 +98,7 @@ def stage(loops: int) -> Stage:
     directory = paths.BUILD / "sensitivity" / f"1-loops-{loops}"
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copy(SOURCES / "loops.h", directory)
-    shutil.copy(paths.STAGES / "1-iterative-u64" / "decimal.c", directory)
+    shutil.copy(paths.ROOT / "grader" / "calibration" / "decimal.c", directory)
     source = f"#define LOOPS {loops}\n{(SOURCES / 'fib.c').read_text()}"
     (directory / "fib.c").write_text(source)
     return Stage(directory, Manifest(1, f"loops-{loops}", "Loops", "nothing", 93, (10,)))

@@ -4,6 +4,9 @@
 Which functions, what is asked and what stands there until then is in handouts/tasks/N.toml. The
 reference needs no marks for it: a function is found by its name, and its body is what lies between
 a brace in the first column and the next one, as clang-format writes them.
+
+A student repository (scripts/export-course makes it) has no reference: its stages/ are the
+skeletons themselves, and grader/carry.py brings the learner's own functions into the next stage.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import paths, stages
 from .errors import LabError
 from .stages import number_of
 
@@ -28,6 +31,9 @@ else:
 
 WORK = paths.ROOT / "work"
 TASKS = paths.ROOT / "handouts" / "tasks"
+
+# A definition begins in the first column, its arguments may take more lines.
+_HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
 
 
 @dataclass(frozen=True)
@@ -133,15 +139,38 @@ def learner_directory(stage: int) -> Path | None:
     return found[0] if found else None
 
 
-def _span(source: str, function: str, where: str) -> tuple[int, int, int]:
-    """Where a function's definition begins, its body, and where the body ends."""
-    # A definition begins in the first column, its arguments may take more lines.
-    head = re.compile(rf"^[a-z][\w \t*]*\b{function}\([^;{{}}]*\)\n\{{\n", re.MULTILINE)
-    found = list(head.finditer(source))
-    if len(found) != 1:
-        raise LabError(f"{where}: {len(found)} definitions of {function}, where tasks name one")
-    end = source.index("\n}\n", found[0].end() - 1) + 1
-    return found[0].start(), found[0].end(), end
+@dataclass(frozen=True)
+class Span:
+    """Where in a source a function's definition begins, its body begins, and its body ends."""
+
+    begin: int
+    body: int
+    end: int
+
+
+def functions(source: str) -> dict[str, Span]:
+    """Where the functions of a C source are, in kernel style; by name."""
+    head = re.compile(_HEAD.format(name=r"\w+"), re.MULTILINE)
+    return {
+        m[1]: Span(m.start(), m.end(), source.index("\n}\n", m.end() - 1) + 1)
+        for m in head.finditer(source)
+        if "\n}\n" in source[m.end() - 1 :]
+    }
+
+
+def span(source: str, function: str, where: str) -> Span:
+    """Where a function is that must be there, once."""
+    head = re.compile(_HEAD.format(name=function), re.MULTILINE)
+    found = len(head.findall(source))
+    if found != 1:
+        raise LabError(f"{where}: {found} definitions of {function}, where tasks name one")
+    return functions(source)[function]
+
+
+def comment_above(source: str, function: Span) -> int:
+    """Where the comment right above a function begins; without one, where the function does."""
+    comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[: function.begin], re.DOTALL)
+    return comment.start() if comment else function.begin
 
 
 def _comment(text: str, indent: str) -> str:
@@ -152,20 +181,18 @@ def _comment(text: str, indent: str) -> str:
     return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
 
-def _stubbed(source: str, part: Part, task: Task, where: str) -> str:
-    begin, body, end = _span(source, part.function, where)
+def stubbed(source: str, part: Part, note: str, where: str) -> str:
+    """The source with a part's stub, below a note, where its body was; or without the part."""
+    there = span(source, part.function, where)
     # The comment right above goes with what it is about.
-    comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[:begin], re.DOTALL)
+    comment = comment_above(source, there)
     if part.stub is None:
-        if comment:
-            begin = comment.start()
-        return source[:begin].rstrip("\n") + "\n\n" + source[end + 2 :].lstrip("\n")
-    note = _comment(f"Task {task.number}, {task.name}: {part.text}", "\t")
-    stub = "".join(f"\t{line}\n" for line in part.stub.strip("\n").splitlines())
-    head = source[:body]
-    if part.above and comment:
-        head = source[: comment.start()] + _comment(part.above, "") + source[begin:body]
-    return head + note + stub + source[end:]
+        return source[:comment].rstrip("\n") + "\n\n" + source[there.end + 2 :].lstrip("\n")
+    stub = "".join(f"\t{line}\n" if line else "\n" for line in part.stub.strip("\n").splitlines())
+    head = source[: there.body]
+    if part.above and comment < there.begin:
+        head = source[:comment] + _comment(part.above, "") + source[there.begin : there.body]
+    return head + _comment(note, "\t") + stub + source[there.end :]
 
 
 def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
@@ -176,20 +203,28 @@ def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
         for path in sorted(directory.iterdir())
         if path.suffix in (".c", ".h", ".toml")
     }
+    if stages.exported():
+        return files
     for task in course(stage).tasks:
         if task.number in solved:
             continue
         for part in task.parts:
             if part.file not in files:
                 raise LabError(f"task {task.number} of stage {stage} names no file: {part.file}")
+            note = f"Task {task.number}, {task.name}: {part.text}"
             where = f"stages/{directory.name}/{part.file}"
-            files[part.file] = _stubbed(files[part.file], part, task, where)
+            files[part.file] = stubbed(files[part.file], part, note, where)
     return files
 
 
-def write(stage: int, folder: Path, solved: frozenset[int] = frozenset()) -> Path:
-    """Make folder/N-name/ hold the skeleton, all of it or nothing; it must not be there."""
-    files = sources(stage, solved)
+def write(
+    stage: int,
+    folder: Path,
+    solved: frozenset[int] = frozenset(),
+    files: dict[str, str] | None = None,
+) -> Path:
+    """Make folder/N-name/, which must not be there, of the skeleton or these files; or nothing."""
+    files = sources(stage, solved) if files is None else files
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / reference(stage).name
     half_made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
@@ -204,9 +239,10 @@ def write(stage: int, folder: Path, solved: frozenset[int] = frozenset()) -> Pat
     return target
 
 
-def untouched(stage: int, directory: Path) -> bool:
-    """Whether a learner's copy is the skeleton still, to the byte."""
-    wanted = {name: text.encode() for name, text in sources(stage).items()}
+def untouched(stage: int, directory: Path, files: dict[str, str] | None = None) -> bool:
+    """Whether a learner's copy is the skeleton still, or as made from these files, to the byte."""
+    files = sources(stage) if files is None else files
+    wanted = {name: text.encode() for name, text in files.items()}
     there = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
     return there == wanted
 

@@ -2,7 +2,8 @@
 /*
  * No stage: a fixed amount of the work that stages do, to tell how many
  * instructions another compiler or kernel makes of it. Additions and products
- * of limbs of both widths, decimal digits, copies, blocks from the allocator.
+ * of limbs of both widths, copies, blocks from the allocator; decimal digits
+ * in decimal.c.
  */
 #include "stage.h"
 
@@ -83,7 +84,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 		if (err)
 			goto out;
 	}
-	for (u64 i = 0; i < n; i++) {
+	for (u64 step = 0; step < n; step++) {
 		u64 sum = a + b;
 
 		a = b;
@@ -104,19 +105,4 @@ size_t fib_limbs(const union fib_value *f)
 
 void fib_release(union fib_value *f)
 {
-}
-
-ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
-		    char *digits, size_t size)
-{
-	u64 rest = f->word, ten = 1;
-	size_t count = 1;
-
-	for (; rest / ten >= 10; count++)
-		ten *= 10;
-	if (count > size)
-		return -ERANGE;
-	for (size_t i = 0; i < count; i++, ten /= 10)
-		digits[i] = '0' + rest / ten % 10;
-	return count;
 }

@@ -11,7 +11,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	u64 a = 0, b = 1;
 
 	loops(LOOPS);
-	for (u64 i = 0; i < n; i++) {
+	for (u64 step = 0; step < n; step++) {
 		u64 sum = a + b;
 
 		a = b;

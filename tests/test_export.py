@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""scripts/export-course: the students' repository holds no solution, and works.
+
+LAB_TESTS=long also runs its own make test, of some minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader import build, carry, export, paths, skeleton, stages
+from grader.errors import LabError
+
+STAGES = sorted(stages.manifests())
+
+pytestmark = pytest.mark.skipif(
+    not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout"
+)
+
+
+def call(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    keep = {k: v for k, v in os.environ.items() if k not in ("LAB_REF", "LAB_MACHINE", "LAB_TESTS")}
+    return subprocess.run(
+        words,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**keep, "MAKEFLAGS": "", **more},
+    )
+
+
+def run_export(target: Path) -> subprocess.CompletedProcess[str]:
+    return call(paths.ROOT, "scripts/export-course", str(target))
+
+
+@pytest.fixture(scope="module")
+def exported() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="x"))
+    (folder / "x").mkdir()  # empty: fine
+    done = run_export(folder / "x")
+    assert done.returncode == 0, done.stderr
+    assert "No line of a solution" in done.stdout
+    yield folder / "x"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def student(exported: Path) -> Iterator[Path]:
+    """A clone that a test may change."""
+    folder = Path(tempfile.mkdtemp(prefix="x"))
+    done = call(folder, "git", "clone", "--quiet", str(exported), "x")
+    assert done.returncode == 0, done.stderr
+    yield folder / "x"
+    shutil.rmtree(folder)
+
+
+def solution_of(stage: int, function: str) -> str:
+    lines = [k for k, v in export.solution_lines().items() if v.startswith(f"stage {stage},")]
+    return next(x for x in lines if export.solution_lines()[x].endswith(f" {function}"))
+
+
+@pytest.mark.machine
+def test_no_line_of_a_solution_is_in_it_nor_in_its_history(exported: Path) -> None:
+    assert list(export.leaks(exported)) == []
+    log = call(exported, "git", "log", "--patch", "--all", "--text").stdout
+    assert "+static limb_t limbs_add(" in log
+    text = "\n".join(" ".join(line.lstrip("+").split()) for line in log.splitlines())
+    assert [line for line in export.solution_lines() if line in text] == []
+    assert call(exported, "git", "log", "--format=%s", "--all").stdout.count("\n") == 1
+    assert call(exported, "git", "remote").stdout == ""
+    assert call(exported, "git", "status", "--porcelain", "--ignored").stdout == ""
+
+
+def test_every_solution_is_looked_for() -> None:
+    owners = set(export.solution_lines().values())
+    for stage in STAGES:
+        for task in skeleton.course(stage).tasks:
+            for part in task.parts:
+                # Its one line is a call that says nothing of what it does.
+                if (stage, part.function) != (3, "bn_replace"):
+                    assert f"stage {stage}, task {task.number}, {part.function}" in owners
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("name", "stage", "function"),
+    [
+        ("README.md", 1, "fib_decimal"),
+        ("stages/4-allocation-free-api/bignum.c", 3, "limbs_add"),
+        ("stages/7-preallocation/bignum.h", 6, "limb_mul"),
+        ("reference/5-schoolbook-squaring/uml.o_shipped", 5, "bn_square"),
+    ],
+)
+def test_the_search_finds_a_planted_line(
+    name: str, stage: int, function: str, student: Path
+) -> None:
+    line = solution_of(stage, function)
+    with (student / name).open("a") as file:
+        file.write(f"\nas in   {line.replace(' ', '   ')} // it says\n")
+    (leak,) = export.leaks(student)
+    assert (leak.file, leak.text) == (name, line)
+    assert function in leak.owner
+    with pytest.raises(LabError, match=f"{name}:.* would give away .*{function}"):
+        export._refuse_leaks(student)
+
+
+@pytest.mark.machine
+def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
+    gone = ("instructor.md", "experiments/", "CONTRIBUTING", "export-course", "tests/mutants")
+    gone += ("tests/faults", "make par", "make mutation", "not exported")
+    for path in [*exported.rglob("*.md"), exported / "Makefile"]:
+        text = path.read_text()
+        assert [word for word in gone if word in text] == [], path
+        assert path.name == "Makefile" or "instructor" not in text
+        for target in re.findall(
+            r"\]\(([^)\s#]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)
+        ):
+            if not re.match(r"[a-z]+:", target):
+                assert (path.parent / target).exists(), f"{path}: {target}"
+    for pattern in export.LEFT_OUT:
+        if not pattern.startswith("stages"):
+            assert not list(exported.glob(pattern)), pattern
+            # The list names what there is.
+            assert list(paths.ROOT.glob(pattern)), pattern
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("number", STAGES)
+def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> None:
+    (directory,) = (exported / "stages").glob(f"{number}-*")
+    done = call(
+        exported, "make", "-s", "-C", "common/user", f"STAGE_DIR={directory}", f"OUT={tmp_path}"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# Starts each stage in turn, keeps what that makes, and then solves it by the reference's files.
+A_LEARNER = """
+import shutil, sys
+from pathlib import Path
+from grader import carry, course, skeleton
+for number in range(1, 8):
+    course.start(number)
+    own = skeleton.learner_directory(number)
+    shutil.copytree(own, Path(sys.argv[1]) / own.name)
+    course.start(number)
+    print("missing", *sorted(one.function for one in carry.missing(number, own)))
+    for file in own.iterdir():
+        shutil.copy(Path(sys.argv[2]) / own.name / file.name, file)
+"""
+
+
+@pytest.mark.machine
+def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", A_LEARNER, str(tmp_path), str(paths.STAGES)]
+    done = call(student, *words, PYTHONPATH=str(student))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("is there, as new: begin with task 1") == len(STAGES)
+    _, *said = re.split(r"^work/.* is yours\. Tasks:$", done.stdout, flags=re.M)
+    for number in STAGES:
+        left = sorted(one.function for one in export.carried(number) if not one.fits)
+        assert " ".join(["missing", *left]) in said[number - 1].splitlines()
+        reference = skeleton.reference(number)
+        for one in export.carried(number):
+            made, wanted = (
+                carry._text((folder / reference.name / one.file).read_text(), one.function)
+                for folder in (tmp_path, paths.STAGES)
+            )
+            assert (made == wanted) == bool(one.fits), (number, one)
+            what = re.escape(f"{one.function} ({one.file})")
+            how = "brought over from .*" if one.fits else "not brought over: "
+            assert re.search(f"^{how}{what}", said[number - 1], re.M), said[number - 1]
+
+
+@pytest.mark.machine
+def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_path: Path) -> None:
+    environment = {"LAB_BUILD": str(tmp_path)}
+    assert call(student, "make", "stage=1", "start", **environment).returncode == 0
+    second = call(student, "make", "stage=2", "start", **environment).stdout
+    assert (
+        "not brought over: fib_decimal (decimal.c); yours of stage 1 is not in work/ yet" in second
+    )
+    shutil.rmtree(student / "work" / "2-fast-doubling-clz")
+    file = student / "work" / "1-iterative-u64" / "decimal.c"
+    before, _, after = file.read_text().partition("ssize_t fib_decimal")
+    body = after.index("{\n") + 2
+    file.write_text(
+        f"{before}/* Of one digit. */\nstatic char digit(u64 x)\n{{\n\treturn '0' + x;\n}}\n\n"
+        f"ssize_t fib_decimal{after[:body]}\tdigits[0] = digit(f->word);\n\treturn 1;\n}}\n"
+    )
+    second = call(student, "make", "stage=2", "start", **environment).stdout
+    assert "brought over from work/1-iterative-u64: fib_decimal (decimal.c)" in second
+    made = (student / "work" / "2-fast-doubling-clz" / "decimal.c").read_text()
+    assert made == file.read_text()
+
+
+@pytest.mark.machine
+def test_without_a_copy_it_says_what_to_do(student: Path, tmp_path: Path) -> None:
+    done = call(student, "make", "check", LAB_BUILD=str(tmp_path))
+    assert "there is no stage in work/ yet: make stage=1 start" in done.stderr
+    assert done.returncode == 2
+    done = call(student, "make", "stage=2", "ref=1", "profile", LAB_BUILD=str(tmp_path))
+    assert "stage 2 is here without its source" in done.stderr
+
+
+def test_an_object_is_for_machine_uml_only() -> None:
+    stage = replace(stages.kit(3), shipped=Path("uml.o_shipped"))
+    kernel = build.Kernel("qemu-1", Path("/nowhere"), "x86_64", "6.1", "gcc")
+    with pytest.raises(LabError, match="the kit's stage 3 is here as an object for machine uml"):
+        build.build(stage, kernel)
+
+
+@pytest.mark.machine
+def test_a_directory_in_use_is_refused(exported: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for target, says in (
+        (exported, "is not empty"),
+        (file, "is no directory"),
+        (paths.ROOT / "build" / "x", "is inside the kit"),
+        (tmp_path / "no" / "x", "is not there"),
+    ):
+        done = run_export(target)
+        assert done.returncode == 2
+        assert re.fullmatch(rf"export-course: .*{says}.*\n", done.stderr), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_of_a_stopped_export(number: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        ["scripts/export-course", str(tmp_path / "x")],
+        cwd=paths.ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr
+    for line in process.stderr:
+        if "reference's object, stage 1" in line:
+            assert list(tmp_path.iterdir())
+            process.send_signal(number)
+            break
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 130
+    assert "stopped; nothing is left of it" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_marked_passages_go() -> None:
+    text = "a\n<!-- not exported -->\nb\n<!-- /not exported -->\nc <!-- exported: d\ne -->\n"
+    assert export.without_marked(text, "x") == "a\nc d\ne\n"
+    assert export.without_marked("a <!-- not exported -->b <!-- /not exported -->c", "x") == "a c"
+    assert export.without_marked("a\n# not exported\nb\n# /not exported\nc\n", "x") == "a\nc\n"
+    for wrong in ("<!-- not exported -->\nb\n", "b\n# /not exported\n", "<!-- exported: b\n"):
+        with pytest.raises(LabError, match="has no end"):
+            export.without_marked(wrong, "x")
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(os.environ.get("LAB_TESTS") != "long", reason="minutes: LAB_TESTS=long")
+def test_its_own_tests_pass(student: Path) -> None:
+    begin = time.monotonic()
+    done = call(student, "make", "test", LAB_BUILD="")
+    assert done.returncode == 0, done.stdout[-5000:]
+    print(f"{time.monotonic() - begin:.0f} s: {done.stdout.splitlines()[-1]}")
+    done = call(student, "make", "lint", LAB_BUILD="")
+    assert done.returncode == 0, done.stdout[-5000:]
