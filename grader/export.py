@@ -63,14 +63,6 @@ LEFT_OUT = {
     "tests/USER_VALUES.md": "about the kit itself",
 }
 
-# Lines of a solution that stand in a later stage's given code, where they are to be read.
-GIVEN_LATER = {
-    # The loop over the bits, in fib_compute of stages 3 to 7; stage 2's last hint says as much.
-    "/* The top bit of n; n | 1 because clz is undefined for 0. */",
-    "int top = 63 - __builtin_clzll(n | 1);",
-    "if (n >> i & 1) {",
-}
-
 # Shorter lines say nothing: "return 0;", "int err;", "a = b;".
 TELLING = 16
 # A function that shares so much of an earlier solution's telling lines is that solution.
@@ -223,7 +215,7 @@ def solution_lines() -> dict[str, str]:
             source = _reference(stage)[file]
             there = skeleton.functions(source)[function]
             text = source[there.body : there.end]
-            for line in _telling(text) - given - GIVEN_LATER - _telling(part.stub or ""):
+            for line in _telling(text) - given - _telling(part.stub or ""):
                 lines[line] = f"stage {stage}, task {task.number}, {function}"
     return lines
 

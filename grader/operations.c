@@ -86,14 +86,34 @@ static void print_value(const union fib_value *f)
 	print_number(f->big);
 }
 
+#if FIBDRV_STAGE >= 7
+/* Three numbers, each of which must have its room for itself; the first of them. */
+static struct bignum *create(struct fib_call *call, size_t size)
+{
+	struct bignum *a = bn_create(call, 3, size);
+
+	for (size_t i = 0; a && i < 3; i++)
+		memset(a[i].limb, (int)i, size * sizeof(limb_t));
+	for (size_t i = 0; a && i < 3 * size; i++) {
+		limb_t want = (limb_t)-1 / 255 * (i / size);
+		bool each_has_its_own_limbs =
+			a[i / size].limb[i % size] == want;
+
+		assert(each_has_its_own_limbs);
+	}
+	return a;
+}
+#else
+static struct bignum *create(struct fib_call *call, size_t size)
+{
+	return bn_create(call, size);
+}
+#endif
+
 /* A new number, 0, with room for @size limbs. */
 static struct bignum *new_number(struct fib_call *call, size_t size)
 {
-#if FIBDRV_STAGE >= 7
-	struct bignum *a = bn_create(call, 1, size);
-#else
-	struct bignum *a = bn_create(call, size);
-#endif
+	struct bignum *a = create(call, size);
 
 	if (!a) {
 		printf("ENOMEM\n");

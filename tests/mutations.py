@@ -130,13 +130,13 @@ MUTATIONS = [
     # Steps
     _m(3, "fib", "the last step takes the wrong half",
        "n & 1 ? fib_odd(a, b) : fib_even(a, b)", "n & 1 ? fib_even(a, b) : fib_odd(a, b)"),
-    _m(34567, "fib", "bits are taken the wrong way round", "if (n >> i & 1)", "if (!(n >> i & 1))"),
+    _m(34567, "fib", "bits are taken the wrong way round", "if (n & 1ULL << i)", "if (!(n & 1ULL << i))"),
     _m(456, "fib", "swapped arguments: 2 F(k + 1) - F(k + 1)",
        "bn_sub(t, c, a)", "bn_sub(t, c, b)"),
     _m(45, "fib", "the wrong number is squared", "bn_square(t, b)", "bn_square(t, a)"),
     _m(7, "fib", "two numbers in one place", "b = &c[2];", "b = &c[1];"),
     _m(7, "fib", "the top bit is left out",
-       "63 - __builtin_clzll(n | 1)", "62 - __builtin_clzll(n | 1)"),
+       "64 - __builtin_clzll(n | 1)", "63 - __builtin_clzll(n | 1)"),
     # Decimal
     _m(34, "decimal", "9 is carried", "carry = twice > 9;", "carry = twice >= 9;"),
     _m(3, "decimal", "zero has no digit", "if (carry || !count)", "if (carry)"),

@@ -86,6 +86,8 @@ MISTAKES = [
     (5, "bignum.c", "(dlimb_t)a[i] * factor", "a[i] * factor", "mul", "got 0x0"),
     (6, "bignum.c", "(ai < carry) + (sum < ai)", "sum < ai", "add", "0xffff"),
     (6, "bignum.c", "[i - 1] >> 1 >> down", "[i - 1] >> (LIMB_BITS - shift)", "lshift", "exponent"),
+    (7, "bignum.c", "(limb_t *)(a + count)", "(limb_t *)(a + 1)", "add", "null pointer"),
+    (7, "bignum.c", "limb + i * size", "limb + i * (size - 1)", "add", "each_has_its_own_limbs"),
     (7, "fib.c", "25 * n / (36 * LIMB_BITS) + 2", "n / 20 + 2", "memory", "are plenty"),
 ]  # fmt: skip
 

@@ -53,8 +53,8 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
 	struct bignum *c, *d; /* the two that follow from them */
-	/* The top bit of n; n | 1 because clz is undefined for 0. */
-	int top = 63 - __builtin_clzll(n | 1);
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
 
 	a = bn_create(call, 1);
 	if (!a)
@@ -64,14 +64,14 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 		goto free_a;
 	b->limb[0] = 1;
 
-	for (int i = top; i > 0; i--) {
+	for (int i = bits - 1; i > 0; i--) {
 		c = fib_even(a, b);
 		if (!c)
 			goto free_b;
 		d = fib_odd(a, b);
 		if (!d)
 			goto free_c;
-		if (n >> i & 1) {
+		if (n & 1ULL << i) {
 			struct bignum *sum = bn_add(c, d);
 
 			bn_free(c);

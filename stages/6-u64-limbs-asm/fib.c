@@ -34,19 +34,19 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	struct bignum *c = bn_create(call, 1);
 	struct bignum *d = bn_create(call, 1);
 	struct bignum *t = bn_create(call, 1); /* scratch */
-	/* The top bit of n; n | 1 because clz is undefined for 0. */
-	int top = 63 - __builtin_clzll(n | 1);
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
 	int err = -ENOMEM;
 
 	if (!a || !b || !c || !d || !t)
 		goto free_all;
 	b->limb[0] = 1;
 
-	for (int i = top; i > 0; i--) {
+	for (int i = bits - 1; i > 0; i--) {
 		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
 		if (err)
 			goto free_all;
-		if (n >> i & 1) {
+		if (n & 1ULL << i) {
 			err = bn_add(c, c, d);
 			if (err)
 				goto free_all;

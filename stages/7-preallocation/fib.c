@@ -56,8 +56,8 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
 	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
-	/* The top bit of n; n | 1 because clz is undefined for 0. */
-	int top = 63 - __builtin_clzll(n | 1);
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
 	int err;
 
 	c = bn_create(call, 5, limbs_needed(n));
@@ -70,11 +70,11 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	t = &c[4];
 	b->limb[0] = 1;
 
-	for (int i = top; i > 0; i--) {
+	for (int i = bits - 1; i > 0; i--) {
 		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
 		if (err)
 			goto free_numbers;
-		if (n >> i & 1) {
+		if (n & 1ULL << i) {
 			bn_add(c, c, d);
 			bn_swap(c, d);
 		}
