@@ -140,7 +140,7 @@ def draw_speedup(report: dict[str, Any]) -> None:
     entries = [
         e for e in report["speedups"] if e["phase"] == "compute" and e["to"] == e["from"] + 1
     ]
-    more = "set yrange [0.5:200]\nset format y '%g'\n"
+    more = "set key top left\nset yrange [0.5:200]\nset format y '%g'\n"
     more += "set arrow 1 from graph 0,first 1 to graph 1,first 1 nohead linecolor rgb '#57606a'\n"
     parts = [
         (title, "times as fast as the stage before", more, series(entries, ("to",), "ratio", ruler))
