@@ -108,7 +108,7 @@ watch: core  ## stage=N: check your copy again whenever you save
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	@grader/run.sh $(if $(stage),--own --stage "$$(( $(stage) > 1 ? $(stage) - 1 : 1 ))-$(stage)") $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
+	@grader/run.sh $(if $(stage),--own --stage $(if $(filter 2 3 4 5 6 7,$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
