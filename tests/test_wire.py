@@ -28,6 +28,7 @@ class Agent:
         self.output = os.open(self.paths[1], os.O_RDWR)
         self.wire = Wire(*self.paths, lambda: self.alive)
         self.thread: threading.Thread | None = None
+        self.over = threading.Event()  # what still plays then must end: its pipes are closed
         self.errors: list[BaseException] = []
 
     def line(self) -> str:
@@ -66,8 +67,9 @@ class Agent:
 def agent(tmp_path: Path) -> Iterator[Agent]:
     agent = Agent(tmp_path)
     yield agent
+    agent.over.set()
     if agent.thread:
-        agent.thread.join(2)
+        agent.thread.join()
     agent.wire.close()
     os.close(agent.output)
     assert not agent.errors
@@ -152,7 +154,8 @@ def test_an_answer_that_never_ends(agent: Agent) -> None:
         agent.command()
         for _ in range(100):
             agent.say("still there\n")
-            time.sleep(0.1)
+            if agent.over.wait(0.1):
+                return
 
     agent.plays(part)
     begin = time.monotonic()
