@@ -151,6 +151,7 @@ def _error_line(log: str) -> str:
     for pattern in (
         r"^.+?:\d+:(?:\d+:)? (?:fatal )?error: .*",
         r"^cc1: .*",
+        r"^gcc: .*(?:File size limit exceeded|Killed).*",
         r"^ERROR: modpost: .*",
         r"^.*(?:undefined reference|multiple definition).*",
         r"^make.*\*\*\* .*",

@@ -195,6 +195,18 @@ def test_other_peoples_files_are_a_breach(tmp_path: Path, kernel: Kernel) -> Non
     ]
 
 
+@pytest.mark.machine
+def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) -> None:
+    directory = tmp_path / "1-large"
+    directory.mkdir()
+    (directory / "fib.c").write_text('asm(".fill 100000000");\n')
+    (directory / "huge.c").touch()
+    os.truncate(directory / "huge.c", 1 << 40)
+    built = build.build(stages.single(directory, directory.name), kernel)
+    assert "File size limit exceeded" in built.cause
+    assert any("huge.c is left out: larger than" in said for said in built.warnings)
+
+
 @pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])
 def test_other_functions_are_a_breach(tmp_path: Path, function: str) -> None:
     (breach,) = compiled(tmp_path, f"void {function}(void); void f(void) {{ {function}(); }}")
