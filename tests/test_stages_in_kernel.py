@@ -12,8 +12,10 @@ from grader.build import Kernel
 from grader.machines import Machine
 from grader.stages import Stage
 
-# In a student repository, these are the objects that stand for the reference's sources.
-FOUND = {stage.key: stage for stage in map(stages.kit, sorted(stages.manifests()))}
+# In a student repository, these are the objects that stand for the reference's sources; here
+# test_course.py verifies all of them as well.
+NUMBERS = sorted(stages.manifests()) if stages.exported() else [3]
+FOUND = {stage.key: stage for stage in map(stages.kit, NUMBERS)}
 
 
 @pytest.mark.machine

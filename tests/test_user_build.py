@@ -15,6 +15,9 @@ from grader import oracle, paths
 
 USER = paths.COMMON / "user"
 STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
+LONG = os.environ.get("LAB_TESTS") == "long"
+# The operand tests run all of them under the sanitizers, in seconds.
+SANITIZED = STAGES if LONG else [stage for stage in STAGES if stage.name[0] in "157"]
 
 
 def stage_directory(number: int) -> Path:
@@ -45,7 +48,7 @@ def fib(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(program), *words], capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", SANITIZED, ids=lambda stage: stage.name)
 def test_sanitize_passes(stage: Path) -> None:
     done = check("sanitize", stage)
     assert done.returncode == 0, done.stdout[-2000:]
