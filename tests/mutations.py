@@ -130,7 +130,8 @@ MUTATIONS = [
     # Steps
     _m(3, "fib", "the last step takes the wrong half",
        "n & 1 ? fib_odd(a, b) : fib_even(a, b)", "n & 1 ? fib_even(a, b) : fib_odd(a, b)"),
-    _m(34567, "fib", "bits are taken the wrong way round", "if (n & 1ULL << i)", "if (!(n & 1ULL << i))"),
+    _m(34567, "fib", "bits are taken the wrong way round",
+       "if (n & 1ULL << i)", "if (!(n & 1ULL << i))"),
     _m(456, "fib", "swapped arguments: 2 F(k + 1) - F(k + 1)",
        "bn_sub(t, c, a)", "bn_sub(t, c, b)"),
     _m(45, "fib", "the wrong number is squared", "bn_square(t, b)", "bn_square(t, a)"),
