@@ -9,7 +9,6 @@ import dataclasses
 import datetime
 import hashlib
 import json
-import math
 import os
 import statistics
 import sys
@@ -199,10 +198,7 @@ def _by_instructions(
         f" and up to {best * known.tolerance:,.0f} earns all points, the {worst:,.0f} of stage"
         f" {speed.before} none"
     )
-    best *= known.tolerance
-    if count <= best:
-        return 1.0, remark
-    return max(0.0, math.log(worst / count) / math.log(worst / best)), remark
+    return par.share(count, best * known.tolerance, worst), remark
 
 
 def _by_time(

@@ -120,14 +120,14 @@ def points(number: int, key: str, samples: Samples, par: Par) -> float:
     shared = [place for place in ours if place in mine]
     gained = [p for p in shared if p in before and before[p] >= GAIN * ours[p]]
     shares = [
-        _share(mine[place], ours[place] * par.tolerance, worst)
+        share(mine[place], ours[place] * par.tolerance, worst)
         for place in gained or shared
         for worst in [before[place] if gained else WORST * ours[place]]
     ]
     return round(POSSIBLE * statistics.mean(shares), 2) if shares else 0.0
 
 
-def _share(count: float, best: float, worst: float) -> float:
+def share(count: float, best: float, worst: float) -> float:
     """1 at best or below, 0 at worst or above, by the logarithm in between."""
     if worst <= best:
         return float(count <= best)

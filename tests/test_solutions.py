@@ -6,24 +6,16 @@ What a skeleton does without its solution is in test_skeletons.py, which student
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_skeletons import place
 
-from grader import course, operations, scratch, skeleton, stages
+from grader import course, operations, skeleton, stages
+
+__all__ = ["place"]
 
 STAGES = sorted(stages.manifests())
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="s"))
-    yield folder
-    shutil.rmtree(folder)
-    scratch.remove_all()
 
 
 def all_tasks(stage: int) -> frozenset[int]:
