@@ -15,6 +15,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # Raise it when the same inputs give another entry.
 layout=1
+wide_registers=$here/kernel/uml-wide-registers.patch
 
 usage() {
 	cat <<'END'
@@ -164,6 +165,14 @@ unpack() {
 	fi
 }
 
+# Mends what keeps User-mode Linux from running on some processors; later kernels
+# have it mended. The patch says what it is about.
+mend() {
+	grep -q 'HOST_FP_SIZE, 2696' "$1/arch/x86/um/user-offsets.c" || return 0
+	# Nobody's repository around the cache is meant.
+	GIT_CEILING_DIRECTORIES=$(dirname -- "$1") git -C "$1" apply "$wide_registers"
+}
+
 # Kernel make, free of what the caller's make or environment would pass on.
 kmake() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u M -u V -u C -u W \
@@ -223,6 +232,8 @@ build_entry() {
 	printf '%s\n' "$options" >"$tmp/fragment"
 	run_step "$what: unpacking" "$log" 21500 . unpack "$tmp/src" ||
 		failed "$log" "cannot unpack $source"
+	mend "$tmp/src" ||
+		die "$source does not take $wide_registers: use another kernel source"
 	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
 		failed "$log" "cannot configure Linux $version"
 	check_config "$tmp/fragment" "$tmp/src/.config"
@@ -270,7 +281,8 @@ main() {
 	fi
 	compiler=$(gcc --version | head -n 1)
 	options=$(fragment)
-	hash=$(printf '%s\n' "$layout $flavour $identity $compiler" "$options" | sha256sum | cut -c1-12)
+	hash=$(printf '%s\n' "$layout $flavour $identity $compiler" "$options" \
+		"$(cat -- "$wide_registers")" | sha256sum | cut -c1-12)
 	entry=$flavour-$version-$hash
 
 	if [ -n "$print" ]; then
