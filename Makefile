@@ -14,8 +14,8 @@ root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 build := $(or $(LAB_BUILD),build)
-lab := $(python) -m grader.lab
-course := $(python) -m grader.course
+lab := $(python) -m grader.load
+course := $(python) -m grader.course.commands
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
 ref :=
 own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard work/$(stage)-*))))
@@ -113,41 +113,41 @@ bench: core  ## [stage=N]: verify and measure the stage and the one before it, o
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
 	@$(setup) user
-	@$(python) -m grader.profile $(lab_options) $(if $(n),--n $(call quote,$(n)))
+	@$(python) -m grader.tools.profile $(lab_options) $(if $(n),--n $(call quote,$(n)))
 
 .PHONY: debug
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
 	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(if $(filter-out 1,$(seed)),--seed $(call quote,$(seed)))
 
 # These take one stage, the learner's copy if there is one, or all of the kit's.
-stage_dirs = $$($(python) -m grader.own $(if $(stage),--stage $(call quote,$(stage))))
+stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))
 
 .PHONY: user
 user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/
 	@$(setup) user
 	@dirs=$(stage_dirs) && for dir in $$dirs; do \
-		MAKEFLAGS= make --no-print-directory -s -C common/user STAGE_DIR=$$dir && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
+		MAKEFLAGS= make --no-print-directory -s -C common/userspace STAGE_DIR=$$dir && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
 	done
 
 .PHONY: memcheck
 memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
 	@$(setup) user
-	@dirs=$(stage_dirs) && $(python) common/user/check.py memcheck $$dirs
+	@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
 
 .PHONY: sanitize
 sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
 	@$(setup) user
-	@dirs=$(stage_dirs) && $(python) common/user/check.py sanitize $$dirs
+	@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
 
 .PHONY: compare-gmp
 compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
 	@$(setup) user
-	@$(python) -m grader.compare_gmp
+	@$(python) -m grader.tools.compare_gmp
 
 # not exported
 .PHONY: par
 par: core  ## count the reference's instructions anew, into expected/par.json
-	@$(python) -m grader.par
+	@$(python) -m grader.verdict.par
 
 # /not exported
 .PHONY: report
@@ -173,7 +173,7 @@ test:  ## the tests of the kit itself
 .PHONY: mutation
 mutation: core  ## small faults in stages 3 to 7: which part of the kit catches each (20 minutes)
 	@$(setup) core test user
-	@$(python) tests/mutation.py $(args)
+	@$(python) tests/mutation_run.py $(args)
 
 # /not exported
 .PHONY: lint
@@ -188,7 +188,7 @@ format:  ## format C and Python as the lint wants them
 
 .PHONY: compile_commands.json
 compile_commands.json: core  ## for clangd and editors: how each stage's files are compiled
-	@$(python) -m grader.compile_commands
+	@$(python) -m grader.tools.compile_commands
 
 .PHONY: clean
 clean: unload  ## remove build/; the lab kernel stays in the cache

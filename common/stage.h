@@ -20,7 +20,7 @@
 /* States what a function may assume; a broken assumption shows in the log. */
 #define fib_assert(condition) ((void)WARN_ON(!(condition)))
 #else
-#include "user/kernel.h"
+#include "userspace/kernel.h"
 #endif
 
 /**

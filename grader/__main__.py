@@ -11,9 +11,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from . import paths, scratch
-from .errors import LabError, in_one_line
-from .progress import Progress
+from grader.base import paths, scratch
+from grader.base.errors import LabError, in_one_line
+from grader.base.progress import Progress
 
 EPILOG = """\
 Exit status: 0 all stages are right, 1 a stage failed, 2 the run itself could not be done.
@@ -88,8 +88,13 @@ def _have_folder(path: Path) -> None:
 
 
 def _run(arguments: argparse.Namespace, words: list[str]) -> int:
-    from . import own, report, run, stages, stats_table  # scipy and the like: not for --help
-    from .report import terminal
+    from grader import report, run
+    from grader.course import learner_copy
+    from grader.report import (
+        stats_table,  # scipy and the like: not for --help
+        terminal,
+    )
+    from grader.stage import stages
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
@@ -105,7 +110,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     progress = Progress()
     result = run.grade(
         run.Options(
-            stages=own.choose(numbers) if by_number else stages.find(tree, numbers),
+            stages=learner_copy.choose(numbers) if by_number else stages.find(tree, numbers),
             machines=_machines(arguments, tree),
             needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
             seed=arguments.seed,

@@ -15,13 +15,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import build, exact, judge, machines, measure, paths, scratch, stages, stats, verify
-from .build import Built
-from .errors import LabError
-from .measure import PHASES, Samples
-from .progress import Progress
-from .stages import Stage
-from .verify import Verified
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.lab import machines
+from grader.rulers import clock, counter, stats
+from grader.rulers.clock import PHASES, Samples
+from grader.stage import build, stages, verify
+from grader.stage.build import Built
+from grader.stage.stages import Stage
+from grader.stage.verify import Verified
+from grader.verdict import judge
 
 # Some more than the grader takes: few n leave the time.
 ROUNDS = 20
@@ -123,7 +127,7 @@ class _Counting:
         results = [Verified(b) for b in _build_both(self._pair, lambda s: build.build(s, kernel))]
         broken = [r for r in results if not r.built.ok]
         if not broken:
-            samples, _ = exact.measure_exact(machine, results, self._seed, lambda *_: None)
+            samples, _ = counter.measure_exact(machine, results, self._seed, lambda *_: None)
             broken = [r for r in results if r.status != "ok"]
             self.samples = samples
         for result in broken:
@@ -179,9 +183,9 @@ def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> 
     if ruler == "instructions":
         found = []
         for (phase, n), (before, after) in zip(places, medians):
-            ratio, reach = before / after, 1 + exact.RESOLUTION
+            ratio, reach = before / after, 1 + counter.RESOLUTION
             verdict = "~"
-            if exact.differ(before, after):
+            if counter.differ(before, after):
                 verdict = "faster" if ratio > 1 else "slower"
             found.append(
                 Row(ruler, phase, n, before, after, ratio, ratio / reach, ratio * reach, None,
@@ -275,9 +279,9 @@ def details(sides: list[Side], found: list[Row]) -> str:
 
 def plot(found: list[Row], names: tuple[str, str], output: Path) -> None:
     """Draw A/B against n, a panel for each ruler; the file's name says SVG or PNG."""
-    from .report import figures, plots
-    from .report.axis import log_axis
-    from .report.text import short_count
+    from grader.report import figures, plots
+    from grader.report.axis import log_axis
+    from grader.report.text import short_count
 
     panels = []
     for ruler in dict.fromkeys(row.ruler for row in found):
@@ -365,9 +369,7 @@ def _run(arguments: argparse.Namespace) -> int:
             wrong = [counting.failed]
         found += rows(both, "instructions", counting.samples, arguments.seed)
     if not wrong:
-        samples = measure.measure(
-            machines.get("uml"), results, ROUNDS, arguments.seed, progress.step
-        )
+        samples = clock.measure(machines.get("uml"), results, ROUNDS, arguments.seed, progress.step)
         wrong = [(i, r) for i, r in enumerate(results) if r.status != "ok"]
         found += rows(both, "ns", samples, arguments.seed)
     progress.clear()

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import build, exact, judge, machines, measure, par, paths, stats, user_time, verify
-from .debug import session
-from .errors import LabError, MachineError
-from .machines import Machine
-from .progress import Progress
-from .stages import Stage
+from grader.base import paths
+from grader.base.errors import LabError, MachineError
+from grader.base.progress import Progress
+from grader.lab import machines
+from grader.lab.machines import Machine
+from grader.rulers import clock, counter, round_trip, stats
+from grader.stage import build, strain, verify
+from grader.stage.stages import Stage
+from grader.verdict import judge, par
 
 ROUNDS = 15
 QUICK_ROUNDS = stats.FEWEST
@@ -73,7 +76,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     measured = []
     strained: dict[str, dict[str, int]] = {}
     for machine in found:
-        samples: measure.Samples = {}
+        samples: clock.Samples = {}
         warnings: list[str] = []
         if options.measure and machine.name == "uml-debug":
             strained = _strain(options, machine, machine is found[0], results, progress)
@@ -160,7 +163,7 @@ def _verify(options: Options, machine: Machine, progress: Progress) -> list[veri
 
 def _measure(
     options: Options, machine: Machine, results: list[verify.Verified], progress: Progress
-) -> tuple[measure.Samples, list[str]]:
+) -> tuple[clock.Samples, list[str]]:
     """The samples of one machine, and warnings; what fails there is noted in results."""
     here: list[tuple[verify.Verified, verify.Verified]] = []
     for result in results:
@@ -178,21 +181,23 @@ def _measure(
             here.append((result, there))
     copies = [there for _, there in here]
     if machine.ruler == "instructions":
-        limit = exact.LIMIT / 20 if options.quick else exact.LIMIT
-        samples, left_out = exact.measure_exact(machine, copies, options.seed, progress.step, limit)
+        limit = counter.LIMIT / 20 if options.quick else counter.LIMIT
+        samples, left_out = counter.measure_exact(
+            machine, copies, options.seed, progress.step, limit
+        )
         warnings = [
             f"F({x.n}) of {x.key} is not counted: it would take {x.instructions / 1e9:.1f} billion"
             " instructions a call" + (", leave --quick away" if options.quick else "")
             for x in left_out
         ]
     else:
-        samples = measure.measure(
+        samples = clock.measure(
             machine,
             copies,
             QUICK_ROUNDS if options.quick else ROUNDS,
             options.seed,
             progress.step,
-            measure.BATCH_NS // 2 if options.quick else measure.BATCH_NS,
+            clock.BATCH_NS // 2 if options.quick else clock.BATCH_NS,
         )
         warnings = judge.warnings(samples)
     for result, there in here:
@@ -223,23 +228,23 @@ def _strain(
 
     verified: whether the results come from this very machine.
     """
-    plan = session.Plan(options.seed, quick=options.quick)
+    plan = strain.Plan(options.seed, quick=options.quick)
     figures = {}
     for result in results:
         stage = result.built.stage
         # A leak that the driver has counted is looked into: where does the block come from?
-        if result.status != "ok" and not session.leaks(result):
+        if result.status != "ok" and not strain.leaks(result):
             continue
         tell = _teller(progress, f"debug {_label(stage)}", always=True)
         if verified:
-            strained = session.strain(result, machine, plan, tell)
+            strained = strain.strain(result, machine, plan, tell)
         else:
-            strained = session.examine(build.build(stage, machine.kernel()), machine, plan, tell)
+            strained = strain.examine(build.build(stage, machine.kernel()), machine, plan, tell)
             if strained.cause:
                 _add(result, strained.verified, machine)
         figures[stage.key] = strained.figures
         outcome = f"{result.status}: {result.cause}" if result.cause else "clean"
-        progress.say(f"{_label(stage)}: {outcome}: {session.in_words(strained.figures)}")
+        progress.say(f"{_label(stage)}: {outcome}: {strain.in_words(strained.figures)}")
     return figures
 
 
@@ -256,7 +261,7 @@ def _round_trips(
             progress.step("time read() from user space", i, len(results))
             built = build.build(result.built.stage, machine.kernel())
             try:
-                rows[built.stage.key] = user_time.measure_round_trips(machine, built)
+                rows[built.stage.key] = round_trip.measure_round_trips(machine, built)
             except MachineError as error:
                 result.end("crashed", f"read() from user space: {error}")
     return rows

@@ -25,19 +25,22 @@ from pathlib import Path
 
 from scipy.stats import ks_2samp
 
-from . import abi, exact, machines, oracle, paths, scratch
-from .build import Built, build
-from .errors import LabError, MachineError
-from .machines import Machine
-from .machines import qemu as qemu_machine
-from .progress import Progress
-from .stages import Manifest, Stage
-from .stats import ALPHA, holm
+from grader.base import paths, scratch
+from grader.base.errors import LabError, MachineError
+from grader.base.progress import Progress
+from grader.lab import machines
+from grader.lab import qemu as qemu_machine
+from grader.lab.machines import Machine
+from grader.rulers import counter
+from grader.rulers.stats import ALPHA, holm
+from grader.stage import oracle, system_calls
+from grader.stage.build import Built, build
+from grader.stage.stages import Manifest, Stage
 
 LOOPS = (98, 99, 100)
 COPIES = ("a", "b")
 PAIRS = ((98, 99), (99, 100), (98, 100))
-SOURCES = Path(__file__).resolve().parent / "loops"
+SOURCES = Path(__file__).resolve().parent / "rulers" / "loops"
 # Calls in one run: half a millisecond or so by a clock; counted, one call of 400,000
 # instructions fits between two timer ticks.
 REPEAT = {"ns": 4, "instructions": 1}
@@ -98,7 +101,7 @@ def stage(loops: int) -> Stage:
     directory = paths.BUILD / "sensitivity" / f"1-loops-{loops}"
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copy(SOURCES / "loops.h", directory)
-    shutil.copy(paths.ROOT / "grader" / "calibration" / "decimal.c", directory)
+    shutil.copy(paths.ROOT / "grader" / "verdict" / "par_scale" / "decimal.c", directory)
     source = f"#define LOOPS {loops}\n{(SOURCES / 'fib.c').read_text()}"
     (directory / "fib.c").write_text(source)
     return Stage(directory, Manifest(1, f"loops-{loops}", "Loops", "nothing", 93, (10,)))
@@ -133,7 +136,7 @@ def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> R
             )
             answers = [a for a in guest.wire.check(script, TIMEOUT).splitlines() if "=" in a]
             for which, answer in zip(todo[i : i + size], answers, strict=True):
-                got = abi.fields(answer)
+                got = system_calls.fields(answer)
                 if got["returned"] or got["digest"] != digest:
                     raise LabError(f"the loops answered {answer.strip()}")
                 found.setdefault(which, []).append(float(got[field]))
@@ -170,10 +173,10 @@ def judge_exact(ruler: str, runs: Runs) -> Verdict:
         a, b = runs[x, "a"], runs[y, "b" if x == y else "a"]
         if x != y:
             cells[x, y] = f"{(statistics.median(b) / statistics.median(a) - 1) * 100:+.3f} %"
-            sees = sees and exact.differ(max(a), min(b)) and max(a) < min(b)
+            sees = sees and counter.differ(max(a), min(b)) and max(a) < min(b)
         else:
             cells[x, y] = f"{(max(*a, *b) / min(*a, *b) - 1) * 100:+.3f} %"
-            wolf = wolf or exact.differ(min(*a, *b), max(*a, *b))
+            wolf = wolf or counter.differ(min(*a, *b), max(*a, *b))
     return Verdict(ruler, cells, sees, wolf)
 
 
@@ -216,7 +219,7 @@ def main() -> int:
     progress.clear()
     print(f"{args.runs} runs of 98, 99 and 100 loops, twice each.")
     print(f"Clocks: p of Kolmogorov-Smirnov, corrected; below {ALPHA} is a difference.")
-    print(f"Instructions: the difference itself; above {exact.RESOLUTION:.1%} it is one;")
+    print(f"Instructions: the difference itself; above {counter.RESOLUTION:.1%} it is one;")
     print("of a program and itself the widest between any two runs.")
     print()
     print(table(verdicts))

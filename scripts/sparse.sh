@@ -3,4 +3,4 @@
 # sparse over the modules of all stages, as kbuild runs it (C=2).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-PYTHONPATH=$PWD exec scripts/python.sh -m grader.sparse
+PYTHONPATH=$PWD exec scripts/python.sh -m grader.tools.sparse

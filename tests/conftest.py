@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import machines, scratch
-from grader.build import Kernel
-from grader.machines import Machine, Running
+from grader.base import scratch
+from grader.lab import machines
+from grader.lab.machines import Machine, Running
+from grader.stage.build import Kernel
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.machines import Machine
+from grader.lab.machines import Machine
 
 pytestmark = pytest.mark.machine
 SECONDS = 60.0

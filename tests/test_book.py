@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import paths
+from grader.base import paths
 
 HANDOUTS = paths.ROOT / "handouts"
 INSTRUCTOR = HANDOUTS / "instructor.md"

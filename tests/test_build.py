@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, contract, paths, stages
-from grader.build import Built, Kernel
-from grader.stages import Stage
+from grader.base import paths
+from grader.stage import build, contract, stages
+from grader.stage.build import Built, Kernel
+from grader.stage.stages import Stage
 
 MANIFEST = stages.manifests()[1]
 
@@ -45,7 +46,7 @@ def test_build_files_are_left_out(stage: Stage, name: str) -> None:
     assert taken(stage)[1] == [f"{name} is left out: the kit's own build files count"]
 
 
-@pytest.mark.parametrize("name", ["stage.h", "fibdrv.h", "call.c", "driver.c"])
+@pytest.mark.parametrize("name", ["stage.h", "fibdrv.h", "account.c", "driver.c"])
 def test_the_kits_own_files_are_left_out(stage: Stage, name: str) -> None:
     (stage.directory / name).write_text("#error not to be used")
     names, warnings = taken(stage)
@@ -118,14 +119,14 @@ def test_error_line(log: str, line: str) -> None:
 
 
 def test_readable_paths(stage: Stage) -> None:
-    log = "/b/stage/fib.c:1: error: x\n/b/kit/call.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
+    log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
     assert build.readable(log, Path("/b"), stage) == (
-        f"{stage.directory}/fib.c:1: error: x\ncommon/call.c:2: error: y\n"
+        f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
     )
     mutant = Stage(paths.ROOT / "tests/mutants/1-clamps", MANIFEST, own_driver=True)
     assert build.readable(log, Path("/b"), mutant) == (
-        "tests/mutants/1-clamps/fib.c:1: error: x\ncommon/call.c:2: error: y\n"
+        "tests/mutants/1-clamps/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "tests/mutants/1-clamps/driver.c:3: error: z\n"
     )
 

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import compare, paths, scratch, stages
+from grader import compare
+from grader.base import paths, scratch
+from grader.base.errors import LabError
 from grader.compare import Row
-from grader.errors import LabError
+from grader.stage import stages
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 

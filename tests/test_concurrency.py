@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, initramfs, log, machines, paths, stages
-from grader.machines import Machine, Running, qemu
-from grader.stages import Stage
+from grader.base import paths
+from grader.lab import initramfs, kernel_log, machines, qemu
+from grader.lab.machines import Machine, Running
+from grader.stage import build, stages
+from grader.stage.stages import Stage
 
 LONG = os.environ.get("LAB_TESTS") == "long"
 SECONDS = 90 if LONG else 4
@@ -63,7 +65,7 @@ def loaded() -> Iterator[Loaded]:
     yield load
     try:
         for guest, module in running:
-            finding = log.dirt(guest.console(), module)
+            finding = kernel_log.dirt(guest.console(), module)
             assert finding is None, finding.excerpt
     finally:
         for guest, _ in running:

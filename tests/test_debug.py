@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, explain, initramfs, machines, paths, stages, verify
 from grader.__main__ import main as grade
-from grader.build import Kernel
-from grader.debug.session import Plan, examine
-from grader.machines import Machine
-from grader.stages import Stage
+from grader.base import paths
+from grader.lab import initramfs, log_meaning, machines
+from grader.lab.machines import Machine
+from grader.stage import build, stages, verify
+from grader.stage.build import Kernel
+from grader.stage.stages import Stage
+from grader.stage.strain import Plan, examine
 
 LONG = os.environ.get("LAB_TESTS") == "long"
 MUTANTS = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
@@ -49,13 +51,13 @@ def nowhere(_symbol: str, _offset: int, _size: int) -> tuple[str, str]:
     ],
 )  # fmt: skip
 def test_meaning(log: str, meaning: str) -> None:
-    assert meaning in explain.sentence(log, nowhere)
+    assert meaning in log_meaning.sentence(log, nowhere)
 
 
 def test_first_report_counts() -> None:
     log = "fibdrv: F(1): the stage returned -5\nWARNING: possible circular locking dependency\n"
-    assert "-ENOMEM" in explain.sentence(log, nowhere)
-    assert explain.sentence("all is well", nowhere) == ""
+    assert "-ENOMEM" in log_meaning.sentence(log, nowhere)
+    assert log_meaning.sentence("all is well", nowhere) == ""
 
 
 def test_leaks_are_counted_by_place() -> None:
@@ -63,10 +65,10 @@ def test_leaks_are_counted_by_place() -> None:
         "unreferenced object 0x914cb240 (size 32):\n  backtrace:\n"
         "    [<00>] fib_alloc+0x40/0xe0 [fibdrv]\n    [<00>] bn_create+0xc1/0x200 [fibdrv]\n"
     )
-    assert explain.leaked(block * 3) == 3
-    text = explain.leaks(block * 3, nowhere)
+    assert log_meaning.leaked(block * 3) == 3
+    text = log_meaning.leaks(block * 3, nowhere)
     assert "3 blocks of memory (96 bytes), allocated in bn_create, are never given back" in text
-    assert explain.leaks("", nowhere) == ""
+    assert log_meaning.leaks("", nowhere) == ""
 
 
 def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
@@ -74,8 +76,8 @@ def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
         "unreferenced object 0x1 (size 16):\n  backtrace:\n    [<00>] kobject_set_name+0xe8/0x100\n"
         "    [<00>] __class_register+0x112/0x2f0\n    [<00>] 0xa1809068\n"
     )
-    assert explain.leaked(report) == 0
-    assert explain.leaked(report.replace("__class_register", "fibdrv_init")) == 1
+    assert log_meaning.leaked(report) == 0
+    assert log_meaning.leaked(report.replace("__class_register", "fibdrv_init")) == 1
 
 
 def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple[int, str]:

@@ -20,8 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, carry, export, paths, skeleton, stages
-from grader.errors import LabError
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.course import bring_over, export, skeleton
+from grader.stage import build, stages
 
 STAGES = sorted(stages.manifests())
 
@@ -143,7 +145,8 @@ def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
 def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> None:
     (directory,) = (exported / "stages").glob(f"{number}-*")
     done = call(
-        exported, "make", "-s", "-C", "common/user", f"STAGE_DIR={directory}", f"OUT={tmp_path}"
+        exported,
+        *("make", "-s", "-C", "common/userspace", f"STAGE_DIR={directory}", f"OUT={tmp_path}"),
     )
     assert done.returncode == 0, done.stderr
 
@@ -158,7 +161,7 @@ for number in range(1, 8):
     own = skeleton.learner_directory(number)
     shutil.copytree(own, Path(sys.argv[1]) / own.name)
     course.start(number)
-    print("missing", *sorted(one.function for one in carry.missing(number, own)))
+    print("missing", *sorted(one.function for one in bring_over.missing(number, own)))
     for file in own.iterdir():
         shutil.copy(Path(sys.argv[2]) / own.name / file.name, file)
 """
@@ -177,7 +180,7 @@ def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> No
         reference = skeleton.reference(number)
         for one in export.carried(number):
             made, wanted = (
-                carry._text((folder / reference.name / one.file).read_text(), one.function)
+                bring_over._text((folder / reference.name / one.file).read_text(), one.function)
                 for folder in (tmp_path, paths.STAGES)
             )
             assert (made == wanted) == bool(one.fits), (number, one)

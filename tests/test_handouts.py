@@ -28,7 +28,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import paths, skeleton, stages
+from grader.base import paths
+from grader.course import skeleton
+from grader.stage import stages
 
 DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").rglob("*.md")])
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import scratch
-from grader.errors import LabError, MachineDied, MachineError, MachineTimeout
-from grader.machines import host
+from grader.base import scratch
+from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
+from grader.lab import host
 
 RELEASE = "6.1.0-test-amd64"
 PROGRAMS = {

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, paths, stages, verify
-from grader.build import Kernel
-from grader.machines import Machine
-from grader.stages import Stage
+from grader.base import paths
+from grader.lab.machines import Machine
+from grader.stage import build, stages, verify
+from grader.stage.build import Kernel
+from grader.stage.stages import Stage
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -96,7 +97,7 @@ def test_read_past_the_top_limb_is_seen(tmp_path: Path) -> None:
     kit = stages.find(paths.STAGES, [stage.number])[0]
     shutil.copy(kit.directory / "stage.toml", copy)
     subprocess.run(
-        ["make", "-s", "-C", str(paths.COMMON / "user"), f"STAGE_DIR={copy}", "FLAVOUR=asan",
+        ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={copy}", "FLAVOUR=asan",
          f"OUT={tmp_path / 'out'}"],
         check=True,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import paths
+from grader.base import paths
 
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
@@ -143,7 +143,7 @@ def stage_directory(number: int) -> Path:
 def build(directory: Path, adapter: str, flavour: str, out: Path) -> Path:
     subprocess.run(
         [
-            *("make", "-s", "-C", str(paths.ROOT / "common" / "user"), "PROGRAM=operands"),
+            *("make", "-s", "-C", str(paths.ROOT / "common" / "userspace"), "PROGRAM=operands"),
             *(f"STAGE_DIR={directory}", f"FLAVOUR={flavour}", f"OUT={out}"),
             f"MAIN=tests/operands/operands.c tests/operands/{adapter}",
         ],

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import oracle, paths
-from grader.errors import LabError
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.stage import oracle
 
 
 @pytest.fixture

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import judge, machines, par, paths, stages
-from grader.build import Built
-from grader.errors import LabError
-from grader.measure import Samples, Series
-from grader.verify import Verified
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.lab import machines
+from grader.rulers.clock import Samples, Series
+from grader.stage import stages
+from grader.stage.build import Built
+from grader.stage.verify import Verified
+from grader.verdict import judge, par
 
 BEFORE = {("compute", 1000): 1000.0, ("compute", 10000): 90000.0}
 OURS = {("compute", 1000): 980.0, ("compute", 10000): 9000.0}

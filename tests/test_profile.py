@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from grader import paths, profile
+from grader.base import paths
+from grader.tools import profile
 
 OWN = """\
 Profile data file 'callgrind.out' (creator: callgrind-3.19.0)

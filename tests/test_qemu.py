@@ -13,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, exact, paths, scratch, sensitivity, stages, verify
-from grader.errors import LabError, MachineDied
-from grader.machines import Machine, kvm, qemu
-from grader.measure import Samples
+from grader import sensitivity
+from grader.base import paths, scratch
+from grader.base.errors import LabError, MachineDied
+from grader.lab import kvm, qemu
+from grader.lab.machines import Machine
+from grader.rulers import counter
+from grader.rulers.clock import Samples
+from grader.stage import build, stages, verify
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -268,7 +272,9 @@ def cpu_ticks(pid: int) -> int:
 
 def count(built_stages: list[build.Built], seed: int) -> tuple[Samples, list[verify.Verified]]:
     results = [verify.Verified(b) for b in built_stages]
-    samples, _ = exact.measure_exact(qemu.MACHINE, results, seed, lambda *_: None, limit=30_000_000)
+    samples, _ = counter.measure_exact(
+        qemu.MACHINE, results, seed, lambda *_: None, limit=30_000_000
+    )
     return samples, results
 
 
@@ -278,13 +284,13 @@ def test_two_boots_agree_and_one_percent_is_seen() -> None:
     second, _ = count(both[::-1], 2)
     assert len(first) > 20 and first.keys() == second.keys()
     for which, series in first.items():
-        a, b = (exact.instructions(s) for s in (series, second[which]))
-        assert not exact.differ(a, b), (which, a, b)
+        a, b = (counter.instructions(s) for s in (series, second[which]))
+        assert not counter.differ(a, b), (which, a, b)
         assert statistics.median(series.values) > 10
     loops = [build.build(sensitivity.stage(x), qemu.MACHINE.kernel()) for x in (99, 100)]
     found, _ = count(loops, 3)
-    a, b = (exact.instructions(found[f"1-loops-{x}", "compute", 10]) for x in (99, 100))
-    assert exact.differ(a, b) and 1.009 < b / a < 1.011
+    a, b = (counter.instructions(found[f"1-loops-{x}", "compute", 10]) for x in (99, 100))
+    assert counter.differ(a, b) and 1.009 < b / a < 1.011
 
 
 def test_a_stage_that_computes_once_is_out_and_the_others_count() -> None:

@@ -21,7 +21,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from grader import report as lab_report
-from grader.errors import LabError
+from grader.base.errors import LabError
 from grader.report import axis, figures, plots, store, terminal, text
 
 ROOT = Path(__file__).resolve().parent.parent

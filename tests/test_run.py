@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import paths
+from grader.base import paths
 from grader.report import schema
 from tests.left_over import left_over
 

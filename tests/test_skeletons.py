@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, course, machines, paths, scratch, skeleton, stages
+from grader.base import paths, scratch
+from grader.course import commands, skeleton
+from grader.lab import machines
+from grader.stage import build, stages
 
 STAGES = sorted(stages.manifests())
 
@@ -34,7 +37,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert built.ok, built.cause
     assert not built.breaches
     assert "warning" not in built.log, built.log
-    result = course.check(number, directory, 7)
+    result = commands.check(number, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     # Wrong numbers, and nothing worse: no crash, no dirty log.
     device = next(line for line in result.lines if line.name == "device")
@@ -43,15 +46,15 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
 
 def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skeleton, "WORK", place / "work")
-    course.start(2)
+    commands.start(2)
     own = skeleton.learner_directory(2)
     assert own is not None
     assert skeleton.untouched(2, own)
-    course.start(2)  # nothing was done: nothing is asked
+    commands.start(2)  # nothing was done: nothing is asked
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
-    with pytest.raises(course.LabError, match="holds your work"):
-        course.start(2)
+    with pytest.raises(commands.LabError, match="holds your work"):
+        commands.start(2)
     assert (own / "fib.c").read_text() == "mine\n"
     aside = skeleton.put_aside(own)
     assert (aside / "fib.c").read_text() == "mine\n"
@@ -60,7 +63,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
 
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
-    changes = course._changes(directory)
+    changes = commands._changes(directory)
     next(changes)  # at first, without a change
 
     def save() -> None:
@@ -96,13 +99,13 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     directory = skeleton.write(1, place)
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("return 0;", "return 0", 1))
-    result = course.check(1, directory, 7)
+    result = commands.check(1, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     assert "fib.c:" in result.lines[0].remark
-    assert course.next_step(result) == "next: make it compile"
-    printed = course.ktap(result).splitlines()
+    assert commands.next_step(result) == "next: make it compile"
+    printed = commands.ktap(result).splitlines()
     assert printed[:2] == ["KTAP version 1", f"1..{len(result.lines)}"]
     assert sum(line.startswith("not ok ") for line in printed) == len(result.lines)
-    scores = course.gradescope(result)
+    scores = commands.gradescope(result)
     assert scores["score"] == 0
     assert sum(test["max_score"] for test in scores["tests"]) == 100

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from test_skeletons import place
 
-from grader import course, operations, skeleton, stages
+from grader.course import commands, skeleton
+from grader.stage import function_tests, stages
 
 __all__ = ["place"]
 
@@ -28,7 +29,7 @@ def as_stage(directory: Path, number: int) -> stages.Stage:
 
 def task_points(directory: Path, number: int) -> list[int]:
     stage, tasks = as_stage(directory, number), skeleton.course(number)
-    return [line.earned for line in course._task_lines(stage, tasks, 7)]
+    return [line.earned for line in commands._task_lines(stage, tasks, 7)]
 
 
 @pytest.mark.parametrize("number", STAGES)
@@ -93,18 +94,18 @@ def test_a_mistake_is_found(
     assert old in text
     (directory / name).write_text(text.replace(old, new, 1))
     stage = as_stage(directory, number)
-    outcome = operations.outcome(stage, operations.program(stage), operation, 1)
+    outcome = function_tests.outcome(stage, function_tests.program(stage), operation, 1)
     assert not outcome.large
     assert says in outcome.fault
 
 
 def test_an_endless_loop_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "SECONDS", 1)
+    monkeypatch.setattr(function_tests, "SECONDS", 1)
     directory = skeleton.write(1, place, all_tasks(1))
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("i < n; i++", "i < n || n > 50; i++"))
     stage = as_stage(directory, 1)
-    outcome = operations.outcome(stage, operations.program(stage), "compute", 1)
+    outcome = function_tests.outcome(stage, function_tests.program(stage), "compute", 1)
     assert outcome.fault.startswith("F(51)")
     assert "endless loop" in outcome.fault
     assert outcome.small

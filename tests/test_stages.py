@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import paths, stages
-from grader.errors import LabError
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.stage import stages
 
 MANIFEST = 'title = "T"\nteaches = "t"\nmax_n = 93\nmeasure = [10, 93]\n'
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import build, stages, verify
-from grader.build import Kernel
-from grader.machines import Machine
-from grader.stages import Stage
+from grader.lab.machines import Machine
+from grader.stage import build, stages, verify
+from grader.stage.build import Kernel
+from grader.stage.stages import Stage
 
 # In a student repository, these are the objects that stand for the reference's sources; here
 # test_course.py verifies all of them as well.

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from grader import stats
+from grader.rulers import stats
 
 ROUNDS = 15
 COMPARISONS = 14  # of a report with one pair of stages
@@ -163,7 +163,7 @@ def test_summary_keeps_outliers_and_says_how_many():
 
 
 def test_stats_table_shows_every_figure():
-    from grader.stats_table import stats_table
+    from grader.report.stats_table import stats_table
 
     sample = {
         "machine": "uml", "ruler": "ns", "phase": "compute", "n": 1000, "median": 1234.5,

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import oracle, paths
+from grader.base import paths
+from grader.stage import oracle
 
-USER = paths.COMMON / "user"
+USER = paths.COMMON / "userspace"
 STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
 LONG = os.environ.get("LAB_TESTS") == "long"
 # The operand tests run all of them under the sanitizers, in seconds.

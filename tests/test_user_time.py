@@ -7,9 +7,11 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from grader import build, paths, stages, user_time
-from grader.errors import MachineError
+from grader.base import paths
+from grader.base.errors import MachineError
 from grader.report.schema import SCHEMA_FILE
+from grader.rulers import round_trip
+from grader.stage import build, stages
 
 TABLE = """\
 ns               read()        compute        decimal     difference   faults
@@ -20,13 +22,13 @@ calls 101, memory not locked, reading the clock twice takes 26112 ns
 
 
 def test_parse():
-    first, median, count = user_time.parse(TABLE)
+    first, median, count = round_trip.parse(TABLE)
     assert first["user"] == 227072
     assert first["faults"] == 7
     assert (median["compute"], median["decimal"], median["difference"]) == (1024, 512, 159232)
     assert count == 101
     with pytest.raises(MachineError):
-        user_time.parse("fibctl: no\n")
+        round_trip.parse("fibctl: no\n")
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +51,10 @@ def guest(uml, stage7):
 @pytest.mark.machine
 def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     # 20,899 digits: six pages that the first read() touches.
-    loose, _, count = user_time.parse(guest.wire.check("fibctl user 100000 11", 60))
+    loose, _, count = round_trip.parse(guest.wire.check("fibctl user 100000 11", 60))
     assert count == 11
     assert loose["faults"] >= 6
-    locked, median, _ = user_time.parse(guest.wire.check("fibctl user 100000 11 --lock", 60))
+    locked, median, _ = round_trip.parse(guest.wire.check("fibctl user 100000 11 --lock", 60))
     assert locked["faults"] == median["faults"] == 0
     for call in (loose, locked):
         rest = call["user"] - call["compute"] - call["decimal"]
@@ -90,7 +92,7 @@ def test_a_clock_that_is_off_is_said(guest):
 
 @pytest.mark.machine
 def test_rows_for_the_report(uml, stage7, booted):
-    rows = user_time.measure_round_trips(uml, stage7)
+    rows = round_trip.measure_round_trips(uml, stage7)
     # A million takes too long to be asked a few times.
     assert [row["n"] for row in rows] == [100, 10000]
     schema = json.loads(SCHEMA_FILE.read_text())

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from grader import abi, oracle, paths, stages, verify
-from grader.build import Built
-from grader.contract import Breach
-from grader.errors import MachineDied, MachineError, MachineTimeout
-from grader.verify import Failure, Verified
-from grader.wire import Done
+from grader.base import paths
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.lab.wire import Done
+from grader.stage import oracle, stages, system_calls, verify
+from grader.stage.build import Built
+from grader.stage.contract import Breach
+from grader.stage.verify import Failure, Verified
 
 STAGE = stages.find(paths.STAGES, [1])[0]
-CASES = abi.cases(STAGE.manifest)
+CASES = system_calls.cases(STAGE.manifest)
 Answer = Callable[[str, int], str]
 
 
@@ -146,7 +147,7 @@ def test_all_right() -> None:
     result = verified(FakeMachine())
     assert (result.status, result.cause, result.failures) == ("ok", "", [])
     assert result.tests["value"] == [94, 0]
-    assert result.tests["abi"] == [len(abi.cases(STAGE.manifest)), 0]
+    assert result.tests["abi"] == [len(system_calls.cases(STAGE.manifest)), 0]
     assert result.failed == 0 and result.passed == sum(a for a, _ in result.tests.values())
 
 

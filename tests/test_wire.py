@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import MachineDied, MachineError, MachineTimeout
-from grader.wire import AHEAD_BYTES, PUT_BYTES, Wire
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.lab.wire import AHEAD_BYTES, PUT_BYTES, Wire
 
 
 class Agent:

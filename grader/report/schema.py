@@ -8,7 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from grader.errors import LabError
+from grader.base.errors import LabError
 
 Report = dict[str, Any]
 

@@ -26,7 +26,7 @@ printf '%-14s%12s%14s%14s\n' 'growth' 'allocations' 'its numbers' 'heap at peak'
 for growth in exact power-of-two preallocated; do
 	out=$(realpath "$made/$growth")
 	sed -i "s/^max_n .*/max_n = $n/" "$out/stage.toml"
-	make -s -C common/user STAGE_DIR="$out" OUT="$out/user"
+	make -s -C common/userspace STAGE_DIR="$out" OUT="$out/user"
 	said=$("$out/user/fib" time 1 "$n")
 	valgrind -q --tool=massif --massif-out-file="$out/massif" "$out/user/fib" profile 1 "$n"
 	heap=$(sed -n 's/^mem_heap_B=//p' "$out/massif" | sort -n | tail -n 1)

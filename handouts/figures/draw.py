@@ -20,10 +20,11 @@ from typing import Any
 
 from scipy.stats import ks_2samp
 
-from grader import machines, paths, scratch, sensitivity
-from grader.errors import LabError
-from grader.machines import qemu
-from grader.progress import Progress
+from grader import sensitivity
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.lab import machines, qemu
 from grader.report.figures import COLOURS
 
 HERE = Path(__file__).resolve().parent

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run a stage as a program under valgrind or the sanitizers.
+
+usage: check.py memcheck|sanitize STAGE_DIR...
+
+Builds each stage by common/userspace/Makefile, compares what it says with Python's integers and
+with expected/, makes its allocations fail and its look-ups find it killed. Exit status: 0 when all is
+right, 1 when a stage is wrong, 2 when the check could not be made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from grader.base import paths  # noqa: E402  (the package is found by the line above)
+from grader.base.errors import LabError  # noqa: E402
+from grader.stage import oracle  # noqa: E402
+
+VALGRIND = (
+    "valgrind",
+    "--quiet",
+    "--leak-check=full",
+    "--show-leak-kinds=all",
+    "--errors-for-leak-kinds=all",
+    "--error-exitcode=99",
+)
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+
+
+class Wrong(Exception):
+    """The stage is wrong; the message says how."""
+
+
+class CannotCheck(Exception):
+    """The check cannot be made; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the program: a command of main.c, at most how many failures, and some n."""
+
+    command: str
+    n: tuple[str, ...]
+    most: int | None = None
+    native: bool = False  # at full speed, where valgrind would take minutes
+
+    def arguments(self) -> list[str]:
+        """What the program is called with."""
+        return [self.command, *([] if self.most is None else [str(self.most)]), *self.n]
+
+    def __str__(self) -> str:
+        return " ".join(self.arguments()) + (" (at full speed)" if self.native else "")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to check one build of a stage."""
+
+    flavour: str
+    wrapper: tuple[str, ...]
+    runs: list[Run] = field(default_factory=list)
+
+
+def numbers(text: str) -> list[int]:
+    """The n that an argument of the program stands for."""
+    low, _, high = text.partition("-")
+    return list(range(int(low), int(high or low) + 1))
+
+
+def up_to(max_n: int, *candidates: int) -> tuple[str, ...]:
+    """The candidates a stage serves."""
+    return tuple(str(n) for n in candidates if n <= max_n)
+
+
+def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
+    """What to run for this check; a stage with assembly has a plain C twin to check as well."""
+    small = f"0-{min(300, max_n)}"
+    failing = f"100-{min(300, max_n)}" if max_n >= 100 else f"0-{max_n}"
+    large = up_to(max_n, 1000, 4658, 9999, 10000, 30000, 100000, 300000)
+    failing_large = up_to(max_n, 1000, 3000, 10000, 100000)
+    if check == "memcheck":
+        # At full speed the counters tell of every leak: each failure there can be.
+        every = 10**9
+        runs = [Run("check", (small,)), Run("fail", (failing,), 5), Run("kill", (failing,), 5)]
+        runs += [Run(command, (failing,), every, native=True) for command in ("fail", "kill")]
+        if large:
+            runs += [Run("check", large), Run("fail", failing_large, 10)]
+            runs += [Run("kill", failing_large, 5)]
+        if max_n > 300000:
+            runs += [Run("check", (str(max_n),), native=True)]
+        return [Plan("plain", VALGRIND, runs)]
+    runs = [Run("check", (small,)), Run("fail", (failing,), 200), Run("kill", (failing,), 100)]
+    if large:
+        runs += [Run("check", large + up_to(max_n, 1000000))]
+        runs += [Run("fail", failing_large, 50), Run("kill", failing_large, 20)]
+    flavours = ["asan"]
+    if any("FIB_NO_ASM" in path.read_text() for path in stage.glob("*.[ch]")):
+        flavours.append("asan-noasm")
+    return [Plan(flavour, (), runs) for flavour in flavours]
+
+
+def build(stage: Path, flavour: str) -> Path:
+    """Build the program and return its path."""
+    out = paths.BUILD / "user" / stage.name / flavour
+    variables = [f"STAGE_DIR={stage}", f"FLAVOUR={flavour}", f"OUT={out}"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+    made = subprocess.run(
+        ["make", "-s", "-C", str(ROOT / "common/userspace"), *variables],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    if made.returncode:
+        errors = [line for line in made.stderr.splitlines() if "error" in line]
+        raise Wrong(f"does not build ({flavour}): {(errors or [made.stderr.strip()])[0]}")
+    return out / "fib"
+
+
+def compare(output: str, run: Run) -> None:
+    """Compare lines of n and F(n) with what they should be."""
+    wanted = [n for text in run.n for n in numbers(text)]
+    lines = output.splitlines()
+    if len(lines) != len(wanted):
+        raise Wrong(f"{run}: {len(lines)} lines instead of {len(wanted)}")
+    for n, line in zip(wanted, lines, strict=True):
+        expected = f"{n} {oracle.digits(n)}"
+        if line != expected:
+            at = next(
+                (i for i, (a, b) in enumerate(zip(expected, line)) if a != b),
+                min(len(expected), len(line)),
+            ) - len(str(n))
+            raise Wrong(f"F({n}) is wrong from digit {at} of {len(expected) - len(str(n)) - 1} on")
+
+
+def execute(program: Path, plan: Plan, run: Run) -> None:
+    """Run the program once and judge it."""
+    wrapper = () if run.native else plan.wrapper
+    try:
+        result = subprocess.run(
+            [*wrapper, str(program), *run.arguments()],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **SANITIZER_OPTIONS},
+            timeout=600,
+        )
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"{run}: not done after 10 minutes") from None
+    if result.returncode or result.stderr:
+        said = result.stderr.strip().splitlines()
+        log = program.parent / f"{run.command}.log"
+        log.write_text(result.stderr)
+        shown = next((s for s in said if "ERROR" in s or "runtime error" in s), (said or ["?"])[0])
+        shown = re.sub(r"==\d+==\s*", "", shown)
+        raise Wrong(f"{run}: status {result.returncode}, {shown} (see {paths.shown(log)})")
+    if run.command in ("fib", "check"):
+        compare(result.stdout, run)
+
+
+def check_stage(check: str, stage: Path) -> None:
+    """Do all runs of a check for one stage, saying what is being done."""
+    flavour = "plain" if check == "memcheck" else "asan"
+    program = build(stage, flavour)
+    max_n = int(subprocess.check_output([str(program), "max_n"], text=True))
+    for plan in plans(check, stage, max_n):
+        program = build(stage, plan.flavour)
+        for run in plan.runs:
+            begin = time.monotonic()
+            print(f"{stage.name} {plan.flavour}: {run} ... ", end="", flush=True)
+            execute(program, plan, run)
+            print(f"{time.monotonic() - begin:.1f} s", flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """The command line: see the head of this file."""
+    if len(arguments) < 2 or arguments[0] not in ("memcheck", "sanitize"):
+        print("usage: check.py memcheck|sanitize STAGE_DIR...", file=sys.stderr)
+        return 2
+    check, begin = arguments[0], time.monotonic()
+    wrong = 0
+    stages = [Path(text).resolve() for text in arguments[1:]]
+    if check == "memcheck" and not shutil.which("valgrind"):
+        raise CannotCheck("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
+    for stage in stages:
+        if not (stage / "stage.toml").is_file():
+            raise CannotCheck(f"{stage} is not a stage: it has no stage.toml")
+    for stage in stages:
+        try:
+            check_stage(check, stage)
+        except Wrong as reason:
+            wrong += 1
+            print(f"WRONG\n{check}: {stage.name}: {reason}", flush=True)
+    what = "no error, no byte lost" if check == "memcheck" else "nothing found"
+    took = f"{time.monotonic() - begin:.0f} s"
+    names = ", ".join(stage.name for stage in stages)
+    verdict = f"{wrong} of {len(stages)} wrong" if wrong else what
+    print(f"{check}: {names}: {verdict} ({took})")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (CannotCheck, LabError) as reason:
+        print(f"check: {reason}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\ncheck: interrupted", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Where things are. A read-only checkout may name another place by LAB_BUILD."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMON = ROOT / "common"
+STAGES = ROOT / "stages"
+EXPECTED = ROOT / "expected"
+SCRIPTS = ROOT / "scripts"
+BUILD = Path(os.environ.get("LAB_BUILD") or ROOT / "build").absolute()
+
+
+def inside(path: Path, folder: Path) -> bool:
+    """Whether path is folder or below it, links resolved."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def shown(path: Path) -> str:
+    """The path as a person at the top of the checkout would type it."""
+    path = path.absolute()
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Progress on standard error: one live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+
+from grader.base import scratch
+
+
+class Progress:
+    """What is being done, how far it is, how long it has taken."""
+
+    def __init__(self) -> None:
+        self.begin = time.monotonic()
+        self.live = sys.stderr.isatty()
+        self.shown = ""
+        self.last = ""
+
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self.begin
+
+    def step(self, what: str, done: int = 0, total: int = 0) -> None:
+        """A step within something longer; off a terminal each `what` is said once."""
+        scratch.check_stopped()
+        if self.live:
+            how_far = f" {done}/{total}" if total else ""
+            line = f"[{self.elapsed():4.0f} s] {what}{how_far}"
+            line = line[: shutil.get_terminal_size().columns - 1]
+            sys.stderr.write(f"\r\033[K{line}")
+            sys.stderr.flush()
+            self.shown = line
+        elif what != self.last:
+            print(f"[{self.elapsed():4.0f} s] {what}", file=sys.stderr, flush=True)
+        self.last = what
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        print(text, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the live line away."""
+        if self.shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+            self.shown = ""

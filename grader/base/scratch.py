@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Folders for the life of this process, and the processes that work in them.
+
+Whatever interrupts a run, and wherever, remove_all at its end leaves nothing of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from grader.base.errors import LabError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_folders: set[Path] = set()
+_stopped = False
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    global _stopped  # noqa: PLW0603 - a signal has no other place to leave a word
+    _stopped = True
+    raise KeyboardInterrupt
+
+
+def _not_raised(unraisable: sys.UnraisableHookArgs) -> None:
+    # In a callback of fork, for one. It is not lost: see check_stopped.
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+
+
+def heed_signals() -> None:
+    """Let SIGINT, SIGTERM and SIGHUP end this process by KeyboardInterrupt, cleaned up."""
+    sys.unraisablehook = _not_raised
+    for number in _SIGNALS:
+        signal.signal(number, _stop)
+
+
+def check_stopped() -> None:
+    """Raise KeyboardInterrupt if a signal has come.
+
+    For loops that wait: where Python was when the signal came, the exception may have been lost.
+    """
+    if _stopped:
+        raise KeyboardInterrupt
+
+
+def base() -> Path:
+    """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
+    path = Path(tempfile.gettempdir()) / f"fibdrv-lab-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    if path.stat().st_uid != os.getuid():
+        raise LabError(f"{path} belongs to somebody else: set TMPDIR to a folder of yours")
+    return path
+
+
+def folder() -> Path:
+    """A new folder."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
+        _folders.add(path)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return path
+
+
+def remove(path: Path) -> None:
+    """Remove a folder; its processes have ended."""
+    shutil.rmtree(path, ignore_errors=True)
+    _folders.discard(path)
+
+
+def _alive() -> Iterator[tuple[int, int, Path]]:
+    """Process, process group and /proc entry of all that runs; zombies do not."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, group, *_ = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (OSError, IndexError, ValueError):
+            continue
+        if state not in "ZX":
+            yield int(entry.name), int(group), entry
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def processes_in(path: Path) -> list[int]:
+    """The processes with this folder in their command line."""
+    found = []
+    for pid, _, entry in _alive():
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(str(path)) in command:
+            found.append(pid)
+    return found
+
+
+def group_runs(group: int) -> bool:
+    """Whether any process of a group runs."""
+    return any(its_group == group for _, its_group, _ in _alive())
+
+
+def kill_group(pid: int) -> None:
+    """Kill a machine's whole process group, and wait until nothing of it runs."""
+    for _ in range(200):
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            return
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            pass
+        if not group_runs(pid):
+            return
+        time.sleep(0.01)
+
+
+def remove_all() -> None:
+    """Kill what still works in one of the folders, and remove them all."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        for path in list(_folders):
+            for pid in processes_in(path):
+                if pid != os.getpid():
+                    kill_group(pid)
+            remove(path)
+        # One that has just been forked does not show yet what it is to become.
+        for pid, group, entry in list(_alive()):
+            if pid == group and _parent(entry) == os.getpid():
+                kill_group(pid)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

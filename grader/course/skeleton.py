@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a learner starts from: a stage's sources with the bodies of some functions left to write.
+
+Which functions, what is asked and what stands there until then is in handouts/tasks/N.toml. The
+reference needs no marks for it: a function is found by its name, and its body is what lies between
+a brace in the first column and the next one, as clang-format writes them.
+
+A student repository (scripts/export-course makes it) has no reference: its stages/ are the
+skeletons themselves, and bring_over.py brings the learner's own functions into the next stage.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.stage import stages
+from grader.stage.stages import number_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WORK = paths.ROOT / "work"
+TASKS = paths.ROOT / "handouts" / "tasks"
+
+# A definition begins in the first column, its arguments may take more lines.
+_HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of the reference that the skeleton has not, or not whole."""
+
+    file: str
+    function: str
+    stub: str | None  # None: the function is part of the solution and left out
+    text: str
+    above: str = ""  # what the comment above it says instead, where that gives the solution away
+
+
+@dataclass(frozen=True)
+class Task:
+    """One numbered task of a stage."""
+
+    number: int
+    name: str
+    text: str
+    operation: str  # what grader/stage/function_tests.py tries for it
+    points: int
+    hints: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The points for being faster than the stage before."""
+
+    points: int
+    before: int
+    n: int
+    phase: str
+    par: float  # how many times faster earns them all
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a stage asks of the learner; its points come to 100."""
+
+    stage: int
+    tasks: tuple[Task, ...]
+    device_points: int
+    speed: Speed | None
+
+
+def course(stage: int) -> Course:
+    """The tasks of a stage, from handouts/tasks/."""
+    path = TASKS / f"{stage}.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
+        speed = Speed(**table["speed"]) if "speed" in table else None
+        found = Course(stage, tasks, int(table["device"]["points"]), speed)
+    except FileNotFoundError:
+        raise LabError(f"there are no tasks for stage {stage}: say one of 1 to 7") from None
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise LabError(f"{paths.shown(path)}: {error}") from error
+    total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
+    if total != 100:
+        raise LabError(f"{paths.shown(path)}: the points come to {total}, not to 100")
+    return found
+
+
+def _task(number: int, table: dict[str, Any]) -> Task:
+    text = " ".join(str(table["text"]).split())
+    parts = [
+        Part(
+            p["file"],
+            p["function"],
+            str(p["stub"]),
+            p.get("text", text if i == 0 else f"belongs to task {number} as well."),
+            p.get("above", ""),
+        )
+        for i, p in enumerate(table["replace"])
+    ]
+    parts += [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
+    return Task(
+        number,
+        str(table["name"]),
+        text,
+        str(table["operation"]),
+        int(table["points"]),
+        tuple(table["hints"]),
+        tuple(parts),
+    )
+
+
+def reference(stage: int) -> Path:
+    """The kit's own directory of that stage."""
+    for directory in paths.STAGES.iterdir():
+        if number_of(directory) == stage:
+            return directory
+    raise LabError(f"there is no stage {stage}: say one of 1 to 7")
+
+
+def learner_directory(stage: int) -> Path | None:
+    """The learner's copy of that stage, below work/, if there is one."""
+    if not WORK.is_dir():
+        return None
+    found = [d for d in sorted(WORK.iterdir()) if number_of(d) == stage and d.is_dir()]
+    return found[0] if found else None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where in a source a function's definition begins, its body begins, and its body ends."""
+
+    begin: int
+    body: int
+    end: int
+
+
+def functions(source: str) -> dict[str, Span]:
+    """Where the functions of a C source are, in kernel style; by name."""
+    head = re.compile(_HEAD.format(name=r"\w+"), re.MULTILINE)
+    return {
+        m[1]: Span(m.start(), m.end(), source.index("\n}\n", m.end() - 1) + 1)
+        for m in head.finditer(source)
+        if "\n}\n" in source[m.end() - 1 :]
+    }
+
+
+def span(source: str, function: str, where: str) -> Span:
+    """Where a function is that must be there, once."""
+    head = re.compile(_HEAD.format(name=function), re.MULTILINE)
+    found = len(head.findall(source))
+    if found != 1:
+        raise LabError(f"{where}: {found} definitions of {function}, where tasks name one")
+    return functions(source)[function]
+
+
+def comment_above(source: str, function: Span) -> int:
+    """Where the comment right above a function begins; without one, where the function does."""
+    comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[: function.begin], re.DOTALL)
+    return comment.start() if comment else function.begin
+
+
+def _comment(text: str, indent: str) -> str:
+    width = 80 - 8 * len(indent) - 3
+    lines = textwrap.wrap(text, width, break_on_hyphens=False)
+    if len(lines) == 1 and len(lines[0]) + 6 <= width + 3:
+        return f"{indent}/* {lines[0]} */\n"
+    return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+
+
+def stubbed(source: str, part: Part, note: str, where: str) -> str:
+    """The source with a part's stub, below a note, where its body was; or without the part."""
+    there = span(source, part.function, where)
+    # The comment right above goes with what it is about.
+    comment = comment_above(source, there)
+    if part.stub is None:
+        return source[:comment].rstrip("\n") + "\n\n" + source[there.end + 2 :].lstrip("\n")
+    stub = "".join(f"\t{line}\n" if line else "\n" for line in part.stub.strip("\n").splitlines())
+    head = source[: there.body]
+    if part.above and comment < there.begin:
+        head = source[:comment] + _comment(part.above, "") + source[there.begin : there.body]
+    return head + _comment(note, "\t") + stub + source[there.end :]
+
+
+def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
+    """The skeleton's files by name; the tasks in solved are as the reference has them."""
+    directory = reference(stage)
+    files = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(directory.iterdir())
+        if path.suffix in (".c", ".h", ".toml")
+    }
+    if stages.exported():
+        return files
+    for task in course(stage).tasks:
+        if task.number in solved:
+            continue
+        for part in task.parts:
+            if part.file not in files:
+                raise LabError(f"task {task.number} of stage {stage} names no file: {part.file}")
+            note = f"Task {task.number}, {task.name}: {part.text}"
+            where = f"stages/{directory.name}/{part.file}"
+            files[part.file] = stubbed(files[part.file], part, note, where)
+    return files
+
+
+def write(
+    stage: int,
+    folder: Path,
+    solved: frozenset[int] = frozenset(),
+    files: dict[str, str] | None = None,
+) -> Path:
+    """Make folder/N-name/, which must not be there, of the skeleton or these files; or nothing."""
+    files = sources(stage, solved) if files is None else files
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / reference(stage).name
+    half_made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+    try:
+        half_made.chmod(0o755)
+        for name, text in files.items():
+            (half_made / name).write_text(text, encoding="utf-8")
+        half_made.rename(target)
+    except BaseException:
+        shutil.rmtree(half_made, ignore_errors=True)
+        raise
+    return target
+
+
+def untouched(stage: int, directory: Path, files: dict[str, str] | None = None) -> bool:
+    """Whether a learner's copy is the skeleton still, or as made from these files, to the byte."""
+    files = sources(stage) if files is None else files
+    wanted = {name: text.encode() for name, text in files.items()}
+    there = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    return there == wanted
+
+
+def put_aside(directory: Path) -> Path:
+    """Move a learner's copy to work/old/; returns where it is now."""
+    old = directory.parent / "old"
+    old.mkdir(exist_ok=True)
+    i = 1
+    while (old / f"{directory.name}.{i}").exists():
+        i += 1
+    return directory.rename(old / f"{directory.name}.{i}")

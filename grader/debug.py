@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command line of make debug."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.base import scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.course import learner_copy
+from grader.lab import machines
+from grader.stage import build, stages
+from grader.stage.strain import Examined, Plan, examine, in_words
+
+EPILOG = """\
+Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
+"""
+EXCERPT_LINES = 25
+
+
+def _show(result: Examined, plan: Plan) -> None:
+    stage = result.built.stage
+    verdict = "FOUND" if result.cause else "clean"
+    figures = in_words(result.figures)
+    print(f"stage {stage.number} ({stage.key}), seed {plan.seed}: {verdict}: {figures}")
+    if result.cause:
+        print(f"  {result.cause}")
+        # Entries with a question mark are what else was found on the stack: guesses.
+        lines = [line for line in result.excerpt.splitlines() if "] ? " not in line]
+        for line in lines[:EXCERPT_LINES]:
+            print(f"    {line}")
+        if len(lines) > EXCERPT_LINES:
+            print(f"    ... {len(lines) - EXCERPT_LINES} more lines")
+
+
+def _examine(
+    stage: stages.Stage, machine: machines.Machine, plan: Plan, progress: Progress
+) -> Examined:
+    progress.step(f"stage {stage.number}: build")
+    built = build.build(stage, machine.kernel())
+    result = examine(
+        built, machine, plan, lambda what: progress.step(f"stage {stage.number}: {what}")
+    )
+    progress.clear()
+    return result
+
+
+def main(words: list[str]) -> int:
+    """Examine stages; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="make debug",
+        description="A stage on the debug lab kernel: KASAN, kmemleak, lockdep, UBSAN, random"
+        " calls, allocations that fail.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--stage", default="", metavar="N,...", help="these; else all")
+    parser.add_argument("--tree", type=Path, help="stages elsewhere")
+    parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
+    parser.add_argument("--calls", type=int, default=100_000, help="random calls (100,000)")
+    parser.add_argument("--quick", action="store_true", help="a short form: 5,000 calls")
+    options = parser.parse_args(words)
+    plan = Plan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
+                options.quick)  # fmt: skip
+    scratch.heed_signals()
+    progress = Progress()
+    found = 0
+    try:
+        numbers = stages.parse_numbers(options.stage) if options.stage else []
+        machine = machines.get("uml-debug")
+        # Without a number it is the kit that is examined, not its learner.
+        chosen = numbers and not options.tree
+        tree = options.tree or stages.home()
+        for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):
+            result = _examine(stage, machine, plan, progress)
+            _show(result, plan)
+            sys.stdout.flush()
+            found += bool(result.cause)
+    except LabError as error:
+        progress.clear()
+        print(f"debug: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        progress.clear()
+        print("debug: stopped; nothing is left running", file=sys.stderr)
+        return 130
+    finally:
+        scratch.remove_all()
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What uml and qemu share: one process, one initramfs, the wire over two FIFOs."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from grader.base import scratch
+from grader.base.errors import LabError, MachineError
+from grader.lab import initramfs
+from grader.lab.wire import Wire
+
+# Seconds from start to ready on the machine the time-outs were chosen on.
+NOMINAL_BOOT = 0.5
+BOOT_TIMEOUT = 120.0
+# From linux/prctl.h.
+PR_SET_PDEATHSIG = 1
+PR_SET_PTRACER = 0x59616D61
+PR_SET_PTRACER_ANY = -1
+
+# A machine's lines: results, and a shell on machines that stay.
+LINES = ("wire", "shell")
+
+
+class GuestProcess:
+    """A guest that runs as a process of this computer, its files in a folder of its own."""
+
+    def __init__(self, folder: Path, pid: int, boot_seconds: float, ours: bool) -> None:
+        self.folder = folder
+        self.pid = pid
+        self.boot_seconds = boot_seconds
+        self._ours = ours
+        self._stopped = False
+        self.wire = Wire(folder / "wire.in", folder / "wire.out", self.alive)
+
+    @property
+    def speed_factor(self) -> float:
+        """How many times slower than the lab machine it came up."""
+        return max(1.0, self.boot_seconds / NOMINAL_BOOT)
+
+    def console(self) -> str:
+        """The kernel's messages so far."""
+        text = (self.folder / "console.log").read_text(errors="replace")
+        return text.replace("\r\n", "\n").replace("\r", "")
+
+    def alive(self) -> bool:
+        """Whether the process is there and no zombie."""
+        if self._stopped:
+            return False
+        if self._ours:
+            try:
+                return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
+            except ChildProcessError:
+                return False
+        return process_is(self.pid, self.folder)
+
+    def stop(self) -> None:
+        """Kill the process and all that it started; remove its files."""
+        if not self._stopped:
+            self._stopped = True
+            scratch.kill_group(self.pid)
+            if self._ours:
+                try:
+                    os.waitpid(self.pid, 0)
+                except ChildProcessError:
+                    pass
+            self.wire.close()
+        scratch.remove(self.folder)
+
+
+def process_is(pid: int, folder: Path) -> bool:
+    """Whether pid is the live machine that belongs to folder: pids are used again."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, IndexError):
+        return False
+    return state not in "ZX" and os.fsencode(str(folder)) in command
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _may_be_traced() -> None:
+    # So that make gdb needs no root where Yama lets only parents trace.
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
+
+
+# From a machine's folder and its FIFOs, open, by name: its command line.
+Command = Callable[[Path, dict[str, int]], Sequence[str]]
+
+
+def start(
+    modules: dict[str, Path],
+    command: Command,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> GuestProcess:
+    """Boot a guest and wait until its agent answers; environment is its process's, if not ours.
+
+    Without a folder it is this process's own and dies with it; with one it stays.
+    """
+    stays = folder is not None
+    if folder is None:
+        folder = scratch.folder()
+    else:
+        folder.mkdir(parents=True)
+    pid = 0
+    begin = time.monotonic()
+    try:
+        initramfs.make(folder / "initramfs", modules)
+        for line in LINES:
+            for end in ("in", "out"):
+                os.mkfifo(folder / f"{line}.{end}", 0o600)
+        begin = time.monotonic()
+        pid = _spawn(folder, command, environment, stays)
+        guest = GuestProcess(folder, pid, 0.0, ours=True)
+        guest.wire.wait_ready(BOOT_TIMEOUT)
+    except MachineError as error:
+        scratch.kill_group(pid)
+        console = (folder / "console.log").read_text(errors="replace").strip().splitlines()
+        shutil.rmtree(folder, ignore_errors=True)
+        last = console[-1] if console else "it said nothing"
+        raise LabError(f"the machine did not come up ({error}): {last}") from error
+    except BaseException:
+        if stays:  # nobody else would
+            for pid in scratch.processes_in(folder):
+                scratch.kill_group(pid)
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    guest.boot_seconds = time.monotonic() - begin
+    state = {"pid": pid, "boot_seconds": guest.boot_seconds}
+    (folder / "state.json").write_text(json.dumps(state))
+    return guest
+
+
+def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, stays: bool) -> int:
+    """Start the machine's process, in a session of its own, with its FIFOs open."""
+    fds = {
+        f"{line}.{end}": os.open(folder / f"{line}.{end}", os.O_RDWR)
+        for line in LINES
+        for end in ("in", "out")
+    }
+    with (folder / "console.log").open("wb") as console:
+        process = subprocess.Popen(
+            command(folder, fds),
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            pass_fds=list(fds.values()),
+            preexec_fn=_may_be_traced if stays else _die_with_parent,  # noqa: PLW1509
+        )
+    for fd in fds.values():
+        os.close(fd)
+    # Waited for by number: the object would complain at exit about a machine that stays.
+    process.returncode = 0
+    return process.pid
+
+
+def attach(folder: Path) -> GuestProcess | None:
+    """The machine that stays in folder; None, and the folder cleaned, when it is gone."""
+    try:
+        state = json.loads((folder / "state.json").read_text())
+        pid, seconds = int(state["pid"]), float(state["boot_seconds"])
+    except (OSError, ValueError, KeyError):
+        return None
+    if not process_is(pid, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return GuestProcess(folder, pid, seconds, ours=False)

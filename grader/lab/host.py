@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Machine host: this very computer, its own kernel, its own speed. A fault here is a real one.
+
+Commands run as local processes of the user. sudo runs insmod and rmmod, chown for the device (so
+that nothing else needs to be root), and dmesg where only root may read the kernel's log.
+
+LAB_HOST_ROOT names another root for /proc, /sys, /dev and /lib/modules, for tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.lab import initramfs
+from grader.lab.host_wire import LocalWire
+from grader.stage.build import Kernel
+
+# What a module and its device are to the programs that ask for them.
+SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev/fibonacci|sys/|proc/)\b)")
+
+NOTICE = """\
+Machine host is this computer. The kit is about to
+  - load modules into its kernel ({release}) with sudo insmod, and unload them with sudo rmmod,
+  - give /dev/fibonacci to you with sudo chown while one is loaded.
+A mistake in a module can stop or damage this computer: save your work first.
+For quiet figures, run all of it under scripts/quiet-cpu.
+"""
+
+
+def _root() -> Path:
+    return Path(os.environ.get("LAB_HOST_ROOT") or "/")
+
+
+def _read(path: str) -> str:
+    try:
+        return (_root() / path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _sudo() -> list[str]:
+    return [] if os.geteuid() == 0 else ["sudo"]
+
+
+def refused() -> str:
+    """Why no module can be loaded here, in one line with the cure; empty when one can."""
+    system = os.uname()
+    other = "use machine=uml or machine=qemu"
+    if (system.sysname, system.machine) != ("Linux", "x86_64"):
+        return f"this is {system.sysname} on {system.machine}, not Linux on x86-64: {other}"
+    if not (_root() / "proc/modules").exists():
+        return f"this kernel ({system.release}) is built without loadable modules: {other}"
+    if _read("proc/sys/kernel/modules_disabled") == "1":
+        return f"loading modules is switched off until this computer starts anew: {other}"
+    lockdown = re.search(r"\[(\w+)\]", _read("sys/kernel/security/lockdown"))
+    if lockdown and lockdown[1] != "none":
+        return (
+            f"the kernel is locked down ({lockdown[1]}, as secure boot does) and takes signed"
+            f" modules only: {other}, or switch secure boot off"
+        )
+    if _read("sys/module/module/parameters/sig_enforce") == "Y":
+        return f"the kernel takes signed modules only (module.sig_enforce): {other}"
+    if not (_root() / f"lib/modules/{system.release}/build/Makefile").is_file():
+        return (
+            f"the headers of this kernel are missing: install linux-headers-{system.release}"
+            f" (sudo apt-get install linux-headers-{system.release})"
+        )
+    if shutil.which("insmod") is None and not Path("/sbin/insmod").exists():
+        return "there is no insmod: install kmod (sudo apt-get install kmod)"
+    if _sudo() and shutil.which("sudo") is None:
+        return f"loading a module takes root, and there is no sudo here: {other}"
+    if _is_loaded() and _owner() is None:
+        return (
+            "a module fibdrv that is not from this kit is loaded: unload it first"
+            " (sudo rmmod fibdrv)"
+        )
+    return ""
+
+
+def _is_loaded() -> bool:
+    return (_root() / "sys/module/fibdrv").exists()
+
+
+def _build_id() -> str:
+    try:
+        return (_root() / "sys/module/fibdrv/notes/.note.gnu.build-id").read_bytes().hex()
+    except OSError:
+        return ""
+
+
+def _record() -> Path:
+    """Where it is noted that the loaded module is ours: in the folder of this boot."""
+    return scratch.base() / f"host-{_read('proc/sys/kernel/random/boot_id') or 'boot'}.json"
+
+
+def _owner() -> Path | None:
+    """The folder of the machine that has loaded the module; None when none of ours has."""
+    try:
+        record = json.loads(_record().read_text())
+        return Path(record["folder"]) if record["build_id"] == _build_id() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def note_loaded(folder: Path) -> None:
+    """Note that the module that is loaded now is that of the machine in folder."""
+    new = _record().with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps({"folder": str(folder), "build_id": _build_id()}))
+    new.replace(_record())
+
+
+def _unload() -> None:
+    """Unload the module, which is ours."""
+    done = subprocess.run(
+        [*_sudo(), "rmmod", "fibdrv"], capture_output=True, text=True, env=_environment(Path("/"))
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise LabError(f"the module fibdrv cannot be unloaded ({reason}): close what uses it")
+    _record().unlink(missing_ok=True)
+
+
+def _environment(programs: Path) -> dict[str, str]:
+    # insmod and rmmod are not on every user's PATH.
+    path = f"{programs}:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return os.environ | {"PATH": path, "LC_ALL": "C"}
+
+
+def _kernel_log() -> str:
+    """The kernel's log, by root where nobody else may read it; empty when it cannot be read."""
+    command = ["dmesg"]
+    for words in (command, [*_sudo(), *command]):
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", env=_environment(Path("/"))
+        )
+        if done.returncode == 0:
+            return done.stdout
+    return ""
+
+
+def _program(path: Path, lines: list[str]) -> None:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class HostRunning:
+    """This computer, with a folder for what the kit's commands need."""
+
+    speed_factor = 1.0
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stopped = False
+        self.wire = LocalWire(self._command, _environment(folder / "bin"), self._store, self.alive)
+        self.wire.translate = self._as_made
+
+    @classmethod
+    def prepare(cls, folder: Path, modules: dict[str, Path]) -> HostRunning:
+        """Fill the folder: the modules, and programs that load and unload."""
+        (folder / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "lib").mkdir(exist_ok=True)
+        for name, module in modules.items():
+            shutil.copy(module, folder / "lib" / f"{name}.ko")
+        sudo = " ".join(_sudo())
+        root = str(_root()).rstrip("/")
+        device = f"{root}/dev/fibonacci"
+        knob = f"{root}/sys/class/fibonacci/fibonacci/ktime_measure"
+        insmod = shutil.which("insmod") or "/sbin/insmod"
+        rmmod = shutil.which("rmmod") or "/sbin/rmmod"
+        give = f"{sudo} chown {os.getuid()}:{os.getgid()} {device} {knob}" if sudo else ":"
+        note = shlex.join([sys.executable, "-m", "grader.lab.host", str(folder)])
+        _program(
+            folder / "bin/insmod",
+            [
+                f'{sudo} {insmod} "$@" || exit',
+                f"PYTHONPATH={shlex.quote(str(paths.ROOT))} {note}",
+                f"stat -c '%u %g' {device} >{shlex.quote(str(folder / 'made-by'))} 2>/dev/null",
+                f"test ! -e {device} || {give}",
+            ],
+        )
+        _program(folder / "bin/rmmod", [f'exec {sudo} {rmmod} "$@"'])
+        if not (folder / "bin/fibctl").exists():
+            (folder / "bin/fibctl").symlink_to(initramfs.fibctl())
+        log = _kernel_log()
+        (folder / "log-before").write_text(log.splitlines()[-1] if log else "")
+        return cls(folder)
+
+    def _command(self, command: str) -> str:
+        """A guest's command as one of this computer."""
+        command = command.replace("/lib/fibdrv/", f"{self.folder}/lib/")
+        root = str(_root()).rstrip("/")
+        return SYSTEM.sub(f"{root}/", command) if root else command
+
+    def _store(self, path: str) -> Path:
+        """Where a file of the guest is here."""
+        if path.startswith("/lib/fibdrv/"):
+            return self.folder / "lib" / Path(path).name
+        raise LabError("machine host is this computer: use your own shell, /dev/fibonacci is there")
+
+    def _as_made(self, request: str, answer: str) -> str:
+        """Undo in an answer what chown has changed: whose the device was when it was made."""
+        if request != "stat" or not _sudo():
+            return answer
+        try:
+            owner = (self.folder / "made-by").read_text().strip()
+        except OSError:
+            return answer
+        ours = f" {os.getuid()} {os.getgid()}\n"
+        return f"{answer.removesuffix(ours)} {owner}\n" if answer.endswith(ours) else answer
+
+    def console(self) -> str:
+        """What the kernel has said since the machine began."""
+        log = _kernel_log()
+        before = (self.folder / "log-before").read_text()
+        at = log.rfind(before) if before else -1
+        return log[at + len(before) :].lstrip("\n") if at >= 0 else log
+
+    def alive(self) -> bool:
+        """Whether it has not been stopped: who asks lives."""
+        return not self._stopped
+
+    def stop(self) -> None:
+        """Unload the module, if it is this machine's, and remove the folder."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self.wire.close()
+        try:
+            if _is_loaded() and _owner() == self.folder:
+                _unload()
+        finally:
+            scratch.remove(self.folder)
+
+
+class Host:
+    """This computer."""
+
+    name = "host"
+    ruler = "ns"
+
+    def __init__(self) -> None:
+        self._agreed = False
+
+    def verifier(self) -> Host:
+        """Itself."""
+        return self
+
+    def facts(self) -> dict[str, str]:
+        """What the figures depend on besides the CPU."""
+        names = {
+            "governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "isolated CPUs": "sys/devices/system/cpu/isolated",
+            "kernel command line": "proc/cmdline",
+        }
+        return {name: text for name, path in names.items() if (text := _read(path))}
+
+    def kernel(self) -> Kernel:
+        """This computer's kernel; raises LabError where no module can be loaded."""
+        reason = refused()
+        if reason:
+            raise LabError(f"no machine host: {reason}")
+        release = os.uname().release
+        tree = _root() / f"lib/modules/{release}/build"
+        config = re.search(
+            r'^CONFIG_CC_VERSION_TEXT="(.*)"$', _read(f"lib/modules/{release}/build/.config"), re.M
+        )
+        return Kernel(
+            key=f"host-{re.sub(r'[^A-Za-z0-9_.+-]', '_', release)}",
+            tree=tree,
+            arch="x86",
+            release=release,
+            compiler=config[1] if config else "unknown",
+        )
+
+    def _agree(self) -> None:
+        """Say what is about to happen, and ask, once a run."""
+        if self._agreed:
+            return
+        notice = NOTICE.format(release=os.uname().release)
+        if os.environ.get("LAB_YES") != "1":
+            if not sys.stdin.isatty():
+                raise LabError(
+                    "no machine host: it loads modules into this computer's own kernel;"
+                    " say yes=1 (or LAB_YES=1) if that is what you want"
+                )
+            print(notice, end="", file=sys.stderr)
+            print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise LabError("no machine host: not agreed to, nothing was done")
+        else:
+            print(notice, end="", file=sys.stderr)
+        # Asks for the password now, if at all, and not in the middle of a measurement.
+        if _sudo() and subprocess.run([*_sudo(), "-v"]).returncode:
+            raise LabError("no machine host: sudo refuses, and loading a module takes root")
+        self._agreed = True
+
+    def _clear(self) -> None:
+        """Unload what a run that crashed has left; not what make load has loaded."""
+        owner = _owner() if _is_loaded() else None
+        if owner is not None:
+            if (owner / "state.json").is_file():
+                raise LabError("a stage is loaded here by make load: make unload first")
+            _unload()
+
+    def boot(self, modules: dict[str, Path]) -> HostRunning:
+        """Nothing boots; a folder is prepared, and nothing of ours is loaded."""
+        self.kernel()
+        self._agree()
+        self._clear()
+        return HostRunning.prepare(scratch.folder(), modules)
+
+    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> HostRunning:
+        """The same; what is loaded stays loaded after this process."""
+        self.kernel()
+        self._agree()
+        self._clear()
+        running = HostRunning.prepare(folder, modules)
+        (folder / "state.json").write_text(json.dumps({"record": str(_record())}))
+        return running
+
+    def attach(self, folder: Path) -> HostRunning | None:
+        """The one that stays up in folder; None after this computer has started anew."""
+        try:
+            record = json.loads((folder / "state.json").read_text())["record"]
+        except (OSError, ValueError, KeyError):
+            return None
+        return HostRunning(folder) if record == str(_record()) else None
+
+
+MACHINE = Host()
+
+if __name__ == "__main__":
+    note_loaded(Path(sys.argv[1]))

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What Wire is to a guest, over processes of this computer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.lab.wire import AHEAD_BYTES, Done, Wire
+
+# How long a killed command may take to go; the kernel may hold it.
+PATIENCE = 2.0
+
+
+class LocalWire(Wire):
+    """Runs each command by a shell here; has no FIFO of its own."""
+
+    def __init__(
+        self,
+        command: Callable[[str], str],
+        environment: dict[str, str],
+        store: Callable[[str], Path],
+        alive: Callable[[], bool],
+    ) -> None:
+        self._command = command
+        self._environment = environment
+        self._store = store
+        self._alive = alive
+        self._process: subprocess.Popen[bytes] | None = None
+        # From a request of batch and its answer: the answer to be passed on.
+        self.translate: Callable[[str, str], str] = lambda _, answer: answer
+
+    def close(self) -> None:
+        """End a command that still runs."""
+        self.kill_command()
+
+    def wait_ready(self, timeout: float) -> None:
+        """It always is."""
+
+    def _start(self, command: str, feed: bool) -> subprocess.Popen[bytes]:
+        if not self._alive():
+            raise MachineDied("the machine has been stopped")
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", self._command(command)],
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            start_new_session=True,
+        )
+        return self._process
+
+    def run(self, command: str, timeout: float) -> Done:
+        """Run a shell command here, with nothing to read."""
+        process = self._start(command, feed=False)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.kill_command()
+            raise MachineTimeout("no answer in time") from None
+        except BaseException:
+            self.kill_command()
+            raise
+        return Done(process.returncode, output.decode(errors="replace"))
+
+    def kill_command(self) -> None:
+        """Kill the command that runs and all that it started."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+        except (ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+            pass
+
+    def put(self, path: str, content: bytes, timeout: float) -> None:
+        """Write a file where the guest's path is here."""
+        self._store(path).write_bytes(content)
+
+    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        """Feed requests to `fibctl batch`; yield its answers, one line each."""
+        process = self._start("exec fibctl batch", feed=True)
+        assert process.stdin is not None
+        try:
+            waiting: list[str] = []
+            buffer = b""
+            for request in requests:
+                while waiting and sum(map(len, waiting)) + len(request) > AHEAD_BYTES:
+                    answer, buffer = self._line(process, buffer, timeout)
+                    yield self.translate(waiting.pop(0), answer)
+                self._feed(process, request)
+                waiting.append(request)
+            for request in waiting:
+                answer, buffer = self._line(process, buffer, timeout)
+                yield self.translate(request, answer)
+            self._feed(process, "quit")
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise MachineTimeout("fibctl does not end") from None
+        finally:
+            self.kill_command()
+            with contextlib.suppress(BrokenPipeError):  # of what was never read
+                process.stdin.close()
+            assert process.stdout is not None
+            process.stdout.close()
+        if status:
+            raise MachineError(f"fibctl batch: exit {status}")
+
+    @staticmethod
+    def _feed(process: subprocess.Popen[bytes], request: str) -> None:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(request.encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            raise MachineError(f"fibctl ended early, exit {process.wait()}") from None
+
+    @staticmethod
+    def _line(process: subprocess.Popen[bytes], buffer: bytes, timeout: float) -> tuple[str, bytes]:
+        """The next line of its output, and what came behind it."""
+        assert process.stdout is not None
+        until = time.monotonic() + timeout
+        while b"\n" not in buffer:
+            ready, _, _ = select.select([process.stdout], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                raise MachineTimeout("no answer in time")
+            more = os.read(process.stdout.fileno(), 65536)
+            if not more:
+                raise MachineError(f"fibctl ended early, exit {process.wait()}")
+            buffer += more
+        line, buffer = buffer.split(b"\n", 1)
+        return line.decode(errors="replace") + "\n", buffer

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Whether KVM works here. Only a boot can tell.
+
+A /dev/kvm that opens, and on which a virtual machine can be made, may still hang every guest;
+QEMU does not notice, and does not fall back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from grader.base import scratch
+
+CPU = "host"
+LIMIT = 12.0  # seconds for the probe, with all that is around it below 15
+DEVICE = Path("/dev/kvm")
+# What a kernel says that has come all the way and finds no root file system.
+ROOTLESS = "Unable to mount root fs"
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def refused(vmlinuz: Path) -> str:
+    """Why KVM cannot be used; empty when a guest has run.
+
+    vmlinuz is the kernel in the cache; the answer is kept there until this computer boots anew.
+    """
+    if not DEVICE.exists():
+        return "this computer has no /dev/kvm"
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        return "/dev/kvm may not be opened (is this user in the group kvm?)"
+    memory = vmlinuz.parent.parent / "kvm.json"
+    key = [_boot_id(), str(vmlinuz), vmlinuz.stat().st_mtime_ns]
+    try:
+        known = json.loads(memory.read_text())
+        if known["key"] == key:
+            return str(known["refused"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    reason = _probe(vmlinuz)
+    new = memory.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps({"key": key, "refused": reason}))
+    new.replace(memory)
+    return reason
+
+
+def _probe(vmlinuz: Path) -> str:
+    """Boot a kernel without a root file system: it panics, and ends QEMU by that."""
+    folder = scratch.folder()
+    console = folder / "console.log"
+    with console.open("wb") as output:
+        process = subprocess.Popen(
+            ["qemu-system-x86_64", "-name", str(folder), "-nodefaults", "-no-user-config",
+             "-no-reboot", "-display", "none", "-machine", "pc", "-accel", "kvm", "-cpu", CPU,
+             "-smp", "2", "-m", "256M", "-kernel", str(vmlinuz),
+             "-append", "console=ttyS0 panic=-1 nokaslr mitigations=off",
+             "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    late = False
+    try:
+        process.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        late = True
+    finally:
+        scratch.kill_group(process.pid)
+        # It is not waited for: the kernel may hold on to it.
+        process.poll()
+        text = console.read_text(errors="replace")
+        scratch.remove(folder)
+    if ROOTLESS in text:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1][-100:] if lines else "nothing"
+    if late:
+        return f"a guest hung under KVM and was given up after {LIMIT:.0f} s (it said: {last})"
+    return f"a guest died under KVM (it said: {last})"

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Machine qemu: the distribution's own kernel on a computer that is emulated.
+
+Three flavours of one machine:
+  qemu      one CPU, instructions counted: every instruction takes one nanosecond of the
+            machine's time, so that its TSC counts instructions
+  qemu-smp  two CPUs that run at the same time: for what needs concurrency
+  qemu-kvm  this computer's CPU, by KVM, where a probe has shown that it works
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.lab import guest_process, kvm
+from grader.stage.build import Kernel
+
+QEMU = "qemu-system-x86_64"
+
+# The model of the CPU decides which code the kernel picks for itself (memcpy, for one), and
+# so what is counted: the plainest there is, plus the instructions that bignum code may want.
+# ERMS stays off: by it the kernel copies with "rep movsb", which counts one for each byte.
+EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
+
+KERNEL_ARGUMENTS = (
+    "console=ttyS0 quiet panic=-1 oops=panic"
+    # The same addresses in every boot.
+    " nokaslr"
+    # Debian and Ubuntu clear each block they hand out; what a stage allocates is counted by
+    # blocks and bytes, and clearing them is no work of the stage.
+    " init_on_alloc=0 init_on_free=0"
+    # A guest of one user has nobody to protect; with it each indirect call and return would
+    # count several times, by the CPU model's weaknesses.
+    " mitigations=off"
+    " audit=0 apparmor=0"
+)
+# What the kernel would find out by busy waiting, and does not get wrong under emulation.
+EMULATED_ARGUMENTS = "no_timer_check"
+# Counting instructions, the TSC is QEMU's clock of nanoseconds, and busy waiting takes seconds:
+# the local APIC's timer is calibrated so, and one CPU can do without it.
+CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
+# Without high resolution a sleeper wakes with a timer tick, never between two: so that exact.py
+# can begin each measurement just behind one.
+COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
+COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
+
+
+class Qemu:
+    """One flavour: how its CPUs run."""
+
+    def __init__(
+        self, name: str, ruler: str, accel: Sequence[str], cpus: int, arguments: str, cpu: str
+    ) -> None:
+        self.name = name
+        self.ruler = ruler
+        self._accel = accel
+        self._cpus = cpus
+        self._arguments = arguments
+        self._cpu = cpu
+
+    def verifier(self) -> Qemu:
+        """The fastest flavour: counting instructions is for measuring only."""
+        return fastest() if self is MACHINE else self
+
+    def kernel(self) -> Kernel:
+        """The distribution's kernel, to build modules for."""
+        return _kernel()
+
+    def facts(self) -> dict[str, str]:
+        """What a count of instructions depends on, besides the sources and their compiler."""
+        return {
+            "emulator": _version(),
+            "kernel_package": str(_info()["source"]),
+            "vmlinuz_sha256": str(_info()["vmlinuz_sha256"]),
+            "cpu": self._cpu,
+            "arguments": f"{KERNEL_ARGUMENTS} {self._arguments}".strip(),
+        }
+
+    def _command(self, folder: Path, fds: dict[str, int]) -> Sequence[str]:
+        return [
+            QEMU,
+            "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-machine", "pc", *self._accel, "-cpu", self._cpu, "-smp", str(self._cpus),
+            "-m", "256M",
+            "-kernel", str(_entry() / "vmlinuz"),
+            "-initrd", str(folder / "initramfs"),
+            "-append", f"{KERNEL_ARGUMENTS} {self._arguments} lab.shell",
+            "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+            "-chardev", f"pipe,id=wire,path={folder}/wire", "-serial", "chardev:wire",
+            "-chardev", f"pipe,id=shell,path={folder}/shell", "-serial", "chardev:shell",
+        ]  # fmt: skip
+
+    def _prepare(self) -> None:
+        _entry()
+        if self is KVM:
+            reason = kvm.refused(_entry() / "vmlinuz")
+            if reason:
+                raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
+
+    def boot(self, modules: dict[str, Path]) -> guest_process.GuestProcess:
+        """Start one that ends with this process."""
+        self._prepare()
+        return guest_process.start(modules, self._command)
+
+    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> guest_process.GuestProcess:
+        """Start one that stays up.
+
+        It is the fastest flavour there is: one that counts instructions never rests, it keeps
+        a CPU of this computer busy even while nothing happens.
+        """
+        stays = self if self is not MACHINE else fastest()
+        stays._prepare()
+        return guest_process.start(modules, stays._command, folder=folder)
+
+    def attach(self, folder: Path) -> guest_process.GuestProcess | None:
+        """The one that stays up in folder, if any."""
+        return guest_process.attach(folder)
+
+
+@cache
+def _entry() -> Path:
+    """The kernel's directory in the cache; fetched when it is missing."""
+    if shutil.which(QEMU) is None:
+        _run_script("setup.sh", "qemu")
+    return Path(_run_script("distro-kernel.sh"))
+
+
+def _run_script(name: str, *arguments: str) -> str:
+    script = subprocess.run(
+        [str(paths.SCRIPTS / name), *arguments], stdout=subprocess.PIPE, text=True
+    )
+    if script.returncode:
+        raise LabError("the machine qemu is not there: see the message above")
+    return script.stdout.strip()
+
+
+@cache
+def _info() -> dict[str, object]:
+    info: dict[str, object] = json.loads((_entry() / "info.json").read_text())
+    return info
+
+
+@cache
+def _kernel() -> Kernel:
+    command = str(_info()["cc"])
+    if shutil.which(command) is None:
+        _run_script("setup.sh", "qemu")
+        if shutil.which(command) is None:
+            raise LabError(f"the kernel was compiled with {command}: install that package")
+    return Kernel(
+        key=_entry().name,
+        tree=_entry() / "build",
+        arch="x86",
+        release=str(_info()["kernel_release"]),
+        compiler=_first_line(command),
+    )
+
+
+@cache
+def _version() -> str:
+    return _first_line(QEMU)
+
+
+def _first_line(command: str) -> str:
+    run = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()[0]
+
+
+MACHINE = Qemu(
+    "qemu",
+    "instructions",
+    COUNTING,
+    1,
+    f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
+    EMULATED_CPU,
+)
+SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, EMULATED_CPU)
+KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)
+
+
+def fastest() -> Qemu:
+    """KVM where it is proved, else emulation on two CPUs."""
+    return SMP if kvm.refused(_entry() / "vmlinuz") else KVM

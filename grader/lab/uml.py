@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Machine uml: a kernel that is an ordinary process. Native speed, no root, half a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.lab import guest_process
+from grader.stage.build import Kernel
+
+
+class Uml:
+    """The lab kernel in user mode."""
+
+    def __init__(self, flavour: str, ruler: str, memory_mb: int, arguments: str = "") -> None:
+        self.name = flavour
+        self.ruler = ruler
+        self._memory_mb = memory_mb
+        self._arguments = arguments.split()
+
+    @cache  # noqa: B019 - one object a flavour, for the life of the process
+    def entry(self) -> Path:
+        """The lab kernel's directory in the cache; built when it is missing."""
+        script = subprocess.run(
+            [str(paths.SCRIPTS / "lab-kernel.sh"), self.name], stdout=subprocess.PIPE, text=True
+        )
+        if script.returncode:
+            raise LabError("there is no lab kernel: see the message above")
+        return Path(script.stdout.strip())
+
+    def verifier(self) -> Uml:
+        """Itself."""
+        return self
+
+    def facts(self) -> dict[str, str]:
+        """Nothing beyond what every machine says."""
+        return {}
+
+    def kernel(self) -> Kernel:
+        """The lab kernel, to build modules for."""
+        entry = self.entry()
+        info = json.loads((entry / "info.json").read_text())
+        return Kernel(
+            key=entry.name,
+            tree=entry / "build",
+            arch="um",
+            release=str(info["kernel_release"]),
+            compiler=str(info["compiler"]),
+        )
+
+    def _command(self, folder: Path, fds: dict[str, int]) -> Sequence[str]:
+        wire = f"fd:{fds['wire.in']},fd:{fds['wire.out']}"
+        shell = f"fd:{fds['shell.in']},fd:{fds['shell.out']}"
+        return [
+            str(self.entry() / "linux"),
+            f"mem={self._memory_mb}M",
+            f"initrd={folder / 'initramfs'}",
+            "root=/dev/ram0",
+            f"umid={folder.name}",
+            f"uml_dir={folder}/",
+            "con=null",
+            "con0=null,fd:1",
+            "ssl=null",
+            f"ssl1={wire}",
+            f"ssl2={shell}",
+            # A fault ends the machine, and so the run of that stage: nothing limps on.
+            "oops=panic",
+            "panic=-1",
+            "quiet",
+            "lab.shell",
+            *self._arguments,
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        """TMPDIR is where UML has its memory: a file as large as that, without a name."""
+        return {**os.environ, "TMPDIR": str(memory_folder(self._memory_mb << 20))}
+
+    def boot(self, modules: dict[str, Path]) -> guest_process.GuestProcess:
+        """Start one that ends with this process."""
+        self.entry()
+        return guest_process.start(modules, self._command, self._environment())
+
+    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> guest_process.GuestProcess:
+        """Start one that stays up."""
+        self.entry()
+        return guest_process.start(modules, self._command, self._environment(), folder)
+
+    def attach(self, folder: Path) -> guest_process.GuestProcess | None:
+        """The one that stays up in folder, if any."""
+        return guest_process.attach(folder)
+
+
+def _why_not(folder: Path, size: int) -> str:
+    """Why a machine cannot have its memory of size bytes in folder; "" when it can."""
+    try:
+        facts = os.statvfs(folder)
+        # As the kernel judges it, not by the mode: root may write anywhere but there.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return error.strerror or str(error)
+    if facts.f_flag & os.ST_NOEXEC:
+        return "mounted noexec"
+    free = facts.f_bavail * facts.f_frsize
+    # With less, the machine would die of SIGBUS later, whatever runs there. (Where there are no
+    # blocks at all, nothing counts them: a tmpfs without a limit.)
+    return "" if free >= size or not facts.f_blocks else f"only {free >> 20} MB free"
+
+
+def memory_folder(size: int) -> Path:
+    """The first folder that can hold a machine's memory of size bytes, in RAM if possible."""
+    tried = {}
+    for folder in (Path("/dev/shm"), Path(tempfile.gettempdir()), Path("/var/tmp")):
+        reason = _why_not(folder, size)
+        if not reason:
+            return folder
+        tried[folder] = reason
+    reasons = "; ".join(f"{folder}: {reason}" for folder, reason in tried.items())
+    raise LabError(
+        f"no room for the machine's memory of {size >> 20} MB ({reasons}): set TMPDIR to a folder"
+        " with as much free that is not mounted noexec"
+    )
+
+
+MACHINE = Uml("uml", "ns", 256)

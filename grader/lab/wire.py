@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Our end of the wire to a lab machine: run commands there, see guest/agent.c for the protocol."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import scratch
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+
+PUT_BYTES = 2048
+# What may be on its way to a client at once; a terminal line holds 4095 bytes.
+AHEAD_BYTES = 2000
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended: its exit status and what it printed."""
+
+    status: int
+    output: str
+
+
+class Wire:
+    """The two FIFOs of a machine, and whether that machine still lives."""
+
+    def __init__(self, to_machine: Path, from_machine: Path, alive: Callable[[], bool]) -> None:
+        # Read and write on both: a FIFO then neither blocks nor ends when the other end goes.
+        self._out = os.open(to_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._in = os.open(from_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._alive = alive
+        self._buffer = b""
+
+    def close(self) -> None:
+        """Let go of the FIFOs."""
+        os.close(self._out)
+        os.close(self._in)
+
+    def _fill(self, deadline: float) -> None:
+        """Wait for more bytes from the machine."""
+        while True:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self._in], [], [], max(0.0, min(left, 0.2)))
+            if ready:
+                self._buffer += os.read(self._in, 65536)
+                return
+            scratch.check_stopped()
+            if not self._alive():
+                raise MachineDied("the machine ended")
+            if left <= 0:
+                raise MachineTimeout("no answer in time")
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        while data:
+            left = deadline - time.monotonic()
+            _, ready, _ = select.select([], [self._out], [], max(0.0, min(left, 0.2)))
+            if ready:
+                data = data[os.write(self._out, data[:PUT_BYTES]) :]
+            elif not self._alive():
+                raise MachineDied("the machine ended")
+            elif left <= 0:
+                raise MachineTimeout("it takes no more requests")
+
+    def _until(self, marker: bytes, deadline: float) -> bytes:
+        """What comes before marker, which is taken as well."""
+        while marker not in self._buffer:
+            self._fill(deadline)
+        before, self._buffer = self._buffer.split(marker, 1)
+        return before
+
+    def _end(self, name: str, deadline: float) -> Done:
+        output = self._until(f"\x02{name} ".encode(), deadline)
+        status = int(self._until(b"\n", deadline))
+        return Done(status, output.decode(errors="replace"))
+
+    def wait_ready(self, timeout: float) -> None:
+        """Wait for a machine that boots."""
+        self._end("ready", time.monotonic() + timeout)
+
+    def run(self, command: str, timeout: float) -> Done:
+        """Run a shell command in the machine, with nothing to read."""
+        name = secrets.token_hex(8)
+        deadline = time.monotonic() + timeout
+        self._send(f"run {name} {command}\n".encode(), deadline)
+        self._until(f"\x01{name}\n".encode(), deadline)
+        return self._end(name, deadline)
+
+    def check(self, command: str, timeout: float) -> str:
+        """Run a shell command that must succeed; return what it printed."""
+        done = self.run(command, timeout)
+        if done.status:
+            raise MachineError(f"{command}: exit {done.status}: {done.output.strip()}")
+        return done.output
+
+    def kill_command(self) -> None:
+        """Kill the command that runs, whoever started it."""
+        self._send(b"kill\n", time.monotonic() + 2)
+
+    def put(self, path: str, content: bytes, timeout: float) -> None:
+        """Write a file in the machine."""
+        for offset in range(0, max(len(content), 1), PUT_BYTES):
+            chunk = content[offset : offset + PUT_BYTES]
+            name = secrets.token_hex(8)
+            deadline = time.monotonic() + timeout
+            self._send(f"put {name} {path} {offset} {len(chunk)}\n".encode() + chunk, deadline)
+            if self._end(name, deadline).status:
+                raise MachineError(f"{path}: the machine could not store it")
+
+    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        """Feed requests to `fibctl batch`; yield its answers, one line each.
+
+        timeout is for one answer, in seconds.
+        """
+        name = secrets.token_hex(8)
+        deadline = time.monotonic() + timeout
+        self._send(f"feed {name} exec fibctl batch\n".encode(), deadline)
+        self._until(f"\x01{name}\n".encode(), deadline)
+        waiting: list[int] = []
+        for request in requests:
+            line = request.encode() + b"\n"
+            while waiting and sum(waiting) + len(line) > AHEAD_BYTES:
+                yield self._answer(timeout)
+                waiting.pop(0)
+            self._send(line, time.monotonic() + timeout)
+            waiting.append(len(line))
+        for _ in waiting:
+            yield self._answer(timeout)
+        self._send(b"quit\n", time.monotonic() + timeout)
+        done = self._end(name, time.monotonic() + timeout)
+        if done.status:
+            raise MachineError(f"fibctl batch: exit {done.status}: {done.output.strip()}")
+
+    def _answer(self, timeout: float) -> str:
+        answer = self._until(b"\n", time.monotonic() + timeout).decode(errors="replace")
+        if answer.startswith("\x02"):
+            raise MachineError(f"fibctl ended early, exit {answer.split()[-1]}")
+        return answer

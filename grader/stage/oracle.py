@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the answers should be: Python integers, and the golden output in expected/."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError
+
+sys.set_int_max_str_digits(0) if hasattr(sys, "set_int_max_str_digits") else None
+
+FNV_PRIME = 0x100000001B3
+FNV_OFFSET = 0xCBF29CE484222325
+MASK = (1 << 64) - 1
+
+
+def fibonacci(n: int) -> int:
+    """F(n) by the matrix [[1, 1], [1, 0]] raised to n: another way than the stages go."""
+    # Rows of a symmetric matrix power: (x, y, z) stands for [[x, y], [y, z]].
+    power, base = (1, 0, 1), (1, 1, 0)
+    while n:
+        if n & 1:
+            power = _times(power, base)
+        base = _times(base, base)
+        n >>= 1
+    return power[1]
+
+
+def _times(p: tuple[int, int, int], q: tuple[int, int, int]) -> tuple[int, int, int]:
+    yy = p[1] * q[1]
+    return p[0] * q[0] + yy, p[0] * q[1] + p[1] * q[2], yy + p[2] * q[2]
+
+
+@lru_cache(maxsize=4096)
+def digits(n: int) -> str:
+    """The decimal digits of F(n), checked against expected/ where that knows n."""
+    text = str(fibonacci(n))
+    golden = _golden()
+    if n in golden.small and golden.small[n] != text:
+        raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken, git status")
+    if n in golden.digests:
+        count, first, last, sha = golden.digests[n]
+        same = (len(text), text[:20], text[-20:]) == (count, first, last)
+        if not same or hashlib.sha256(text.encode()).hexdigest() != sha:
+            raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken")
+    return text
+
+
+def golden_n() -> list[int]:
+    """The n above 1,000 that expected/ knows."""
+    return sorted(n for n in _golden().digests if n > 1000)
+
+
+@dataclass(frozen=True)
+class _Golden:
+    small: dict[int, str]
+    digests: dict[int, tuple[int, str, str, str]]
+
+
+@lru_cache(maxsize=1)
+def _golden(folder: Path = paths.EXPECTED) -> _Golden:
+    try:
+        small = {}
+        for line in (folder / "fibonacci-0-1000.txt").read_text().splitlines():
+            n, value = line.split()
+            small[int(n)] = value
+        digests = {}
+        for line in (folder / "digests.tsv").read_text().splitlines():
+            if line and not line.startswith(("#", "n\t")):
+                n, count, first, last, sha = line.split("\t")
+                digests[int(n)] = (int(count), first, last, sha)
+    except (OSError, ValueError) as error:
+        raise LabError(f"expected/ cannot be read ({error}): git checkout expected") from error
+    if set(small) != set(range(1001)):
+        raise LabError("expected/fibonacci-0-1000.txt is not whole: git checkout expected")
+    return _Golden(small, digests)
+
+
+@lru_cache(maxsize=4096)
+def fnv1a(n: int) -> int:
+    """The 64-bit FNV-1a hash of the digits of F(n)."""
+    value = FNV_OFFSET
+    for byte in digits(n).encode():
+        value = (value ^ byte) * FNV_PRIME & MASK
+    return value
+
+
+def digest(n: int, spread: int, repeat: int, nonce: int) -> int:
+    """What FIBDRV_IOC_MEASURE must return as digest: see common/fibdrv.h."""
+    hashes = [fnv1a(n - i) for i in range(min(spread + 1, repeat))]
+    value = nonce
+    for i in range(repeat):
+        value = (value ^ hashes[i % (spread + 1)]) * FNV_PRIME & MASK
+    return value
+
+
+def digit_total(n: int, spread: int, repeat: int) -> int:
+    """What FIBDRV_IOC_MEASURE must return as digits."""
+    whole, rest = divmod(repeat, spread + 1)
+    counts = [len(digits(n - i)) for i in range(min(spread + 1, repeat))]
+    return whole * sum(counts) + sum(counts[:rest])

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stages: directories named NUMBER-NAME, and the manifests that say what to expect of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What the kit knows of a stage number, whoever's sources are built for it."""
+
+    number: int
+    name: str
+    title: str
+    teaches: str
+    max_n: int
+    measure: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One directory of sources, to be built and judged by the kit's manifest."""
+
+    directory: Path
+    manifest: Manifest
+    own_driver: bool = False
+    label: str = ""  # tells directories of one name apart
+    shipped: Path | None = None  # an object for machine uml in place of sources: see export.py
+
+    @property
+    def number(self) -> int:
+        """The stage number."""
+        return self.manifest.number
+
+    @property
+    def key(self) -> str:
+        """A name unique in a run, used for files made from the stage."""
+        return self.label or self.directory.name
+
+    def fits(self, arch: str) -> bool:
+        """Whether it can be built for kernels of that ARCH: from sources, always."""
+        return self.shipped is None or arch == "um"
+
+
+def exported() -> bool:
+    """Whether this is a student repository, where stages/ holds skeletons and no solution."""
+    return (paths.STAGES / "SKELETONS").is_file()
+
+
+def _load_manifest(directory: Path) -> Manifest:
+    number, name = directory.name.split("-", 1)
+    path = directory / "stage.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        manifest = Manifest(
+            number=int(number),
+            name=name,
+            title=str(table["title"]),
+            teaches=str(table["teaches"]),
+            max_n=int(table["max_n"]),
+            measure=tuple(int(n) for n in table["measure"]),
+        )
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise LabError(
+            f"{paths.shown(path)}: {error}; it needs title, teaches, max_n and measure"
+        ) from error
+    if any(not 0 <= n <= manifest.max_n for n in manifest.measure):
+        raise LabError(f"{paths.shown(path)}: measure holds an n above max_n")
+    return manifest
+
+
+def _directories(tree: Path) -> list[Path]:
+    try:
+        entries = list(tree.iterdir())
+    except OSError as error:
+        raise LabError(f"{tree}: {error.strerror}; --tree takes a directory of stages") from error
+    found = [d for d in entries if re.fullmatch(r"[0-9]+-[\w.+-]+", d.name) and d.is_dir()]
+    # A submission may be a link to somebody else's work.
+    found = [d for d in found if not d.is_symlink() or paths.inside(d, tree)]
+    return sorted(found, key=lambda d: (int(d.name.split("-")[0]), d.name))
+
+
+def manifests() -> dict[int, Manifest]:
+    """The kit's own manifests by stage number."""
+    return {m.number: m for m in map(_load_manifest, _directories(paths.STAGES))}
+
+
+def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
+    """The stages in a tree, all or those of the given numbers, in order."""
+    known = manifests()
+    wanted = set(numbers)
+    # Mutants of the driver are part of the kit's own tests; nobody else replaces it.
+    trusted = paths.inside(tree, paths.ROOT / "tests")
+    stages = []
+    for directory in _directories(tree):
+        number = int(directory.name.split("-")[0])
+        if number not in known:
+            if tree != paths.STAGES and not wanted:
+                raise LabError(f"{paths.shown(directory)}: the kit has no stage {number}")
+            continue
+        if not wanted or number in wanted:
+            own_driver = trusted and (directory / "driver.c").is_file()
+            stages.append(Stage(directory, known[number], own_driver))
+    missing = sorted(wanted - {s.number for s in stages})
+    there = ", ".join(sorted({d.name.split("-")[0] for d in _directories(tree)}, key=int))
+    if missing and exported() and tree == paths.ROOT / "work":
+        raise LabError(f"you have no stage {missing[0]} yet: make stage={missing[0]} start")
+    if missing:
+        raise LabError(
+            f"there is no stage {missing[0]} in {paths.shown(tree)}"
+            f" (there: {there or 'none'}); say --stage with one of those"
+        )
+    if not stages:
+        raise LabError(
+            f"{paths.shown(tree)} holds no stage: name its directories like 1-iterative-u64"
+        )
+    return stages
+
+
+def kit(number: int) -> Stage:
+    """The kit's own stage; in a student repository the object that stands for its sources."""
+    stage = find(paths.STAGES, [number])[0]
+    if not exported():
+        return stage
+    folder = paths.ROOT / "reference" / stage.directory.name
+    return replace(
+        stage, directory=folder, label=f"reference-{stage.key}", shipped=folder / "uml.o_shipped"
+    )
+
+
+def home() -> Path:
+    """The tree that is meant where none is named: the kit's stages, or a student's own."""
+    if not exported():
+        return paths.STAGES
+    work = paths.ROOT / "work"
+    if not work.is_dir() or not _directories(work):
+        raise LabError("there is no stage in work/ yet: make stage=1 start")
+    return work
+
+
+def number_of(directory: Path) -> int | None:
+    """The stage number that the name of a directory begins with, if it does."""
+    match = re.match(r"([0-9]+)-", directory.resolve().name)
+    return int(match[1]) if match else None
+
+
+def single(directory: Path, label: str, number: int | None = None) -> Stage:
+    """One directory of sources wherever it is, judged as the stage of that number.
+
+    The number is the one its name begins with unless one is given. The label (letters, digits
+    and -) names what is made from it, so that two directories of one name keep apart.
+    """
+    if not directory.is_dir():
+        raise LabError(
+            f"{directory} is not a directory: name one like stages/5-schoolbook-squaring"
+        )
+    if number is None:
+        number = number_of(directory)
+    if number is None:
+        raise LabError(f"{directory}: which stage is it? name it like 5-mine")
+    known = manifests()
+    if number not in known:
+        raise LabError(f"{directory}: the kit has no stage {number}")
+    trusted = paths.inside(directory, paths.ROOT / "tests")
+    own_driver = trusted and (directory / "driver.c").is_file()
+    return Stage(directory.resolve(), known[number], own_driver, label)
+
+
+def parse_numbers(text: str) -> list[int]:
+    """Stage numbers from "1,2" or "3-5" or both."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
+        if not match:
+            raise LabError(f"--stage {text}: give numbers like 1,2 or 3-5")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise LabError(f"--stage {text}: {first}-{last} ends before it begins")
+        numbers.extend(range(first, min(last, first + 99) + 1))
+    return numbers

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make stage=N profile: where the instructions of one call go, function by function.
+
+By callgrind, on the stage's sources as a program; on machine host by perf, in the kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import paths, scratch
+from grader.base.errors import LabError, MachineError
+from grader.course import learner_copy
+from grader.lab import machines
+from grader.stage import build
+from grader.stage.stages import Stage
+
+# A run of this long takes about a second under callgrind, 4 to 50 times slower.
+NATIVE_NS = 50_000_000
+# Short calls are repeated until they take this long.
+ENOUGH_NS = 10_000_000
+MOST_REPEATS = 100_000
+# Functions below this share are summed up.
+LEAST_PERCENT = 0.1
+PERF_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """A function: percent spent in it, percent in it and all it calls, where it stands."""
+
+    own: float
+    total: float | None
+    function: str
+    file: str
+
+
+def program(stage: Stage) -> Path:
+    """The stage as a program, see common/userspace/main.c."""
+    out = paths.BUILD / "user" / stage.key / "plain"
+    make = subprocess.run(
+        ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={stage.directory}",
+         f"OUT={out}"],
+        capture_output=True,
+        text=True,
+        env=build.environment(),
+    )  # fmt: skip
+    if make.returncode:
+        lines = re.findall(r"^.*(?:error:|\*\*\*).*$", make.stdout + make.stderr, re.M)
+        raise LabError(f"stage {stage.number} does not compile: {(lines or ['see make'])[0]}")
+    return out / "fib"
+
+
+def native_ns(fib: Path, n: int) -> int:
+    """How long one call takes without callgrind, compute and decimal together."""
+    done = _run([str(fib), "time", "1", str(n)])
+    match = re.search(r"compute +(\d+) decimal +(\d+) ns", done)
+    if match is None:
+        raise LabError(f"{fib}: time {n}: {done.strip()[:100]}")
+    return max(int(match[1]) + int(match[2]), 1)
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        raise LabError(f"{Path(command[0]).name} failed: {lines[-1]}")
+    return done.stdout
+
+
+def largest_n(stage: Stage, fib: Path) -> int:
+    """The largest n of the manifest that callgrind does within about a second."""
+    best = min(stage.manifest.measure)
+    for n in sorted(stage.manifest.measure):
+        if native_ns(fib, n) > NATIVE_NS:
+            break
+        best = n
+    return best
+
+
+def callgrind(fib: Path, n: int, repeat: int) -> tuple[list[Row], int]:
+    """The functions of repeat calls of F(n), the costliest first; instructions of one call."""
+    if shutil.which("valgrind") is None:
+        raise LabError("there is no valgrind: scripts/setup.sh user installs it")
+    with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
+        output = f"{folder}/callgrind.out"
+        tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
+        # What main does besides is none of the stage's.
+        tool.append("--toggle-collect=run_profile")
+        _run([*tool, str(fib), "profile", str(repeat), str(n)])
+        annotate = ["callgrind_annotate", "--auto=no", "--threshold=100", "--show-percs=no"]
+        own = _run([*annotate, output])
+        total = _run([*annotate, "--inclusive=yes", output])
+    rows, instructions = table(own, total)
+    return rows, instructions // repeat
+
+
+def table(own: str, inclusive: str) -> tuple[list[Row], int]:
+    """Rows and all instructions from callgrind_annotate's two listings.
+
+    A function occurs once for each file whose code was inlined into it: its own costs are summed
+    up, the inclusive ones are the whole each time.
+    """
+    selves, files, all_of = _costs(own)
+    totals, _, _ = _costs(inclusive, inclusive=True)
+    if not all_of:
+        raise LabError("callgrind counted nothing")
+    rows = [
+        Row(
+            100 * cost / all_of,
+            100 * max(totals.get(name, cost), cost) / all_of,
+            name,
+            files[name],
+        )
+        for name, cost in selves.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.own, row.function)), all_of
+
+
+def _costs(listing: str, inclusive: bool = False) -> tuple[dict[str, int], dict[str, str], int]:
+    """By function its cost and its file, and the cost of all."""
+    costs: dict[str, int] = {}
+    files: dict[str, str] = {}
+    largest: dict[str, int] = {}
+    all_of = 0
+    for line in listing.splitlines():
+        match = re.match(r"\s*([\d,]+)\s+(?:\([ \d.]+%\)\s+)?(\S.*)", line)
+        if match is None:
+            continue
+        cost, rest = int(match[1].replace(",", "")), match[2]
+        if rest.startswith("PROGRAM TOTALS"):
+            all_of = cost
+        place = re.match(r"(\S+):(\S+?)(?:'\d+)?(?: \[.*\])?$", rest)
+        if place and all_of:
+            name = place[2]
+            before = costs.get(name, 0)
+            costs[name] = max(before, cost) if inclusive else before + cost
+            if cost > largest.get(name, -1):
+                largest[name] = cost
+                files[name] = "" if place[1] == "???" else Path(place[1]).name
+    return costs, files, all_of
+
+
+def perf_rows(listing: str) -> list[Row]:
+    """Rows from `perf report --stdio --sort symbol,dso`."""
+    rows = []
+    for line in listing.splitlines():
+        match = re.match(r"\s*(\d+\.\d+)%\s+\[(.)\]\s+(\S+)\s+(\S+)", line)
+        if match:
+            rows.append(Row(float(match[1]), None, match[3], match[4]))
+    return rows
+
+
+def perf(stage: Stage, n: int) -> list[Row]:
+    """The functions of the kernel that a stage loaded on this computer spends its time in."""
+    if shutil.which("perf") is None:
+        raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
+    machine = machines.get("host")
+    built = build.build(stage, machine.kernel())
+    if not built.ok:
+        raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+    # Unstripped: perf takes the names of functions from the module as it was loaded.
+    guest = machine.boot({"fibdrv": built.module})
+    try:
+        guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
+        one = guest.wire.check(f"fibctl user {n} 2", 60)
+        took = re.search(r"^median +(\d+)", one, re.M)
+        repeat = max(1, min(1 << 20, PERF_SECONDS * 10**9 // max(1, int(took[1] if took else 1))))
+        data = scratch.folder() / "perf.data"
+        done = guest.wire.run(
+            f"perf record -q -e cycles:k -o {data} fibctl measure {n} {repeat}", 60
+        )
+        if done.status:
+            raise LabError(
+                "perf may not look into this kernel: sudo sysctl kernel.perf_event_paranoid=1"
+                f" ({(done.output.strip().splitlines() or ['no reason given'])[-1][:120]})"
+            )
+        listing = guest.wire.check(f"perf report --stdio --sort symbol,dso -i {data}", 60)
+    except MachineError as error:
+        raise LabError(f"perf: {error}") from error
+    finally:
+        guest.stop()
+    rows = perf_rows(listing)
+    if not rows:
+        raise LabError("perf took no sample: has this computer counters (many virtual ones do not)")
+    return rows
+
+
+def shown(rows: list[Row]) -> str:
+    """The table as text; functions of less than a thousandth are one line."""
+    large = [row for row in rows if row.own >= LEAST_PERCENT]
+    width = max(len(row.function) for row in large)
+    lines = ["   self    total  function" if rows[0].total is not None else "   self  function"]
+    for row in large:
+        total = f"  {row.total:5.1f} %" if row.total is not None else ""
+        lines.append(f"{row.own:5.1f} %{total}  {row.function:<{width}}  {row.file}".rstrip())
+    rest = len(rows) - len(large)
+    if rest:
+        part = sum(row.own for row in rows) - sum(row.own for row in large)
+        lines.append(f"{part:5.1f} %  {rest} other function{'s' if rest > 1 else ''}")
+    return "\n".join(lines)
+
+
+def profile(number: str, asked: str, machine: str) -> None:
+    """Print the table of a stage."""
+    stage = learner_copy.with_source(learner_copy.choose_one(number, "profile"))
+    if asked and not (asked.isdigit() and int(asked) <= stage.manifest.max_n):
+        raise LabError(f"n={asked}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
+    fib = program(stage)
+    n = int(asked) if asked else largest_n(stage, fib)
+    if machine == "host":
+        print(f"stage {stage.number} ({stage.manifest.name}), F({n:,}), by perf in this kernel:")
+        print(shown(perf(stage, n)))
+        return
+    repeat = max(1, min(MOST_REPEATS, ENOUGH_NS // native_ns(fib, n)))
+    rows, instructions = callgrind(fib, n, repeat)
+    print(
+        f"stage {stage.number} ({stage.manifest.name}), F({n:,}): {instructions:,} instructions"
+        " a call in user space, by callgrind"
+    )
+    print(shown(rows))
+    print("A function that the compiler has inlined counts as the one it was inlined into.")
+
+
+def main() -> int:
+    """The command line the Makefile uses."""
+    parser = argparse.ArgumentParser(prog="make profile")
+    parser.add_argument("--stage", default="")
+    parser.add_argument("--n", default="")
+    parser.add_argument("--machine", default="")
+    options = parser.parse_args()
+    try:
+        profile(options.stage, options.n, options.machine or os.environ.get("LAB_MACHINE", ""))
+        return 0
+    except LabError as error:
+        print(f"profile: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nprofile: stopped", file=sys.stderr)
+        return 130
+    finally:
+        scratch.remove_all()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

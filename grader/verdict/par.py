@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Par: how many instructions the reference takes, and the points for coming near it.
+
+expected/par.json keeps the counts of the reference stages, with what they depend on: kernel,
+compiler, emulator. Where those are others, a calibration module says how many instructions they
+make of the same work, and par is scaled by that, with more tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.lab import machines
+from grader.lab.machines import Machine
+from grader.rulers import counter
+from grader.rulers.clock import Samples
+from grader.stage import build, stages, verify
+
+FILE = paths.EXPECTED / "par.json"
+CALIBRATION = Path(__file__).resolve().parent / "par_scale"
+CALIBRATION_N = 93
+
+# Points for performance, when all is right.
+POSSIBLE = 5.0
+# Up to this much above par earns all; the second where par had to be scaled.
+TOLERANCE = 1.1
+SCALED_TOLERANCE = 1.25
+# A step is judged where the reference gains at least this much on the stage before.
+GAIN = 1.2
+# Where there is no such n, this much above par earns nothing.
+WORST = 4.0
+
+Counts = dict[tuple[str, int], float]  # by phase and n
+
+
+@dataclass(frozen=True)
+class Par:
+    """The reference's counts for this machine."""
+
+    counts: dict[int, Counts]  # by stage number
+    scale: float  # 1 where expected/ has this very machine
+    tolerance: float
+
+
+def _key(machine: Machine) -> dict[str, str]:
+    return {"compiler": machine.kernel().compiler, **machine.facts()}
+
+
+def _records() -> list[dict[str, Any]]:
+    if not FILE.is_file():
+        return []
+    try:
+        records: list[dict[str, Any]] = json.loads(FILE.read_text())["records"]
+        return records
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(
+            f"{paths.shown(FILE)} is damaged ({error}): git checkout expected"
+        ) from error
+
+
+def _counts(record: dict[str, Any], scale: float) -> dict[int, Counts]:
+    return {
+        int(number): {
+            (phase, int(n)): count * scale
+            for phase, by_n in phases.items()
+            for n, count in by_n.items()
+        }
+        for number, phases in record["stages"].items()
+    }
+
+
+def load(machine: Machine) -> Par | None:
+    """Par for a machine that counts instructions; None when expected/ has none at all."""
+    records = _records()
+    for record in records:
+        if record["key"] == _key(machine):
+            return Par(_counts(record, 1.0), 1.0, TOLERANCE)
+    if not records:
+        return None
+    record = records[-1]
+    scale = _calibrate(machine) / record["calibration"]
+    return Par(_counts(record, scale), scale, SCALED_TOLERANCE)
+
+
+def _calibration_stage() -> stages.Stage:
+    manifest = stages.Manifest(0, "calibration", "", "", CALIBRATION_N, (CALIBRATION_N,))
+    return stages.Stage(CALIBRATION, manifest)
+
+
+def _calibrate(machine: Machine) -> float:
+    """Instructions of the calibration module's fixed work on this machine."""
+    built = build.build(_calibration_stage(), machine.kernel())
+    if not built.ok:
+        raise LabError(f"the calibration module does not compile: {built.cause}")
+    result = verify.Verified(built)
+    samples, _ = counter.measure_exact(machine, [result], 1, lambda *_: None)
+    if result.status != "ok":
+        raise LabError(f"the calibration module: {result.cause}")
+    return statistics.median(samples[built.stage.key, "compute", CALIBRATION_N].values)
+
+
+def points(number: int, key: str, samples: Samples, par: Par) -> float:
+    """Points for the counts of one stage that is right, 0 to POSSIBLE."""
+    ours = par.counts.get(number, {})
+    before = par.counts.get(number - 1, {})
+    mine = {
+        (phase, n): statistics.median(series.values)
+        for (k, phase, n), series in samples.items()
+        if k == key
+    }
+    shared = [place for place in ours if place in mine]
+    gained = [p for p in shared if p in before and before[p] >= GAIN * ours[p]]
+    shares = [
+        share(mine[place], ours[place] * par.tolerance, worst)
+        for place in gained or shared
+        for worst in [before[place] if gained else WORST * ours[place]]
+    ]
+    return round(POSSIBLE * statistics.mean(shares), 2) if shares else 0.0
+
+
+def share(count: float, best: float, worst: float) -> float:
+    """1 at best or below, 0 at worst or above, by the logarithm in between."""
+    if worst <= best:
+        return float(count <= best)
+    return max(0.0, min(1.0, math.log(worst / count) / math.log(worst / best)))
+
+
+def make(tell: Callable[[str, int, int], None]) -> Path:
+    """Measure the reference stages and put their counts into expected/par.json."""
+    machine = machines.get("qemu")
+    results = []
+    for stage in stages.find(paths.STAGES):
+        built = build.build(stage, machine.kernel())
+        if not built.ok:
+            raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        results.append(verify.Verified(built))
+    samples, _ = counter.measure_exact(machine, results, 1, tell)
+    for result in results:
+        if result.status != "ok":
+            raise LabError(f"stage {result.built.stage.number}: {result.cause}")
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    for result in results:
+        stage = result.built.stage
+        for (key, phase, n), series in samples.items():
+            if key == stage.key:
+                by_n = table.setdefault(str(stage.number), {}).setdefault(phase, {})
+                by_n[str(n)] = round(statistics.median(series.values), 2)
+    record = {"key": _key(machine), "calibration": _calibrate(machine), "stages": table}
+    kept = [r for r in _records() if r["key"] != record["key"]]
+    new = FILE.with_suffix(f".new{os.getpid()}")
+    new.write_text(json.dumps({"records": [*kept, record]}, indent=1) + "\n")
+    new.replace(FILE)
+    return FILE
+
+
+def main() -> int:
+    """make par."""
+    argparse.ArgumentParser(prog="make par").parse_args()
+    progress = Progress()
+    try:
+        path = make(progress.step)
+        progress.clear()
+        print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")
+        return 0
+    except LabError as error:
+        progress.clear()
+        print(f"par: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\npar: stopped; expected/par.json is as it was", file=sys.stderr)
+        return 130
+    finally:
+        scratch.remove_all()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

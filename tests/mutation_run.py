@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make mutation: apply each small fault of mutations.py, and see which part of the kit catches it.
+
+Two parts look at every mutant: the operand tests (user-space build of the stage) and the grader
+(the module, loaded into the lab kernel). Two more at what these let pass: the sanitizers with
+failing allocations (user space), and make debug (the debug kernel). Exit status: 0 when every
+survivor has a reason, 1 when not, 2 when the run itself could not be done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+# The same operands in every run; test_operands.py reads it when it is imported.
+os.environ["OPERANDS_SEED"] = "1"
+
+import test_operands  # noqa: E402
+from mutation_faults import MUTATIONS, Mutation  # noqa: E402
+
+from grader.base import paths, scratch  # noqa: E402
+from grader.base.errors import LabError  # noqa: E402
+from grader.base.progress import Progress  # noqa: E402
+from grader.lab import machines  # noqa: E402
+from grader.stage import build, stages, verify  # noqa: E402
+from grader.stage.stages import Stage  # noqa: E402
+from grader.stage.strain import Plan, examine  # noqa: E402
+
+TABLE = ROOT / "tests/MUTATION.md"
+PARTS = ("operands", "grader", "sanitizers", "debug")
+OPERAND_SECONDS = 20
+# An answer takes this long at most, in seconds, before a mutant counts as hanging.
+CALL_TIMEOUT = 3.0
+
+
+@dataclass
+class Result:
+    """What caught one mutant: by part, in a word or two; "" where it was let pass."""
+
+    mutation: Mutation
+    stage: int
+    caught: dict[str, str]
+
+    @property
+    def alive(self) -> bool:
+        """Whether nothing has caught it."""
+        return not any(self.caught.values())
+
+
+def mutant(mutation: Mutation, number: int) -> Stage:
+    """The stage with the fault; one directory a stage, so that little is built anew."""
+    (original,) = paths.STAGES.glob(f"{number}-*")
+    copy = paths.BUILD / "mutation" / original.name
+    text = (original / mutation.file).read_text()
+    if text.count(mutation.what) != 1:
+        raise LabError(
+            f"stages/{original.name}/{mutation.file}: the text of '{mutation.name}' is there"
+            f" {text.count(mutation.what)} times, not once: mend tests/mutation_faults.py"
+        )
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(original, copy)
+    (copy / mutation.file).write_text(text.replace(mutation.what, mutation.instead))
+    return Stage(copy, stages.manifests()[number])
+
+
+def by_operands(stage: Stage) -> str:
+    """Whether the operand tests see it."""
+    adapter = test_operands.ADAPTER[stage.number]
+    out = paths.BUILD / "mutation" / f"operands-{stage.number}"
+    try:
+        program = test_operands.build(stage.directory, adapter, "plain", out)
+    except subprocess.CalledProcessError as error:
+        raise LabError(f"{stage.key}: a mutant does not compile in user space") from error
+    cases = test_operands.cases(stage.number)
+    text = "".join(case.line() + "\n" for case in cases)
+    try:
+        done = subprocess.run(
+            [str(program)], input=text, capture_output=True, text=True, errors="replace",
+            timeout=OPERAND_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    answers = done.stdout.splitlines()
+    for case, answer in zip(cases, answers, strict=False):
+        if answer != case.result():
+            return case.op
+    if "Assertion" in done.stderr:
+        return "assertion"
+    return "crash" if done.returncode or len(answers) != len(cases) else ""
+
+
+def by_grader(stage: Stage) -> str:
+    """Whether the grader sees it, with all the n that it verifies."""
+    machine = machines.get("uml")
+    built = build.build(stage, machine.kernel(), jobs=1)
+    if not built.ok:
+        raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}")
+    found = verify.verify(built, machine, 1, True, lambda what: None)
+    if found.status == "ok":
+        found = verify.verify(built, machine, 1, False, lambda what: None)
+    if found.status == "ok":
+        return ""
+    if found.status != "wrong":
+        return found.status
+    first = found.failures[0]
+    return f"F({first.n})" if first.test == "value" else first.title or first.test
+
+
+def by_sanitizers(stage: Stage) -> str:
+    """Whether the user-space build under sanitizers sees it, with allocations that fail."""
+    done = subprocess.run(
+        [sys.executable, str(paths.COMMON / "userspace/check.py"), "sanitize",
+         str(stage.directory)],
+        env={**os.environ, "LAB_BUILD": str(paths.BUILD)},
+        capture_output=True, text=True, errors="replace", timeout=900,
+    )  # fmt: skip
+    return {0: "", 1: "sanitizers"}.get(done.returncode, "not done")
+
+
+def by_debug(stage: Stage) -> str:
+    """Whether make debug sees it, in its short form."""
+    machine = machines.get("uml-debug")
+    built = build.build(stage, machine.kernel(), jobs=1)
+    return "debug" if examine(built, machine, Plan(calls=2000, quick=True), str).cause else ""
+
+
+def one(mutation: Mutation, number: int) -> Result:
+    """Try all parts on one mutant, the slow ones only if need be."""
+    stage = mutant(mutation, number)
+    result = Result(mutation, number, dict.fromkeys(PARTS, ""))
+    result.caught["operands"] = by_operands(stage)
+    result.caught["grader"] = by_grader(stage)
+    if result.alive:
+        result.caught["sanitizers"] = by_sanitizers(stage)
+        result.caught["debug"] = by_debug(stage)
+    return result
+
+
+class Run:
+    """All mutants: each stage's one after the other, two stages at a time."""
+
+    def __init__(self, total: int) -> None:
+        self.progress = Progress()
+        self.lock = threading.Lock()
+        self.total = total
+        self.results: list[Result] = []
+
+    def stage(self, number: int, mutations: list[Mutation]) -> None:
+        """The mutants of one stage."""
+        for mutation in mutations:
+            result = one(mutation, number)
+            with self.lock:
+                self.results.append(result)
+                caught = ", ".join(f"{p}: {by}" for p, by in result.caught.items() if by)
+                text = f"stage {number}: {mutation.name}: {caught or 'SURVIVES'}"
+                self.progress.step(text, len(self.results), self.total)
+
+
+def table(results: list[Result], seconds: float) -> str:
+    """tests/MUTATION.md."""
+    results = sorted(results, key=lambda r: (r.stage, MUTATIONS.index(r.mutation)))
+    alive = [r for r in results if r.alive]
+    counts = Counter(part for r in results for part, by in r.caught.items() if by)
+    lines = [
+        "# Mutation proof",
+        "",
+        "Made by `make mutation`; the faults are in `tests/mutation_faults.py`. Each is",
+        "compiled as a program and as a module, and the module is loaded. `operands` and `grader`",
+        "look at each mutant, `sanitizers` and `debug` at what these let pass (a dash: not tried).",
+        "",
+        f"{len(results)} mutants, {len(results) - len(alive)} caught, {len(alive)} survive."
+        f" Time: {seconds / 60:.0f} minutes on two CPUs.",
+        "",
+        "| caught by | what it is | mutants |",
+        "|---|---|---|",
+        f"| operands | operand tests of the user-space build | {counts['operands']} |",
+        f"| grader | `grader/run.sh`: values, ABI, log, contract | {counts['grader']} |",
+        f"| sanitizers | `common/userspace/check.py sanitize` | {counts['sanitizers']} |",
+        f"| debug | `make debug`: KASAN, failing allocations, leaks | {counts['debug']} |",
+        "",
+        "## Survivors",
+        "",
+    ]
+    lines += [f"- Stage {r.stage}, {r.mutation.name}: {r.mutation.reason or 'NO REASON'}."
+              for r in alive] or ["None."]  # fmt: skip
+    lines += ["", "## All", "", "| stage | file | fault | operands | grader | sanitizers | debug |",
+              "|---|---|---|---|---|---|---|"]  # fmt: skip
+    for r in results:
+        tried = not (r.caught["operands"] or r.caught["grader"])
+        cells = [r.caught["operands"] or "no", r.caught["grader"] or "no"]
+        cells += [r.caught[part] or ("no" if tried else "-") for part in PARTS[2:]]
+        lines.append(f"| {r.stage} | {r.mutation.file} | {r.mutation.name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def save(path: Path, results: list[Result], seconds: float) -> None:
+    """Keep what a run has found."""
+    rows = [{"name": r.mutation.name, "stage": r.stage, "caught": r.caught} for r in results]
+    path.write_text(json.dumps({"seconds": seconds, "results": rows}))
+
+
+def load(path: Path) -> tuple[list[Result], float]:
+    """What save has kept."""
+    kept = json.loads(path.read_text())
+    by_name = {m.name: m for m in MUTATIONS}
+    rows = [Result(by_name[r["name"]], r["stage"], r["caught"]) for r in kept["results"]]
+    return rows, float(kept["seconds"])
+
+
+def main(words: list[str]) -> int:
+    """Run the mutants; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
+    parser.add_argument("--stage", default="3-7", help="only these stages (3-7)")
+    parser.add_argument("--name", default="", help="only faults whose name contains this")
+    parser.add_argument("--redraw", action="store_true", help="the table of the last whole run")
+    options = parser.parse_args(words)
+    if options.redraw:
+        TABLE.write_text(table(*load(paths.BUILD / "mutation/results.json")))
+        return 0
+    verify.CALL_TIMEOUT = CALL_TIMEOUT
+    try:
+        numbers = stages.parse_numbers(options.stage)
+        chosen = {
+            n: [m for m in MUTATIONS if n in m.stages and options.name in m.name] for n in numbers
+        }
+        for name in ("uml", "uml-debug"):
+            machines.get(name).kernel()
+        run = Run(sum(map(len, chosen.values())))
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            jobs = [pool.submit(run.stage, n, chosen[n]) for n in numbers if chosen[n]]
+            for job in jobs:
+                job.result()
+    except LabError as error:
+        print(f"mutation: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("mutation: stopped", file=sys.stderr)
+        return 130
+    finally:
+        scratch.remove_all()
+    run.progress.clear()
+    text = table(run.results, run.progress.elapsed())
+    whole = options.stage == "3-7" and not options.name
+    if whole:
+        save(paths.BUILD / "mutation/results.json", run.results, run.progress.elapsed())
+        TABLE.write_text(text)
+    print(text.split("## All")[0])
+    return 1 if any(r.alive and not r.mutation.reason for r in run.results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

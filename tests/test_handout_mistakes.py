@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The mistakes in the handouts: made in a copy of the stage, the grader says what is shown.
+
+A comment names the mistake (tests/handout_mistakes.py) before the block:
+
+    <!-- mistake: no cast -->
+
+Each line of the block that begins with a bracket, with those that continue it, must be among what
+make stage=N check prints; "..." stands for anything within a line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from handout_mistakes import MISTAKES
+from test_handouts import checkout, run
+
+from grader.base import paths
+from grader.course import skeleton
+from grader.stage import stages
+
+__all__ = ["checkout"]
+# The others take five minutes: LAB_TESTS=long make test
+ALWAYS = {(3, "losing the old number")}
+
+
+def shown(number: int) -> dict[str, list[str]]:
+    """The entries of each marked block of a stage's handout, each in one line."""
+    (handout,) = (paths.ROOT / "handouts").glob(f"{number}-*.md")
+    pattern = re.compile(r"^<!-- mistake: ([^\n]*) -->\n```text\n(.*?)^```$", re.M | re.S)
+    found = {m[1]: entries(m[2]) for m in pattern.finditer(handout.read_text())}
+    assert len(found) == handout.read_text().count("<!-- mistake:"), handout
+    return found
+
+
+def entries(text: str) -> list[str]:
+    """What begins with a bracket, its further lines joined to it."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("["):
+            found.append(line)
+        elif found and line.startswith("  "):
+            found[-1] += " " + line
+    return [" ".join(entry.split()) for entry in found]
+
+
+def says(entry: str, output: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in entry.split("..."))
+    return any(re.fullmatch(pattern, line) for line in entries(output))
+
+
+@pytest.fixture
+def work(checkout: Path) -> Iterator[Path]:
+    folder = checkout / "work"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def make(mistake: tuple[int, str], work: Path) -> None:
+    """The kit's stage with a mistake in it, as the learner's copy."""
+    reference = skeleton.reference(mistake[0])
+    copy = work / reference.name
+    shutil.copytree(reference, copy)
+    for edit in MISTAKES[mistake]:
+        text = (copy / edit.file).read_text()
+        assert text.count(edit.what) == 1, f"{mistake}: {edit.file}: {edit.what!r}"
+        (copy / edit.file).write_text(text.replace(edit.what, edit.instead))
+
+
+@pytest.mark.parametrize("number", sorted(stages.manifests()))
+def test_the_handout_shows_these_mistakes(number: int) -> None:
+    assert set(shown(number)) == {name for n, name in MISTAKES if n == number}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m[0]} {m[1]}")
+def test_it_can_be_made(mistake: tuple[int, str], tmp_path: Path) -> None:
+    make(mistake, tmp_path)
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m[0]} {m[1]}")
+def test_the_grader_says_what_is_shown(
+    mistake: tuple[int, str], work: Path, checkout: Path
+) -> None:
+    if mistake not in ALWAYS and os.environ.get("LAB_TESTS") != "long":
+        pytest.skip("five minutes: LAB_TESTS=long make test")
+    make(mistake, work)
+    done = run(checkout, f"make stage={mistake[0]} check 2>/dev/null")
+    assert done.returncode, "full points"
+    block = shown(mistake[0])[mistake[1]]
+    assert block
+    missing = [entry for entry in block if not says(entry, done.stdout)]
+    assert not missing, f"not said: {missing}\n{done.stdout}"
+
+
+def test_the_comparison_can_fail() -> None:
+    output = (
+        "[  0/ 30] compute: F(0): expected 0x0,\n                   got 0x1\nstage 1: 0 points\n"
+    )
+    assert says("[ 0/ 30] compute: F(0): expected 0x0, got 0x1", output)
+    assert says("[ 0/ 30] compute: ..., got 0x1", output)
+    assert not says("[ 0/ 30] compute: F(0): expected 0x0, got 0x2", output)
+    assert not says("[ 0/ 30] compute: F(0)", output)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The machine that stays up, through the Makefile as a learner uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from tests.left_over import left_over
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="t"))
+    yield folder
+    make(folder, "unload")
+    shutil.rmtree(folder)
+
+
+def make(place: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "ref=1", *words],  # whatever there is in work/
+        cwd=paths.ROOT,
+        capture_output=True,
+        text=True,
+        input=text,
+        env={**os.environ, "TMPDIR": str(place), "MAKEFLAGS": ""},
+        timeout=300,
+    )
+
+
+def test_load_ask_swap_unload(place: Path) -> None:
+    assert make(place, "stage=2", "load").returncode == 0
+    assert make(place, "fib", "n=93").stdout == "12200160415121876738\n"
+    swap = make(place, "stage=1", "load")
+    assert "stage 1" in swap.stdout
+    assert "is up" not in swap.stdout  # the same machine goes on
+    shell = make(
+        place, "shell", text="fibctl info\ndd if=/dev/fibonacci bs=9 count=1 2>/dev/null\n"
+    )
+    assert shell.stdout == "stage 1\nmax_n 93\nktime_measure 1\n0"
+    assert "fibdrv: loading out-of-tree module" in make(place, "dmesg").stdout
+    assert "is down" in make(place, "unload").stdout
+    assert left_over(place) == []
+    assert "no machine was up" in make(place, "unload").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["fib", "n=93"], "no machine is up: make stage=1 load"),
+        (["shell"], "no machine is up"),
+        (["fib"], "which n?"),
+        (["fib", "n=-1"], "which n?"),
+        (["fib", "n=1; reboot"], "which n?"),
+        (["load"], "which stage?"),
+        (["stage=12", "load"], "there is no stage 12"),
+        (["stage=x", "load"], "give numbers"),
+        (["stage=1", "load", "machine=abacus"], "no machine abacus"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(
+    place: Path, words: list[str], says: str
+) -> None:
+    done = make(place, *words)
+    assert done.returncode == 2
+    ours = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    assert len(ours) == 1
+    assert says in ours[0]
+
+
+def test_n_above_max_n_says_so(place: Path) -> None:
+    make(place, "stage=1", "load")
+    done = make(place, "fib", "n=94")
+    assert done.returncode != 0
+    assert "larger than this stage's max_n" in done.stdout + done.stderr
+
+
+def test_a_machine_that_dies_leaves_its_last_words(place: Path) -> None:
+    make(place, "stage=1", "load")
+    make(place, "shell", text="echo c > /proc/sysrq-trigger; poweroff -f\n")
+    asked = make(place, "fib", "n=1")
+    assert asked.returncode == 2
+    assert re.search(r"no machine is up|has ended", asked.stderr)
+    said = make(place, "dmesg")
+    assert said.returncode == 0
+    assert "Linux version" in said.stdout or "fibdrv" in said.stdout
+    assert left_over(place) == []
+
+
+def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
+    make(place, "stage=7", "load")
+    # A thousand numbers of 200,000 digits: half an hour.
+    many = " ".join(["1000000"] * 300)
+    asked = subprocess.Popen(
+        ["make", "fib", f"n={many}"],
+        cwd=paths.ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(place)},
+        start_new_session=True,
+    )
+    time.sleep(3)
+    os.killpg(asked.pid, 2)
+    asked.wait(20)
+    done = make(place, "fib", "n=10")
+    assert done.stdout == "55\n"
+
+
+# not exported
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
+def test_gdb_knows_the_stage(place: Path) -> None:
+    done = make(
+        place, "stage=2", "gdb", "args=-batch -ex 'info symbol fib_compute' -ex 'list fib_compute'"
+    )
+    assert "fib_compute in section .text" in done.stdout
+    assert "int fib_compute(struct fib_call *call" in done.stdout
+    assert make(place, "fib", "n=10").stdout == "55\n"
+
+
+# /not exported
+def test_compile_commands_name_the_sources(place: Path) -> None:
+    assert make(place, "compile_commands.json").returncode == 0
+    text = (paths.ROOT / "compile_commands.json").read_text()
+    assert str(paths.STAGES / "1-iterative-u64/fib.c") in text
+    (paths.ROOT / "compile_commands.json").unlink()
