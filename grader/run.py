@@ -1,27 +1,45 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One run of the grader, from the stages' sources to the report."""
+"""One run of the grader, from the stages' sources to the report.
+
+Stage -> Built -> Verified -> Samples -> Judged -> report: each step makes a value that the next one
+reads. Stages are built and verified two at a time; instructions are counted beside that, since a
+count does not care what else the computer does; the clock has the computer to itself.
+"""
 
 from __future__ import annotations
 
 import datetime
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from grader.base import paths
+from grader.base.background import Background, Side
 from grader.base.errors import LabError, MachineError
+from grader.base.finding import Finding
 from grader.base.progress import Progress
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.rulers import clock, counter, round_trip, stats
-from grader.stage import build, strain, verify
+from grader.rulers import clock, counter
+from grader.rulers.frame import Measured
+from grader.stage import build, round_trip, strain, verify
+from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage
-from grader.verdict import judge, par
+from grader.stage.tasks import course
+from grader.stage.verify import Verified
+from grader.verdict import judged, par, points, rows, speedups, status
+from grader.verdict.judged import Judged
+from grader.verdict.points import Line, Tried
+from grader.verdict.rows import Besides
+from grader.verdict.speedups import Ruled
+from grader.verdict.status import Found
 
-ROUNDS = 15
-QUICK_ROUNDS = stats.FEWEST
+# Stages that are built and verified at once.
+AT_A_TIME = 2
+# A quick run counts no call that takes so many times less than a whole run would.
+QUICK = 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,25 @@ class Options:
     measure: bool
     user_time: bool
     command: str
+    no_functions: str = ""  # why the stages' functions are not tried in a program of this computer
+
+
+@dataclass(frozen=True)
+class Right:
+    """Whether a stage is right, and each of its functions."""
+
+    verified: Verified
+    tried: Tried | None
+    figures: Mapping[str, int]  # of what was done to it on the debug kernel
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """What a machine has measured, and what must be known of it."""
+
+    machine: Machine
+    measured: Measured
+    warnings: tuple[str, ...] = ()
 
 
 def commit() -> str:
@@ -44,22 +81,10 @@ def commit() -> str:
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode:
         return ""
-    status = subprocess.run(
+    state = subprocess.run(
         [*git, "--no-optional-locks", "status", "--porcelain"], capture_output=True, text=True
     )
-    return head.stdout.strip() + ("-dirty" if status.stdout.strip() else "")
-
-
-def cpu_model() -> str:
-    """This computer's processor."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown"
-
-
-def _label(stage: Stage) -> str:
-    return f"stage {stage.key}"
+    return head.stdout.strip() + ("-dirty" if state.stdout.strip() else "")
 
 
 def grade(options: Options, progress: Progress) -> dict[str, Any]:
@@ -70,61 +95,32 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     progress.step("set up the machines")
     progress.clear()
     found = _set_up(options, progress)
-    results = _verify(options, found[0], progress)
-
-    rows = []
-    measured = []
-    strained: dict[str, dict[str, int]] = {}
-    for machine in found:
-        samples: clock.Samples = {}
-        warnings: list[str] = []
-        if options.measure and machine.name == "uml-debug":
-            strained = _strain(options, machine, machine is found[0], results, progress)
-        elif options.measure and machine.ruler:
-            samples, warnings = _measure(options, machine, results, progress)
-        measured.append(judge.Measured(machine.name, machine.ruler, samples))
-        rows.append(_machine_row(machine, warnings))
-    round_trips = _round_trips(found, results, progress) if options.user_time else {}
-    par_here = None
-    if any(one.ruler == "instructions" and one.samples for one in measured):
-        par_here = par.load(machines.get("qemu"))
-        if par_here and par_here.scale != 1:
-            next(row for row in rows if row["ruler"] == "instructions")["warnings"].append(
-                "expected/par.json knows no machine with this kernel, compiler and emulator: par is"
-                f" scaled by {par_here.scale:.3f}, and {par_here.tolerance - 1:.0%} above it earns"
-                " all points; make par counts the reference anew"
-            )
+    rights, rulers = _verify_and_measure(options, found, progress)
+    trips, trip_findings = _round_trips(options, found, rights, progress)
+    known = _par(rulers)
     progress.step("judge")
-    speedups: list[dict[str, Any]] = []
-    gaps: dict[str, dict[str, Any]] = {}
-    for one in measured:
-        more, missing = judge.speedups(options.stages, one, options.seed)
-        speedups += more
-        gaps.update({f"{gap['from']}-{gap['to']}": gap for gap in missing})
+    stages = [_judge(right, rulers, trip_findings, known, options) for right in rights]
+    ruled = [Ruled(r.machine.name, r.machine.ruler, r.measured.samples) for r in rulers]
+    compared = [speedups.speedups(options.stages, one, options.seed) for one in ruled]
+    found_speedups = [row for more, _ in compared for row in more]
+    gaps = {f"{gap['from']}-{gap['to']}": gap for _, some in compared for gap in some}
+    besides = Besides(trips, {r.verified.built.stage.key: r.figures for r in rights})
     progress.clear()
     return {
-        "schema": 1,
+        "schema": 2,
         "commit": commit(),
         "started": started,
         "seconds": round(progress.elapsed(), 1),
         "seed": options.seed,
         "quick": options.quick,
         "command": options.command,
-        "machines": rows,
-        "stages": [
-            _stage_row(
-                r,
-                measured,
-                par_here,
-                options.seed,
-                round_trips.get(r.built.stage.key, []),
-                strained.get(r.built.stage.key, {}),
-            )
-            for r in results
+        "machines": [
+            rows.machine_row(r.machine, [*r.warnings, *_scaled(r, known)]) for r in rulers
         ],
-        "speedups": speedups,
+        "stages": [rows.stage_row(stage, ruled, besides, options.seed) for stage in stages],
+        "speedups": found_speedups,
         "gaps": list(gaps.values()),
-        "disagreements": judge.disagreements(speedups),
+        "disagreements": speedups.disagreements(found_speedups),
     }
 
 
@@ -144,141 +140,242 @@ def _set_up(options: Options, progress: Progress) -> list[Machine]:
     return found
 
 
-def _verify(options: Options, machine: Machine, progress: Progress) -> list[verify.Verified]:
-    results = []
-    verifier = machine.verifier()
+def _verify_and_measure(
+    options: Options, found: list[Machine], progress: Progress
+) -> tuple[list[Right], list[Ruler]]:
+    """Whether each stage is right, and what each machine has measured, in the order of both."""
+    works = [partial(_right, options, stage, found[0], progress) for stage in options.stages]
+    verifying = Side(works, AT_A_TIME)
+    counting = {
+        machine.name: Background(partial(_count, options, machine, verifying, progress))
+        for machine in found
+        if options.measure and machine.ruler == "instructions"
+    }
+    rights = []
     for i, stage in enumerate(options.stages):
-        progress.step(f"build {_label(stage)}", i, len(options.stages))
-        built = build.build(stage, machine.kernel())
-        for warning in built.warnings:
-            progress.say(f"note: {_label(stage)}: {warning}")
-        tell = _teller(progress, f"verify {_label(stage)}")
-        # The debug kernel is slow: the longer list of large n is for the other machines.
-        quick = options.quick or verifier.name == "uml-debug"
-        results.append(verify.verify(built, verifier, options.seed, quick, tell))
-        if results[-1].status != "ok":
-            progress.say(f"{_label(stage)}: {results[-1].status}: {results[-1].cause}")
-    return results
+        rights.append(verifying.result(i))
+        for note in rights[-1].verified.built.left_out:
+            progress.say(f"note: {_label(stage)}: {note}")
+        stands = _stands(rights[-1])
+        if stands.name != "ok":
+            progress.say(f"{_label(stage)}: {stands.name}: {stands.cause}")
+    rulers = {name: work.result() for name, work in counting.items()}
+    for machine in found:
+        if options.measure and machine.name == "uml-debug":
+            rights, rulers[machine.name] = _strain(options, machine, found[0], rights, progress)
+        elif options.measure and machine.ruler and machine.name not in rulers:
+            fit = [r for r in rights if r.verified.ok and not _failed(r, rulers.values())]
+            rulers[machine.name] = _time(options, machine, fit, progress)
+        elif machine.name not in rulers:
+            rulers[machine.name] = Ruler(machine, Measured())
+    for right in rights:
+        for ruler in rulers.values():
+            finding = ruler.measured.findings.get(right.verified.built.stage.key)
+            if finding is not None:
+                name = _label(right.verified.built.stage)
+                said = f"{name}: {finding.status}: {ruler.machine.name}: {finding.cause}"
+                progress.say(said)
+    return rights, [rulers[machine.name] for machine in found]
 
 
-def _measure(
-    options: Options, machine: Machine, results: list[verify.Verified], progress: Progress
-) -> tuple[clock.Samples, list[str]]:
-    """The samples of one machine, and warnings; what fails there is noted in results."""
-    here: list[tuple[verify.Verified, verify.Verified]] = []
-    for result in results:
-        if result.status == "ok" and not result.built.stage.fits(machine.kernel().arch):
+def _right(options: Options, stage: Stage, machine: Machine, progress: Progress) -> Right:
+    """Build a stage, verify it, try its functions."""
+    verifier = machine.verifier()
+    progress.step(f"build {_label(stage)}")
+    # Others are at it: one compiler each.
+    built = build.build(stage, machine.kernel(), jobs=1)
+    tell = _teller(progress, f"verify {_label(stage)}")
+    # The debug kernel is slow: the longer list of large n is for the other machines.
+    quick = options.quick or verifier.name == "uml-debug"
+    verified = verify.verify(built, verifier, options.seed, quick, tell)
+    if options.no_functions or stage.shipped:
+        return Right(verified, None, {})
+    progress.step(f"try the functions of {_label(stage)}")
+    return Right(verified, judged.try_functions(stage, course(stage.number), options.seed), {})
+
+
+def _stands(right: Right) -> status.Status:
+    return status.of([Found("verify", finding) for finding in right.verified.findings])
+
+
+def _failed(right: Right, rulers: Iterable[Ruler]) -> bool:
+    key = right.verified.built.stage.key
+    return any(key in ruler.measured.findings for ruler in rulers)
+
+
+def _subject(stage: Stage, machine: Machine, jobs: int) -> StageSubject | Finding:
+    """A stage built for the machine that measures it, or why there is none."""
+    built = build.build(stage, machine.kernel(), jobs)
+    if not built.ok:
+        return Finding("build-failed", built.cause, built.module.log[-4000:])
+    if built.breaches:
+        breach = built.breaches[0]
+        return Finding("wrong", f"{breach.got}; stage.h allows {breach.expected}")
+    return StageSubject(built)
+
+
+def _subjects(
+    stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int
+) -> tuple[list[StageSubject], dict[str, Finding]]:
+    subjects, findings = [], {}
+    for stage in stages:
+        if not stage.fits(machine.kernel().arch):
             progress.say(
-                f"note: {_label(result.built.stage)} is here as an object for machine uml: not"
+                f"note: {_label(stage)} is here as an object for machine uml: not"
                 f" measured on {machine.name}"
             )
-        elif result.status == "ok":
-            progress.step(f"build for {machine.name}", len(here), len(results))
-            built = build.build(result.built.stage, machine.kernel())
-            there = verify.Verified(built)
-            if not built.ok:
-                there.end("build-failed", built.cause, built.log[-4000:])
-            here.append((result, there))
-    copies = [there for _, there in here]
-    if machine.ruler == "instructions":
-        limit = counter.LIMIT / 20 if options.quick else counter.LIMIT
-        samples, left_out = counter.measure_exact(
-            machine, copies, options.seed, progress.step, limit
-        )
-        warnings = [
-            f"F({x.n}) of {x.key} is not counted: it would take {x.instructions / 1e9:.1f} billion"
-            " instructions a call" + (", leave --quick away" if options.quick else "")
-            for x in left_out
-        ]
-    else:
-        samples = clock.measure(
-            machine,
-            copies,
-            QUICK_ROUNDS if options.quick else ROUNDS,
-            options.seed,
-            progress.step,
-            clock.BATCH_NS // 2 if options.quick else clock.BATCH_NS,
-        )
-        warnings = judge.warnings(samples)
-    for result, there in here:
-        if there.status != "ok":
-            _add(result, there, machine)
-            progress.say(f"{_label(result.built.stage)}: {result.status}: {result.cause}")
-    return samples, warnings
+            continue
+        progress.step(f"build for {machine.name}")
+        made = _subject(stage, machine, jobs)
+        if isinstance(made, Finding):
+            findings[stage.key] = made
+        else:
+            subjects.append(made)
+    return subjects, findings
 
 
-def _add(result: verify.Verified, there: verify.Verified, machine: Machine) -> None:
-    """Add to a result what came of it on another machine, where it failed."""
-    result.end(there.status, f"{machine.name}: {there.cause}", there.log)
-    result.failures += there.failures
-    for test, (passed, failed) in there.tests.items():
-        counts = result.tests.setdefault(test, [0, 0])
-        counts[0] += passed
-        counts[1] += failed
+def _count(options: Options, machine: Machine, verifying: Side[Right], progress: Progress) -> Ruler:
+    """Instructions of each stage, as soon as it is known to be right."""
+    subjects, findings = _subjects(options.stages, machine, progress, 1)
+    places = {stage.key: i for i, stage in enumerate(options.stages)}
+
+    def right_ones() -> Iterator[StageSubject]:
+        for subject in subjects:
+            if verifying.result(places[subject.key]).verified.ok:
+                yield subject
+
+    limit = counter.LIMIT / QUICK if options.quick else counter.LIMIT
+    measured = counter.count(
+        machine, right_ones(), subjects, contents, options.seed, progress.step, limit
+    )
+    wrong = {s.key for s in options.stages if not verifying.result(places[s.key]).verified.ok}
+    others = {key: finding for key, finding in findings.items() if key not in wrong}
+    notes = [f"{note}, leave --quick away" if options.quick else note for note in measured.notes]
+    return Ruler(machine, replace(measured, findings={**others, **measured.findings}), tuple(notes))
+
+
+def _time(options: Options, machine: Machine, rights: Sequence[Right], progress: Progress) -> Ruler:
+    """Nanoseconds of the stages that are right."""
+    stages = [right.verified.built.stage for right in rights]
+    subjects, findings = _subjects(stages, machine, progress, 2)
+    measured = clock.measure(
+        machine,
+        subjects,
+        contents,
+        options.seed,
+        progress.step,
+        clock.QUICK_ROUNDS if options.quick else clock.ROUNDS,
+        clock.BATCH_NS // 2 if options.quick else clock.BATCH_NS,
+    )
+    measured = replace(measured, findings={**findings, **measured.findings})
+    return Ruler(machine, measured, tuple(clock.disturbances(measured.samples)))
 
 
 def _strain(
     options: Options,
     machine: Machine,
-    verified: bool,
-    results: list[verify.Verified],
+    verifier: Machine,
+    rights: Sequence[Right],
     progress: Progress,
-) -> dict[str, dict[str, int]]:
-    """What make debug does, in place of measuring; its figures by stage.
-
-    verified: whether the results come from this very machine.
-    """
+) -> tuple[list[Right], Ruler]:
+    """What make debug does, in place of measuring."""
     plan = strain.Plan(options.seed, quick=options.quick)
-    figures = {}
-    for result in results:
-        stage = result.built.stage
+    after: list[Right] = []
+    findings: dict[str, Finding] = {}
+    for right in rights:
+        stage = right.verified.built.stage
         # A leak that the driver has counted is looked into: where does the block come from?
-        if result.status != "ok" and not strain.leaks(result):
+        if not right.verified.ok and not strain.leaks(right.verified):
+            after.append(right)
             continue
         tell = _teller(progress, f"debug {_label(stage)}", always=True)
-        if verified:
-            strained = strain.strain(result, machine, plan, tell)
+        if machine is verifier:
+            examined = strain.strain(right.verified, machine, plan, tell)
+            after.append(replace(right, verified=examined.as_verified(), figures=examined.figures))
         else:
-            strained = strain.examine(build.build(stage, machine.kernel()), machine, plan, tell)
-            if strained.cause:
-                _add(result, strained.verified, machine)
-        figures[stage.key] = strained.figures
-        outcome = f"{result.status}: {result.cause}" if result.cause else "clean"
-        progress.say(f"{_label(stage)}: {outcome}: {strain.in_words(strained.figures)}")
-    return figures
+            built = build.build(stage, machine.kernel())
+            examined = strain.examine(built, machine, plan, tell)
+            after.append(replace(right, figures=examined.figures))
+            if examined.findings:
+                findings[stage.key] = examined.findings[0]
+        kind = f"{examined.findings[0].status}: " if examined.findings else ""
+        outcome = f"{kind}{examined.cause}" or "clean"
+        progress.say(f"{_label(stage)}: {outcome}: {strain.in_words(examined.figures)}")
+    return after, Ruler(machine, Measured({}, findings))
 
 
 def _round_trips(
-    found: list[Machine], results: list[verify.Verified], progress: Progress
-) -> dict[str, list[dict[str, Any]]]:
+    options: Options, found: Sequence[Machine], rights: Sequence[Right], progress: Progress
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Finding]]:
     """read() as a user process times it, by stage, on the first machine that has a clock."""
+    trips: dict[str, list[dict[str, Any]]] = {}
+    findings: dict[str, Finding] = {}
+    if not options.user_time:
+        return trips, findings
     machine = next((m for m in found if m.ruler == "ns"), None)
     if machine is None:
         raise LabError("--user-time needs a machine with a clock: --machine uml")
-    rows = {}
-    for i, result in enumerate(results):
-        if result.status == "ok":
-            progress.step("time read() from user space", i, len(results))
-            built = build.build(result.built.stage, machine.kernel())
+    for i, right in enumerate(rights):
+        if right.verified.ok:
+            progress.step("time read() from user space", i, len(rights))
+            built = build.build(right.verified.built.stage, machine.kernel())
             try:
-                rows[built.stage.key] = round_trip.measure_round_trips(machine, built)
+                trips[built.stage.key] = round_trip.measure_round_trips(machine, built)
             except MachineError as error:
-                result.end("crashed", f"read() from user space: {error}")
-    return rows
+                cause = f"read() from user space: {error}"
+                findings[built.stage.key] = Finding("crashed", cause)
+    return trips, findings
 
 
-def _machine_row(machine: Machine, warnings: list[str]) -> dict[str, Any]:
-    kernel = machine.kernel()
-    facts = machine.facts()
-    return {
-        "name": machine.name,
-        "kernel": kernel.release,
-        "compiler": kernel.compiler,
-        "cpu": facts.get("cpu") or cpu_model(),
-        "ruler": machine.ruler or "ns",
-        "warnings": warnings,
-        "facts": facts,
-    }
+def _par(rulers: Sequence[Ruler]) -> par.Par | None:
+    """The reference's counts, if anything has been counted."""
+    counted = [r for r in rulers if r.machine.ruler == "instructions" and r.measured.samples]
+    return par.load(counted[0].machine) if counted else None
+
+
+def _scaled(ruler: Ruler, known: par.Par | None) -> list[str]:
+    if ruler.machine.ruler != "instructions" or known is None or known.scale == 1:
+        return []
+    return [
+        "expected/par.json knows no machine with this kernel, compiler and emulator: par is"
+        f" scaled by {known.scale:.3f}, and {known.tolerance - 1:.0%} above it earns"
+        " all points; make par counts the reference anew"
+    ]
+
+
+def _judge(
+    right: Right,
+    rulers: Sequence[Ruler],
+    trips: Mapping[str, Finding],
+    known: par.Par | None,
+    options: Options,
+) -> Judged:
+    stage = right.verified.built.stage
+    found = [
+        Found(ruler.machine.name, finding)
+        for ruler in rulers
+        if (finding := ruler.measured.findings.get(stage.key)) is not None
+    ]
+    if stage.key in trips:
+        found.append(Found("user-time", trips[stage.key]))
+    everything = [*(Found("verify", f) for f in right.verified.findings), *found]
+    speed = _speed(stage, rulers, known, status.of(everything))
+    return judged.judge(right.verified, tuple(found), right.tried, speed, options.no_functions)
+
+
+def _speed(
+    stage: Stage, rulers: Sequence[Ruler], known: par.Par | None, stands: status.Status
+) -> Line | None:
+    """The line for speed, where instructions were counted and the course asks for it."""
+    asked = None if stage.shipped else course(stage.number).speed
+    if asked is None or known is None or not par.knows(known, stage.number, asked):
+        return None
+    counted = next(r.measured.samples for r in rulers if r.machine.ruler == "instructions")
+    return points.speed_by_instructions(stage.number, stage.key, asked, counted, known, stands)
+
+
+def _label(stage: Stage) -> str:
+    return f"stage {stage.key}"
 
 
 def _teller(progress: Progress, what: str, always: bool = False) -> Callable[[str], None]:
@@ -288,50 +385,3 @@ def _teller(progress: Progress, what: str, always: bool = False) -> Callable[[st
         progress.step(f"{what}: {detail}" if progress.live or always else what)
 
     return tell
-
-
-def _stage_row(
-    result: verify.Verified,
-    measured: list[judge.Measured],
-    par_here: par.Par | None,
-    seed: int,
-    round_trips: list[dict[str, Any]],
-    strained: dict[str, int],
-) -> dict[str, Any]:
-    stage = result.built.stage
-    counted = next((one.samples for one in measured if one.ruler == "instructions"), {})
-    row: dict[str, Any] = {
-        "number": stage.number,
-        "name": stage.key.split("-", 1)[1],
-        "title": stage.manifest.title,
-        "teaches": stage.manifest.teaches,
-        "dir": paths.shown(stage.directory),
-        "max_n": stage.manifest.max_n,
-        "status": result.status,
-        "cause": result.cause,
-        "correctness": {
-            "passed": result.passed,
-            "failed": result.failed,
-            "failures": [
-                {
-                    "test": failure.test
-                    if not failure.title
-                    else f"{failure.test}: {failure.title}",
-                    "n": failure.n,
-                    "expected": failure.expected,
-                    "got": failure.got,
-                    "first_difference": failure.first_difference,
-                }
-                for failure in result.failures
-            ],
-        },
-        "points": judge.points(result, counted, par_here),
-        "samples": [row for one in measured for row in judge.sample_rows(stage, one, seed)],
-    }
-    if result.log:
-        row["log"] = result.log
-    if round_trips:
-        row["round_trips"] = round_trips
-    if strained:
-        row["debug"] = strained
-    return row

@@ -6,6 +6,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# What the names of folders begin with that are not below BUILD.
+KIT = "fibdrv-lab"
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMON = ROOT / "common"
 STAGES = ROOT / "stages"

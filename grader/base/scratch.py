@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from grader.base import paths
 from grader.base.errors import LabError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -53,7 +54,7 @@ def check_stopped() -> None:
 
 def base() -> Path:
     """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
-    path = Path(tempfile.gettempdir()) / f"fibdrv-lab-{os.getuid()}"
+    path = Path(tempfile.gettempdir()) / f"{paths.KIT}-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid():
         raise LabError(f"{path} belongs to somebody else: set TMPDIR to a folder of yours")
@@ -61,7 +62,8 @@ def base() -> Path:
 
 
 def folder() -> Path:
-    """A new folder."""
+    """A new folder; none once a signal has come."""
+    check_stopped()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         path = Path(tempfile.mkdtemp(prefix="m", dir=base()))

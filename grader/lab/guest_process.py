@@ -16,6 +16,7 @@ from pathlib import Path
 from grader.base import scratch
 from grader.base.errors import LabError, MachineError
 from grader.lab import initramfs
+from grader.lab.machines import Contents
 from grader.lab.wire import Wire
 
 # Seconds from start to ready on the machine the time-outs were chosen on.
@@ -62,6 +63,10 @@ class GuestProcess:
                 return False
         return process_is(self.pid, self.folder)
 
+    def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
+        """The same: nobody has given it away."""
+        return uid, gid
+
     def stop(self) -> None:
         """Kill the process and all that it started; remove its files."""
         if not self._stopped:
@@ -86,13 +91,17 @@ def process_is(pid: int, folder: Path) -> bool:
     return state not in "ZX" and os.fsencode(str(folder)) in command
 
 
+# Loaded now: between fork and exec, with other threads about, is no time for it.
+_LIBC = ctypes.CDLL(None)
+
+
 def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _may_be_traced() -> None:
     # So that make gdb needs no root where Yama lets only parents trace.
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
+    _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
 # From a machine's folder and its FIFOs, open, by name: its command line.
@@ -100,7 +109,7 @@ Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
 
 def start(
-    modules: dict[str, Path],
+    contents: Contents,
     command: Command,
     environment: dict[str, str] | None = None,
     folder: Path | None = None,
@@ -117,7 +126,7 @@ def start(
     pid = 0
     begin = time.monotonic()
     try:
-        initramfs.make(folder / "initramfs", modules)
+        initramfs.make(folder / "initramfs", contents.files)
         for line in LINES:
             for end in ("in", "out"):
                 os.mkfifo(folder / f"{line}.{end}", 0o600)

@@ -17,21 +17,26 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.lab import initramfs
 from grader.lab.host_wire import LocalWire
-from grader.stage.build import Kernel
+from grader.lab.machines import NOTHING, Contents
+from grader.lab.module import Kernel
 
 # What a module and its device are to the programs that ask for them.
-SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev/fibonacci|sys/|proc/)\b)")
+SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev|sys|proc)/\w)")
+# The system's own devices, which are no module's.
+STANDARD = re.compile(r"(?<![\w/])/dev/(?:null|zero|full|u?random|tty|std\w+|fd)\b")
+# Files of a guest, which here are in the machine's folder.
+MODULE = re.compile(r"(?<![\w/])(?=/lib/\S+\.ko\b)")
 
 NOTICE = """\
 Machine host is this computer. The kit is about to
   - load modules into its kernel ({release}) with sudo insmod, and unload them with sudo rmmod,
-  - give /dev/fibonacci to you with sudo chown while one is loaded.
+  - give {nodes} to you with sudo chown while one is loaded.
 A mistake in a module can stop or damage this computer: save your work first.
 For quiet figures, run all of it under scripts/quiet-cpu.
 """
@@ -79,21 +84,16 @@ def refused() -> str:
         return "there is no insmod: install kmod (sudo apt-get install kmod)"
     if _sudo() and shutil.which("sudo") is None:
         return f"loading a module takes root, and there is no sudo here: {other}"
-    if _is_loaded() and _owner() is None:
-        return (
-            "a module fibdrv that is not from this kit is loaded: unload it first"
-            " (sudo rmmod fibdrv)"
-        )
     return ""
 
 
-def _is_loaded() -> bool:
-    return (_root() / "sys/module/fibdrv").exists()
+def _is_loaded(module: str) -> bool:
+    return bool(module) and (_root() / f"sys/module/{module}").exists()
 
 
-def _build_id() -> str:
+def _build_id(module: str) -> str:
     try:
-        return (_root() / "sys/module/fibdrv/notes/.note.gnu.build-id").read_bytes().hex()
+        return (_root() / f"sys/module/{module}/notes/.note.gnu.build-id").read_bytes().hex()
     except OSError:
         return ""
 
@@ -103,30 +103,30 @@ def _record() -> Path:
     return scratch.base() / f"host-{_read('proc/sys/kernel/random/boot_id') or 'boot'}.json"
 
 
-def _owner() -> Path | None:
+def _owner(module: str) -> Path | None:
     """The folder of the machine that has loaded the module; None when none of ours has."""
     try:
         record = json.loads(_record().read_text())
-        return Path(record["folder"]) if record["build_id"] == _build_id() else None
+        return Path(record["folder"]) if record["build_id"] == _build_id(module) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def note_loaded(folder: Path) -> None:
+def note_loaded(folder: Path, module: str) -> None:
     """Note that the module that is loaded now is that of the machine in folder."""
     new = _record().with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps({"folder": str(folder), "build_id": _build_id()}))
+    new.write_text(json.dumps({"folder": str(folder), "build_id": _build_id(module)}))
     new.replace(_record())
 
 
-def _unload() -> None:
+def _unload(module: str) -> None:
     """Unload the module, which is ours."""
     done = subprocess.run(
-        [*_sudo(), "rmmod", "fibdrv"], capture_output=True, text=True, env=_environment(Path("/"))
+        [*_sudo(), "rmmod", module], capture_output=True, text=True, env=_environment(Path("/"))
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise LabError(f"the module fibdrv cannot be unloaded ({reason}): close what uses it")
+        raise LabError(f"the module {module} cannot be unloaded ({reason}): close what uses it")
     _record().unlink(missing_ok=True)
 
 
@@ -158,65 +158,69 @@ class HostRunning:
 
     speed_factor = 1.0
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str) -> None:
         self.folder = folder
+        self.module = module
         self._stopped = False
         self.wire = LocalWire(self._command, _environment(folder / "bin"), self._store, self.alive)
-        self.wire.translate = self._as_made
 
     @classmethod
-    def prepare(cls, folder: Path, modules: dict[str, Path]) -> HostRunning:
-        """Fill the folder: the modules, and programs that load and unload."""
+    def prepare(cls, folder: Path, contents: Contents) -> HostRunning:
+        """Fill the folder: modules and programs, among them those that load and unload."""
         (folder / "bin").mkdir(parents=True, exist_ok=True)
-        (folder / "lib").mkdir(exist_ok=True)
-        for name, module in modules.items():
-            shutil.copy(module, folder / "lib" / f"{name}.ko")
+        for name, source in contents.files.items():
+            if name.startswith(("/lib/", "/bin/")):
+                target = folder / name.lstrip("/")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, target)
         sudo = " ".join(_sudo())
         root = str(_root()).rstrip("/")
-        device = f"{root}/dev/fibonacci"
-        knob = f"{root}/sys/class/fibonacci/fibonacci/ktime_measure"
+        nodes = " ".join(f"{root}{node}" for node in contents.nodes)
         insmod = shutil.which("insmod") or "/sbin/insmod"
         rmmod = shutil.which("rmmod") or "/sbin/rmmod"
-        give = f"{sudo} chown {os.getuid()}:{os.getgid()} {device} {knob}" if sudo else ":"
-        note = shlex.join([sys.executable, "-m", "grader.lab.host", str(folder)])
+        give = f"{sudo} chown {os.getuid()}:{os.getgid()} {nodes}" if sudo else ":"
+        first = nodes.split()[0] if nodes else "/nonexistent"
+        note = shlex.join([sys.executable, "-m", "grader.lab.host", str(folder), contents.module])
         _program(
             folder / "bin/insmod",
             [
                 f'{sudo} {insmod} "$@" || exit',
                 f"PYTHONPATH={shlex.quote(str(paths.ROOT))} {note}",
-                f"stat -c '%u %g' {device} >{shlex.quote(str(folder / 'made-by'))} 2>/dev/null",
-                f"test ! -e {device} || {give}",
+                f"stat -c '%u %g' {first} >{shlex.quote(str(folder / 'made-by'))} 2>/dev/null",
+                f"test ! -e {first} || {give}",
             ],
         )
         _program(folder / "bin/rmmod", [f'exec {sudo} {rmmod} "$@"'])
-        if not (folder / "bin/fibctl").exists():
-            (folder / "bin/fibctl").symlink_to(initramfs.fibctl())
         log = _kernel_log()
         (folder / "log-before").write_text(log.splitlines()[-1] if log else "")
-        return cls(folder)
+        return cls(folder, contents.module)
 
     def _command(self, command: str) -> str:
         """A guest's command as one of this computer."""
-        command = command.replace("/lib/fibdrv/", f"{self.folder}/lib/")
         root = str(_root()).rstrip("/")
-        return SYSTEM.sub(f"{root}/", command) if root else command
+        if root:
+            command = SYSTEM.sub(
+                lambda m: "/" if STANDARD.match(command, m.start()) else f"{root}/", command
+            )
+        return MODULE.sub(str(self.folder), command)
 
     def _store(self, path: str) -> Path:
         """Where a file of the guest is here."""
-        if path.startswith("/lib/fibdrv/"):
-            return self.folder / "lib" / Path(path).name
-        raise LabError("machine host is this computer: use your own shell, /dev/fibonacci is there")
+        if MODULE.match(path):
+            target = self.folder / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return target
+        raise LabError("machine host is this computer: use your own shell")
 
-    def _as_made(self, request: str, answer: str) -> str:
-        """Undo in an answer what chown has changed: whose the device was when it was made."""
-        if request != "stat" or not _sudo():
-            return answer
+    def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
+        """Undo what chown has changed: whose the first node was when it was made."""
+        if not _sudo() or (uid, gid) != (os.getuid(), os.getgid()):
+            return uid, gid
         try:
-            owner = (self.folder / "made-by").read_text().strip()
-        except OSError:
-            return answer
-        ours = f" {os.getuid()} {os.getgid()}\n"
-        return f"{answer.removesuffix(ours)} {owner}\n" if answer.endswith(ours) else answer
+            made_by = (self.folder / "made-by").read_text().split()
+            return int(made_by[0]), int(made_by[1])
+        except (OSError, ValueError, IndexError):
+            return uid, gid
 
     def console(self) -> str:
         """What the kernel has said since the machine began."""
@@ -236,8 +240,8 @@ class HostRunning:
         self._stopped = True
         self.wire.close()
         try:
-            if _is_loaded() and _owner() == self.folder:
-                _unload()
+            if _is_loaded(self.module) and _owner(self.module) == self.folder:
+                _unload(self.module)
         finally:
             scratch.remove(self.folder)
 
@@ -282,11 +286,12 @@ class Host:
             compiler=config[1] if config else "unknown",
         )
 
-    def _agree(self) -> None:
+    def _agree(self, contents: Contents) -> None:
         """Say what is about to happen, and ask, once a run."""
         if self._agreed:
             return
-        notice = NOTICE.format(release=os.uname().release)
+        nodes = " and ".join(contents.nodes[:1]) or "nothing"
+        notice = NOTICE.format(release=os.uname().release, nodes=nodes)
         if os.environ.get("LAB_YES") != "1":
             if not sys.stdin.isatty():
                 raise LabError(
@@ -304,40 +309,48 @@ class Host:
             raise LabError("no machine host: sudo refuses, and loading a module takes root")
         self._agreed = True
 
-    def _clear(self) -> None:
+    def _clear(self, module: str) -> None:
         """Unload what a run that crashed has left; not what make load has loaded."""
-        owner = _owner() if _is_loaded() else None
-        if owner is not None:
-            if (owner / "state.json").is_file():
-                raise LabError("a stage is loaded here by make load: make unload first")
-            _unload()
+        if not _is_loaded(module):
+            return
+        owner = _owner(module)
+        if owner is None:
+            raise LabError(
+                f"no machine host: a module {module} that is not from this kit is loaded: unload"
+                f" it first (sudo rmmod {module})"
+            )
+        if (owner / "state.json").is_file():
+            raise LabError(f"{module} is loaded here by make load: make unload first")
+        _unload(module)
 
-    def boot(self, modules: dict[str, Path]) -> HostRunning:
+    def boot(self, contents: Contents = NOTHING) -> HostRunning:
         """Nothing boots; a folder is prepared, and nothing of ours is loaded."""
-        self.kernel()
-        self._agree()
-        self._clear()
-        return HostRunning.prepare(scratch.folder(), modules)
+        return self._prepared(contents, scratch.folder)
 
-    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> HostRunning:
+    def boot_to_stay(self, contents: Contents, folder: Path) -> HostRunning:
         """The same; what is loaded stays loaded after this process."""
-        self.kernel()
-        self._agree()
-        self._clear()
-        running = HostRunning.prepare(folder, modules)
-        (folder / "state.json").write_text(json.dumps({"record": str(_record())}))
+        running = self._prepared(contents, lambda: folder)
+        state = {"record": str(_record()), "module": contents.module}
+        (folder / "state.json").write_text(json.dumps(state))
         return running
 
     def attach(self, folder: Path) -> HostRunning | None:
         """The one that stays up in folder; None after this computer has started anew."""
         try:
-            record = json.loads((folder / "state.json").read_text())["record"]
+            state = json.loads((folder / "state.json").read_text())
+            record, module = state["record"], str(state["module"])
         except (OSError, ValueError, KeyError):
             return None
-        return HostRunning(folder) if record == str(_record()) else None
+        return HostRunning(folder, module) if record == str(_record()) else None
+
+    def _prepared(self, contents: Contents, folder: Callable[[], Path]) -> HostRunning:
+        self.kernel()
+        self._agree(contents)
+        self._clear(contents.module)
+        return HostRunning.prepare(folder(), contents)
 
 
 MACHINE = Host()
 
 if __name__ == "__main__":
-    note_loaded(Path(sys.argv[1]))
+    note_loaded(Path(sys.argv[1]), sys.argv[2])

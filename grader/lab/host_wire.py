@@ -34,8 +34,6 @@ class LocalWire(Wire):
         self._store = store
         self._alive = alive
         self._process: subprocess.Popen[bytes] | None = None
-        # From a request of batch and its answer: the answer to be passed on.
-        self.translate: Callable[[str, str], str] = lambda _, answer: answer
 
     def close(self) -> None:
         """End a command that still runs."""
@@ -85,26 +83,28 @@ class LocalWire(Wire):
         """Write a file where the guest's path is here."""
         self._store(path).write_bytes(content)
 
-    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
-        """Feed requests to `fibctl batch`; yield its answers, one line each."""
-        process = self._start("exec fibctl batch", feed=True)
+    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        """Feed requests to a program here; yield its answers, one line each."""
+        process = self._start(f"exec {client}", feed=True)
+        name = client.split(maxsplit=1)[0]
         assert process.stdin is not None
         try:
-            waiting: list[str] = []
+            waiting: list[int] = []
             buffer = b""
             for request in requests:
-                while waiting and sum(map(len, waiting)) + len(request) > AHEAD_BYTES:
-                    answer, buffer = self._line(process, buffer, timeout)
-                    yield self.translate(waiting.pop(0), answer)
-                self._feed(process, request)
-                waiting.append(request)
-            for request in waiting:
-                answer, buffer = self._line(process, buffer, timeout)
-                yield self.translate(request, answer)
-            self._feed(process, "quit")
+                while waiting and sum(waiting) + len(request) > AHEAD_BYTES:
+                    answer, buffer = self._line(process, name, buffer, timeout)
+                    yield answer
+                    waiting.pop(0)
+                self._feed(process, name, request)
+                waiting.append(len(request))
+            for _ in waiting:
+                answer, buffer = self._line(process, name, buffer, timeout)
+                yield answer
+            self._feed(process, name, "quit")
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise MachineTimeout("fibctl does not end") from None
+            raise MachineTimeout(f"{name} does not end") from None
         finally:
             self.kill_command()
             with contextlib.suppress(BrokenPipeError):  # of what was never read
@@ -112,19 +112,21 @@ class LocalWire(Wire):
             assert process.stdout is not None
             process.stdout.close()
         if status:
-            raise MachineError(f"fibctl batch: exit {status}")
+            raise MachineError(f"{client}: exit {status}")
 
     @staticmethod
-    def _feed(process: subprocess.Popen[bytes], request: str) -> None:
+    def _feed(process: subprocess.Popen[bytes], name: str, request: str) -> None:
         assert process.stdin is not None
         try:
             process.stdin.write(request.encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
-            raise MachineError(f"fibctl ended early, exit {process.wait()}") from None
+            raise MachineError(f"{name} ended early, exit {process.wait()}") from None
 
     @staticmethod
-    def _line(process: subprocess.Popen[bytes], buffer: bytes, timeout: float) -> tuple[str, bytes]:
+    def _line(
+        process: subprocess.Popen[bytes], name: str, buffer: bytes, timeout: float
+    ) -> tuple[str, bytes]:
         """The next line of its output, and what came behind it."""
         assert process.stdout is not None
         until = time.monotonic() + timeout
@@ -134,7 +136,7 @@ class LocalWire(Wire):
                 raise MachineTimeout("no answer in time")
             more = os.read(process.stdout.fileno(), 65536)
             if not more:
-                raise MachineError(f"fibctl ended early, exit {process.wait()}")
+                raise MachineError(f"{name} ended early, exit {process.wait()}")
             buffer += more
         line, buffer = buffer.split(b"\n", 1)
         return line.decode(errors="replace") + "\n", buffer

@@ -6,16 +6,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 # From a symbol of the module, an offset into it and its size: the function and file:line there;
 # empty when they are not known.
 Place = Callable[[str, int, int], tuple[str, str]]
 
-_IN_MODULE = re.compile(r"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[fibdrv\b")
-# What every stage's memory goes through: where it is asked for says more.
-_ALLOCATORS = {"fib_alloc", "fib_free"}
-# What fib_alloc puts ahead of each block, see common/account.c.
-_HEADER_BYTES = 16
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a log says of some modules only: told by whoever builds them."""
+
+    # What all memory of the module goes through: where it is asked for says more.
+    allocate: str = "kmalloc"
+    free: str = "kfree"
+    header_bytes: int = 0  # what the allocator puts ahead of each block
+    # The module's own messages: a pattern, and what it means, with the pattern's groups.
+    meanings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class About:
+    """The module that a log is read for."""
+
+    module: str  # its name
+    dialect: Dialect
+    place: Place
+
+
 _NULL_PAGE = 4096
 
 
@@ -23,24 +41,25 @@ _NULL_PAGE = 4096
 _KERNELS_OWN = re.compile(r"\bkobject_set_name\+\S+\n.*\b__class_register\+")
 
 
-def sentence(console: str, place: Place) -> str:
+def sentence(console: str, about: About) -> str:
     """What the first report in a kernel log that is known here means; or ""."""
     found: list[tuple[int, str]] = []
-    for pattern, explain in _KNOWN:
+    own = [(pattern, _fixed(text)) for pattern, text in about.dialect.meanings]
+    for pattern, explain in [*_KNOWN, *own]:
         match = re.search(pattern, console)
         if match:
-            found.append((match.start(), explain(match, console[match.start() :], place)))
+            found.append((match.start(), explain(match, console[match.start() :], about)))
     return min(found)[1] if found else ""
 
 
-def leaks(report: str, place: Place) -> str:
+def leaks(report: str, about: About) -> str:
     """What kmemleak found, by the place where it was allocated; "" if nothing."""
     blocks: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for part in _leaked(report):
         match = re.match(r"unreferenced object \S+ \(size (\d+)\)", part)
         if match:
-            where = _user_of(part, place) or "outside the module"
+            where = _user_of(part, about) or "outside the module"
             blocks[where] += 1
             total[where] += int(match[1])
     return "; ".join(
@@ -68,13 +87,21 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _user_of(stack: str, place: Place) -> str:
+def in_module(name: str) -> re.Pattern[str]:
+    """function+0xoffset/0xsize [module].
+
+    A function that the compiler has split is named function.part.0, function.cold or the like.
+    """
+    return re.compile(rf"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[{re.escape(name)}\b")
+
+
+def _user_of(stack: str, about: About) -> str:
     """The function of the module nearest to the top of a stack, "in function (file:line)"."""
-    for symbol, offset, size in _IN_MODULE.findall(stack):
+    for symbol, offset, size in in_module(about.module).findall(stack):
         # A return address is behind the call: one byte back is within it.
-        function, line = place(symbol, int(offset, 16) - 1, int(size, 16))
+        function, line = about.place(symbol, int(offset, 16) - 1, int(size, 16))
         function = function or symbol
-        if function not in _ALLOCATORS:
+        if function not in (about.dialect.allocate, about.dialect.free):
             return f"in {function} ({line})" if line else f"in {function}"
     return ""
 
@@ -85,36 +112,39 @@ def _part(report: str, begin: str) -> str:
     return match[1] if match else ""
 
 
-def _kasan(match: re.Match[str], report: str, place: Place) -> str:
+def _kasan(match: re.Match[str], report: str, about: About) -> str:
     kind = match[1]
     access = re.search(r"(Read|Write) of size (\d+) at addr ([0-9a-f]+)", report)
     what = (
         f"{access[1].lower()} of {_count(int(access[2]), 'byte')}" if access else "a memory access"
     )
     allocated, freed = _part(report, "Allocated"), _part(report, "Freed")
-    by = _user_of(allocated, place)
+    by = _user_of(allocated, about)
     allocated_in = f" allocated {by}" if by else ""
     if kind in ("double-free", "invalid-free", "double-free or invalid-free"):
-        again = f"; the first time {_user_of(freed, place)}" if freed else ""
+        again = f"; the first time {_user_of(freed, about)}" if freed else ""
         return f"a block{allocated_in} is given back twice, or is none{again}"
     if "use-after-free" in kind:
-        gone = _user_of(freed, place)
+        gone = _user_of(freed, about)
         return f"{what} in a block{allocated_in} that had been given back{' ' * bool(gone)}{gone}"
     if "null-ptr" in kind:
         return f"{what} by a null pointer: was there memory, and did anybody look?"
     if "out-of-bounds" in kind and access:
-        return f"{what} {_where_to(report, int(access[3], 16), allocated)}{allocated_in}"
+        place = _where_to(report, int(access[3], 16), allocated, about.dialect)
+        return f"{what} {place}{allocated_in}"
     return f"{what} at an address that is nobody's: a pointer was never set, or is spoilt"
 
 
-def _where_to(report: str, address: int, allocated: str) -> str:
+def _where_to(report: str, address: int, allocated: str, dialect: Dialect) -> str:
     """Where an access went that missed its block: "just past a 40-byte block"."""
     region = re.search(r"(\d+)-byte region\s+\[([0-9a-f]+), ([0-9a-f]+)\)", report)
     if not region:
         return "past the end of an array or block"
     begin = int(region[2], 16)
     size = _asked_for(report, begin) or int(region[1])
-    header = _HEADER_BYTES if "fib_alloc+" in allocated and size > _HEADER_BYTES else 0
+    header = dialect.header_bytes
+    if f"{dialect.allocate}+" not in allocated or size <= header:
+        header = 0
     begin, size = begin + header, size - header
     past, block = address - (begin + size), f"a {size}-byte block"
     if address < begin:
@@ -140,30 +170,30 @@ def _asked_for(report: str, begin: int) -> int:
     return size + state if state < 8 else size
 
 
-def _recursive(_match: re.Match[str], report: str, place: Place) -> str:
+def _recursive(_match: re.Match[str], report: str, about: About) -> str:
     name = re.search(r"\((?:&)?([\w.>-]+)\)?\)?\{", report)
     lock = f"the lock {name[1]}" if name else "a lock"
-    taken = _user_of(report.split("but task is already holding", 1)[0], place)
-    held = _user_of(report.split("but task is already holding", 1)[-1], place)
+    taken = _user_of(report.split("but task is already holding", 1)[0], about)
+    held = _user_of(report.split("but task is already holding", 1)[-1], about)
     return f"{lock} is taken {taken} by a task that took it already {held}: it waits for itself"
 
 
-def _fault(match: re.Match[str], report: str, place: Place) -> str:
+def _fault(match: re.Match[str], report: str, about: About) -> str:
     address = int(match[1], 16)
     if address >= _NULL_PAGE:
         return f"the pointer {match[1]} leads nowhere: it was never set, or is spoilt"
-    user = _user_of(report, place)
+    user = _user_of(report, about)
     return (
-        f"a null pointer is used{' ' * bool(user)}{user}; if it came from fib_alloc, nobody has"
-        " looked whether there was memory"
+        f"a null pointer is used{' ' * bool(user)}{user}; if it came from"
+        f" {about.dialect.allocate}, nobody has looked whether there was memory"
     )
 
 
-def _fixed(text: str) -> Callable[[re.Match[str], str, Place], str]:
-    return lambda match, _report, _place: match.expand(text)
+def _fixed(text: str) -> Callable[[re.Match[str], str, About], str]:
+    return lambda match, _report, _about: match.expand(text)
 
 
-_KNOWN: list[tuple[str, Callable[[re.Match[str], str, Place], str]]] = [
+_KNOWN: list[tuple[str, Callable[[re.Match[str], str, About], str]]] = [
     (r"BUG: KASAN: ([\w -]+?) in ", _kasan),
     (r"possible recursive locking detected", _recursive),
     (r"possible circular locking dependency",
@@ -179,18 +209,6 @@ _KNOWN: list[tuple[str, Callable[[re.Match[str], str, Place], str]]] = [
      _fixed(r"a shift by \1: C leaves open what becomes of it; shift by less than the width")),
     (r"index (-?\d+) is out of range for type '([^']+)'",
      _fixed(r"the array of type \2 has no element \1")),
-    (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
-     _fixed(r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"
-            " did not give them back")),
-    (r"decimal wrote past its (\d+) bytes",
-     _fixed(r"fib_decimal was given room for \1 bytes and wrote behind it")),
-    (r"decimal does not keep to (\d+) bytes",
-     _fixed(r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
-            " nothing behind them")),
-    (r"decimal changes the number",
-     _fixed("fib_decimal must leave the number as it is: a second conversion gave other digits")),
-    (r"the stage returned (-?\d+)",
-     _fixed(r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither")),
     (r"Kernel mode fault at addr (0x[0-9a-f]+)", _fault),
     (r"NULL pointer dereference, address: (?:0x)?([0-9a-f]+)", _fault),
     (r"general protection fault", _fixed("a pointer is spoilt: it is no address at all")),

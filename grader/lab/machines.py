@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machines a stage can be loaded on. One file each; the rest does not know which it has.
+"""The machines a module can be loaded on. One file each; the rest does not know which it has.
 
 A machine is a class with what `Machine` below lists. To add one, write its file and name it in
-MACHINES; nothing else changes.
+MACHINES; nothing else changes. What is on board, and what is to be loaded, the caller says.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from grader.base.errors import LabError
+from grader.lab.module import Kernel
 from grader.lab.wire import Wire
-from grader.stage.build import Kernel
 
 # Where each is: a module, and a name in it.
 MACHINES = {
@@ -24,6 +26,22 @@ MACHINES = {
     "qemu-kvm": "grader.lab.qemu:KVM",
     "host": "grader.lab.host:MACHINE",
 }
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a machine has on board besides busybox and the lab's own programs.
+
+    On machine host, files are made known to commands under their names in a guest: modules are to
+    lie below /lib, programs in /bin.
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)  # by path in the machine
+    module: str = ""  # the name of the module that will be loaded, as rmmod takes it
+    nodes: tuple[str, ...] = ()  # what its user must be allowed to open once it is loaded
+
+
+NOTHING = Contents()
 
 
 class Running(Protocol):
@@ -43,6 +61,9 @@ class Running(Protocol):
     def alive(self) -> bool:
         """Whether it is still up."""
 
+    def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
+        """Whose a node was when it was made, given whose it is: machine host gives it away."""
+
     def stop(self) -> None:
         """End it, at once and for good."""
 
@@ -51,7 +72,7 @@ class Machine(Protocol):
     """A kind of machine."""
 
     name: str
-    ruler: str
+    ruler: str  # "ns", "instructions", or "" where nothing is measured
 
     def verifier(self) -> Machine:
         """The machine to verify on: this one, or a faster one with the same kernel."""
@@ -62,10 +83,10 @@ class Machine(Protocol):
     def kernel(self) -> Kernel:
         """The kernel that modules are built for; set up when it is missing."""
 
-    def boot(self, modules: dict[str, Path]) -> Running:
-        """Start one with these modules at /lib/fibdrv/NAME.ko; it ends with this process."""
+    def boot(self, contents: Contents = NOTHING) -> Running:
+        """Start one with these contents; it ends with this process."""
 
-    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> Running:
+    def boot_to_stay(self, contents: Contents, folder: Path) -> Running:
         """The same, to stay up after this process; its files are in folder."""
 
     def attach(self, folder: Path) -> Running | None:

@@ -20,7 +20,8 @@ from pathlib import Path
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import guest_process, kvm
-from grader.stage.build import Kernel
+from grader.lab.machines import NOTHING, Contents
+from grader.lab.module import Kernel
 
 QEMU = "qemu-system-x86_64"
 
@@ -104,12 +105,12 @@ class Qemu:
             if reason:
                 raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
 
-    def boot(self, modules: dict[str, Path]) -> guest_process.GuestProcess:
+    def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
         """Start one that ends with this process."""
         self._prepare()
-        return guest_process.start(modules, self._command)
+        return guest_process.start(contents, self._command)
 
-    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> guest_process.GuestProcess:
+    def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up.
 
         It is the fastest flavour there is: one that counts instructions never rests, it keeps
@@ -117,7 +118,7 @@ class Qemu:
         """
         stays = self if self is not MACHINE else fastest()
         stays._prepare()
-        return guest_process.start(modules, stays._command, folder=folder)
+        return guest_process.start(contents, stays._command, folder=folder)
 
     def attach(self, folder: Path) -> guest_process.GuestProcess | None:
         """The one that stays up in folder, if any."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import guest_process
-from grader.stage.build import Kernel
+from grader.lab.machines import NOTHING, Contents
+from grader.lab.module import Kernel
 
 
 class Uml:
@@ -83,15 +84,15 @@ class Uml:
         """TMPDIR is where UML has its memory: a file as large as that, without a name."""
         return {**os.environ, "TMPDIR": str(memory_folder(self._memory_mb << 20))}
 
-    def boot(self, modules: dict[str, Path]) -> guest_process.GuestProcess:
+    def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
         """Start one that ends with this process."""
         self.entry()
-        return guest_process.start(modules, self._command, self._environment())
+        return guest_process.start(contents, self._command, self._environment())
 
-    def boot_to_stay(self, modules: dict[str, Path], folder: Path) -> guest_process.GuestProcess:
+    def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up."""
         self.entry()
-        return guest_process.start(modules, self._command, self._environment(), folder)
+        return guest_process.start(contents, self._command, self._environment(), folder)
 
     def attach(self, folder: Path) -> guest_process.GuestProcess | None:
         """The one that stays up in folder, if any."""

@@ -112,32 +112,34 @@ class Wire:
             if self._end(name, deadline).status:
                 raise MachineError(f"{path}: the machine could not store it")
 
-    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
-        """Feed requests to `fibctl batch`; yield its answers, one line each.
+    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        """Feed requests to a program there; yield its answers, one line each.
 
-        timeout is for one answer, in seconds.
+        The client answers each line at once with one line, and ends at the line "quit". timeout is
+        for one answer, in seconds.
         """
         name = secrets.token_hex(8)
         deadline = time.monotonic() + timeout
-        self._send(f"feed {name} exec fibctl batch\n".encode(), deadline)
+        self._send(f"feed {name} exec {client}\n".encode(), deadline)
         self._until(f"\x01{name}\n".encode(), deadline)
         waiting: list[int] = []
         for request in requests:
             line = request.encode() + b"\n"
             while waiting and sum(waiting) + len(line) > AHEAD_BYTES:
-                yield self._answer(timeout)
+                yield self._answer(client, timeout)
                 waiting.pop(0)
             self._send(line, time.monotonic() + timeout)
             waiting.append(len(line))
         for _ in waiting:
-            yield self._answer(timeout)
+            yield self._answer(client, timeout)
         self._send(b"quit\n", time.monotonic() + timeout)
         done = self._end(name, time.monotonic() + timeout)
         if done.status:
-            raise MachineError(f"fibctl batch: exit {done.status}: {done.output.strip()}")
+            raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
 
-    def _answer(self, timeout: float) -> str:
+    def _answer(self, client: str, timeout: float) -> str:
         answer = self._until(b"\n", time.monotonic() + timeout).decode(errors="replace")
         if answer.startswith("\x02"):
-            raise MachineError(f"fibctl ended early, exit {answer.split()[-1]}")
+            name = client.split(maxsplit=1)[0]
+            raise MachineError(f"{name} ended early, exit {answer.split()[-1]}")
         return answer

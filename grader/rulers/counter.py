@@ -11,24 +11,23 @@ What is left to move a count there, and what is done about it:
 - What the kernel's allocator has at hand. A warm-up of the same size comes first and is thrown
   away, blocks are held by few calls at a time, and the median of several measurements counts.
 
-Always the same n: no spread. A stage that remembers a result is caught by the contract (it has
-nowhere to keep it), and by the ns ruler, which varies n.
+Always the same n. A subject that remembers results is caught elsewhere: by what its objects may
+hold, and by the clock, which varies n.
 """
 
 from __future__ import annotations
 
 import random
-import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from grader.base.errors import MachineDied, MachineError, MachineTimeout
-from grader.lab import kernel_log
-from grader.lab.machines import Machine, Running
-from grader.rulers.clock import PHASES, Samples, Series
-from grader.stage import oracle, system_calls
-from grader.stage.build import Built
-from grader.stage.verify import CALL_TIMEOUT, Failure, Verified
+from grader.base.errors import MachineError
+from grader.base.finding import Failure
+from grader.lab.machines import Contents, Machine
+from grader.rulers import frame
+from grader.rulers.frame import Measured, Turn
+from grader.rulers.samples import Samples, Series
+from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 
 # Two counts that differ by less than this part are the same: three times the most that was ever
 # seen between boots, builds and loads of the host (0.03 %), and more than all ticks' share.
@@ -48,10 +47,11 @@ LONG_MEASUREMENTS = 3
 ENDLESS = 200_000_000
 # A call that would take more is left out.
 LIMIT = 2_000_000_000
-# Instructions of the hash that the driver takes of the digits, for each digit.
-HASH = 6
 # Emulated instructions a second on a slow and busy computer, for time-outs.
 SLOWEST = 15_000_000
+
+
+Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -63,33 +63,40 @@ class LeftOut:
     instructions: float
 
 
-class _Wrong(Exception):
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.title)
-        self.failure = failure
-
-
-def measure_exact(
+def count(
     machine: Machine,
-    results: list[Verified],
+    subjects: Iterable[Subject],
+    everyone: Sequence[Subject],
+    contents: Callable[[Sequence[Subject]], Contents],
     seed: int,
-    tell: Callable[[str, int, int], None],
+    tell: Tell,
     limit: float = LIMIT,
-) -> tuple[Samples, list[LeftOut]]:
-    """Instructions per call of each stage that is right so far, by stage, phase and n.
+) -> Measured:
+    """Instructions per call of each subject, by phase and n; all in one machine.
 
-    All in one machine; a stage that fails here ends so, and the others begin anew without it.
+    subjects: whose turn it is, in order; they may come while others are measured. everyone: those
+    that may come, who are put on board. limit: what a call may take, in instructions.
     """
     rng = random.Random(seed)
-    running = [r for r in results if r.status == "ok"]
-    while running:
-        samples: Samples = {}
-        left_out: list[LeftOut] = []
-        culprit = _all_stages(machine, running, rng, samples, left_out, tell, limit)
-        if culprit is None:
-            return samples, left_out
-        running.remove(culprit)
-    return {}, []
+    stream = iter(subjects)
+    samples: Samples = {}
+    left_out: list[LeftOut] = []
+    done = 0
+
+    def work(turn: Turn, _running: Sequence[Subject]) -> Measured:
+        nonlocal done
+        # Whoever ended a machine has had its turn: the next one goes on with the others.
+        for subject in stream:
+            tell("count instructions", done, len(everyone))
+            turn.current = subject
+            own, missing = _subject(turn, subject, rng, limit)
+            frame.no_complaint(turn)
+            samples.update(own)
+            left_out.extend(missing)
+            done += 1
+        return Measured(samples, {}, tuple(map(_note, left_out)))
+
+    return frame.in_turn(machine, everyone, contents, work, "count")
 
 
 def differ(before: float, after: float) -> bool:
@@ -97,126 +104,92 @@ def differ(before: float, after: float) -> bool:
     return abs(before - after) > RESOLUTION * min(before, after)
 
 
-def _all_stages(
-    machine: Machine,
-    running: list[Verified],
-    rng: random.Random,
-    samples: Samples,
-    left_out: list[LeftOut],
-    tell: Callable[[str, int, int], None],
-    limit: float,
-) -> Verified | None:
-    """All stages in one machine; returns the one that went wrong, if one did."""
-    guest = machine.boot({r.built.stage.key: r.built.stripped for r in running})
-    current = running[0]
-    try:
-        for i, current in enumerate(running):
-            tell("count instructions", i, len(running))
-            _stage(guest, current.built, rng, samples, left_out, limit)
-            finding = kernel_log.dirt(guest.console(), current.built.module)
-            if finding:
-                current.end("dirty-log", f"count: {finding.cause}", finding.excerpt)
-                return current
-        return None
-    except _Wrong as error:
-        current.fails(error.failure)
-        return current
-    except MachineTimeout as error:
-        current.end("timeout", f"count: {error}", kernel_log.excerpt(guest.console()))
-        return current
-    except MachineError as error:
-        if isinstance(error, MachineDied) or not guest.alive():
-            crash = kernel_log.crash(guest.console(), current.built.module)
-            current.end("crashed", f"count: {crash.cause}", crash.excerpt)
-        else:
-            current.end("wrong", f"count: {error}", kernel_log.excerpt(guest.console()))
-        return current
-    finally:
-        guest.stop()
+def _note(one: LeftOut) -> str:
+    return (
+        f"F({one.n}) of {one.key} is not counted: it would take {one.instructions / 1e9:.1f}"
+        " billion instructions a call"
+    )
 
 
-def _stage(
-    guest: Running,
-    built: Built,
-    rng: random.Random,
-    samples: Samples,
-    left_out: list[LeftOut],
-    limit: float,
-) -> None:
-    """Load a stage, measure every n of its manifest, unload it."""
-    timeout = CALL_TIMEOUT * guest.speed_factor
-    key = built.stage.key
-    guest.wire.check(f"insmod /lib/fibdrv/{key}.ko", timeout)
-    last_n, last_cost = 0, 0.0
-    for n in sorted(built.stage.manifest.measure):
-        # Schoolbook arithmetic: no stage's cost grows faster than by the square of n.
-        expected = last_cost * (n / last_n) ** 2 if last_n else 0.0
-        if expected > limit:
-            left_out.append(LeftOut(key, n, expected))
-            continue
-        patience = timeout + 2 * max(expected, LONG) / SLOWEST
-        first = _ask(guest, n, 1, 1, rng, patience)[0]
-        cost = float(first["compute_cycles"] + first["decimal_cycles"])
-        last_n, last_cost = n, cost
-        repeat = _repeat(n, first)
-        if cost > ENDLESS:
-            counted = [first]
-        elif cost > WINDOW:
-            again = LONG_MEASUREMENTS if cost > LONG else MEASUREMENTS
-            patience = timeout + 2 * again * cost / SLOWEST
-            counted = _ask(guest, n, 1, again, rng, patience)
-        else:
-            counted = _ask(guest, n, repeat, 1 + MEASUREMENTS, rng, timeout)[1:]
-        for phase in PHASES:
-            if min(answer[f"{phase}_cycles"] for answer in counted) < repeat:
-                title = f"the count of {phase}, F({n}), {repeat} times"
-                got = f"{min(answer[f'{phase}_cycles'] for answer in counted)} instructions"
-                raise _Wrong(Failure("measure", n, "one a call or more", got, title))
-            samples[key, phase, n] = Series(
-                [answer[f"{phase}_cycles"] / repeat for answer in counted],
-                counted[0][f"{phase}_allocations"] / repeat,
-                counted[0]["peak_bytes"],
-            )
-    guest.wire.check("rmmod fibdrv", timeout)
+def _subject(
+    turn: Turn, subject: Subject, rng: random.Random, limit: float
+) -> tuple[Samples, list[LeftOut]]:
+    """Load a subject, measure every n of its, unload it."""
+    samples: Samples = {}
+    left_out: list[LeftOut] = []
+    with turn.of(subject):
+        last_n, last_cost = 0, 0.0
+        for n in sorted(subject.sizes):
+            # Schoolbook arithmetic: no subject's cost grows faster than by the square of n.
+            expected = last_cost * (n / last_n) ** 2 if last_n else 0.0
+            if expected > limit:
+                left_out.append(LeftOut(subject.key, n, expected))
+                continue
+            patience = turn.timeout + 2 * max(expected, LONG) / SLOWEST
+            first = _ask(turn, subject, n, 1, 1, rng, patience)[0]
+            last_n, last_cost = n, float(_cost(first))
+            repeat, counted = _repeated(turn, subject, n, first, rng)
+            for phase in subject.phases:
+                samples[subject.key, phase, n] = _series(phase, n, repeat, counted)
+    return samples, left_out
 
 
-def _repeat(n: int, first: dict[str, int]) -> int:
-    """How many calls fit between two ticks."""
-    cost = first["compute_cycles"] + first["decimal_cycles"] + HASH * first["digits"]
-    allocates = first["compute_allocations"] or first["decimal_allocations"]
-    most = MAX_REPEAT_ALLOCATING if allocates else MAX_REPEAT
-    return max(1, min(most, WINDOW // max(cost, 1)))
+def _repeated(
+    turn: Turn, subject: Subject, n: int, first: Reading, rng: random.Random
+) -> tuple[int, list[Reading]]:
+    """How many calls each measurement holds, and the measurements that count."""
+    cost = _cost(first)
+    if cost > ENDLESS:
+        return 1, [first]
+    if cost > WINDOW:
+        again = LONG_MEASUREMENTS if cost > LONG else MEASUREMENTS
+        patience = turn.timeout + 2 * again * cost / SLOWEST
+        return 1, _ask(turn, subject, n, 1, again, rng, patience)
+    # How many calls fit between two ticks.
+    most = MAX_REPEAT_ALLOCATING if any(first.allocations.values()) else MAX_REPEAT
+    repeat = max(1, min(most, WINDOW // max(cost + first.overhead, 1)))
+    return repeat, _ask(turn, subject, n, repeat, 1 + MEASUREMENTS, rng, turn.timeout)[1:]
+
+
+def _cost(reading: Reading) -> int:
+    return sum(reading.cycles.values())
+
+
+def _series(phase: str, n: int, repeat: int, counted: list[Reading]) -> Series:
+    counts = [reading.cycles[phase] for reading in counted]
+    if min(counts) < repeat:
+        title = f"the count of {phase}, F({n}), {repeat} times"
+        got = f"{min(counts)} instructions"
+        raise WrongAnswer(Failure("measure", n, "one a call or more", got, title))
+    return Series(
+        [value / repeat for value in counts],
+        counted[0].allocations[phase] / repeat,
+        counted[0].peak_bytes,
+    )
 
 
 def _ask(
-    guest: Running, n: int, repeat: int, times: int, rng: random.Random, timeout: float
-) -> list[dict[str, int]]:
-    """Measure F(n) some times, each right behind a tick; the answers, checked."""
-    nonces = [rng.getrandbits(64) for _ in range(times)]
-    lines = ["open 0 rw"]
-    for nonce in nonces:
-        lines += ["tick", f"measure 0 n={n} spread=0 repeat={repeat} nonce={nonce}"]
-    guest.wire.put("/tmp/requests", "\n".join([*lines, "quit", ""]).encode(), timeout)
-    command = "fibctl batch </tmp/requests >/tmp/answers; cat /tmp/answers"
-    answers = guest.wire.check(command, timeout).splitlines()
-    # One answer to open, two for each measurement: to tick and to measure. A measurement that
+    turn: Turn,
+    subject: Subject,
+    n: int,
+    repeat: int,
+    times: int,
+    rng: random.Random,
+    timeout: float,
+) -> list[Reading]:
+    """Have it do n some times, each right behind a tick; the answers, checked."""
+    works = [Work(n, repeat, rng.getrandbits(64), vary=False) for _ in range(times)]
+    lines = list(subject.before)
+    for work in works:
+        lines += [subject.tick, subject.request(work)]
+    wire = turn.guest.wire
+    wire.put("/tmp/requests", "\n".join([*lines, "quit", ""]).encode(), timeout)
+    command = f"{subject.client} </tmp/requests >/tmp/answers; cat /tmp/answers"
+    answers = wire.check(command, timeout).splitlines()
+    # After those to what comes first, two for each measurement: to tick and to measure. One that
     # does not begin behind a tick is off by up to 0.8 %: not to be taken in silence.
-    if len(answers) != 1 + 2 * times or set(answers[:1] + answers[1::2]) != {"0"}:
-        raise MachineError(f"fibctl batch: {answers[-1] if answers else 'no answer'}")
-    return [_checked(a, n, repeat, nonce) for a, nonce in zip(answers[2::2], nonces)]
-
-
-def _checked(answer: str, n: int, repeat: int, nonce: int) -> dict[str, int]:
-    got = system_calls.fields(answer)
-    want = oracle.digest(n, 0, repeat, nonce)
-    title = f"a count of F({n}), {repeat} times"
-    if got["returned"]:
-        raise _Wrong(Failure("measure", n, "0", str(got["returned"]), title))
-    if got["digest"] != want or got["digits"] != oracle.digit_total(n, 0, repeat):
-        raise _Wrong(Failure("measure", n, f"digest {want:016x}", f"{got['digest']:016x}", title))
-    return got
-
-
-def instructions(series: Series) -> float:
-    """The count that stands for a series."""
-    return statistics.median(series.values)
+    begin = len(subject.before)
+    right = len(answers) == begin + 2 * times
+    if not right or set(answers[:begin] + answers[begin::2]) != {"0"}:
+        raise MachineError(f"{subject.client}: {answers[-1] if answers else 'no answer'}")
+    return [subject.reading(answer, work) for answer, work in zip(answers[begin + 1 :: 2], works)]

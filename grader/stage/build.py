@@ -3,84 +3,47 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
-import resource
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base import paths, scratch
-from grader.base.errors import LabError, check_disk
-from grader.stage import contract
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.lab import module
+from grader.lab.module import Kernel, Module, Recipe
+from grader.stage import contract, device
 from grader.stage.stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
 KIT_FILES = ("driver.c", "account.c", "fibdrv.h", "stage.h")
-
-# A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
-BUILD_TIMEOUT = 300
-BUILD_BYTES = 4 << 30
-# And no file that it writes is larger, nor any source: an array may be.
-FILE_BYTES = 64 << 20
 SOURCE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A kernel to build modules for."""
-
-    key: str  # names it in file names; another key, another build
-    tree: Path  # what make -C takes
-    arch: str  # ARCH= of kbuild
-    release: str
-    compiler: str
-    extra_cflags: tuple[str, ...] = ()
-
-
-@dataclass
 class Built:
-    """The result of a build: a module, or a cause."""
+    """The result of a build: a module, or a cause; and what its objects hold against the rules."""
 
     stage: Stage
-    directory: Path
-    cause: str = ""
-    log: str = ""
-    breaches: list[contract.Breach] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    module: Module
+    breaches: tuple[contract.Breach, ...] = ()
+    left_out: tuple[str, ...] = ()  # of the stage's files, and why
 
     @property
     def ok(self) -> bool:
         """Whether there is a module."""
-        return not self.cause
+        return self.module.ok
 
     @property
-    def module(self) -> Path:
-        """The module with its debug information."""
-        return self.directory / "fibdrv.ko"
-
-    @property
-    def stripped(self) -> Path:
-        """The module as it goes into a machine."""
-        return self.directory / "fibdrv.stripped.ko"
+    def cause(self) -> str:
+        """Why there is none, in one line."""
+        return self.module.cause
 
 
-def _kbuild_base() -> Path:
-    """Where modules are built: kbuild cannot work below a path with blanks or the like."""
-    if re.fullmatch(r"[\w./+-]+", str(paths.BUILD), re.ASCII):
-        return paths.BUILD / "modules"
-    tag = hashlib.sha256(str(paths.BUILD).encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"fibdrv-lab-modules-{tag}"
-
-
-def sources(stage: Stage, warnings: list[str] | None = None) -> Iterator[Path]:
-    """The C files of a stage that are used; says in warnings what is left out."""
-    left_out = warnings if warnings is not None else []
+def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
+    """The C files of a stage that are used; says in left_out what is not."""
     for path in sorted(stage.directory.iterdir()):
         if path.suffix not in (".c", ".h"):
             if path.name in ("Makefile", "Kbuild", "Makefile.include"):
@@ -98,6 +61,70 @@ def sources(stage: Stage, warnings: list[str] | None = None) -> Iterator[Path]:
             yield path
 
 
+def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
+    """Build a stage for a kernel, or find that nothing has changed since the last time."""
+    if not stage.fits(kernel.arch):
+        raise LabError(
+            f"the kit's stage {stage.number} is here as an object for machine uml, without its"
+            " source: choose that machine, or a copy of yours"
+        )
+    left_out: list[str] = []
+    recipe = _recipe(stage, left_out)
+    objects = [path for path in recipe.objects if path.startswith("stage/")]
+    if not objects:
+        cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
+        made = Module(device.NAME, module.folder_of(recipe, kernel), cause)
+        return Built(stage, made, (), tuple(left_out))
+    made = module.build(recipe, kernel, jobs)
+    files = [made.directory / f"{path}.o" for path in objects]
+    if not made.ok:
+        missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', made.cause)
+        if missing:
+            made = replace(made, cause=_undefined(missing[1], files, stage))
+        return Built(stage, made, (), tuple(left_out))
+    return Built(stage, made, tuple(_breaches(made.directory, files, kernel)), tuple(left_out))
+
+
+def stage_objects(built: Built) -> list[Path]:
+    """The objects that were made of the stage's own sources."""
+    return sorted((built.module.directory / "stage").glob("*.o"))
+
+
+def _recipe(stage: Stage, left_out: list[str]) -> Recipe:
+    """What a stage's module is made of: its own files in stage/, the kit's in kit/."""
+    manifest = stage.manifest
+    files = [stage.shipped] if stage.shipped else sources(stage, left_out)
+    own = {f"stage/{path.name}": path.read_bytes() for path in files}
+    kit = {f"kit/{name}": (paths.COMMON / name).read_bytes() for name in KIT_FILES}
+    label, shown = _label(stage), paths.shown(stage.directory)
+    labels = {"stage": label, "kit": "common"}
+    says = {"stage": shown, "kit": "common"}
+    if stage.own_driver:
+        kit["kit/kit_driver.c"] = kit["kit/driver.c"]
+        kit["kit/driver.c"] = (stage.directory / "driver.c").read_bytes()
+        labels["kit/driver.c"] = f"{label}/driver.c"
+        says["kit/driver.c"] = f"{shown}/driver.c"
+    # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
+    names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
+    tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
+    return Recipe(
+        name=device.NAME,
+        folder=f"{stage.key}-{tag}",
+        files=own | kit,
+        objects=("kit/driver", "kit/account", *names),
+        flags=(
+            "-I$(src)/kit",
+            f"-DFIBDRV_STAGE={manifest.number}",
+            f"-DFIBDRV_MAX_N={manifest.max_n}",
+            f"-DFIBDRV_NAME='\"{manifest.name}\"'",
+        ),
+        labels=labels,
+        support=("common",),
+        shown=says,
+        dialect=device.DIALECT,
+    )
+
+
 def _label(stage: Stage) -> str:
     """The stage's directory in debug information and log: the same wherever the checkout is."""
     if paths.inside(stage.directory, paths.ROOT):
@@ -105,63 +132,6 @@ def _label(stage: Stage) -> str:
     else:
         shown = f"{stage.directory.absolute().parent.name}/{stage.key}"
     return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
-
-
-def _kbuild(stage: Stage, kernel: Kernel, objects: list[str]) -> str:
-    manifest = stage.manifest
-    flags = [
-        f"-DFIBDRV_STAGE={manifest.number}",
-        f"-DFIBDRV_MAX_N={manifest.max_n}",
-        f"-DFIBDRV_NAME='\"{manifest.name}\"'",
-        "-g",
-        # The tree of the kernel and the checkout may be anywhere: what is built is the same.
-        f"-ffile-prefix-map=$(src)/stage={_label(stage)}",
-        "-ffile-prefix-map=$(src)/kit=common",
-        # Of several that fit, the compiler takes the last.
-        *(
-            [f"-ffile-prefix-map=$(src)/kit/driver.c={_label(stage)}/driver.c"]
-            if stage.own_driver
-            else []
-        ),
-        *kernel.extra_cflags,
-    ]
-    return "\n".join(
-        [
-            "# Made by grader/stage/build.py.",
-            "obj-m := fibdrv.o",
-            "fibdrv-y := " + " ".join(objects),
-            "ccflags-y := -I$(src)/kit " + " ".join(flags),
-            "",
-        ]
-    )
-
-
-def _sync(folder: Path, files: dict[str, bytes]) -> None:
-    """Make folder hold these files, touching only what differs so that make does little."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        if path.suffix in (".c", ".h", ".o_shipped") and path.name not in files:
-            path.unlink()
-    for name, content in files.items():
-        path = folder / name
-        if not path.is_file() or path.read_bytes() != content:
-            path.write_bytes(content)
-
-
-def _error_line(log: str) -> str:
-    for pattern in (
-        r"^.+?:\d+:(?:\d+:)? (?:fatal )?error: .*",
-        r"^cc1: .*",
-        r"^gcc: .*(?:File size limit exceeded|Killed).*",
-        r"^ERROR: modpost: .*",
-        r"^.*(?:undefined reference|multiple definition).*",
-        r"^make.*\*\*\* .*",
-    ):
-        match = re.search(pattern, log, re.MULTILINE)
-        if match:
-            return match[0].strip()
-    lines = [line for line in log.splitlines() if line.strip()]
-    return lines[-1] if lines else "make failed and said nothing"
 
 
 def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
@@ -178,137 +148,3 @@ def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
 def _breaches(directory: Path, objects: list[Path], kernel: Kernel) -> list[contract.Breach]:
     kit = [directory / "kit" / name for name in ("driver.o", "account.o")]
     return contract.breaches(objects, kit, kernel.tree, kernel.key.startswith("uml-debug"))
-
-
-def environment() -> dict[str, str]:
-    """Ours, without what would reach into kbuild from a make above us or a user's habits."""
-    unwanted = re.compile(
-        r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
-    )
-    # Messages in English, to be understood below. The kernel's Makefile does away with LC_ALL.
-    english = {"LC_ALL": "C", "LANG": "C"}
-    return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Two runs in one checkout must not build in one directory at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _make(command: list[str]) -> tuple[int | None, str]:
-    """Run make; its exit status, or None when it took too long, and what it said."""
-    make = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment(),
-        start_new_session=True,
-    )
-    try:
-        # make takes a while to start the compiler, which inherits this.
-        resource.prlimit(make.pid, resource.RLIMIT_AS, (BUILD_BYTES, BUILD_BYTES))
-        resource.prlimit(make.pid, resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-        output, _ = make.communicate(timeout=BUILD_TIMEOUT)
-        return make.returncode, output
-    except subprocess.TimeoutExpired:
-        return None, ""
-    finally:
-        # Too slow, or a Ctrl-C: the compiler below it must end as well.
-        if make.returncode is None:
-            scratch.kill_group(make.pid)
-            make.communicate()
-
-
-def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
-    """Build a stage for a kernel, or find that nothing has changed since the last time."""
-    tree_tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
-    directory = _kbuild_base() / kernel.key / f"{stage.key}-{tree_tag}"
-    built = Built(stage, directory)
-    if not stage.fits(kernel.arch):
-        raise LabError(
-            f"the kit's stage {stage.number} is here as an object for machine uml, without its"
-            " source: choose that machine, or a copy of yours"
-        )
-    files = [stage.shipped] if stage.shipped else sources(stage, built.warnings)
-    stage_files = {p.name: p.read_bytes() for p in files}
-    kit_files = {name: (paths.COMMON / name).read_bytes() for name in KIT_FILES}
-    if stage.own_driver:
-        kit_files["kit_driver.c"] = kit_files["driver.c"]
-        kit_files["driver.c"] = (stage.directory / "driver.c").read_bytes()
-    # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
-    names = sorted(Path(n).stem for n in stage_files if n.endswith((".c", ".o_shipped")))
-    if not names:
-        built.cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
-        return built
-    stage_objects = [f"stage/{name}.o" for name in names]
-    kbuild = _kbuild(stage, kernel, ["kit/driver.o", "kit/account.o", *stage_objects])
-
-    digest = hashlib.sha256(repr((kernel, kbuild, stage_files, kit_files)).encode()).hexdigest()
-    with _locked(directory.with_suffix(".lock")):
-        return _build_locked(
-            built, kernel, digest, kbuild, stage_objects, stage_files, kit_files, jobs
-        )
-
-
-def _build_locked(
-    built: Built,
-    kernel: Kernel,
-    digest: str,
-    kbuild: str,
-    stage_objects: list[str],
-    stage_files: dict[str, bytes],
-    kit_files: dict[str, bytes],
-    jobs: int,
-) -> Built:
-    directory = built.directory
-    stamp = directory / "built.digest"
-    objects = [directory / name for name in stage_objects]
-    try:
-        made = stamp.read_text() == digest
-    except OSError:
-        made = False
-    if made and all(p.is_file() for p in (built.module, built.stripped, *objects)):
-        built.breaches = _breaches(directory, objects, kernel)
-        return built
-
-    stamp.unlink(missing_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    _sync(directory / "stage", stage_files)
-    _sync(directory / "kit", kit_files)
-    (directory / "Kbuild").write_text(kbuild)
-    status, output = _make(
-        ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
-         "modules"]
-    )  # fmt: skip
-    built.log = readable(output, directory, built.stage)
-    if status is None:
-        built.cause = f"the compiler was not done after {BUILD_TIMEOUT} s, and stopped"
-        return built
-    if status:
-        check_disk(built.log, directory)
-        built.cause = _error_line(built.log)
-        missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', built.cause)
-        if missing:
-            built.cause = _undefined(missing[1], objects, built.stage)
-        return built
-    built.breaches = _breaches(directory, objects, kernel)
-    subprocess.run(
-        ["strip", "--strip-debug", "-o", str(built.stripped), str(built.module)], check=True
-    )
-    stamp.write_text(digest)
-    return built
-
-
-def readable(log: str, directory: Path, stage: Stage) -> str:
-    """The compiler's messages with the paths of the sources as the learner knows them."""
-    log = log.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/")
-    if stage.own_driver:
-        log = log.replace(f"{directory}/kit/driver.c", f"{paths.shown(stage.directory)}/driver.c")
-    return log.replace(f"{directory}/kit/", "common/")

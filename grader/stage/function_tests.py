@@ -162,8 +162,8 @@ def program(stage: Stage) -> Path:
     """Build the program for a stage; LabError says where it does not compile."""
     userspace = paths.COMMON / "userspace"
     found = [Path(__file__).with_name("function_tests.c"), userspace / "account_malloc.c"]
-    own = [path for path in build.sources(stage) if path.suffix == ".c"]
-    headers = [path for path in build.sources(stage) if path.suffix == ".h"]
+    own = [path for path in build.sources(stage, []) if path.suffix == ".c"]
+    headers = [path for path in build.sources(stage, []) if path.suffix == ".h"]
     kit = [*paths.COMMON.glob("*.h"), *(paths.COMMON / "userspace").glob("*.h")]
     content = b"".join(p.read_bytes() for p in [*found, *own, *headers, *sorted(kit)])
     key = hashlib.sha256(content + str(stage.directory).encode()).hexdigest()[:20]

@@ -5,27 +5,25 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
-from grader.base.errors import MachineDied, MachineError, MachineTimeout
-from grader.lab import initramfs, kernel_log, log_meaning, uml_debug
+from grader.base.errors import MachineError
+from grader.base.finding import Failure, Finding
+from grader.lab import ending, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
-from grader.stage import verify
+from grader.lab.module import Module
+from grader.stage import device, verify
 from grader.stage.build import Built
-from grader.stage.verify import Failure, Verified
+from grader.stage.verify import MODULE, Verified
 
 # Seconds that one command may take where the machine boots in half a second.
 COMMAND_TIMEOUT = 200.0
 # Calls that are made between two looks at the log.
 CHUNK = 5000
-MODULE = "/lib/fibdrv/fibdrv.ko"
-KMEMLEAK = "/sys/kernel/debug/kmemleak"
-# kmemleak takes no block for lost that is younger, in seconds.
-KMEMLEAK_AGE = 5
 # For these n each allocation is made to fail. With each that does the call is made once more, so
 # that the time goes by their square: stage 3 makes 1,241 for n = 300.
 EVERY_ALLOCATION = range(100, 301)
@@ -52,13 +50,13 @@ class Plan:
     quick: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Examined:
-    """What became of it: figures by name, and the first thing that is wrong, if any."""
+    """What became of it: figures by name, and all that is wrong, the worst first."""
 
     verified: Verified
-    figures: dict[str, int] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    figures: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
 
     @property
     def built(self) -> Built:
@@ -67,27 +65,38 @@ class Examined:
 
     @property
     def cause(self) -> str:
-        """What is wrong."""
-        return self.verified.cause
+        """What is wrong; "" when nothing is."""
+        return self.findings[0].cause if self.findings else ""
 
     @property
     def excerpt(self) -> str:
         """The log around it."""
-        return self.verified.log
+        return self.findings[0].excerpt if self.findings else ""
+
+    def as_verified(self) -> Verified:
+        """The verification with what was found besides."""
+        return replace(self.verified, findings=self.findings)
+
+
+@dataclass
+class _Figures:
+    """Counts, from several threads."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, value: int) -> None:
         """Count."""
         with self._lock:
-            self.figures[name] = self.figures.get(name, 0) + value
+            self.counts[name] = self.counts.get(name, 0) + value
 
 
 class _FoundError(Exception):
     """Something is wrong; no more is done, for the checkers go quiet after a first report."""
 
-    def __init__(self, status: str, cause: str, excerpt: str) -> None:
-        super().__init__(cause)
-        self.status = status
-        self.excerpt = excerpt
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.cause)
+        self.finding = finding
 
 
 Tell = Callable[[str], None]
@@ -100,34 +109,33 @@ def examine(built: Built, machine: Machine, plan: Plan, tell: Tell) -> Examined:
 
 
 def strain(verified: Verified, machine: Machine, plan: Plan, tell: Tell) -> Examined:
-    """Put a verified stage under strain; what is found is noted in verified as well."""
-    result = Examined(verified)
-    result.add("tests", verified.passed + verified.failed)
-    if verified.status != "ok":
-        verified.cause = _worst(verified)
+    """Put a verified stage under strain, unless it is wrong already."""
+    figures = _Figures()
+    figures.add("tests", verified.passed + verified.failed)
+    known = _worst_first(verified)
     leaky = leaks(verified)
-    if verified.cause and not leaky:
-        return result
-    guest = _boot(machine, result)
+    if known and not leaky:
+        return Examined(verified, figures.counts, known)
+    guest = _boot(machine, verified.built.module)
     try:
-        session = _Session(guest, result, plan, tell)
+        session = _Session(guest, verified.built, figures, plan, tell)
         session.find_leak() if leaky else session.run()
-    except _FoundError as found:
-        if leaky:  # the driver has counted it; now it is known where the block came from
-            verified.cause, verified.log = str(found), found.excerpt
-        verified.end(found.status, str(found), found.excerpt)
-        verified.fails(Failure("debug", None, "nothing found", str(found), "debug kernel"))
+    except _FoundError as error:
+        failure = Failure("debug", None, "nothing found", str(error), "debug kernel")
+        found = replace(error.finding, failure=failure)
+        # What the driver has counted says less than where the block came from.
+        known = (found, *known)
     finally:
         guest.stop()
-    return result
+    return Examined(verified, figures.counts, known)
 
 
 def leaks(verified: Verified) -> bool:
     """Whether the driver has counted blocks that were not given back."""
-    return "unfreed" in verified.cause
+    return any("unfreed" in finding.cause for finding in verified.findings)
 
 
-def in_words(figures: dict[str, int]) -> str:
+def in_words(figures: Mapping[str, int]) -> str:
     """The figures for a reader: "1 test, 100,008 calls"."""
     return ", ".join(
         f"{value:,} {name[:-1] if value == 1 and name.endswith('s') else name}"
@@ -135,22 +143,30 @@ def in_words(figures: dict[str, int]) -> str:
     )
 
 
-def _boot(machine: Machine, result: Examined) -> Running:
-    return machine.boot({"fibdrv": result.built.stripped, "hammer": initramfs.hammer()})
+def _boot(machine: Machine, module: Module) -> Running:
+    return machine.boot(
+        device.contents({device.NAME: module.stripped}, {"hammer": device.hammer()})
+    )
 
 
-def _worst(verified: Verified) -> str:
-    """What is wrong; a breach of the contract only if there is nothing else."""
-    others = [f for f in verified.failures if f.test != "contract"]
-    if not others or verified.failures[0] == others[0]:
-        return verified.cause
-    return f"{others[0].title or others[0].test}: {others[0].got}"
+def _worst_first(verified: Verified) -> tuple[Finding, ...]:
+    """The findings, a breach of the contract only behind all else."""
+    contract = {"contract"}
+    return tuple(
+        sorted(
+            verified.findings,
+            key=lambda finding: finding.failure is not None and finding.failure.test in contract,
+        )
+    )
 
 
 class _Session:
-    def __init__(self, guest: Running, result: Examined, plan: Plan, tell: Tell) -> None:
+    def __init__(
+        self, guest: Running, built: Built, figures: _Figures, plan: Plan, tell: Tell
+    ) -> None:
         self.guest = guest
-        self.result = result
+        self.built = built
+        self.figures = figures
         self.plan = plan
         self.tell = tell
         self.timeout = COMMAND_TIMEOUT * guest.speed_factor
@@ -161,36 +177,33 @@ class _Session:
 
     def look(self, what: str) -> None:
         """Look at the log."""
-        finding = kernel_log.dirt(self._console(), self.result.built.module)
+        finding = kernel_log.dirt(self._console(), self.built.module)
         if finding:
-            raise _FoundError("dirty-log", f"{what}: {finding.cause}", finding.excerpt)
+            raise _FoundError(finding.within(what))
 
     def command(self, what: str, command: str, look: bool = True) -> str:
         """Run a command on the machine and look at the log; returns what it printed."""
         self.tell(what)
         try:
             done = self.guest.wire.run(command, self.timeout)
-        except MachineDied:
-            finding = kernel_log.crash(self._console(), self.result.built.module)
-            raise _FoundError("crashed", f"{what}: {finding.cause}", finding.excerpt) from None
-        except MachineTimeout:
-            finding_or_none = kernel_log.dirt(self._console(), self.result.built.module)
-            cause = finding_or_none.cause if finding_or_none else "no end"
-            text = (
-                finding_or_none.excerpt if finding_or_none else kernel_log.excerpt(self._console())
-            )
-            cause = f"{what}: {cause} (no answer within {self.timeout:.0f} s)"
-            raise _FoundError("timeout", cause, text) from None
         except MachineError as error:
-            text = kernel_log.excerpt(self._console())
-            raise _FoundError("crashed", f"{what}: {error}", text) from None
+            raise _FoundError(self._ending(error).within(what)) from None
         if look:
             self.look(what)
         if done.status:
             output = done.output.strip()
             first = output.splitlines()[0] if output else f"exit status {done.status}"
-            raise _FoundError("wrong", f"{what}: {first}", output)
+            raise _FoundError(Finding("wrong", f"{what}: {first}", output))
         return done.output
+
+    def _ending(self, error: MachineError) -> Finding:
+        """What ended a command; of one that does not end, what the kernel says of it."""
+        found = ending.of(error, self.guest, self.built.module, "crashed")
+        if found.status != "timeout":
+            return found
+        dirt = kernel_log.dirt(self._console(), self.built.module)
+        cause = f"{dirt.cause if dirt else 'no end'} (no answer within {self.timeout:.0f} s)"
+        return Finding("timeout", cause, dirt.excerpt if dirt else found.excerpt)
 
     def hammer(self, what: str, command: str, look: bool = True) -> dict[str, int]:
         """Run hammer; returns its figures."""
@@ -205,11 +218,11 @@ class _Session:
         self._fail_in_turn()
         self._starve()
         self._kills()
-        self.command("unload", "rmmod fibdrv")
+        self.command("unload", f"rmmod {device.NAME}")
         self._loads()
         self.command("load", f"insmod {MODULE}")
         self.leaks()
-        self.command("unload", "rmmod fibdrv")
+        self.command("unload", f"rmmod {device.NAME}")
 
     def find_leak(self) -> None:
         """The driver has counted a leak; kmemleak knows where the block came from."""
@@ -219,11 +232,11 @@ class _Session:
 
     def _cap(self) -> int:
         """In the debug kernel stage 3 needs seconds for F(10,000): a cap for most calls."""
-        manifest = self.result.built.stage.manifest
+        manifest = self.built.stage.manifest
         return min(manifest.max_n, 300 if manifest.number <= 4 else 1000)
 
     def _calls(self) -> None:
-        plan, manifest = self.plan, self.result.built.stage.manifest
+        plan, manifest = self.plan, self.built.stage.manifest
         done = 0
         while done < plan.calls:
             count = min(CHUNK, plan.calls - done)
@@ -233,18 +246,18 @@ class _Session:
                 f"hammer calls {seed} {count} {manifest.max_n} {self._cap()}",
             )
             done += figures["calls"]
-            self.result.add("calls", figures["calls"])
+            self.figures.add("calls", figures["calls"])
 
     def _storm(self) -> None:
         """Reads, and whatever else, while it is unloaded and loaded again."""
-        top = self.result.built.stage.manifest.max_n
+        top = self.built.stage.manifest.max_n
         seconds = 3 if self.plan.quick else 9
         figures = self.hammer(
             "calls of four threads, and unloads meanwhile",
             f"hammer storm {self.plan.seed} {seconds} 4 {self._cap()} {top} {MODULE}",
         )
-        self.result.add("calls", figures["calls"])
-        self.result.add("loads", figures["loads"])
+        self.figures.add("calls", figures["calls"])
+        self.figures.add("loads", figures["loads"])
 
     def _fail(self, what: str, samples: int, numbers: Sequence[int]) -> int:
         """Returns the largest number of allocations that one call has made."""
@@ -253,8 +266,8 @@ class _Session:
             f"allocations that fail, {what}, n = {shown}",
             f"hammer fail {what} 10 {samples} {' '.join(map(str, numbers))}",
         )
-        self.result.add("failed allocations", figures["failures"])
-        self.result.add("refused calls", figures["refused"])
+        self.figures.add("failed allocations", figures["failures"])
+        self.figures.add("refused calls", figures["refused"])
         return figures["most"]
 
     def _fail_in_turn(self) -> None:
@@ -263,7 +276,7 @@ class _Session:
         On machines without kmemleak: with it, its own would be counted among them. The driver
         counts what is not given back; kmemleak looks while allocations fail by chance, below.
         """
-        top = self.result.built.stage.manifest.max_n
+        top = self.built.stage.manifest.max_n
         with self._untracked() as session:
             most = session._fail("read", 0, [min(top, EVERY_ALLOCATION[0])])
             for n in (1000, 3000, 10_000, 100_000):
@@ -302,55 +315,45 @@ class _Session:
     @contextmanager
     def _untracked(self) -> Iterator[_Session]:
         """A machine without kmemleak, the stage loaded."""
-        guest = _boot(uml_debug.UNTRACKED, self.result)
+        guest = _boot(uml_debug.UNTRACKED, self.built.module)
         try:
-            session = _Session(guest, self.result, self.plan, self.tell)
+            session = _Session(guest, self.built, self.figures, self.plan, self.tell)
             session.command("load", f"insmod {MODULE}")
             yield session
         finally:
             guest.stop()
 
     def _starve(self) -> None:
-        top = self.result.built.stage.manifest.max_n
+        top = self.built.stage.manifest.max_n
         count = 50 if self.plan.quick else 500
         for percent in (1, 10, 100):
             figures = self.hammer(
                 f"{percent} % of all allocations fail",
                 f"hammer starve {self.plan.seed} {count} {percent} {min(top, 1000)}",
             )
-            self.result.add("refused calls", figures["failures"])
+            self.figures.add("refused calls", figures["failures"])
 
     def _kills(self) -> None:
-        top = self.result.built.stage.manifest.max_n
+        top = self.built.stage.manifest.max_n
         count = 3 if self.plan.quick else 20
         n = min(top, 2000 if self.plan.quick else 5000)
         figures = self.hammer("kills", f"hammer kill {self.plan.seed} {count} {n}")
-        self.result.add("kills", figures["killed"])
+        self.figures.add("kills", figures["killed"])
 
     def _loads(self) -> None:
         count = 10 if self.plan.quick else 100
         figures = self.hammer(f"load and unload {count} times", f"hammer reload {MODULE} {count}")
-        self.result.add("loads", figures["loads"])
+        self.figures.add("loads", figures["loads"])
         if not self.plan.quick:
             figures = self.hammer("loads with an allocation that fails", f"hammer refill {MODULE}")
-            self.result.add("failed loads", figures["refused"])
+            self.figures.add("failed loads", figures["refused"])
 
     def leaks(self) -> None:
-        """Let kmemleak scan: once to know what changes, and once when all is old enough."""
-        report = self.command(
-            "leak scan",
-            f"echo scan >{KMEMLEAK} && sleep {KMEMLEAK_AGE} && echo scan >{KMEMLEAK}"
-            f" && cat {KMEMLEAK}",
-            look=False,
-        )
-        self.result.add("leaks", log_meaning.leaked(report))
-        module = self.result.built.module
-        meaning = log_meaning.leaks(
-            report,
-            lambda symbol, offset, size: kernel_log.source_line(module, symbol, offset, size),
-        )
-        if meaning:
-            raise _FoundError(
-                "dirty-log", f"leak scan: {meaning}", f"What it means: {meaning}.\n{report}"
-            )
+        """Let kmemleak look for memory that nothing points to."""
+        report = self.command("leak scan", leak_scan.COMMAND, look=False)
+        found = leak_scan.read(report, self.built.module)
+        self.figures.add("leaks", found.blocks)
+        if found.meaning:
+            said = f"What it means: {found.meaning}.\n{report}"
+            raise _FoundError(Finding("dirty-log", f"leak scan: {found.meaning}", said))
         self.look("leak scan")

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from grader.base.errors import MachineDied, MachineError, MachineTimeout
-from grader.lab import kernel_log
+from grader.base.errors import MachineError
+from grader.base.finding import Failure, Finding, failed
+from grader.lab import ending, kernel_log
 from grader.lab.machines import Machine, Running
-from grader.stage import oracle, system_calls
+from grader.stage import device, oracle, system_calls
 from grader.stage.build import Built
 
 # Seconds on the lab machine for one answer; the slowest call takes about two.
@@ -18,97 +19,72 @@ CALL_TIMEOUT = 6.0
 # How many failures of one test are worth showing.
 SHOWN = 5
 EVERY_N_TO = 1000
-# What must be gone when a stage is unloaded, and how the machine is asked for it.
-LEFT_BEHIND = {
-    "test -e /dev/fibonacci": "/dev/fibonacci",
-    "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
-    "grep -qw fibonacci /proc/devices": "the device number (fibonacci in /proc/devices)",
-}
+MODULE = f"{device.MODULES}/{device.NAME}.ko"
 
 
 @dataclass(frozen=True)
-class Failure:
-    """One thing that is not as it should be."""
+class Tally:
+    """How many tests of a kind passed, and how many failed."""
 
-    test: str
-    n: int | None
-    expected: str
-    got: str
-    title: str = ""
-
-    @property
-    def first_difference(self) -> int | None:
-        """Where expected and got part, counted from 0."""
-        if not self.expected.isdigit() or not self.got[:1].isdigit():
-            return None
-        for i, (a, b) in enumerate(zip(self.expected, self.got)):
-            if a != b:
-                return i
-        shorter = min(len(self.expected), len(self.got))
-        return shorter if len(self.expected) != len(self.got) else None
+    passed: int = 0
+    failed: int = 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Verified:
-    """What became of a stage."""
+    """What became of a stage: its tests by kind, those that failed, and all that is wrong."""
 
     built: Built
-    status: str = "ok"
-    cause: str = ""
-    log: str = ""
-    tests: dict[str, list[int]] = field(default_factory=dict)  # passed and failed by test
-    failures: list[Failure] = field(default_factory=list)
+    tests: Mapping[str, Tally] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()  # the first few of each kind
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
 
     @property
     def passed(self) -> int:
         """How many tests passed."""
-        return sum(passed for passed, _ in self.tests.values())
+        return sum(tally.passed for tally in self.tests.values())
 
     @property
     def failed(self) -> int:
         """How many tests failed."""
-        return sum(failed for _, failed in self.tests.values())
+        return sum(tally.failed for tally in self.tests.values())
 
-    def end(self, status: str, cause: str, excerpt: str = "") -> None:
-        """Set how it ended; the first word counts."""
-        if self.status in ("ok", "wrong") and status != "wrong" or self.status == "ok":
-            self.status, self.cause = status, cause
-            self.log = self.log or excerpt
+
+class _Record:
+    """What is found while it is found."""
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        self._tests: dict[str, Tally] = {}
+        self._failures: list[Failure] = []
+        self._findings: list[Finding] = []
 
     def passes(self, test: str) -> None:
         """Count a test that passed."""
-        self.tests.setdefault(test, [0, 0])[0] += 1
+        tally = self._tests.get(test, Tally())
+        self._tests[test] = Tally(tally.passed + 1, tally.failed)
 
-    def fails(self, failure: Failure) -> None:
-        """Count a test that failed; a few of each kind are kept to be shown."""
-        self.tests.setdefault(failure.test, [0, 0])[1] += 1
-        if sum(f.test == failure.test for f in self.failures) < SHOWN:
-            self.failures.append(failure)
-        if self.status == "ok":
-            self.end("wrong", _describe(failure))
+    def fails(self, failure: Failure, finding: Finding | None = None) -> None:
+        """Count a test that failed; of each kind the first is a finding, a few are shown."""
+        tally = self._tests.get(failure.test, Tally())
+        self._tests[failure.test] = Tally(tally.passed, tally.failed + 1)
+        if tally.failed < SHOWN:
+            self._failures.append(failure)
+        if not tally.failed:
+            self._findings.append(finding or failed(failure, f"F({failure.n})"))
 
+    def ends(self, finding: Finding) -> None:
+        """Note what went wrong beside the tests."""
+        self._findings.append(finding)
 
-def _cut(text: str) -> str:
-    width = 48 if text.isdigit() else 160
-    return text if len(text) <= width else f"{text[: width // 2]}...{text[-width // 2 :]}"
-
-
-def _describe(failure: Failure) -> str:
-    if failure.test == "contract":
-        return f"{failure.got}; stage.h allows {failure.expected}"
-    what = failure.title or f"F({failure.n})"
-    at = failure.first_difference
-    if at is None or max(len(failure.expected), len(failure.got)) <= 48:
-        return f"{what}: expected {_cut(failure.expected)}, got {_cut(failure.got)}"
-    expected, got = (_around(text, at) for text in (failure.expected, failure.got))
-    return f"{what}: digit {at + 1} of {len(failure.expected)}: expected {expected}, got {got}"
-
-
-def _around(text: str, at: int) -> str:
-    """The part of a long text around one place."""
-    begin, end = max(0, at - 8), at + 12
-    before, after = "..." if begin else "", "..." if end < len(text) else ""
-    return f"{before}{text[begin:end]}{after}" if at < len(text) else f"{before}{text[begin:]} END"
+    def closed(self) -> Verified:
+        """All of it, to be changed no more."""
+        return Verified(self.built, dict(self._tests), tuple(self._failures), tuple(self._findings))
 
 
 def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
@@ -127,10 +103,10 @@ def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
 
 
 def _read_values(
-    guest: Running, result: Verified, n_list: list[int], timeout: float, at: Callable[[str], None]
+    guest: Running, record: _Record, n_list: list[int], timeout: float, at: Callable[[str], None]
 ) -> None:
     reads = [f"pread 0 {n // 4 + 64} {n}" for n in n_list]
-    answers = guest.wire.batch(["open 0 r", *reads], timeout)
+    answers = device.ask(guest, ["open 0 r", *reads], timeout)
     at("open")
     next(answers)
     for n, request in zip(n_list, reads):
@@ -138,36 +114,47 @@ def _read_values(
         answer = next(answers)
         want = oracle.digits(n)
         if answer.split() == [str(len(want)), str(len(want)), want]:
-            result.passes("value")
+            record.passes("value")
         else:
-            result.fails(Failure("value", n, want, system_calls.in_words(request, answer)))
+            record.fails(Failure("value", n, want, system_calls.in_words(request, answer)))
     # The batch is done with the last answer: let it end.
     at("close")
     for _ in answers:
         pass
 
 
-def _check_abi(guest: Running, result: Verified, timeout: float, at: Callable[[str], None]) -> None:
-    cases = system_calls.cases(result.built.stage.manifest)
-    answers = guest.wire.batch([c.request for c in cases], timeout)
+def _check_abi(guest: Running, record: _Record, timeout: float, at: Callable[[str], None]) -> None:
+    cases = system_calls.cases(record.built.stage.manifest)
+    answers = device.ask(guest, [c.request for c in cases], timeout)
     for case in cases:
         title = f"{case.title} ({case.request})"
         at(title)
         answer = next(answers)
+        if case.request == "stat":
+            answer = _as_made(guest, answer)
         if case.holds(answer):
-            result.passes("abi")
+            record.passes("abi")
         else:
-            result.fails(Failure("abi", None, case.wanted(), case.got(answer), title))
+            record.fails(Failure("abi", None, case.wanted(), case.got(answer), title))
     at("the end")
     for _ in answers:
         pass
 
 
+def _as_made(guest: Running, answer: str) -> str:
+    """The answer to stat with the owner that the device had when it was made."""
+    words = answer.split()
+    if len(words) == 4 and all(word.isdigit() for word in words):
+        owner = guest.owner_as_made(int(words[2]), int(words[3]))
+        return " ".join([*words[:2], *map(str, owner)]) + "\n"
+    return answer
+
+
 class _Steps:
     """Runs steps until one ends it all, and says how."""
 
-    def __init__(self, result: Verified, guest: Running) -> None:
-        self.result = result
+    def __init__(self, record: _Record, guest: Running) -> None:
+        self.record = record
         self.guest = guest
         self.detail = ""
 
@@ -176,27 +163,19 @@ class _Steps:
         self.detail = detail
 
     def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
-        """Whether the step went through; otherwise the result has its end."""
-        module = self.result.built.module
+        """Whether the step went through; otherwise the record has its end."""
         self.detail = ""
         try:
             step()
             return True
         except MachineError as error:
             where = f"{what}, {self.detail}" if self.detail else what
-            console = self.guest.console()
-            if isinstance(error, MachineDied) or not self.guest.alive():
-                finding = kernel_log.crash(console, module)
-                self.result.end("crashed", f"{where}: {finding.cause}", finding.excerpt)
-                return False
-            dirt = kernel_log.dirt(console, module)
-            extra = f"; the kernel log says: {dirt.cause}" if dirt else ""
-            cause = f"{where}: {error}{extra}"
-            if isinstance(error, MachineTimeout):
-                status = "timeout"
+            found = ending.of(error, self.guest, self.record.built.module, status)
+            if found.status == "timeout":
                 seconds = CALL_TIMEOUT * self.guest.speed_factor
-                cause = f"{where}: no answer within {seconds:.0f} s, it hangs or loops{extra}"
-            self.result.end(status, cause, kernel_log.excerpt(console))
+                said = f"no answer within {seconds:.0f} s, it hangs or loops"
+                found = Finding("timeout", found.cause.replace(str(error), said, 1), found.excerpt)
+            self.record.ends(found.within(where))
         return False
 
 
@@ -204,42 +183,43 @@ def verify(
     built: Built, machine: Machine, seed: int, quick: bool, tell: Callable[[str], None]
 ) -> Verified:
     """Boot a machine for one stage and try all that the ABI promises."""
-    result = Verified(built)
+    record = _Record(built)
     if not built.ok:
-        result.end("build-failed", built.cause, built.log[-4000:])
-        return result
+        record.ends(Finding("build-failed", built.cause, built.module.log[-4000:]))
+        return record.closed()
     if not built.breaches:
-        result.passes("contract")
+        record.passes("contract")
     for breach in built.breaches:
-        result.fails(Failure("contract", None, breach.expected, breach.got))
-    guest = machine.boot({"fibdrv": built.stripped})
+        finding = Finding("wrong", f"{breach.got}; stage.h allows {breach.expected}")
+        record.fails(Failure("contract", None, breach.expected, breach.got), finding)
+    guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
-        _verify_in(guest, result, seed, quick, tell)
+        _verify_in(guest, record, seed, quick, tell)
     finally:
         guest.stop()
-    return result
+    return record.closed()
 
 
 def _verify_in(
-    guest: Running, result: Verified, seed: int, quick: bool, tell: Callable[[str], None]
+    guest: Running, record: _Record, seed: int, quick: bool, tell: Callable[[str], None]
 ) -> None:
     timeout = CALL_TIMEOUT * guest.speed_factor
-    manifest = result.built.stage.manifest
-    steps = _Steps(result, guest)
+    manifest = record.built.stage.manifest
+    steps = _Steps(record, guest)
     wire = guest.wire
 
     def load() -> None:
-        wire.check("insmod /lib/fibdrv/fibdrv.ko", timeout)
-        wire.check("test -c /dev/fibonacci", timeout)
+        wire.check(f"insmod {MODULE}", timeout)
+        wire.check(f"test -c {device.NODE}", timeout)
 
     def unload() -> None:
-        wire.check("rmmod fibdrv", timeout)
-        for test, what in LEFT_BEHIND.items():
+        wire.check(f"rmmod {device.NAME}", timeout)
+        for test, what in device.LEFT_BEHIND.items():
             if wire.run(test, timeout).status == 0:
                 raise MachineError(f"{what} is still there after rmmod")
 
     def busy() -> None:
-        done = wire.run("exec 3</dev/fibonacci && rmmod fibdrv 2>&1", timeout)
+        done = wire.run(f"exec 3<{device.NODE} && rmmod {device.NAME} 2>&1", timeout)
         if done.status == 0:
             raise MachineError("rmmod went through while a file was open")
 
@@ -253,12 +233,12 @@ def _verify_in(
     if not steps.run("second load", "load-failed", load):
         return
     tell("the ABI")
-    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, result, timeout, steps.at)):
+    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.at)):
         return
     tell("values")
     numbers = chosen_n(manifest.max_n, seed, quick)
     if not steps.run(
-        "values", "wrong", lambda: _read_values(guest, result, numbers, timeout, steps.at)
+        "values", "wrong", lambda: _read_values(guest, record, numbers, timeout, steps.at)
     ):
         return
     if not steps.run("unload while open", "unload-failed", busy):
@@ -266,14 +246,9 @@ def _verify_in(
     tell("unload again")
     if not steps.run("second unload", "unload-failed", unload):
         return
-    result.passes("load")
-    finding = kernel_log.dirt(guest.console(), result.built.module)
-    if finding:
-        if result.status == "ok":
-            result.end("dirty-log", finding.cause, finding.excerpt)
-        elif result.status == "wrong":
-            result.cause += f"; the kernel log says: {finding.cause}"
-            result.log = finding.excerpt
-        result.fails(Failure("log", None, "a clean kernel log", finding.cause, "kernel log"))
+    record.passes("load")
+    dirt = kernel_log.dirt(guest.console(), record.built.module)
+    if dirt:
+        record.fails(Failure("log", None, "a clean kernel log", dirt.cause, "kernel log"), dirt)
     else:
-        result.passes("log")
+        record.passes("log")

@@ -11,21 +11,22 @@ from pathlib import Path
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import machines
+from grader.lab.module import Kernel
 from grader.stage import build, stages
 
 
-def commands(built: build.Built, kernel: build.Kernel) -> list[dict[str, str]]:
+def commands(built: build.Built, kernel: Kernel) -> list[dict[str, str]]:
     """The entries for one built stage, with the files named where the learner edits them."""
     homes = {"stage": built.stage.directory, "kit": paths.COMMON}
     entries = []
-    for record in sorted(built.directory.glob("*/.*.o.cmd")):
+    for record in sorted(built.module.directory.glob("*/.*.o.cmd")):
         home = homes.get(record.parent.name)
         match = re.match(r"(?:saved)?cmd_\S+ := (.*)", record.read_text())
         if home is None or not match:
             continue
         source = record.name[1:].removesuffix(".o.cmd") + ".c"
         command = match[1].split(" ; ")[0]
-        copy = str(built.directory / record.parent.name / source)
+        copy = str(built.module.directory / record.parent.name / source)
         entries.append(
             {
                 "directory": str(kernel.tree),

@@ -20,9 +20,10 @@ from pathlib import Path
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
-from grader.lab import machines
-from grader.stage import build
+from grader.lab import machines, module
+from grader.stage import build, device
 from grader.stage.stages import Stage
+from grader.stage.verify import MODULE
 
 # A run of this long takes about a second under callgrind, 4 to 50 times slower.
 NATIVE_NS = 50_000_000
@@ -52,7 +53,7 @@ def program(stage: Stage) -> Path:
          f"OUT={out}"],
         capture_output=True,
         text=True,
-        env=build.environment(),
+        env=module.environment(),
     )  # fmt: skip
     if make.returncode:
         lines = re.findall(r"^.*(?:error:|\*\*\*).*$", make.stdout + make.stderr, re.M)
@@ -169,9 +170,9 @@ def perf(stage: Stage, n: int) -> list[Row]:
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
     # Unstripped: perf takes the names of functions from the module as it was loaded.
-    guest = machine.boot({"fibdrv": built.module})
+    guest = machine.boot(device.contents({device.NAME: built.module.path}))
     try:
-        guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
+        guest.wire.check(f"insmod {MODULE}", 30)
         one = guest.wire.check(f"fibctl user {n} 2", 60)
         took = re.search(r"^median +(\d+)", one, re.M)
         repeat = max(1, min(1 << 20, PERF_SECONDS * 10**9 // max(1, int(took[1] if took else 1))))

@@ -9,7 +9,7 @@ import sys
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.lab import machines
+from grader.lab import machines, module
 from grader.stage import build, stages
 
 
@@ -22,17 +22,21 @@ def main() -> int:
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
         make = subprocess.run(
-            ["make", "-C", str(kernel.tree), f"M={built.directory}", f"ARCH={kernel.arch}", "C=2",
+            ["make", "-C", str(kernel.tree), f"M={built.module.directory}", f"ARCH={kernel.arch}", "C=2",
              "CHECK=sparse", "modules"],
             capture_output=True,
             text=True,
-            env=build.environment(),
+            env=module.environment(),
         )  # fmt: skip
-        ours = re.escape(f"{built.directory}/")
+        ours = re.escape(f"{built.module.directory}/")
         for line in (make.stdout + make.stderr).splitlines():
             # The kernel's own headers are not ours to mend.
             if re.match(rf"{ours}(stage|kit)/\S+: (warning|error):", line):
-                print(build.readable(line, built.directory, stage))
+                print(
+                    line.replace(
+                        f"{built.module.directory}/stage/", f"{paths.shown(stage.directory)}/"
+                    )
+                )
                 said += 1
         if make.returncode:
             print(f"stage {stage.number}: sparse could not run: {make.stderr.strip()[-300:]}")

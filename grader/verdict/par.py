@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Par: how many instructions the reference takes, and the points for coming near it.
+"""Par: how many instructions the reference takes, and what part of the points coming near it earns.
 
 expected/par.json keeps the counts of the reference stages, with what they depend on: kernel,
 compiler, emulator. Where those are others, a calibration module says how many instructions they
@@ -12,7 +12,6 @@ import argparse
 import json
 import math
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,22 +24,18 @@ from grader.base.progress import Progress
 from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import counter
-from grader.rulers.clock import Samples
-from grader.stage import build, stages, verify
+from grader.rulers.samples import Samples
+from grader.stage import build, stages
+from grader.stage.measured import StageSubject, contents
+from grader.stage.tasks import Speed
 
 FILE = paths.EXPECTED / "par.json"
 CALIBRATION = Path(__file__).resolve().parent / "par_scale"
 CALIBRATION_N = 93
 
-# Points for performance, when all is right.
-POSSIBLE = 5.0
 # Up to this much above par earns all; the second where par had to be scaled.
 TOLERANCE = 1.1
 SCALED_TOLERANCE = 1.25
-# A step is judged where the reference gains at least this much on the stage before.
-GAIN = 1.2
-# Where there is no such n, this much above par earns nothing.
-WORST = 4.0
 
 Counts = dict[tuple[str, int], float]  # by phase and n
 
@@ -104,30 +99,22 @@ def _calibrate(machine: Machine) -> float:
     built = build.build(_calibration_stage(), machine.kernel())
     if not built.ok:
         raise LabError(f"the calibration module does not compile: {built.cause}")
-    result = verify.Verified(built)
-    samples, _ = counter.measure_exact(machine, [result], 1, lambda *_: None)
-    if result.status != "ok":
-        raise LabError(f"the calibration module: {result.cause}")
-    return statistics.median(samples[built.stage.key, "compute", CALIBRATION_N].values)
+    subject = StageSubject(built)
+    samples = _count(machine, [subject], lambda *_: None)
+    return samples[subject.key, "compute", CALIBRATION_N].median
 
 
-def points(number: int, key: str, samples: Samples, par: Par) -> float:
-    """Points for the counts of one stage that is right, 0 to POSSIBLE."""
-    ours = par.counts.get(number, {})
-    before = par.counts.get(number - 1, {})
-    mine = {
-        (phase, n): statistics.median(series.values)
-        for (k, phase, n), series in samples.items()
-        if k == key
-    }
-    shared = [place for place in ours if place in mine]
-    gained = [p for p in shared if p in before and before[p] >= GAIN * ours[p]]
-    shares = [
-        share(mine[place], ours[place] * par.tolerance, worst)
-        for place in gained or shared
-        for worst in [before[place] if gained else WORST * ours[place]]
-    ]
-    return round(POSSIBLE * statistics.mean(shares), 2) if shares else 0.0
+def _count(machine: Machine, subjects: list[StageSubject], tell: counter.Tell) -> Samples:
+    measured = counter.count(machine, subjects, subjects, contents, 1, tell)
+    for key, finding in measured.findings.items():
+        raise LabError(f"{key}: {finding.cause}")
+    return measured.samples
+
+
+def knows(known: Par, number: int, speed: Speed) -> bool:
+    """Whether there is a count of the reference for what a stage's speed is judged by."""
+    place = (speed.phase, speed.n)
+    return all(place in known.counts.get(stage, {}) for stage in (speed.before, number))
 
 
 def share(count: float, best: float, worst: float) -> float:
@@ -140,23 +127,20 @@ def share(count: float, best: float, worst: float) -> float:
 def make(tell: Callable[[str, int, int], None]) -> Path:
     """Measure the reference stages and put their counts into expected/par.json."""
     machine = machines.get("qemu")
-    results = []
+    subjects = []
     for stage in stages.find(paths.STAGES):
         built = build.build(stage, machine.kernel())
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-        results.append(verify.Verified(built))
-    samples, _ = counter.measure_exact(machine, results, 1, tell)
-    for result in results:
-        if result.status != "ok":
-            raise LabError(f"stage {result.built.stage.number}: {result.cause}")
+        subjects.append(StageSubject(built))
+    samples = _count(machine, subjects, tell)
     table: dict[str, dict[str, dict[str, float]]] = {}
-    for result in results:
-        stage = result.built.stage
+    for subject in subjects:
+        number = str(subject.built.stage.number)
         for (key, phase, n), series in samples.items():
-            if key == stage.key:
-                by_n = table.setdefault(str(stage.number), {}).setdefault(phase, {})
-                by_n[str(n)] = round(statistics.median(series.values), 2)
+            if key == subject.key:
+                by_n = table.setdefault(number, {}).setdefault(phase, {})
+                by_n[str(n)] = round(series.median, 2)
     record = {"key": _key(machine), "calibration": _calibrate(machine), "stages": table}
     kept = [r for r in _records() if r["key"] != record["key"]]
     new = FILE.with_suffix(f".new{os.getpid()}")

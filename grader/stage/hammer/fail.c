@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Allocations that fail: in each call the first one, then the second, and so
- * on until a call needs no more. The kernel's fault injection counts them, see
- * Documentation/fault-injection.
+ * on until a call needs no more.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,57 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "failing.h"
 #include "hammer.h"
 
-static int fail_nth = -1;
-static unsigned long failures, refused;
-
-static void store(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
-		give_up(path);
-	close(fd);
-}
-
-/* Which allocations may fail: all, those that could wait for memory as well. */
-static void prepare(void)
-{
-	store("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
-	store("/sys/kernel/debug/failslab/verbose", "0");
-	store("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
-	store("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
-	store("/sys/kernel/debug/fail_page_alloc/min-order", "0");
-	store("/sys/kernel/debug/fail_page_alloc/verbose", "0");
-	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (fail_nth < 0)
-		give_up("/proc/thread-self/fail-nth");
-}
-
-/* The @k-th allocation of this thread from here on fails; 0: none. */
-static void arm(unsigned int k)
-{
-	char text[16];
-	int size = snprintf(text, sizeof(text), "%u", k);
-
-	if (pwrite(fail_nth, text, (size_t)size, 0) != size)
-		give_up("fail-nth");
-}
-
-/* How many were still to come: 0 when one has failed. */
-static unsigned int disarm(void)
-{
-	char text[16] = "";
-
-	if (pread(fail_nth, text, sizeof(text) - 1, 0) <= 0)
-		give_up("fail-nth");
-	arm(0);
-	return (unsigned int)atoi(text);
-}
-
-/* More allocations than any call needs. */
-#define NEVER 1000000000U
+static unsigned long refused;
 
 enum { READ, WRITE, MEASURE };
 
@@ -86,7 +38,7 @@ static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 	int err;
 
 	memset(digits, 0, size);
-	arm(k);
+	failing_arm(k);
 	if (what == READ)
 		ret = pread(fd, digits, size, (off_t)n);
 	else if (what == WRITE)
@@ -94,7 +46,7 @@ static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 	else
 		ret = ioctl(fd, FIBDRV_IOC_MEASURE, &m);
 	err = errno;
-	left = disarm();
+	left = failing_disarm();
 
 	refused += ret < 0;
 	if (ret < 0)
@@ -119,9 +71,9 @@ void do_fail(char **args)
 	uint64_t next = strtoull(args[1], NULL, 10);
 	unsigned int samples = (unsigned int)atoi(args[2]);
 	int fd = must_open_device();
-	unsigned long most = 0;
+	unsigned long failures = 0, most = 0;
 
-	prepare();
+	failing_begin();
 	for (args += 3; *args; args++) {
 		uint64_t n = strtoull(*args, NULL, 10);
 		size_t size = fib_digits(n) + 1;
@@ -130,7 +82,8 @@ void do_fail(char **args)
 
 		if (!digits)
 			give_up("memory");
-		count = NEVER - failing_call(fd, what, n, NEVER, digits, size);
+		count = FAILING_NEVER -
+			failing_call(fd, what, n, FAILING_NEVER, digits, size);
 		if (samples && count > samples)
 			stride = count / samples;
 		/* Neighbouring n begin at other places: together they meet all. */
@@ -159,47 +112,28 @@ void do_starve(char **args)
 	size_t size = fib_digits(n) + 1;
 	char *digits = malloc(size);
 	int fd = must_open_device();
-	/* Open beforehand: under starvation even open may fail. */
-	int starved = open("/proc/self/make-it-fail", O_RDWR | O_CLOEXEC);
 
-	if (starved < 0 || !digits)
-		give_up("make-it-fail");
-	prepare();
-	for (const char *const *where =
-		     (const char *const[]){ "failslab", "fail_page_alloc", 0 };
-	     *where; where++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/task-filter",
-			 *where);
-		store(path, "Y");
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/times",
-			 *where);
-		store(path, "-1");
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/probability",
-			 *where);
-		store(path, args[2]);
-	}
+	if (!digits)
+		give_up("memory");
+	failing_begin();
+	failing_by_chance(args[2]);
 	for (unsigned long i = 0; i < count; i++) {
 		uint64_t some = random_log(&state, n);
 		ssize_t ret;
 		int err;
 
 		memset(digits, 0, size);
-		if (pwrite(starved, "1", 1, 0) != 1)
-			give_up("make-it-fail");
+		failing_starve(true);
 		ret = pread(fd, digits, size, (off_t)some);
 		err = errno;
-		if (pwrite(starved, "0", 1, 0) != 1)
-			give_up("make-it-fail");
+		failing_starve(false);
 		if (ret >= 0 ? !fib_right(some, digits, ret) : err != ENOMEM)
 			wrong("F(%llu) without memory: %s",
 			      (unsigned long long)some,
 			      ret < 0 ? strerror(err) : "a wrong answer");
 		failed += ret < 0;
 	}
-	store("/sys/kernel/debug/failslab/probability", "0");
-	store("/sys/kernel/debug/fail_page_alloc/probability", "0");
+	failing_by_chance("0");
 	read_right(fd, n, "with memory again");
 	printf("reads=%lu failures=%lu\n", count, failed);
 }
@@ -230,17 +164,17 @@ void do_refill(char **args)
 	bool failed = true;
 	unsigned int k;
 
-	prepare();
+	failing_begin();
 	for (k = 1; failed; k++) {
 		int ret, err, fd;
 
 		fd = open(args[0], O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			give_up(args[0]);
-		arm(k);
+		failing_arm(k);
 		ret = (int)syscall(SYS_finit_module, fd, "", 0);
 		err = errno;
-		failed = !disarm();
+		failed = !failing_disarm();
 		close(fd);
 		if (ret) {
 			refused++;

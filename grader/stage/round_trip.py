@@ -7,8 +7,9 @@ from typing import Any
 
 from grader.base.errors import MachineError
 from grader.lab.machines import Machine, Running
+from grader.stage import device
 from grader.stage.build import Built
-from grader.stage.verify import CALL_TIMEOUT
+from grader.stage.verify import CALL_TIMEOUT, MODULE
 
 COUNT = 101
 FEWEST = 5
@@ -33,7 +34,7 @@ def parse(table: str) -> tuple[dict[str, float], dict[str, float], int]:
 
 
 def _trips(guest: Running, n: int, count: int, locked: bool) -> str:
-    command = f"fibctl user {n} {count}" + (" --lock" if locked else "")
+    command = f"{device.CLIENT} user {n} {count}" + (" --lock" if locked else "")
     return guest.wire.check(command, CALL_TIMEOUT * guest.speed_factor)
 
 
@@ -46,9 +47,9 @@ def measure_round_trips(
     read() does besides is entering the kernel, finding room for the digits and copying them.
     """
     rows = []
-    guest = machine.boot({"fibdrv": built.stripped})
+    guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
-        guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", CALL_TIMEOUT * guest.speed_factor)
+        guest.wire.check(f"insmod {MODULE}", CALL_TIMEOUT * guest.speed_factor)
         for n in sorted(built.stage.manifest.measure):
             # A short try: how long it takes.
             _, median, _ = parse(_trips(guest, n, 2, locked))
@@ -69,7 +70,7 @@ def measure_round_trips(
                     "locked": locked,
                 }
             )
-        guest.wire.check("rmmod fibdrv", CALL_TIMEOUT * guest.speed_factor)
+        guest.wire.check(f"rmmod {device.NAME}", CALL_TIMEOUT * guest.speed_factor)
     finally:
         guest.stop()
     return rows

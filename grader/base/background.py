@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Work beside other work, in threads; Ctrl-C gets through while somebody waits for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from grader.base import scratch
+
+T = TypeVar("T")
+STEP = 0.2  # seconds between two looks at whether a signal has come
+
+
+class Background(Generic[T]):
+    """One piece of work in a thread of its own, begun at once. It ends with this process."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._value: list[T] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._guarded, daemon=True)
+        self._thread.start()
+
+    def _guarded(self) -> None:
+        try:
+            self._value.append(self._work())
+        except BaseException as error:  # raised again where the result is asked for
+            self._error = error
+
+    def result(self) -> T:
+        """Wait for what came of it; raises what it has raised."""
+        while self._thread.is_alive():
+            self._thread.join(STEP)
+            scratch.check_stopped()
+        if self._error is not None:
+            raise self._error
+        return self._value[0]
+
+
+class Side(Generic[T]):
+    """Several pieces of work, so many at a time, begun in order; ask for each by its number."""
+
+    def __init__(self, works: Sequence[Callable[[], T]], at_a_time: int) -> None:
+        self._done = [threading.Event() for _ in works]
+        self._value: dict[int, T] = {}
+        self._error: BaseException | None = None
+        self._left = list(enumerate(works))
+        self._lock = threading.Lock()
+        for _ in range(min(at_a_time, len(works))):
+            threading.Thread(target=self._worker, daemon=True).start()
+
+    def _worker(self) -> None:
+        while self._error is None:
+            with self._lock:
+                if not self._left:
+                    return
+                number, work = self._left.pop(0)
+            try:
+                self._value[number] = work()
+            except BaseException as error:
+                self._error = error
+            self._done[number].set()
+
+    def result(self, number: int) -> T:
+        """Wait for what came of one; raises what any has raised."""
+        while not self._done[number].wait(STEP):
+            scratch.check_stopped()
+            if self._error is not None:
+                raise self._error
+        if self._error is not None:
+            raise self._error
+        return self._value[number]

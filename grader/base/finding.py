@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What is wrong with something: values that whoever finds it makes, and nobody changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Above this many characters, expected and got are shown around their first difference.
+WIDE = 48
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One test that failed: what was expected, what came."""
+
+    test: str  # which kind of test
+    n: int | None  # what was asked for, where that is a number
+    expected: str
+    got: str
+    title: str = ""
+
+    @property
+    def first_difference(self) -> int | None:
+        """Where expected and got part, counted from 0; None when they are no numbers."""
+        if not self.expected.isdigit() or not self.got[:1].isdigit():
+            return None
+        for i, (a, b) in enumerate(zip(self.expected, self.got)):
+            if a != b:
+                return i
+        shorter = min(len(self.expected), len(self.got))
+        return shorter if len(self.expected) != len(self.got) else None
+
+    def in_a_line(self, what: str = "") -> str:
+        """Both sides for a reader, long numbers around the place where they part.
+
+        what is asked for, where the failure has no title of its own.
+        """
+        what = self.title or what or self.test
+        at = self.first_difference
+        if at is None or max(len(self.expected), len(self.got)) <= WIDE:
+            return f"{what}: expected {_cut(self.expected)}, got {_cut(self.got)}"
+        expected, got = (_around(text, at) for text in (self.expected, self.got))
+        place = f"digit {at + 1} of {len(self.expected)}"
+        return f"{what}: {place}: expected {expected}, got {got}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, as the report has it: its kind, one line, the lines behind it."""
+
+    status: str  # as in report/schema.json: crashed, timeout, dirty-log, wrong, ...
+    cause: str
+    excerpt: str = ""
+    failure: Failure | None = None  # the test that failed, if it is one
+
+    def within(self, step: str) -> Finding:
+        """The same, found in a step that its cause names."""
+        return Finding(self.status, f"{step}: {self.cause}", self.excerpt, self.failure)
+
+
+def failed(failure: Failure, what: str = "") -> Finding:
+    """The finding that a failed test is; what was asked for, where it has no title."""
+    return Finding("wrong", failure.in_a_line(what), failure=failure)
+
+
+def _cut(text: str) -> str:
+    width = WIDE if text.isdigit() else 160
+    return text if len(text) <= width else f"{text[: width // 2]}...{text[-width // 2 :]}"
+
+
+def _around(text: str, at: int) -> str:
+    """The part of a long text around one place."""
+    begin, end = max(0, at - 8), at + 12
+    before, after = "..." if begin else "", "..." if end < len(text) else ""
+    return f"{before}{text[begin:end]}{after}" if at < len(text) else f"{before}{text[begin:]} END"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What it means when a machine does not do what was asked: a crash, a time-out, an error."""
+
+from __future__ import annotations
+
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.finding import Finding
+from grader.lab import kernel_log
+from grader.lab.machines import Running
+from grader.lab.module import Module
+
+
+def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wrong") -> Finding:
+    """The finding that an error of the machine is, given the module that was at work.
+
+    A machine that has ended is a crash, whatever was being waited for: the log says of what. One
+    that is up and does not answer is a time-out. All else has the status `otherwise`.
+    """
+    console = guest.console()
+    if isinstance(error, MachineDied) or not guest.alive():
+        return kernel_log.crash(console, module)
+    dirt = kernel_log.dirt(console, module)
+    extra = f"; the kernel log says: {dirt.cause}" if dirt else ""
+    status = "timeout" if isinstance(error, MachineTimeout) else otherwise
+    return Finding(status, f"{error}{extra}", kernel_log.excerpt(console, module))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Static programs for a guest, compiled when their sources have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError, check_disk
+
+GUEST = Path(__file__).resolve().parent / "guest"
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def compiled(name: str, sources: Sequence[Path], include: Sequence[Path] = ()) -> Path:
+    """A static program of these C files; include are the folders of other headers."""
+    with _ONE_AT_A_TIME:
+        return _compiled(paths.BUILD / "guest" / name, sources, include)
+
+
+def _compiled(output: Path, sources: Sequence[Path], include: Sequence[Path]) -> Path:
+    folders = dict.fromkeys([sources[0].parent, *include])
+    headers = [header for folder in folders for header in sorted(folder.glob("*.h"))]
+    digest = hashlib.sha256(b"".join(p.read_bytes() for p in [*sources, *headers])).hexdigest()
+    stamp = output.with_suffix(".digest")
+    if output.is_file() and stamp.is_file() and stamp.read_text() == digest:
+        return output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    new = output.with_suffix(f".new{os.getpid()}")
+    gcc = subprocess.run(
+        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s",
+         *(f"-I{folder}" for folder in include), "-o", str(new), *map(str, sources), "-lm",
+         "-pthread"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if gcc.returncode:
+        check_disk(gcc.stderr, output.parent)
+        raise LabError(f"{output.name} does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+    new.replace(output)
+    stamp.write_text(digest)
+    return output
+
+
+def agent() -> Path:
+    """The guest's end of the wire."""
+    return compiled("agent", [GUEST / "agent.c"])
+
+
+def cost() -> Path:
+    """What a write to a file costs, from outside: see guest/cost.c."""
+    return compiled("cost", [GUEST / "cost.c"])

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Build a module for one kernel, out of any sources: by kbuild, in a directory of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import resource
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from grader.base import paths, scratch
+from grader.base.errors import check_disk
+from grader.lab.log_meaning import Dialect
+
+# A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
+BUILD_TIMEOUT = 300
+BUILD_BYTES = 4 << 30
+# And no file that it writes is larger: an array may be.
+FILE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to build modules for."""
+
+    key: str  # names it in file names; another key, another build
+    tree: Path  # what make -C takes
+    arch: str  # ARCH= of kbuild
+    release: str
+    compiler: str
+    extra_cflags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a module is made of."""
+
+    name: str  # as the kernel calls it
+    folder: str  # names the directory it is built in, unique among those of a kernel
+    files: Mapping[str, bytes]  # C files, headers and .o_shipped by path in that directory
+    objects: tuple[str, ...]  # in the order they are linked, without suffix
+    flags: tuple[str, ...] = ()  # for the compiler; $(src) is that directory
+    # What debug information is to call the directories of files, whatever is their place here.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # The labels of what the others call: a crash there is blamed on the caller if it can be.
+    support: tuple[str, ...] = ()
+    # What the compiler's messages are to call them, where that is something else.
+    shown: Mapping[str, str] = field(default_factory=dict)
+    dialect: Dialect = field(default_factory=Dialect)
+
+
+@dataclass(frozen=True)
+class Module:
+    """The result of a build: a module, or a cause."""
+
+    name: str
+    directory: Path
+    cause: str = ""  # in one line; "" when there is a module
+    log: str = ""  # what make said
+    warnings: tuple[str, ...] = ()  # the compiler's, a line each
+    own: tuple[str, ...] = ()  # how the paths of its sources begin in debug information
+    support: tuple[str, ...] = ()
+    dialect: Dialect = field(default_factory=Dialect)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a module."""
+        return not self.cause
+
+    @property
+    def path(self) -> Path:
+        """The module with its debug information."""
+        return self.directory / f"{self.name}.ko"
+
+    @property
+    def stripped(self) -> Path:
+        """The module as it goes into a machine."""
+        return self.directory / f"{self.name}.stripped.ko"
+
+
+def from_directory(directory: Path, name: str) -> Recipe:
+    """A module of all C files in a directory."""
+    files = {
+        p.name: p.read_bytes() for p in sorted(directory.iterdir()) if p.suffix in (".c", ".h")
+    }
+    objects = tuple(Path(file).stem for file in files if file.endswith(".c"))
+    tag = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:8]
+    label = re.sub(r"[^\w./+-]", "_", paths.shown(directory), flags=re.ASCII).lstrip("/")
+    return Recipe(name, f"{directory.name}-{tag}", files, objects, labels={"": label})
+
+
+def folder_of(recipe: Recipe, kernel: Kernel) -> Path:
+    """Where a recipe is built for a kernel."""
+    return _kbuild_base() / kernel.key / recipe.folder
+
+
+def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:
+    """Build a module, or find that nothing has changed since the last time."""
+    directory = folder_of(recipe, kernel)
+    kbuild = _kbuild(recipe, kernel)
+    digest = hashlib.sha256(
+        repr((kernel, kbuild, sorted(recipe.files.items()))).encode()
+    ).hexdigest()
+    own = tuple(label for label in recipe.labels.values() if label not in recipe.support)
+    module = Module(recipe.name, directory, own=own, support=recipe.support, dialect=recipe.dialect)
+    with _locked(directory.with_suffix(".lock")):
+        return _build_locked(module, recipe, kernel, digest, kbuild, jobs)
+
+
+def _build_locked(
+    module: Module, recipe: Recipe, kernel: Kernel, digest: str, kbuild: str, jobs: int
+) -> Module:
+    directory = module.directory
+    stamp = directory / "built.digest"
+    said = directory / "built.warnings"
+    made = [module.path, module.stripped, *(directory / f"{name}.o" for name in recipe.objects)]
+    try:
+        if stamp.read_text() == digest and all(path.is_file() for path in made):
+            return replace(module, warnings=tuple(said.read_text().splitlines()))
+    except OSError:
+        pass
+    stamp.unlink(missing_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    _sync(directory, recipe.files)
+    (directory / "Kbuild").write_text(kbuild)
+    status, output = _make(
+        ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
+         "modules"]
+    )  # fmt: skip
+    log = readable(output, directory, {**recipe.labels, **recipe.shown})
+    if status is None:
+        cause = f"the compiler was not done after {BUILD_TIMEOUT} s, and stopped"
+        return replace(module, cause=cause, log=log)
+    if status:
+        check_disk(log, directory)
+        return replace(module, cause=_error_line(log), log=log)
+    subprocess.run(
+        ["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], check=True
+    )
+    warnings = tuple(dict.fromkeys(re.findall(r"^\S+:\d+:(?:\d+:)? warning: .*$", log, re.M)))
+    said.write_text("".join(f"{line}\n" for line in warnings))
+    stamp.write_text(digest)
+    return replace(module, log=log, warnings=warnings)
+
+
+def _kbuild_base() -> Path:
+    """Where modules are built: kbuild cannot work below a path with blanks or the like."""
+    if re.fullmatch(r"[\w./+-]+", str(paths.BUILD), re.ASCII):
+        return paths.BUILD / "modules"
+    tag = hashlib.sha256(str(paths.BUILD).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"{paths.KIT}-modules-{tag}"
+
+
+def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
+    # The tree of the kernel and the checkout may be anywhere: what is built is the same. Of
+    # several prefixes that fit, the compiler takes the last.
+    prefixes = [
+        f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}"
+        for place, label in recipe.labels.items()
+    ]
+    objects = " ".join(f"{name}.o" for name in recipe.objects)
+    return "\n".join(
+        [
+            "# Made by grader/lab/module.py.",
+            f"obj-m := {recipe.name}.o",
+            # One object of the module's own name needs no list.
+            *([] if recipe.objects == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
+            "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
+            "",
+        ]
+    )
+
+
+def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make folder hold these files, touching only what differs so that make does little."""
+    for path in [*folder.glob("*"), *folder.glob("*/*")]:
+        name = path.relative_to(folder).as_posix()
+        generated = name.endswith(".mod.c")
+        if path.suffix in (".c", ".h", ".o_shipped") and name not in files and not generated:
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
+
+
+def _error_line(log: str) -> str:
+    for pattern in (
+        r"^.+?:\d+:(?:\d+:)? (?:fatal )?error: .*",
+        r"^cc1: .*",
+        r"^gcc: .*(?:File size limit exceeded|Killed).*",
+        r"^ERROR: modpost: .*",
+        r"^.*(?:undefined reference|multiple definition).*",
+        r"^make.*\*\*\* .*",
+    ):
+        match = re.search(pattern, log, re.MULTILINE)
+        if match:
+            return match[0].strip()
+    lines = [line for line in log.splitlines() if line.strip()]
+    return lines[-1] if lines else "make failed and said nothing"
+
+
+def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
+    """The compiler's messages with the sources named as the labels do."""
+    for place in sorted(labels, key=len, reverse=True):
+        begin = f"{directory}/{place}" if place else str(directory)
+        instead = labels[place].replace("\\", r"\\")
+        log = re.sub(rf"{re.escape(begin)}(?=[/:])", instead, log)
+    return log
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what would reach into kbuild from a make above us or a user's habits."""
+    unwanted = re.compile(
+        r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
+    )
+    # Messages in English, to be understood below. The kernel's Makefile does away with LC_ALL.
+    english = {"LC_ALL": "C", "LANG": "C"}
+    return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Two runs in one checkout must not build in one directory at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(command: list[str]) -> tuple[int | None, str]:
+    """Run make; its exit status, or None when it took too long, and what it said."""
+    scratch.check_stopped()
+    make = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        # make takes a while to start the compiler, which inherits this.
+        resource.prlimit(make.pid, resource.RLIMIT_AS, (BUILD_BYTES, BUILD_BYTES))
+        resource.prlimit(make.pid, resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+        output, _ = make.communicate(timeout=BUILD_TIMEOUT)
+        return make.returncode, output
+    except subprocess.TimeoutExpired:
+        return None, ""
+    finally:
+        # Too slow, or a Ctrl-C: the compiler below it must end as well.
+        if make.returncode is None:
+            scratch.kill_group(make.pid)
+            make.communicate()

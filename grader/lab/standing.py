@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The machine that stays up after the command that started it: at most one a checkout."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import select
+import shutil
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grader.base import paths, scratch
+from grader.base.errors import LabError, MachineError
+from grader.lab import kernel_log, machines
+from grader.lab.machines import Contents, Machine, Running
+from grader.lab.module import Module
+
+# Seconds that a command may take which nobody waits for, where the machine boots in half a second.
+CALL_TIMEOUT = 30.0
+# Somebody waits for these, and can press Ctrl-C.
+PATIENCE = 24 * 3600.0
+LEAVE = b"\x1d"  # Ctrl-]
+
+
+def folder(machine: str) -> Path:
+    """Where that machine keeps its files while it is up."""
+    tag = hashlib.sha256(str(paths.ROOT).encode()).hexdigest()[:10]
+    return scratch.base() / f"lab-{tag}-{machine}"
+
+
+def last_log() -> Path:
+    """The kernel log of the last machine that was up."""
+    return paths.BUILD / "last-dmesg.txt"
+
+
+def _keep_log(place: Path) -> None:
+    """Keep what a machine said before its folder goes."""
+    console = place / "console.log"
+    if console.is_file():
+        last_log().parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(console, last_log())
+
+
+def attach(machine: str) -> Running | None:
+    """That machine, if it is up."""
+    place = folder(machine)
+    running = machines.get(machine).attach(place)
+    if running is None and place.exists():
+        _keep_log(place)
+        shutil.rmtree(place, ignore_errors=True)
+    return running
+
+
+def find() -> tuple[str, Running]:
+    """The machine that is up, and its name."""
+    for name in machines.MACHINES:
+        crashed = (folder(name) / "state.json").exists()
+        running = attach(name)
+        if running is not None:
+            return name, running
+        if crashed:
+            raise LabError("the machine has ended by itself: make dmesg shows its last words")
+    raise LabError("no machine is up: make stage=1 load starts one")
+
+
+@contextmanager
+def alone(machine: str) -> Iterator[None]:
+    """One at a time on the wire."""
+    path = scratch.base() / f"{folder(machine).name}.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def start(machine: Machine, contents: Contents) -> Running:
+    """That machine, up: the one that is, or a new one; another one ends. To be called alone."""
+    for other in machines.MACHINES:
+        running = attach(other) if other != machine.name else None
+        if running is not None:
+            running.stop()
+            print(f"machine {other} is down")
+    running = attach(machine.name)
+    if running is None:
+        running = machine.boot_to_stay(contents, folder(machine.name))
+        print(f"machine {machine.name} is up (kernel {machine.kernel().release})")
+    return running
+
+
+def swap(running: Running, module: Module, what: str, path: str) -> None:
+    """Load a module, put to path there, in the place of an older one of its name.
+
+    what is loaded, in a word or two, for the error line.
+    """
+    wire = running.wire
+    timeout = CALL_TIMEOUT * running.speed_factor
+    try:
+        if wire.run(f"test -d /sys/module/{module.name}", timeout).status == 0:
+            done = wire.run(f"rmmod {module.name} 2>&1", timeout)
+            if done.status:
+                raise LabError(
+                    f"{what} that is loaded cannot be unloaded ({done.output.strip()}):"
+                    " close what uses it, or make unload"
+                )
+        wire.put(path, module.stripped.read_bytes(), timeout)
+        done = wire.run(f"insmod {path} 2>&1", timeout)
+    except MachineError as error:
+        finding = kernel_log.crash(running.console(), module)
+        raise LabError(f"loading ended the machine ({error}): {finding.cause}") from error
+    if done.status:
+        raise LabError(f"insmod: {done.output.strip()}; make dmesg may say more")
+
+
+def sections(running: Running, module: str) -> dict[str, str]:
+    """Where the sections of a loaded module are in memory, by name."""
+    found = {}
+    for section in (".text", ".data", ".bss", ".rodata", ".eh_frame"):
+        done = running.wire.run(f"cat /sys/module/{module}/sections/{section}", CALL_TIMEOUT)
+        if done.status == 0:
+            found[section] = done.output.strip()
+    return found
+
+
+def end_all() -> list[str]:
+    """End every machine of this checkout that stays up; their names."""
+    down = []
+    for name in machines.MACHINES:
+        running = attach(name)
+        if running is not None:
+            _keep_log(folder(name))
+            running.stop()
+            down.append(name)
+    return down
+
+
+def run(command: str) -> int:
+    """Run a shell command on the machine that is up, its output to ours; its exit status."""
+    name, running = find()
+    try:
+        with alone(name):
+            done = running.wire.run(command, PATIENCE)
+    except KeyboardInterrupt:
+        running.wire.kill_command()
+        raise
+    except MachineError as error:
+        _keep_log(folder(name))
+        raise LabError(f"{error}: make dmesg shows its last words") from error
+    sys.stdout.write(done.output)
+    return done.status
+
+
+def shell() -> int:
+    """A shell on the machine: interactive, or a script from standard input."""
+    name, running = find()
+    if not sys.stdin.isatty():
+        script = sys.stdin.buffer.read()
+        with alone(name):
+            running.wire.put("/tmp/script", script, CALL_TIMEOUT * running.speed_factor)
+        return run(". /etc/profile >/dev/null; . /tmp/script")
+    if name == "host":
+        raise LabError("machine host is this computer: use your own shell")
+    place = folder(name)
+    to_shell = os.open(place / "shell.in", os.O_RDWR | os.O_CLOEXEC)
+    from_shell = os.open(place / "shell.out", os.O_RDWR | os.O_CLOEXEC)
+    size = shutil.get_terminal_size()
+    print("Ctrl-] leaves the shell; the machine stays up.")
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setraw(sys.stdin)
+        os.write(to_shell, f"\x15stty rows {size.lines} cols {size.columns}\n".encode())
+        _relay(running, to_shell, from_shell)
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        print()
+    if not running.alive():
+        raise LabError("the machine has ended: make dmesg shows its last words")
+    return 0
+
+
+def _relay(running: Running, to_shell: int, from_shell: int) -> None:
+    """Between our terminal and the shell's, until Ctrl-] or the machine's end."""
+    while True:
+        ready, _, _ = select.select([sys.stdin, from_shell], [], [], 0.5)
+        if from_shell in ready:
+            os.write(sys.stdout.fileno(), os.read(from_shell, 65536))
+        if sys.stdin in ready:
+            typed = os.read(sys.stdin.fileno(), 1024)
+            if not typed or LEAVE in typed:
+                return
+            os.write(to_shell, typed)
+        if not ready and not running.alive():
+            return
+
+
+def dmesg() -> int:
+    """Print the kernel log of the machine that is up, or of the last one."""
+    if any(attach(name) is not None for name in machines.MACHINES):
+        return run("dmesg")
+    if not last_log().is_file():
+        raise LabError("no machine is up and none has been: make stage=1 load starts one")
+    print(f"(the last machine's; it is down, {paths.shown(last_log())})", file=sys.stderr)
+    sys.stdout.write(last_log().read_text(errors="replace"))
+    return 0

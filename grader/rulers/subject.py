@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a ruler measures: a module, how to make it work, and how to read what it says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from grader.base.finding import Failure, failed
+from grader.lab.module import Module
+
+
+@dataclass(frozen=True)
+class Work:
+    """One request: do it for n, so many times."""
+
+    n: int
+    repeat: int
+    nonce: int  # goes into the digest of the results: no answer can be known beforehand
+    vary: bool  # let n vary from one repetition to the next, so that remembering earns nothing
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a subject says of its work, checked: totals of all repetitions, by phase."""
+
+    ns: Mapping[str, int]  # by the clock of the machine's kernel
+    cycles: Mapping[str, int]  # of the TSC; where instructions are counted, those
+    allocations: Mapping[str, int]
+    peak_bytes: int  # the most held at once by any one call
+    overhead: int = 0  # instructions that the measurement itself takes besides, roughly
+
+
+class WrongAnswer(Exception):
+    """The work was not done, or not right."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.title)
+        self.finding = failed(failure)
+
+
+class Subject(Protocol):
+    """One thing to be measured. What it is, a ruler does not know."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the samples."""
+
+    @property
+    def module(self) -> Module:
+        """The module, to be loaded when it is its turn."""
+
+    @property
+    def path(self) -> str:
+        """Where the module is in the machine."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The n that it is to be measured at."""
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """What it times apart."""
+
+    @property
+    def client(self) -> str:
+        """The program there that takes requests, a line each, and answers each by a line."""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """Requests that come first; each is answered by "0"."""
+
+    @property
+    def tick(self) -> str:
+        """The request to wait for a timer tick; answered by "0"."""
+
+    def request(self, work: Work) -> str:
+        """The request for some work."""
+
+    def reading(self, answer: str, work: Work) -> Reading:
+        """Understand its answer; raises WrongAnswer."""

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the lab is told of the kit's device: its names, its client, what its log may say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from grader.base import paths
+from grader.lab import guest_program
+from grader.lab.log_meaning import Dialect
+from grader.lab.machines import Contents, Running
+
+NAME = "fibdrv"  # the module, as the kernel calls it
+NODE = "/dev/fibonacci"
+KNOB = "/sys/class/fibonacci/fibonacci/ktime_measure"
+CLIENT = "fibctl"
+# Where modules are in a machine.
+MODULES = "/lib/fibdrv"
+
+# What must be gone when a stage is unloaded, and how the machine is asked for it.
+LEFT_BEHIND = {
+    f"test -e {NODE}": NODE,
+    "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
+    "grep -qw fibonacci /proc/devices": "the device number (fibonacci in /proc/devices)",
+}
+
+DIALECT = Dialect(
+    allocate="fib_alloc",
+    free="fib_free",
+    header_bytes=16,  # see common/account.c
+    meanings=(
+        (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
+         r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"
+         " did not give them back"),
+        (r"decimal wrote past its (\d+) bytes",
+         r"fib_decimal was given room for \1 bytes and wrote behind it"),
+        (r"decimal does not keep to (\d+) bytes",
+         r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
+         " nothing behind them"),
+        (r"decimal changes the number",
+         "fib_decimal must leave the number as it is: a second conversion gave other digits"),
+        (r"the stage returned (-?\d+)",
+         r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither"),
+    ),
+)  # fmt: skip
+
+
+def client() -> Path:
+    """The user client, static."""
+    sources = ("fibctl.c", "fibctl_batch.c", "fibctl_user.c")
+    return guest_program.compiled(CLIENT, [paths.COMMON / name for name in sources])
+
+
+def hammer() -> Path:
+    """The program that treats the device badly, static."""
+    folder = Path(__file__).resolve().parent / "hammer"
+    failing = guest_program.GUEST / "failing.c"
+    return guest_program.compiled(
+        "hammer", [*sorted(folder.glob("*.c")), failing], [paths.COMMON, guest_program.GUEST]
+    )
+
+
+def contents(modules: Mapping[str, Path], programs: Mapping[str, Path] | None = None) -> Contents:
+    """A machine with modules at MODULES/NAME.ko, programs and the client in /bin."""
+    return Contents(
+        {f"{MODULES}/{name}.ko": module for name, module in modules.items()}
+        | {f"/bin/{name}": program for name, program in (programs or {}).items()}
+        | {f"/bin/{CLIENT}": client(), "/etc/profile": Path(__file__).with_name("guest_profile")},
+        NAME,
+        (NODE, KNOB),
+    )
+
+
+def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    """Requests to the client's batch mode (see common/fibctl.h), and its answers, a line each."""
+    return guest.wire.converse(f"{CLIENT} batch", requests, timeout)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage as the rulers see it: how its driver is asked to measure, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.base.finding import Failure
+from grader.lab.machines import Contents
+from grader.lab.module import Module
+from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
+from grader.stage import device, oracle, system_calls
+from grader.stage.build import Built
+
+PHASES = ("compute", "decimal")
+# Instructions of the hash that the driver takes of the digits, for each digit.
+HASH = 6
+
+
+def spread_of(n: int) -> int:
+    """How far n varies within a batch, so that remembering a number earns nothing."""
+    return min(7, n // 100)
+
+
+@dataclass(frozen=True)
+class StageSubject:
+    """A built stage, measured at the n of its manifest unless others are named."""
+
+    built: Built
+    numbers: tuple[int, ...] = ()
+    label: str = ""
+
+    client = f"{device.CLIENT} batch"
+    before = ("open 0 rw",)
+    tick = "tick"
+    phases = PHASES
+
+    @property
+    def key(self) -> str:
+        """The stage's."""
+        return self.label or self.built.stage.key
+
+    @property
+    def module(self) -> Module:
+        """The stage's, with the driver."""
+        return self.built.module
+
+    @property
+    def path(self) -> str:
+        """Where it is in the machine."""
+        return f"{device.MODULES}/{self.key}.ko"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The n that it is measured at."""
+        return self.numbers or self.built.stage.manifest.measure
+
+    def request(self, work: Work) -> str:
+        """A measurement by the driver."""
+        spread = spread_of(work.n) if work.vary else 0
+        return f"measure 0 n={work.n} spread={spread} repeat={work.repeat} nonce={work.nonce}"
+
+    def reading(self, answer: str, work: Work) -> Reading:
+        """The fields of struct fibdrv_measure, the digest and the digits being right."""
+        got = system_calls.fields(answer)
+        n, spread = work.n, spread_of(work.n) if work.vary else 0
+        title = f"a measurement of F({n}), {work.repeat} times"
+        if got["returned"]:
+            raise WrongAnswer(Failure("measure", n, "0", str(got["returned"]), title))
+        want = oracle.digest(n, spread, work.repeat, work.nonce)
+        if got["digest"] != want or got["digits"] != oracle.digit_total(n, spread, work.repeat):
+            digests = f"digest {want:016x}", f"{got['digest']:016x}"
+            raise WrongAnswer(Failure("measure", n, *digests, title))
+        return Reading(
+            {phase: got[f"{phase}_ns"] for phase in PHASES},
+            {phase: got[f"{phase}_cycles"] for phase in PHASES},
+            {phase: got[f"{phase}_allocations"] for phase in PHASES},
+            got["peak_bytes"],
+            HASH * got["digits"],
+        )
+
+
+def contents(subjects: Sequence[Subject]) -> Contents:
+    """A machine with all of these stages on board."""
+    return device.contents({subject.key: subject.module.stripped for subject in subjects})

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Two directories of one stage against each other: rows of figures, a verdict, a picture."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.report import figures, plots
+from grader.report.axis import log_axis
+from grader.report.text import short_count
+from grader.rulers import comparison
+from grader.rulers.comparison import Compared
+from grader.rulers.samples import Samples
+from grader.stage.measured import PHASES
+from grader.stage.stages import Stage
+from grader.stage.verify import Verified
+
+UNITS = {"ns": "time", "instructions": "instructions"}
+# Time must differ by so much before it is claimed: a few seconds on a computer that does other
+# things besides cannot be trusted with less. The exact ruler can.
+NS_MARGIN = 0.03
+
+
+@dataclass(frozen=True)
+class Row:
+    """Both at one phase and n by one ruler."""
+
+    ruler: str
+    phase: str
+    n: int
+    cost: Compared
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: what it is called, and what became of it."""
+
+    name: str
+    result: Verified
+
+
+def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> list[Row]:
+    """Verdicts by the resolution of the exact ruler, by statistics for time."""
+    places = [
+        (phase, n)
+        for phase in PHASES
+        for n in both[0].manifest.measure
+        if all((stage.key, phase, n) in samples for stage in both)
+    ]
+    pairs = [
+        (samples[both[0].key, phase, n].values, samples[both[1].key, phase, n].values)
+        for phase, n in places
+    ]
+    compared = comparison.compare(ruler, pairs, seed, NS_MARGIN)
+    return [Row(ruler, phase, n, one) for (phase, n), one in zip(places, compared)]
+
+
+def overall(found: Iterable[Row]) -> str:
+    """faster or slower when every claim says so, ~ without any, else mixed."""
+    claims = {row.cost.verdict for row in found} - {"~"}
+    if not claims:
+        return "~"
+    return claims.pop() if len(claims) == 1 else "mixed"
+
+
+def _change(row: Row) -> str:
+    """What the second costs against the first."""
+    if row.cost.ratio >= 2 or row.cost.ratio <= 0.5:
+        factor = max(row.cost.ratio, 1 / row.cost.ratio)
+        return f"{factor:.2f} times {'less' if row.cost.ratio > 1 else 'more'}"
+    percent = 100 * (1 / row.cost.ratio - 1)
+    return f"{percent:+.{1 if abs(percent) >= 0.95 else 2}f} %"
+
+
+def _by_ruler(ruler: str, found: list[Row]) -> str:
+    """Each phase by its largest claim."""
+    parts = []
+    for phase in PHASES:
+        claims = [row for row in found if row.phase == phase and row.cost.verdict != "~"]
+        if claims:
+            most = max(claims, key=lambda row: comparison.size(row.cost))
+            parts.append(f"{phase} {_change(most)} at n = {most.n:,}")
+        else:
+            parts.append(f"{phase} ~")
+    return f"{UNITS[ruler]}: " + ("~" if overall(found) == "~" else ", ".join(parts))
+
+
+def verdict_line(names: tuple[str, str], found: list[Row]) -> str:
+    """The verdict in one line, the exact ruler first."""
+    rulers = [r for r in ("instructions", "ns") if any(row.ruler == r for row in found)]
+    parts = [_by_ruler(r, [row for row in found if row.ruler == r]) for r in rulers]
+    return f"{overall(found)}  {names[1]} against {names[0]}; {'; '.join(parts)}"
+
+
+def details(sides: list[Side], found: list[Row]) -> str:
+    """Every figure behind the verdict."""
+    lines = []
+    for letter, side in zip("AB", sides):
+        lines.append(f"{letter}  {side.name}: {side.result.passed:,} tests passed")
+    head = ("", "phase", "n", "A", "B", "A/B", "95 % interval", "p", "B is")
+    table = [head]
+    for row in found:
+        table.append(
+            (
+                UNITS[row.ruler] + (", ns" if row.ruler == "ns" else ""),
+                row.phase,
+                f"{row.n:,}",
+                f"{row.cost.before:,.1f}",
+                f"{row.cost.after:,.1f}",
+                f"{row.cost.ratio:.4f}",
+                f"{row.cost.low:.4f} - {row.cost.high:.4f}",
+                "exact" if row.cost.p is None else f"{row.cost.p:.2g}",
+                row.cost.verdict,
+            )
+        )
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    for line in table:
+        cells = [c.ljust(w) if i in (0, 1, 8) else c.rjust(w)
+                 for i, (c, w) in enumerate(zip(line, widths))]  # fmt: skip
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _point(row: Row) -> figures.Point:
+    cost = row.cost
+    return figures.Point(row.n, cost.ratio, cost.low, cost.high, cost.verdict != "~")
+
+
+def plot(found: list[Row], names: tuple[str, str], output: Path) -> None:
+    """Draw A/B against n, a panel for each ruler; the file's name says SVG or PNG."""
+
+    panels = []
+    for ruler in dict.fromkeys(row.ruler for row in found):
+        own = [row for row in found if row.ruler == ruler and row.n > 0]
+        series = [
+            (
+                figures.style(4 * i + 1, phase),
+                [_point(row) for row in own if row.phase == phase],
+            )
+            for i, phase in enumerate(PHASES)
+        ]  # fmt: skip
+        values = [v for row in own for v in (row.cost.low, row.cost.high, 1.0)]
+        x = log_axis([row.n for row in own], short_count, 10)
+        y = log_axis(values, lambda v: f"{v:g}", 1.1)
+        title = f"{UNITS[ruler]}: A over B, above 1 B takes less"
+        panels.append(figures.Panel(title, x, y, series, baseline=1.0))
+    notes = [f"A: {names[0]}", f"B: {names[1]}. A hollow mark: nothing can be claimed."]
+    figure = figures.Figure("compare", "Two stages compared", "", panels, "", notes)
+    plots.require_gnuplot()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as name:
+        drawn = Path(name) / f"compare{output.suffix}"
+        plots._gnuplot(figure, plots.WIDE, output.suffix[1:], drawn, Path(name))
+        shutil.copy(drawn, output)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One stage, judged: how it stands, and its points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.base.errors import LabError
+from grader.stage import function_tests
+from grader.stage.stages import Stage
+from grader.stage.tasks import Course, course
+from grader.stage.verify import Verified
+from grader.verdict import points, status
+from grader.verdict.points import Line, Tried
+from grader.verdict.status import Found, Status
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Everything that is known of a stage, and what it comes to."""
+
+    verified: Verified
+    found: tuple[Found, ...]  # by whomever, in order
+    status: Status
+    lines: tuple[Line, ...] = ()  # none where no points are given
+    note: str = ""  # why there are no points, or which are not given out
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+        return self.verified.built.stage
+
+    @property
+    def earned(self) -> int:
+        """The points."""
+        return sum(line.earned for line in self.lines)
+
+    @property
+    def possible(self) -> int:
+        """100, or what is left of it where something was not tried."""
+        return sum(line.possible for line in self.lines)
+
+
+def try_functions(stage: Stage, asked: Course, seed: int) -> Tried:
+    """Each operation of a stage's tasks tried in a program, or why there is no program."""
+    try:
+        program = function_tests.program(stage)
+    except LabError as error:
+        return str(error)
+    return {
+        task.operation: function_tests.outcome(stage, program, task.operation, seed)
+        for task in asked.tasks
+    }
+
+
+def judge(
+    verified: Verified,
+    found: tuple[Found, ...] = (),
+    tried: Tried | None = None,
+    speed: Line | None = None,
+    note: str = "",
+) -> Judged:
+    """Put together what was found; found comes beside the findings of the verification.
+
+    tried None: the functions were not tried, and their points are not given out; note says why.
+    """
+    everything = (*(Found("verify", finding) for finding in verified.findings), *found)
+    stands = status.of(everything)
+    stage = verified.built.stage
+    if stage.shipped:
+        reason = "it is here as an object, without its source: no points"
+        return Judged(verified, everything, stands, note=reason)
+    asked = course(stage.number)
+    lines = points.task_lines(asked, tried) if tried is not None else []
+    lines.append(points.device_line(asked, verified, stands))
+    if speed is not None:
+        lines.append(speed)
+    return Judged(verified, everything, stands, tuple(lines), note)

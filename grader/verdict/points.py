@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One scale for everything: 100 points for a stage, by the course's own tables.
+
+Each task by what its function does when it is tried alone, the device by what the module does in
+a kernel, the speed by instructions against par. Only whole points are given out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.rulers.samples import Samples
+from grader.stage.function_tests import Outcome
+from grader.stage.tasks import Course, Speed
+from grader.stage.verify import Verified
+from grader.verdict import par
+from grader.verdict.status import Status
+
+# What part of a task's points is for small numbers.
+SMALL_SHARE = 0.4
+
+# What became of the functions: an outcome by operation, or why none was tried.
+Tried = Mapping[str, Outcome] | str
+
+
+@dataclass(frozen=True)
+class Line:
+    """What some of the points are for, and how many of them there are."""
+
+    name: str
+    earned: int
+    possible: int
+    remark: str
+    task: int = 0  # the task to go back to, if the line is a task's
+
+    @property
+    def full(self) -> bool:
+        """Whether all its points are earned."""
+        return self.earned == self.possible
+
+
+def task_lines(course: Course, tried: Tried) -> list[Line]:
+    """One line a task: its function tried in a program."""
+    if isinstance(tried, str):
+        said = [tried] + ["not tried"] * len(course.tasks)
+        return [Line(t.name, 0, t.points, r, t.number) for t, r in zip(course.tasks, said)]
+    lines = []
+    for task in course.tasks:
+        outcome = tried[task.operation]
+        share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
+        remark = outcome.fault or f"{outcome.tried} tries, all right"
+        if 0 < share < 1:
+            remark += f" (small numbers are right: {share * 100:.0f} %)"
+        lines.append(Line(task.name, int(share * task.points), task.points, remark, task.number))
+    return lines
+
+
+def _first_wrong(result: Verified) -> int | None:
+    return min(
+        (f.n for f in result.failures if f.test == "value" and f.n is not None), default=None
+    )
+
+
+def device_line(course: Course, result: Verified, status: Status) -> Line:
+    """The stage as a module: nothing for an unclean one, then by how far its F(n) are right."""
+    name, top, points = "device", result.built.stage.manifest.max_n, course.device_points
+    if status.name == "ok":
+        said = f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
+        return Line(name, points, points, said)
+    wrong = _first_wrong(result)
+    others = [f for f in result.failures if f.test not in ("value", "abi")]
+    if status.name != "wrong" or others or wrong is None:
+        return Line(name, 0, points, f"{status.name}: {status.cause}")
+    share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
+    if top <= 93:
+        share = 0.0 if wrong <= 46 else 0.3
+    remark = _value_remark(result, wrong)
+    if share:
+        remark += f" (below that all are right: {share * 100:.0f} %)"
+    return Line(name, int(share * points), points, remark)
+
+
+def _value_remark(result: Verified, n: int) -> str:
+    failure = next(f for f in result.failures if f.test == "value" and f.n == n)
+    want, got = failure.expected, failure.got
+    at = failure.first_difference
+    if at is None or len(want) <= 24:
+        return f"F({n:,}): expected {want[:48]}, got {got[:48]}"
+    begin = max(0, at - 6)
+    return (
+        f"F({n:,}) has a wrong digit at position {at + 1}:"
+        f" expected {want[begin : at + 8]}, got {got[begin : at + 8]}"
+    )
+
+
+def speed_by_instructions(
+    number: int, key: str, speed: Speed, counted: Samples, known: par.Par, status: Status
+) -> Line:
+    """By instructions against par; nothing for what is not right."""
+    series = counted.get((key, speed.phase, speed.n))
+    if status.name != "ok":
+        return Line("speed", 0, speed.points, "is measured when the device is right")
+    if series is None:
+        return Line("speed", 0, speed.points, "could not be counted")
+    place = (speed.phase, speed.n)
+    best, worst = known.counts[number][place], known.counts[speed.before][place]
+    most = best * known.tolerance
+    remark = (
+        f"{speed.phase} of F({speed.n:,}) takes {series.median:,.0f} instructions; par is"
+        f" {best:,.0f}, and up to {most:,.0f} earns all points, the {worst:,.0f} of stage"
+        f" {speed.before} none"
+    )
+    share = par.share(series.median, most, worst)
+    return Line("speed", int(share * speed.points), speed.points, remark)
+
+
+def speed_by_time(speed: Speed, before_ns: float, own_ns: float) -> Line:
+    """Where nothing counts instructions: by time, against the stage before."""
+    ratio = before_ns / own_ns
+    remark = (
+        f"{speed.phase} of F({speed.n:,}) is {ratio:.3g} times as fast as stage"
+        f" {speed.before}'s ({before_ns:,.0f} ns, {own_ns:,.0f} ns); {speed.par:g} times earns all"
+        " points, as fast as before none"
+    )
+    share = min(1.0, max(0.0, (ratio - 1) / (speed.par - 1)))
+    return Line("speed", int(share * speed.points), speed.points, remark)

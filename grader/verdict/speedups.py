@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""From samples to the report's figures: each stage against the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.rulers import comparison, stats
+from grader.rulers.samples import Samples
+from grader.stage.measured import PHASES
+from grader.stage.stages import Stage
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """All samples of one machine, in the unit of its ruler."""
+
+    machine: str
+    ruler: str
+    samples: Samples
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two stages at one phase and n, both measured there."""
+
+    before: Stage
+    after: Stage
+    phase: str
+    n: int
+
+
+def _neighbours(stages: Sequence[Stage]) -> list[tuple[Stage, Stage]]:
+    """Each stage and the one before it, by number; of several of a number the first."""
+    by_number: dict[int, Stage] = {}
+    for stage in stages:
+        by_number.setdefault(stage.number, stage)
+    ordered = [by_number[number] for number in sorted(by_number)]
+    return list(zip(ordered, ordered[1:]))
+
+
+def speedups(
+    stages: Sequence[Stage], ruled: Ruled, seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Each stage against the one before it; and the pairs that cannot be compared."""
+    samples = ruled.samples
+    gaps: list[dict[str, Any]] = []
+    pairs: list[_Pair] = []
+    if not samples:
+        return [], gaps
+    for before, after in _neighbours(stages):
+        shared = [
+            _Pair(before, after, phase, n)
+            for phase in PHASES
+            for n in after.manifest.measure
+            if (before.key, phase, n) in samples and (after.key, phase, n) in samples
+        ]
+        if not shared:
+            gaps.append(_gap(before, after, samples))
+        pairs += shared
+    series = [
+        tuple(samples[stage.key, pair.phase, pair.n].values for stage in (pair.before, pair.after))
+        for pair in pairs
+    ]
+    compared = comparison.compare(ruled.ruler, [(a, b) for a, b in series], seed)
+    rows = [
+        {
+            "machine": ruled.machine,
+            "ruler": ruled.ruler,
+            "phase": pair.phase,
+            "n": pair.n,
+            "from": pair.before.number,
+            "to": pair.after.number,
+            "ratio": one.ratio,
+            "ci95": [one.low, one.high],
+            "p": one.p,
+            "verdict": one.verdict,
+        }
+        for pair, one in zip(pairs, compared)
+    ]
+    return rows, gaps
+
+
+def disagreements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where time and instructions do not name the same winner, and why that can be."""
+    by_place: dict[tuple[Any, ...], dict[str, str]] = {}
+    for row in rows:
+        place = (row["phase"], row["n"], row["from"], row["to"])
+        by_place.setdefault(place, {})[row["ruler"]] = row["verdict"]
+    found = []
+    for (phase, n, before, after), verdicts in by_place.items():
+        if {verdicts.get("ns"), verdicts.get("instructions")} == {"faster", "slower"}:
+            fewer = verdicts["instructions"] == "faster"
+            found.append(
+                {
+                    "phase": phase,
+                    "n": n,
+                    "from": before,
+                    "to": after,
+                    "ns_verdict": verdicts["ns"],
+                    "instructions_verdict": verdicts["instructions"],
+                    "why": (
+                        "fewer instructions, but each takes longer: they wait for one another, a"
+                        " branch is guessed wrong, or a division counts as one"
+                        if fewer
+                        else "more instructions, but more of them at the same time: the processor"
+                        " runs independent ones side by side"
+                    ),
+                }
+            )
+    return found
+
+
+def _gap(before: Stage, after: Stage, samples: Samples) -> dict[str, Any]:
+    measured = {key for key, _, _ in samples}
+    missing = [s for s in (before, after) if s.key not in measured]
+    if missing:
+        reason = f"stage {missing[0].number} was not measured: it is not ok"
+    else:
+        reason = "the two share no n at which both are measured"
+    return {"from": before.number, "to": after.number, "reason": reason}
+
+
+def sample_rows(stage: Stage, ruled: Ruled, seed: int) -> list[dict[str, Any]]:
+    """The samples of a stage as the report has them."""
+    rows = []
+    for (key, phase, n), series in ruled.samples.items():
+        if key != stage.key:
+            continue
+        summary = stats.summarise(series.values, seed)
+        rows.append(
+            {
+                "machine": ruled.machine,
+                "ruler": ruled.ruler,
+                "phase": phase,
+                "n": n,
+                "median": summary.median,
+                "ci95": [summary.low, summary.high],
+                "count": summary.count,
+                "mean": summary.mean,
+                "trimmed_mean": summary.trimmed_mean,
+                "min": summary.minimum,
+                "max": summary.maximum,
+                "outliers": summary.outliers,
+                "allocations": series.allocations,
+                "peak_bytes": series.peak_bytes,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["phase"], row["n"]))
