@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -390,19 +390,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def main(words: list[str]) -> int:
     """Compare; returns the exit status."""
-    arguments = _arguments(words)
-    scratch.heed_signals()
-    try:
-        return _run(arguments)
-    except LabError as error:
-        print(f"compare: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ncompare: stopped; nothing is left running", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    return _run(_arguments(words))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("compare", lambda: main(sys.argv[1:])))

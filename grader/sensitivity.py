@@ -25,7 +25,7 @@ from pathlib import Path
 
 from scipy.stats import ks_2samp
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError, MachineError
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -228,12 +228,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        print(f"sensitivity: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        scratch.remove_all()
+    sys.exit(command.end("sensitivity", main))

@@ -9,6 +9,22 @@ import time
 
 from grader.base import scratch
 
+# Whose line is live: there is one terminal.
+_live: Progress | None = None
+
+
+def clear() -> bool:
+    """Take away the line that is live, whosever it is; returns whether there was one."""
+    if _live is None:
+        return False
+    _live.clear()
+    return True
+
+
+def _note(live: Progress | None) -> None:
+    global _live  # noqa: PLW0603 - as the terminal is
+    _live = live
+
 
 class Progress:
     """What is being done, how far it is, how long it has taken."""
@@ -33,6 +49,7 @@ class Progress:
             sys.stderr.write(f"\r\033[K{line}")
             sys.stderr.flush()
             self.shown = line
+            _note(self)
         elif what != self.last:
             print(f"[{self.elapsed():4.0f} s] {what}", file=sys.stderr, flush=True)
         self.last = what
@@ -45,6 +62,7 @@ class Progress:
     def clear(self) -> None:
         """Take the live line away."""
         if self.shown:
+            self.shown = ""
+            _note(None)
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
-            self.shown = ""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError, MachineError
 from grader.base.progress import Progress
 from grader.course import bring_over, skeleton
@@ -520,51 +520,38 @@ def main() -> int:
     parser.add_argument("--only", action="store_true", help="do not check earlier stages again")
     parser.add_argument("--ktap", action="store_true", help="print KTAP instead of points")
     options = parser.parse_args()
-    scratch.heed_signals()
-    try:
-        if options.verb == "status":
-            status()
-            return 0
-        numbers = stages.parse_numbers(options.stage) if options.stage else []
-        if len(numbers) != 1:
-            raise LabError(f"which stage? say one, like make stage=3 {options.verb}")
-        number = numbers[0]
-        if options.verb == "start":
-            start(number)
-        elif options.verb == "hint":
-            hint(number, options.seed)
-        elif options.verb == "watch":
-            watch(number, options.seed)
-        else:
-            directory = _own(number)
-            result = check(number, directory, options.seed, options.machine or "uml")
-            record(result, directory)
-            for path, made in ((options.json, gradescope), (options.classroom, classroom)):
-                if path:
-                    _write(path, made(result))
-            if options.ktap:
-                print(ktap(result))
-                return 0 if result.earned == 100 else 1
-            # Flushed: the earlier stages take a while.
-            print(table(result), flush=True)
-            if not options.only:
-                for line in earlier(number, options.seed, options.machine or "uml"):
-                    print(line, flush=True)
-            print(outcome(result))
-            return 0 if result.earned == 100 else 1
+    if options.verb == "status":
+        status()
         return 0
-    except LabError as error:
-        print(f"course: {error}", file=sys.stderr)
-        return 2
-    except MachineError as error:
-        print(f"course: the machine does not answer ({error})", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ncourse: stopped", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    numbers = stages.parse_numbers(options.stage) if options.stage else []
+    if len(numbers) != 1:
+        raise LabError(f"which stage? say one, like make stage=3 {options.verb}")
+    number = numbers[0]
+    if options.verb == "start":
+        start(number)
+    elif options.verb == "hint":
+        hint(number, options.seed)
+    elif options.verb == "watch":
+        watch(number, options.seed)
+    else:
+        directory = _own(number)
+        result = check(number, directory, options.seed, options.machine or "uml")
+        record(result, directory)
+        for path, made in ((options.json, gradescope), (options.classroom, classroom)):
+            if path:
+                _write(path, made(result))
+        if options.ktap:
+            print(ktap(result))
+            return 0 if result.earned == 100 else 1
+        # Flushed: the earlier stages take a while.
+        print(table(result), flush=True)
+        if not options.only:
+            for line in earlier(number, options.seed, options.machine or "uml"):
+                print(line, flush=True)
+        print(outcome(result))
+        return 0 if result.earned == 100 else 1
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("course", main))

@@ -21,8 +21,8 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-from grader.base import paths, scratch
-from grader.base.errors import LabError, MachineError, in_one_line
+from grader.base import command, paths, scratch
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.course.bring_over import Carried
@@ -334,15 +334,15 @@ def _write_object(stage: stages.Stage, kernel: build.Kernel, target: Path) -> No
     objects = [str(built.directory / "stage" / f"{name}.o") for name in names]
     contract = ("fib_compute", "fib_decimal", "fib_limbs", "fib_release")
     target.parent.mkdir(parents=True)
-    commands = [
+    calls = [
         ["ld", "-r", "-o", str(target), *objects],
         ["objcopy", *(f"--keep-global-symbol={name}" for name in contract), str(target)],
         ["strip", "--strip-debug", "--discard-all", "--remove-section=.comment", str(target)],
     ]
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True)
+    for call in calls:
+        done = subprocess.run(call, capture_output=True, text=True)
         if done.returncode:
-            raise LabError(f"{command[0]}: {done.stderr.strip()}")
+            raise LabError(f"{call[0]}: {done.stderr.strip()}")
 
 
 def _commit(folder: Path, message: str) -> None:
@@ -425,28 +425,13 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="new, or empty")
     target = parser.parse_args(words).directory.absolute()
-    scratch.heed_signals()
     progress = Progress()
-    try:
-        message = export(target, progress)
-        progress.clear()
-    except (LabError, MachineError) as error:
-        progress.clear()
-        print(f"export-course: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        progress.clear()
-        print(f"export-course: {in_one_line(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nexport-course: stopped; nothing is left of it", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    message = export(target, progress)
+    progress.clear()
     print(f"{target} is made: {message.splitlines()[-1]}")
     print("No line of a solution is in it. make test there tests it.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("export-course", lambda: main(sys.argv[1:]), "nothing is left of it"))

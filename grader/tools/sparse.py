@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from grader.base import paths
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.lab import machines
 from grader.stage import build, stages
@@ -41,4 +41,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("sparse", main))
