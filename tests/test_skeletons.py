@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
+from grader.base.errors import LabError
 from grader.course import commands, skeleton
 from grader.lab import machines
-from grader.stage import build, stages
+from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -81,14 +82,21 @@ def test_saving_is_noticed(place: Path) -> None:
 
 def test_hints_go_from_vague_to_precise() -> None:
     for number in STAGES:
-        for task in skeleton.course(number).tasks:
+        for task in tasks.course(number).tasks:
             assert len(task.hints) >= 3, (number, task.name)
             assert task.text
 
 
+def test_a_stage_that_is_not_there_says_which_are() -> None:
+    with pytest.raises(LabError, match=f"no tasks for stage 99: say one of 1 to {STAGES[-1]}$"):
+        tasks.course(99)
+    with pytest.raises(LabError, match=f"no stage 99: say one of 1 to {STAGES[-1]}$"):
+        skeleton.reference(99)
+
+
 def test_the_paths_of_parts_exist() -> None:
     for number in STAGES:
-        for task in skeleton.course(number).tasks:
+        for task in tasks.course(number).tasks:
             for part in task.parts:
                 assert (skeleton.reference(number) / part.file).is_file()
     assert skeleton.WORK == paths.ROOT / "work"

@@ -25,7 +25,7 @@ from grader.base.progress import Progress
 from grader.course import bring_over, skeleton
 from grader.lab import machines
 from grader.rulers import clock, counter
-from grader.stage import build, function_tests, stages, verify
+from grader.stage import build, function_tests, stages, tasks, verify
 from grader.verdict import par
 
 # What part of an operation's points is for small numbers.
@@ -82,7 +82,7 @@ def _fingerprint(directory: Path) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-def _task_lines(stage: stages.Stage, course: skeleton.Course, seed: int) -> list[Line]:
+def _task_lines(stage: stages.Stage, course: tasks.Course, seed: int) -> list[Line]:
     """One line a task: its operation tried in a program."""
     try:
         program = function_tests.program(stage)
@@ -144,7 +144,7 @@ def _copy_to_measure(stage: stages.Stage, n: int, label: str) -> stages.Stage:
 
 
 def _speed_line(
-    built: build.Built, result: verify.Verified, speed: skeleton.Speed, seed: int, tell: Progress
+    built: build.Built, result: verify.Verified, speed: tasks.Speed, seed: int, tell: Progress
 ) -> Line:
     """By instructions against par; without that ruler by time, against the stage before."""
     name, stage = "speed", built.stage
@@ -158,7 +158,7 @@ def _speed_line(
     return Line(name, int(share * speed.points), speed.points, remark)
 
 
-def _par(number: int, speed: skeleton.Speed) -> par.Par | None:
+def _par(number: int, speed: tasks.Speed) -> par.Par | None:
     """The reference's counts, where there is the ruler for them; None where there is not."""
     try:
         known = par.load(machines.get("qemu"))
@@ -171,7 +171,7 @@ def _par(number: int, speed: skeleton.Speed) -> par.Par | None:
 
 
 def _by_instructions(
-    stage: stages.Stage, speed: skeleton.Speed, known: par.Par, seed: int, tell: Progress
+    stage: stages.Stage, speed: tasks.Speed, known: par.Par, seed: int, tell: Progress
 ) -> tuple[float, str]:
     machine = machines.get("qemu")
     place = (speed.phase, speed.n)
@@ -194,7 +194,7 @@ def _by_instructions(
 
 
 def _by_time(
-    stage: stages.Stage, speed: skeleton.Speed, seed: int, tell: Progress
+    stage: stages.Stage, speed: tasks.Speed, seed: int, tell: Progress
 ) -> tuple[float, str]:
     machine = machines.get("uml")
     pair = [
@@ -225,7 +225,7 @@ def check(
     number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
 ) -> Result:
     """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
-    course = skeleton.course(number)
+    course = tasks.course(number)
     stage = stages.single(directory, directory.name, number)
     progress = Progress()
     progress.step(f"stage {number}: try the operations")
@@ -250,7 +250,7 @@ def earlier(number: int, seed: int, machine_name: str) -> Iterator[str]:
             continue
         result = check(before, directory, seed, machine_name, speed=False)
         said = f"stage {before}, {result.directory}: {result.earned} of {result.possible} points"
-        if skeleton.course(before).speed:
+        if tasks.course(before).speed:
             said += " without speed"
         wrong = next((line for line in result.lines if not line.full), None)
         yield f"{said}; {wrong.name}: {wrong.remark}" if wrong else said
@@ -277,7 +277,7 @@ def outcome(result: Result) -> str:
     return f"{total}\n{next_step(result)}"
 
 
-def _place(result: Result, task: skeleton.Task) -> str:
+def _place(result: Result, task: tasks.Task) -> str:
     """Where a task is in the learner's file: the line to open."""
     part = task.parts[0]
     path = paths.ROOT / result.directory / part.file
@@ -302,7 +302,7 @@ def next_step(result: Result) -> str:
             one = missing[0]
             return f"next: bring over {one.function} ({one.file}) from your stage {one.stage}"
         if line.task:
-            task = skeleton.course(result.stage).tasks[line.task - 1]
+            task = tasks.course(result.stage).tasks[line.task - 1]
             return (
                 f"next: task {task.number}, {task.name}, at {_place(result, task)};"
                 f" make stage={result.stage} hint"
@@ -394,7 +394,7 @@ def start(number: int) -> None:
             return
         print(f"your work is in {paths.shown(skeleton.put_aside(there))} now")
     made = skeleton.write(number, skeleton.WORK, files=content)
-    course = skeleton.course(number)
+    course = tasks.course(number)
     print(f"{paths.shown(made)} is yours. Tasks:")
     for task in course.tasks:
         files = ", ".join(dict.fromkeys(part.file for part in task.parts))
@@ -419,7 +419,7 @@ def _own(number: int) -> Path:
 def hint(number: int, seed: int) -> None:
     """The next hint for the first task that is not done."""
     directory = _own(number)
-    course = skeleton.course(number)
+    course = tasks.course(number)
     stage = stages.single(directory, directory.name, number)
     lines = _task_lines(stage, course, seed)
     undone = next((line for line in lines if not line.full), None)

@@ -27,7 +27,7 @@ from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.course.bring_over import Carried
 from grader.lab import machines
-from grader.stage import build, stages
+from grader.stage import build, stages, tasks
 
 # What students do not get, and why.
 LEFT_OUT = {
@@ -96,15 +96,15 @@ def _telling(text: str) -> set[str]:
 
 @cache
 def _reference(stage: int) -> dict[str, str]:
-    solved = frozenset(task.number for task in skeleton.course(stage).tasks)
+    solved = frozenset(task.number for task in tasks.course(stage).tasks)
     return skeleton.sources(stage, solved)
 
 
 @cache
-def _asked(stage: int) -> dict[tuple[str, str], tuple[skeleton.Task, skeleton.Part]]:
+def _asked(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.Part]]:
     """The functions that a stage's tasks are about, by file and name."""
-    tasks = skeleton.course(stage).tasks
-    return {(p.file, p.function): (task, p) for task in tasks for p in task.parts}
+    asked = tasks.course(stage).tasks
+    return {(p.file, p.function): (task, p) for task in asked for p in task.parts}
 
 
 def _definition(stage: int, file: str, function: str) -> tuple[str, str]:
@@ -171,7 +171,7 @@ def exported_skeleton(stage: int) -> dict[str, str]:
     files = skeleton.sources(stage)
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
-        part = skeleton.Part(one.file, one.function, _stub(stage, one), "")
+        part = tasks.Part(one.file, one.function, _stub(stage, one), "")
         where = f"stage {stage}, {one.file}"
         files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
     for file in files:

@@ -13,115 +13,20 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.stage import stages
+from grader.stage import stages, tasks
 from grader.stage.stages import number_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 WORK = paths.ROOT / "work"
-TASKS = paths.ROOT / "handouts" / "tasks"
 
 # A definition begins in the first column, its arguments may take more lines.
 _HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A function of the reference that the skeleton has not, or not whole."""
-
-    file: str
-    function: str
-    stub: str | None  # None: the function is part of the solution and left out
-    text: str
-    above: str = ""  # what the comment above it says instead, where that gives the solution away
-
-
-@dataclass(frozen=True)
-class Task:
-    """One numbered task of a stage."""
-
-    number: int
-    name: str
-    text: str
-    operation: str  # what grader/stage/function_tests.py tries for it
-    points: int
-    hints: tuple[str, ...]
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Speed:
-    """The points for being faster than the stage before."""
-
-    points: int
-    before: int
-    n: int
-    phase: str
-    par: float  # how many times faster earns them all
-
-
-@dataclass(frozen=True)
-class Course:
-    """What a stage asks of the learner; its points come to 100."""
-
-    stage: int
-    tasks: tuple[Task, ...]
-    device_points: int
-    speed: Speed | None
-
-
-def course(stage: int) -> Course:
-    """The tasks of a stage, from handouts/tasks/."""
-    path = TASKS / f"{stage}.toml"
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
-        speed = Speed(**table["speed"]) if "speed" in table else None
-        found = Course(stage, tasks, int(table["device"]["points"]), speed)
-    except FileNotFoundError:
-        raise LabError(f"there are no tasks for stage {stage}: say one of 1 to 7") from None
-    except (OSError, KeyError, ValueError, TypeError) as error:
-        raise LabError(f"{paths.shown(path)}: {error}") from error
-    total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
-    if total != 100:
-        raise LabError(f"{paths.shown(path)}: the points come to {total}, not to 100")
-    return found
-
-
-def _task(number: int, table: dict[str, Any]) -> Task:
-    text = " ".join(str(table["text"]).split())
-    parts = [
-        Part(
-            p["file"],
-            p["function"],
-            str(p["stub"]),
-            p.get("text", text if i == 0 else f"belongs to task {number} as well."),
-            p.get("above", ""),
-        )
-        for i, p in enumerate(table["replace"])
-    ]
-    parts += [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
-    return Task(
-        number,
-        str(table["name"]),
-        text,
-        str(table["operation"]),
-        int(table["points"]),
-        tuple(table["hints"]),
-        tuple(parts),
-    )
 
 
 def reference(stage: int) -> Path:
@@ -129,7 +34,7 @@ def reference(stage: int) -> Path:
     for directory in paths.STAGES.iterdir():
         if number_of(directory) == stage:
             return directory
-    raise LabError(f"there is no stage {stage}: say one of 1 to 7")
+    raise LabError(f"there is no stage {stage}: say one of {tasks.numbers()}")
 
 
 def learner_directory(stage: int) -> Path | None:
@@ -182,7 +87,7 @@ def _comment(text: str, indent: str) -> str:
     return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
 
-def stubbed(source: str, part: Part, note: str, where: str) -> str:
+def stubbed(source: str, part: tasks.Part, note: str, where: str) -> str:
     """The source with a part's stub, below a note, where its body was; or without the part."""
     there = span(source, part.function, where)
     # The comment right above goes with what it is about.
@@ -206,7 +111,7 @@ def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
     }
     if stages.exported():
         return files
-    for task in course(stage).tasks:
+    for task in tasks.course(stage).tasks:
         if task.number in solved:
             continue
         for part in task.parts:

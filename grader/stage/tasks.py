@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a stage asks of a learner, and the points for it: handouts/tasks/N.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from grader.base import paths, toml
+from grader.base.errors import LabError
+from grader.stage import stages
+
+TASKS = paths.ROOT / "handouts" / "tasks"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of the reference that the skeleton has not, or not whole."""
+
+    file: str
+    function: str
+    stub: str | None  # None: the function is part of the solution and left out
+    text: str
+    above: str = ""  # what the comment above it says instead, where that gives the solution away
+
+
+@dataclass(frozen=True)
+class Task:
+    """One numbered task of a stage."""
+
+    number: int
+    name: str
+    text: str
+    operation: str  # what grader/stage/function_tests.py tries for it
+    points: int
+    hints: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The points for being faster than the stage before."""
+
+    points: int
+    before: int
+    n: int
+    phase: str
+    par: float  # how many times faster earns them all
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a stage asks of the learner; its points come to 100."""
+
+    stage: int
+    tasks: tuple[Task, ...]
+    device_points: int
+    speed: Speed | None
+
+
+def course(stage: int) -> Course:
+    """The tasks of a stage, from handouts/tasks/."""
+    path = TASKS / f"{stage}.toml"
+    try:
+        table = toml.read(path)
+        tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
+        speed = Speed(**table["speed"]) if "speed" in table else None
+        found = Course(stage, tasks, int(table["device"]["points"]), speed)
+    except FileNotFoundError:
+        raise LabError(f"there are no tasks for stage {stage}: say one of {numbers()}") from None
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise LabError(f"{paths.shown(path)}: {error}") from error
+    total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
+    if total != 100:
+        raise LabError(f"{paths.shown(path)}: the points come to {total}, not to 100")
+    return found
+
+
+def _task(number: int, table: dict[str, Any]) -> Task:
+    text = " ".join(str(table["text"]).split())
+    parts = [
+        Part(
+            p["file"],
+            p["function"],
+            str(p["stub"]),
+            p.get("text", text if i == 0 else f"belongs to task {number} as well."),
+            p.get("above", ""),
+        )
+        for i, p in enumerate(table["replace"])
+    ]
+    parts += [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
+    return Task(
+        number,
+        str(table["name"]),
+        text,
+        str(table["operation"]),
+        int(table["points"]),
+        tuple(table["hints"]),
+        tuple(parts),
+    )
+
+
+def numbers() -> str:
+    """The stages that there are, in words: 1 to 7."""
+    known = sorted(stages.manifests())
+    if known == list(range(known[0], known[-1] + 1)) and len(known) > 1:
+        return f"{known[0]} to {known[-1]}"
+    return ", ".join(map(str, known))
