@@ -14,7 +14,7 @@ import pytest
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.course import commands, skeleton
+from grader.course import check, commands, result_files, results, skeleton, watch
 from grader.lab import machines
 from grader.stage import build, stages, tasks
 
@@ -38,7 +38,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert built.ok, built.cause
     assert not built.breaches
     assert "warning" not in built.log, built.log
-    result = commands.check(number, directory, 7)
+    result = check.check(number, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     # Wrong numbers, and nothing worse: no crash, no dirty log.
     device = next(line for line in result.lines if line.name == "device")
@@ -54,7 +54,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
     commands.start(2)  # nothing was done: nothing is asked
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
-    with pytest.raises(commands.LabError, match="holds your work"):
+    with pytest.raises(LabError, match="holds your work"):
         commands.start(2)
     assert (own / "fib.c").read_text() == "mine\n"
     aside = skeleton.put_aside(own)
@@ -64,7 +64,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
 
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
-    changes = commands._changes(directory)
+    changes = watch.changes(directory)
     next(changes)  # at first, without a change
 
     def save() -> None:
@@ -107,13 +107,13 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     directory = skeleton.write(1, place)
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("return 0;", "return 0", 1))
-    result = commands.check(1, directory, 7)
+    result = check.check(1, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     assert "fib.c:" in result.lines[0].remark
-    assert commands.next_step(result) == "next: make it compile"
-    printed = commands.ktap(result).splitlines()
+    assert results.next_step(result) == "next: make it compile"
+    printed = result_files.ktap(result).splitlines()
     assert printed[:2] == ["KTAP version 1", f"1..{len(result.lines)}"]
     assert sum(line.startswith("not ok ") for line in printed) == len(result.lines)
-    scores = commands.gradescope(result)
+    scores = result_files.gradescope(result)
     assert scores["score"] == 0
     assert sum(test["max_score"] for test in scores["tests"]) == 100

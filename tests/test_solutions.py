@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_skeletons import place
 
-from grader.course import commands, skeleton
+from grader.course import check, skeleton
 from grader.stage import function_tests, stages, tasks
 
 __all__ = ["place"]
@@ -29,7 +29,7 @@ def as_stage(directory: Path, number: int) -> stages.Stage:
 
 def task_points(directory: Path, number: int) -> list[int]:
     stage, course = as_stage(directory, number), tasks.course(number)
-    return [line.earned for line in commands._task_lines(stage, course, 7)]
+    return [line.earned for line in check.task_lines(stage, course, 7)]
 
 
 @pytest.mark.parametrize("number", STAGES)
