@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 
@@ -87,7 +86,9 @@ def _have_folder(path: Path) -> None:
         raise LabError(f"{path} cannot be written: {folder} does not allow it; name another")
 
 
-def _run(arguments: argparse.Namespace, words: list[str]) -> int:
+def main(words: list[str]) -> int:
+    """Run the grader; returns the exit status."""
+    arguments = _arguments(words)
     from grader import report, run
     from grader.course import learner_copy
     from grader.report import (
@@ -133,28 +134,6 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     return 0 if all(stage["status"] == "ok" for stage in result["stages"]) else 1
 
 
-def main(words: list[str]) -> int:
-    """Run the grader; returns the exit status."""
-    arguments = _arguments(words)
-    scratch.heed_signals()
-    try:
-        return _run(arguments, words)
-    except LabError as error:
-        print(f"grader: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
-        print(f"grader: {in_one_line(error)}; free some space, or set LAB_BUILD to another folder",
-              file=sys.stderr)  # fmt: skip
-        return 2
-    except KeyboardInterrupt:
-        print("\ngrader: stopped; nothing is left running, the last report is as it was",
-              file=sys.stderr)  # fmt: skip
-        return 130
-    finally:
-        scratch.remove_all()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stopped = "nothing is left running, the last report is as it was"
+    sys.exit(command.end("grader", lambda: main(sys.argv[1:]), stopped))

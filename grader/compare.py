@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.background import Background
 from grader.base.errors import LabError
 from grader.base.finding import Finding
@@ -207,19 +207,8 @@ def _wrong(results: list[Verified], rulers: dict[str, Measured]) -> dict[int, st
 
 def main(words: list[str]) -> int:
     """Compare; returns the exit status."""
-    arguments = _arguments(words)
-    scratch.heed_signals()
-    try:
-        return _run(arguments)
-    except LabError as error:
-        print(f"compare: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ncompare: stopped; nothing is left running", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    return _run(_arguments(words))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("compare", lambda: main(sys.argv[1:])))

@@ -7,8 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.base import scratch
-from grader.base.errors import LabError
+from grader.base import command
 from grader.base.progress import Progress
 from grader.course import learner_copy
 from grader.lab import machines
@@ -65,32 +64,20 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     plan = Plan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
                 options.quick)  # fmt: skip
-    scratch.heed_signals()
     progress = Progress()
     found = 0
-    try:
-        numbers = stages.parse_numbers(options.stage) if options.stage else []
-        machine = machines.get("uml-debug")
-        # Without a number it is the kit that is examined, not its learner.
-        chosen = numbers and not options.tree
-        tree = options.tree or stages.home()
-        for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):
-            result = _examine(stage, machine, plan, progress)
-            _show(result, plan)
-            sys.stdout.flush()
-            found += bool(result.cause)
-    except LabError as error:
-        progress.clear()
-        print(f"debug: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        progress.clear()
-        print("debug: stopped; nothing is left running", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    numbers = stages.parse_numbers(options.stage) if options.stage else []
+    machine = machines.get("uml-debug")
+    # Without a number it is the kit that is examined, not its learner.
+    chosen = numbers and not options.tree
+    tree = options.tree or stages.home()
+    for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):
+        result = _examine(stage, machine, plan, progress)
+        _show(result, plan)
+        sys.stdout.flush()
+        found += bool(result.cause)
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("debug", lambda: main(sys.argv[1:])))

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
 from grader.lab import machines, standing
@@ -97,12 +97,12 @@ def gdb(number: str, arguments: str) -> int:
         raise LabError("no stage is loaded there: make stage=1 load")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     pid = json.loads((standing.folder(name) / "state.json").read_text())["pid"]
-    command = ["gdb", "-q", "-nx"]
+    call = ["gdb", "-q", "-nx"]
     # The lab kernel lives by these signals: they are its page faults and its interrupts.
     for name_of_signal in ("SIGSEGV", "SIGALRM", "SIGIO", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
-        command += ["-iex", f"handle {name_of_signal} nostop noprint pass"]
+        call += ["-iex", f"handle {name_of_signal} nostop noprint pass"]
     kernel = machines.get("uml").kernel()
-    command += [
+    call += [
         "-ex", f"add-symbol-file {loaded['module']} {text} {others}",
         "-ex", f"directory {paths.STAGES} {paths.ROOT}",
         *shlex.split(arguments),
@@ -110,7 +110,7 @@ def gdb(number: str, arguments: str) -> int:
     ]  # fmt: skip
     # Ctrl-C is gdb's while it runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return subprocess.run(command).returncode
+    return subprocess.run(call).returncode
 
 
 def main() -> int:
@@ -123,7 +123,6 @@ def main() -> int:
     parser.add_argument("--args", default="")
     options = parser.parse_args()
     machine = options.machine or os.environ.get("LAB_MACHINE") or "uml"
-    scratch.heed_signals()
     try:
         if options.verb in ("make", "load"):
             (make if options.verb == "make" else load)(options.stage, machine)
@@ -140,16 +139,9 @@ def main() -> int:
         else:
             parser.error(f"no verb {options.verb}")
         return 0
-    except LabError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
     except MachineError as error:
-        print(f"lab: the machine does not answer ({error}): make unload ends it", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nlab: stopped", file=sys.stderr)
-        return 130
+        raise LabError(f"the machine does not answer ({error}): make unload ends it") from error
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("lab", main, "a machine that is up stays up"))

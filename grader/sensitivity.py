@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from grader.base import scratch
+from grader.base import command
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -58,12 +58,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        print(f"sensitivity: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        scratch.remove_all()
+    sys.exit(command.end("sensitivity", main))

@@ -29,7 +29,7 @@ os.environ["OPERANDS_SEED"] = "1"
 import test_operands  # noqa: E402
 from mutation_faults import MUTATIONS, Mutation  # noqa: E402
 
-from grader.base import paths, scratch  # noqa: E402
+from grader.base import command, paths  # noqa: E402
 from grader.base.errors import LabError  # noqa: E402
 from grader.base.progress import Progress  # noqa: E402
 from grader.lab import machines  # noqa: E402
@@ -229,26 +229,17 @@ def main(words: list[str]) -> int:
         TABLE.write_text(table(*load(paths.BUILD / "mutation/results.json")))
         return 0
     verify.CALL_TIMEOUT = CALL_TIMEOUT
-    try:
-        numbers = stages.parse_numbers(options.stage)
-        chosen = {
-            n: [m for m in MUTATIONS if n in m.stages and options.name in m.name] for n in numbers
-        }
-        for name in ("uml", "uml-debug"):
-            machines.get(name).kernel()
-        run = Run(sum(map(len, chosen.values())))
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            jobs = [pool.submit(run.stage, n, chosen[n]) for n in numbers if chosen[n]]
-            for job in jobs:
-                job.result()
-    except LabError as error:
-        print(f"mutation: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("mutation: stopped", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    numbers = stages.parse_numbers(options.stage)
+    chosen = {
+        n: [m for m in MUTATIONS if n in m.stages and options.name in m.name] for n in numbers
+    }
+    for name in ("uml", "uml-debug"):
+        machines.get(name).kernel()
+    run = Run(sum(map(len, chosen.values())))
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        jobs = [pool.submit(run.stage, n, chosen[n]) for n in numbers if chosen[n]]
+        for job in jobs:
+            job.result()
     run.progress.clear()
     text = table(run.results, run.progress.elapsed())
     whole = options.stage == "3-7" and not options.name
@@ -260,4 +251,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("mutation", lambda: main(sys.argv[1:])))

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
-from grader.course import commands, learner_copy, skeleton
-from grader.stage import build, stages
+from grader.base.errors import LabError
+from grader.course import check, learner_copy, result_files, results, skeleton
+from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -31,17 +32,17 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def solved(number: int, place: Path) -> Path:
-    tasks = frozenset(task.number for task in skeleton.course(number).tasks)
-    return skeleton.write(number, place / "work", tasks)
+    all_of_them = frozenset(task.number for task in tasks.course(number).tasks)
+    return skeleton.write(number, place / "work", all_of_them)
 
 
 @pytest.mark.machine
 @pytest.mark.parametrize("number", STAGES)
 def test_the_reference_earns_all_points(number: int) -> None:
-    result = commands.check(number, skeleton.reference(number), 7)
-    assert (result.earned, result.possible) == (100, 100), commands.table(result)
-    after = f"make stage={number + 1} start" if number < 7 else "nothing: all is done"
-    assert commands.next_step(result) == f"done; next: {after}"
+    result = check.check(number, skeleton.reference(number), 7)
+    assert (result.earned, result.possible) == (100, 100), results.table(result)
+    after = f"make stage={number + 1} start" if number < STAGES[-1] else "nothing: all is done"
+    assert results.next_step(result) == f"done; next: {after}"
 
 
 def test_the_copy_is_meant_where_there_is_one(
@@ -57,7 +58,7 @@ def test_the_copy_is_meant_where_there_is_one(
     monkeypatch.setenv("LAB_REF", "1")
     assert learner_copy.choose([1, 2]) == kits
     assert capsys.readouterr().err == ""
-    with pytest.raises(commands.LabError, match="which stage"):
+    with pytest.raises(LabError, match="which stage"):
         learner_copy.choose_one("1,2", "load")
 
 
@@ -80,7 +81,7 @@ def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
 def test_earlier_stages_are_checked_again(place: Path) -> None:
     solved(2, place)
     first = solved(1, place)
-    lines = list(commands.earlier(3, 7, "uml"))
+    lines = list(check.earlier(3, 7, "uml"))
     assert [line.split(": ", 1)[1] for line in lines] == [
         "100 of 100 points",
         "80 of 80 points without speed",
@@ -89,7 +90,7 @@ def test_earlier_stages_are_checked_again(place: Path) -> None:
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
-    (line,) = commands.earlier(2, 7, "uml")
+    (line,) = check.earlier(2, 7, "uml")
     assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
 
 
@@ -99,7 +100,7 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
     text = (copy / "fib.c").read_text()
     assert "i < n" in text
     (copy / "fib.c").write_text(text.replace("i < n", "i < n && i < 60"))
-    compute, decimal, device = commands.check(1, copy, 7).lines
+    compute, decimal, device = check.check(1, copy, 7).lines
     assert (compute.earned, decimal.earned, device.earned) == (12, 30, 12)
     assert compute.remark.startswith("F(61): expected ")
     assert compute.remark.endswith("(small numbers are right: 40 %)")
@@ -108,19 +109,19 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
 
 
 def test_results_for_machines() -> None:
-    full = commands.Line("add", 10, 10, "302 tries, all right", 1)
-    part = commands.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
-    result = commands.Result(3, "work/3-bignum-u32", (full, part))
-    scores = commands.gradescope(result)
+    full = check.Line("add", 10, 10, "302 tries, all right", 1)
+    part = check.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
+    result = check.Result(3, "work/3-bignum-u32", (full, part))
+    scores = result_files.gradescope(result)
     assert scores["score"] == 22
     assert [t["score"] for t in scores["tests"]] == [10, 12]
     # What GitHub's reporter does with it: it adds the scores and looks at each status.
-    there = json.loads(json.dumps(commands.classroom(result)))
+    there = json.loads(json.dumps(result_files.classroom(result)))
     assert (there["status"], there["max_score"]) == ("fail", 40)
     assert sum(test["score"] for test in there["tests"]) == 22
     assert [test["status"] for test in there["tests"]] == ["pass", "fail"]
     assert "position 312" in there["tests"][1]["message"]
-    printed = commands.ktap(result).splitlines()
+    printed = result_files.ktap(result).splitlines()
     assert printed[:2] == ["KTAP version 1", "1..2"]
     assert "ok 1 add # 10 of 10 points" in printed
     assert "not ok 2 device # 12 of 30 points" in printed
@@ -128,5 +129,5 @@ def test_results_for_machines() -> None:
 
 def test_a_file_that_cannot_be_written_is_one_line(place: Path) -> None:
     (place / "file").write_text("")
-    with pytest.raises(commands.LabError, match="name another file"):
-        commands._write(place / "file" / "results.json", {})
+    with pytest.raises(LabError, match="name another file"):
+        result_files.write(place / "file" / "results.json", {})

@@ -23,7 +23,7 @@ import pytest
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.course import bring_over, export, skeleton
-from grader.stage import build, stages
+from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -90,7 +90,7 @@ def test_no_line_of_a_solution_is_in_it_nor_in_its_history(exported: Path) -> No
 def test_every_solution_is_looked_for() -> None:
     owners = set(export.solution_lines().values())
     for stage in STAGES:
-        for task in skeleton.course(stage).tasks:
+        for task in tasks.course(stage).tasks:
             for part in task.parts:
                 # Its one line is a call that says nothing of what it does.
                 if (stage, part.function) != (3, "bn_replace"):

@@ -29,8 +29,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.course import skeleton
-from grader.stage import stages
+from grader.stage import stages, tasks
 
 DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").rglob("*.md")])
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])
@@ -232,9 +231,9 @@ def test_every_stage_has_its_handout() -> None:
 def test_the_tasks_are_those_of_the_skeleton(number: int) -> None:
     (handout,) = (paths.ROOT / "handouts").glob(f"{number}-*.md")
     section = re.split(r"^## ", handout.read_text(), flags=re.M)
-    (tasks,) = [s for s in section if s.startswith("Tasks\n")]
-    shown = re.findall(r"^(\d+)\. \*\*(.+?)\*\*[^\n]*?(?:, (\d+) points)", tasks, re.M)
-    course = skeleton.course(number)
+    (listed,) = [s for s in section if s.startswith("Tasks\n")]
+    shown = re.findall(r"^(\d+)\. \*\*(.+?)\*\*[^\n]*?(?:, (\d+) points)", listed, re.M)
+    course = tasks.course(number)
     assert shown == [(str(t.number), t.name, str(t.points)) for t in course.tasks]
 
 

@@ -6,25 +6,19 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import paths, toml
 from grader.lab.machines import Machine
 from grader.stage import build, stages, verify
 from grader.stage.build import Kernel
 from grader.stage.stages import Stage
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 MUTANTS = paths.ROOT / "tests/mutants"
-EXPECTED = tomllib.loads((MUTANTS / "expected.toml").read_text())
+EXPECTED = toml.read(MUTANTS / "expected.toml")
 FOUND = {stage.key: stage for stage in stages.find(MUTANTS)}
 
 

@@ -85,7 +85,7 @@ USELESS = {"read-only": "ro", "noexec": "noexec", "too small": "size=100M"}
 @pytest.mark.parametrize("options", USELESS.values(), ids=USELESS.keys())
 def test_a_shm_that_cannot_be_used(tmp_path: Path, options: str) -> None:
     """The machine's memory goes to the folder for temporary files instead."""
-    memory_folder = "from grader.machines import uml; print(uml.memory_folder(256 << 20))"
+    memory_folder = "from grader.lab import uml; print(uml.memory_folder(256 << 20))"
     run = inside(
         f'mount -t tmpfs -o {options} none /dev/shm; mount -t tmpfs none "$TMPDIR"; exec "$@"',
         str(paths.SCRIPTS / "python.sh"), "-c", memory_folder,

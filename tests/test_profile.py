@@ -60,7 +60,7 @@ def test_perf_listing():
 
 def run(*words):
     return subprocess.run(
-        [sys.executable, "-m", "grader.profile", *words],
+        [sys.executable, "-m", "grader.tools.profile", *words],
         cwd=paths.ROOT,
         capture_output=True,
         text=True,

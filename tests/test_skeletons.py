@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
-from grader.course import commands, skeleton
+from grader.base.errors import LabError
+from grader.course import check, commands, result_files, results, skeleton, watch
 from grader.lab import machines
-from grader.stage import build, stages
+from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -37,7 +38,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert built.ok, built.cause
     assert not built.breaches
     assert "warning" not in built.log, built.log
-    result = commands.check(number, directory, 7)
+    result = check.check(number, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     # Wrong numbers, and nothing worse: no crash, no dirty log.
     device = next(line for line in result.lines if line.name == "device")
@@ -53,7 +54,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
     commands.start(2)  # nothing was done: nothing is asked
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
-    with pytest.raises(commands.LabError, match="holds your work"):
+    with pytest.raises(LabError, match="holds your work"):
         commands.start(2)
     assert (own / "fib.c").read_text() == "mine\n"
     aside = skeleton.put_aside(own)
@@ -63,7 +64,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
 
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
-    changes = commands._changes(directory)
+    changes = watch.changes(directory)
     next(changes)  # at first, without a change
 
     def save() -> None:
@@ -81,14 +82,21 @@ def test_saving_is_noticed(place: Path) -> None:
 
 def test_hints_go_from_vague_to_precise() -> None:
     for number in STAGES:
-        for task in skeleton.course(number).tasks:
+        for task in tasks.course(number).tasks:
             assert len(task.hints) >= 3, (number, task.name)
             assert task.text
 
 
+def test_a_stage_that_is_not_there_says_which_are() -> None:
+    with pytest.raises(LabError, match=f"no tasks for stage 99: say one of 1 to {STAGES[-1]}$"):
+        tasks.course(99)
+    with pytest.raises(LabError, match=f"no stage 99: say one of 1 to {STAGES[-1]}$"):
+        skeleton.reference(99)
+
+
 def test_the_paths_of_parts_exist() -> None:
     for number in STAGES:
-        for task in skeleton.course(number).tasks:
+        for task in tasks.course(number).tasks:
             for part in task.parts:
                 assert (skeleton.reference(number) / part.file).is_file()
     assert skeleton.WORK == paths.ROOT / "work"
@@ -99,13 +107,13 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     directory = skeleton.write(1, place)
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("return 0;", "return 0", 1))
-    result = commands.check(1, directory, 7)
+    result = check.check(1, directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     assert "fib.c:" in result.lines[0].remark
-    assert commands.next_step(result) == "next: make it compile"
-    printed = commands.ktap(result).splitlines()
+    assert results.next_step(result) == "next: make it compile"
+    printed = result_files.ktap(result).splitlines()
     assert printed[:2] == ["KTAP version 1", f"1..{len(result.lines)}"]
     assert sum(line.startswith("not ok ") for line in printed) == len(result.lines)
-    scores = commands.gradescope(result)
+    scores = result_files.gradescope(result)
     assert scores["score"] == 0
     assert sum(test["max_score"] for test in scores["tests"]) == 100

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from test_skeletons import place
 
-from grader.course import commands, skeleton
-from grader.stage import function_tests, stages
+from grader.course import check, skeleton
+from grader.stage import function_tests, stages, tasks
 
 __all__ = ["place"]
 
@@ -20,7 +20,7 @@ STAGES = sorted(stages.manifests())
 
 
 def all_tasks(stage: int) -> frozenset[int]:
-    return frozenset(task.number for task in skeleton.course(stage).tasks)
+    return frozenset(task.number for task in tasks.course(stage).tasks)
 
 
 def as_stage(directory: Path, number: int) -> stages.Stage:
@@ -28,8 +28,8 @@ def as_stage(directory: Path, number: int) -> stages.Stage:
 
 
 def task_points(directory: Path, number: int) -> list[int]:
-    stage, tasks = as_stage(directory, number), skeleton.course(number)
-    return [line.earned for line in commands._task_lines(stage, tasks, 7)]
+    stage, course = as_stage(directory, number), tasks.course(number)
+    return [line.earned for line in check.task_lines(stage, course, 7)]
 
 
 @pytest.mark.parametrize("number", STAGES)
@@ -44,7 +44,7 @@ def test_with_all_tasks_solved_it_is_the_reference(number: int) -> None:
 def test_no_line_of_a_solution_is_left(number: int) -> None:
     solved = skeleton.sources(number, all_tasks(number))
     bare = skeleton.sources(number)
-    for task in skeleton.course(number).tasks:
+    for task in tasks.course(number).tasks:
         for part in task.parts:
             there = skeleton.span(solved[part.file], part.function, "")
             body = solved[part.file][there.body : there.end]
@@ -60,16 +60,16 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
 
 @pytest.mark.parametrize("number", STAGES)
 def test_each_task_solved_earns_its_points(number: int, place: Path) -> None:
-    tasks = skeleton.course(number).tasks
+    asked = tasks.course(number).tasks
     before = 0
-    for last in range(1, len(tasks) + 1):
+    for last in range(1, len(asked) + 1):
         solved = frozenset(range(1, last + 1))
         directory = skeleton.write(number, place / str(last), solved)
         points = task_points(directory, number)
-        assert points[last - 1] == tasks[last - 1].points
+        assert points[last - 1] == asked[last - 1].points
         assert sum(points) > before
         before = sum(points)
-    assert before == sum(task.points for task in tasks)
+    assert before == sum(task.points for task in asked)
 
 
 MISTAKES = [

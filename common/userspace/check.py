@@ -5,8 +5,8 @@
 usage: check.py memcheck|sanitize STAGE_DIR...
 
 Builds each stage by common/userspace/Makefile, compares what it says with Python's integers and
-with expected/, makes its allocations fail and its look-ups find it killed. Exit status: 0 when all is
-right, 1 when a stage is wrong, 2 when the check could not be made.
+with expected/, makes its allocations fail and its look-ups find it killed. Exit status: 0 when all
+is right, 1 when a stage is wrong, 2 when the check could not be made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from grader.base import paths  # noqa: E402  (the package is found by the line above)
+from grader.base import command, paths  # noqa: E402  (the package is found by the line above)
 from grader.base.errors import LabError  # noqa: E402
 from grader.stage import oracle  # noqa: E402
 
@@ -43,10 +43,6 @@ SANITIZER_OPTIONS = {
 
 class Wrong(Exception):
     """The stage is wrong; the message says how."""
-
-
-class CannotCheck(Exception):
-    """The check cannot be made; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -193,10 +189,10 @@ def main(arguments: list[str]) -> int:
     wrong = 0
     stages = [Path(text).resolve() for text in arguments[1:]]
     if check == "memcheck" and not shutil.which("valgrind"):
-        raise CannotCheck("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
+        raise LabError("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
     for stage in stages:
         if not (stage / "stage.toml").is_file():
-            raise CannotCheck(f"{stage} is not a stage: it has no stage.toml")
+            raise LabError(f"{stage} is not a stage: it has no stage.toml")
     for stage in stages:
         try:
             check_stage(check, stage)
@@ -212,11 +208,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (CannotCheck, LabError) as reason:
-        print(f"check: {reason}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("\ncheck: interrupted", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(command.end("check", lambda: main(sys.argv[1:])))

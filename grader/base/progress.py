@@ -5,9 +5,26 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
 
 from grader.base import scratch
+
+# Whose line is live: there is one terminal.
+_live: Progress | None = None
+
+
+def clear() -> bool:
+    """Take away the line that is live, whosever it is; returns whether there was one."""
+    if _live is None:
+        return False
+    _live.clear()
+    return True
+
+
+def _note(live: Progress | None) -> None:
+    global _live  # noqa: PLW0603 - as the terminal is
+    _live = live
 
 
 class Progress:
@@ -17,7 +34,8 @@ class Progress:
         self.begin = time.monotonic()
         self.live = sys.stderr.isatty()
         self.shown = ""
-        self.last = ""
+        self.said: set[str] = set()
+        self._lock = threading.Lock()
 
     def elapsed(self) -> float:
         """Seconds since the beginning."""
@@ -26,6 +44,10 @@ class Progress:
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
         """A step within something longer; off a terminal each `what` is said once."""
         scratch.check_stopped()
+        with self._lock:
+            self._step(what, done, total)
+
+    def _step(self, what: str, done: int, total: int) -> None:
         if self.live:
             how_far = f" {done}/{total}" if total else ""
             line = f"[{self.elapsed():4.0f} s] {what}{how_far}"
@@ -33,9 +55,10 @@ class Progress:
             sys.stderr.write(f"\r\033[K{line}")
             sys.stderr.flush()
             self.shown = line
-        elif what != self.last:
+            _note(self)
+        elif what not in self.said:
             print(f"[{self.elapsed():4.0f} s] {what}", file=sys.stderr, flush=True)
-        self.last = what
+        self.said.add(what)
 
     def say(self, text: str) -> None:
         """A line that stays."""
@@ -45,6 +68,7 @@ class Progress:
     def clear(self) -> None:
         """Take the live line away."""
         if self.shown:
+            self.shown = ""
+            _note(None)
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
-            self.shown = ""

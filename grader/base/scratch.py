@@ -21,6 +21,7 @@ from grader.base.errors import LabError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _folders: set[Path] = set()
+_staying: set[Path] = set()
 _stopped = False
 
 
@@ -41,6 +42,12 @@ def heed_signals() -> None:
     sys.unraisablehook = _not_raised
     for number in _SIGNALS:
         signal.signal(number, _stop)
+
+
+def ignore_signals() -> None:
+    """Let none of them interrupt what cleans up and says why."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def check_stopped() -> None:
@@ -79,6 +86,11 @@ def remove(path: Path) -> None:
     _folders.discard(path)
 
 
+def let_stay(path: Path) -> None:
+    """Have remove_all spare the processes that work in this folder: they are to outlive us."""
+    _staying.add(path)
+
+
 def _alive() -> Iterator[tuple[int, int, Path]]:
     """Process, process group and /proc entry of all that runs; zombies do not."""
     for entry in Path("/proc").glob("[0-9]*"):
@@ -97,17 +109,16 @@ def _parent(entry: Path) -> int:
         return 0
 
 
+def _works_in(entry: Path, path: Path) -> bool:
+    try:
+        return os.fsencode(str(path)) in (entry / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def processes_in(path: Path) -> list[int]:
     """The processes with this folder in their command line."""
-    found = []
-    for pid, _, entry in _alive():
-        try:
-            command = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(str(path)) in command:
-            found.append(pid)
-    return found
+    return [pid for pid, _, entry in _alive() if _works_in(entry, path)]
 
 
 def group_runs(group: int) -> bool:
@@ -142,7 +153,8 @@ def remove_all() -> None:
             remove(path)
         # One that has just been forked does not show yet what it is to become.
         for pid, group, entry in list(_alive()):
-            if pid == group and _parent(entry) == os.getpid():
+            stays = any(_works_in(entry, path) for path in _staying)
+            if pid == group and _parent(entry) == os.getpid() and not stays:
                 kill_group(pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

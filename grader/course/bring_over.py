@@ -9,19 +9,13 @@ which functions these are and from which stages a learner's own fits as it is.
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.course import skeleton
 from grader.stage import stages
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ def table(stage: int) -> list[Carried]:
         return []
     path = paths.STAGES / "SKELETONS"
     try:
-        rows = tomllib.loads(path.read_text(encoding="utf-8")).get("carried", [])
+        rows = toml.read(path).get("carried", [])
         return [
             Carried(r["file"], r["function"], r["stage"], r["task"], tuple(r["fits"]))
             for r in rows

@@ -21,13 +21,14 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
-from grader.base import paths, scratch
-from grader.base.errors import LabError, MachineError, in_one_line
+from grader.base import command, paths, scratch
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.course.bring_over import Carried
 from grader.lab import machines
-from grader.stage import build, stages
+from grader.lab.module import Kernel
+from grader.stage import build, stages, tasks
 
 # What students do not get, and why.
 LEFT_OUT = {
@@ -96,15 +97,15 @@ def _telling(text: str) -> set[str]:
 
 @cache
 def _reference(stage: int) -> dict[str, str]:
-    solved = frozenset(task.number for task in skeleton.course(stage).tasks)
+    solved = frozenset(task.number for task in tasks.course(stage).tasks)
     return skeleton.sources(stage, solved)
 
 
 @cache
-def _asked(stage: int) -> dict[tuple[str, str], tuple[skeleton.Task, skeleton.Part]]:
+def _asked(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.Part]]:
     """The functions that a stage's tasks are about, by file and name."""
-    tasks = skeleton.course(stage).tasks
-    return {(p.file, p.function): (task, p) for task in tasks for p in task.parts}
+    asked = tasks.course(stage).tasks
+    return {(p.file, p.function): (task, p) for task in asked for p in task.parts}
 
 
 def _definition(stage: int, file: str, function: str) -> tuple[str, str]:
@@ -171,7 +172,7 @@ def exported_skeleton(stage: int) -> dict[str, str]:
     files = skeleton.sources(stage)
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
-        part = skeleton.Part(one.file, one.function, _stub(stage, one), "")
+        part = tasks.Part(one.file, one.function, _stub(stage, one), "")
         where = f"stage {stage}, {one.file}"
         files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
     for file in files:
@@ -325,24 +326,24 @@ def _write_skeletons(folder: Path) -> None:
     (folder / "stages" / "SKELETONS").write_text("".join(rows), encoding="utf-8")
 
 
-def _write_object(stage: stages.Stage, kernel: build.Kernel, target: Path) -> None:
+def _write_object(stage: stages.Stage, kernel: Kernel, target: Path) -> None:
     """One object of all of a stage's: no source in it, and no names but the contract's."""
     built = build.build(stage, kernel)
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-    names = sorted(path.stem for path in build.sources(stage) if path.suffix == ".c")
-    objects = [str(built.directory / "stage" / f"{name}.o") for name in names]
+    names = sorted(path.stem for path in build.sources(stage, []) if path.suffix == ".c")
+    objects = [str(built.module.directory / "stage" / f"{name}.o") for name in names]
     contract = ("fib_compute", "fib_decimal", "fib_limbs", "fib_release")
     target.parent.mkdir(parents=True)
-    commands = [
+    calls = [
         ["ld", "-r", "-o", str(target), *objects],
         ["objcopy", *(f"--keep-global-symbol={name}" for name in contract), str(target)],
         ["strip", "--strip-debug", "--discard-all", "--remove-section=.comment", str(target)],
     ]
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True)
+    for call in calls:
+        done = subprocess.run(call, capture_output=True, text=True)
         if done.returncode:
-            raise LabError(f"{command[0]}: {done.stderr.strip()}")
+            raise LabError(f"{call[0]}: {done.stderr.strip()}")
 
 
 def _commit(folder: Path, message: str) -> None:
@@ -425,28 +426,13 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="new, or empty")
     target = parser.parse_args(words).directory.absolute()
-    scratch.heed_signals()
     progress = Progress()
-    try:
-        message = export(target, progress)
-        progress.clear()
-    except (LabError, MachineError) as error:
-        progress.clear()
-        print(f"export-course: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        progress.clear()
-        print(f"export-course: {in_one_line(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nexport-course: stopped; nothing is left of it", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    message = export(target, progress)
+    progress.clear()
     print(f"{target} is made: {message.splitlines()[-1]}")
     print("No line of a solution is in it. make test there tests it.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command.end("export-course", lambda: main(sys.argv[1:]), "nothing is left of it"))

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 
-from grader.base import paths
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.course import skeleton
 from grader.stage import stages
@@ -53,19 +53,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make")
     parser.add_argument("--stage", default="", metavar="N,...", help="these; else the kit's, all")
     options = parser.parse_args()
-    try:
-        found = (
-            [with_source(stage) for stage in choose(stages.parse_numbers(options.stage))]
-            if options.stage
-            else stages.find(stages.home())
-        )
-    except LabError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
+    found = (
+        [with_source(stage) for stage in choose(stages.parse_numbers(options.stage))]
+        if options.stage
+        else stages.find(stages.home())
+    )
     for stage in found:
         print(paths.shown(stage.directory))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("lab", main))

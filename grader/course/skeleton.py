@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 import tempfile
 import textwrap
 from dataclasses import dataclass
@@ -21,14 +20,8 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.stage import stages
+from grader.stage import stages, tasks
 from grader.stage.stages import number_of
-from grader.stage.tasks import Part, course
-
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
 
 WORK = paths.ROOT / "work"
 
@@ -41,7 +34,7 @@ def reference(stage: int) -> Path:
     for directory in paths.STAGES.iterdir():
         if number_of(directory) == stage:
             return directory
-    raise LabError(f"there is no stage {stage}: say one of 1 to 7")
+    raise LabError(f"there is no stage {stage}: say one of {tasks.numbers()}")
 
 
 def learner_directory(stage: int) -> Path | None:
@@ -94,7 +87,7 @@ def _comment(text: str, indent: str) -> str:
     return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
 
-def stubbed(source: str, part: Part, note: str, where: str) -> str:
+def stubbed(source: str, part: tasks.Part, note: str, where: str) -> str:
     """The source with a part's stub, below a note, where its body was; or without the part."""
     there = span(source, part.function, where)
     # The comment right above goes with what it is about.
@@ -118,7 +111,7 @@ def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
     }
     if stages.exported():
         return files
-    for task in course(stage).tasks:
+    for task in tasks.course(stage).tasks:
         if task.number in solved:
             continue
         for part in task.parts:

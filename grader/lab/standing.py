@@ -91,6 +91,7 @@ def start(machine: Machine, contents: Contents) -> Running:
     running = attach(machine.name)
     if running is None:
         running = machine.boot_to_stay(contents, folder(machine.name))
+        scratch.let_stay(folder(machine.name))
         print(f"machine {machine.name} is up (kernel {machine.kernel().release})")
     return running
 

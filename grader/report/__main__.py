@@ -5,6 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from grader.base import command
 from grader.report.schema import ReportError
 from grader.report.store import PAGE_FILE, read, write
 from grader.report.terminal import summary
@@ -22,15 +23,11 @@ def main() -> int:
         report = read(out)
         write(report, out)
     except ReportError as error:
-        print(f"report: {out / 'report.json'}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("report: interrupted, nothing changed", file=sys.stderr)
-        return 2
+        raise ReportError(f"{out / 'report.json'}: {error}") from error
     print(summary(report), end="")
     print(out / PAGE_FILE)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("report", main, "nothing is changed"))

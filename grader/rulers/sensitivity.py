@@ -34,8 +34,8 @@ LOOPS = (98, 99, 100)
 COPIES = ("a", "b")
 PAIRS = ((98, 99), (99, 100), (98, 100))
 SOURCES = Path(__file__).resolve().parent / "loops"
-# Calls in one run: two milliseconds or so by a clock, since a system call is in it as well; counted,
-# one call of 400,000 instructions fits between two timer ticks.
+# Calls in one run: two milliseconds or so by a clock, since a system call is in it as well;
+# counted, one call of 400,000 instructions fits between two timer ticks.
 REPEAT = {"ns": 20, "instructions": 1}
 # A round in a machine: seconds after which it is given up.
 TIMEOUT = 60.0

@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, toml
 from grader.base.errors import LabError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ def _load_manifest(directory: Path) -> Manifest:
     number, name = directory.name.split("-", 1)
     path = directory / "stage.toml"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = toml.read(path)
         manifest = Manifest(
             number=int(number),
             name=name,

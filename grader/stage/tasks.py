@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage asks of the learner: handouts/tasks/N.toml."""
+"""What a stage asks of a learner, and the points for it: handouts/tasks/N.toml."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
-from grader.base import paths
+from grader.base import paths, toml
 from grader.base.errors import LabError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from grader.stage import stages
 
 TASKS = paths.ROOT / "handouts" / "tasks"
 
@@ -67,12 +62,12 @@ def course(stage: int) -> Course:
     """The tasks of a stage, from handouts/tasks/."""
     path = TASKS / f"{stage}.toml"
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = toml.read(path)
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
         speed = Speed(**table["speed"]) if "speed" in table else None
         found = Course(stage, tasks, int(table["device"]["points"]), speed)
     except FileNotFoundError:
-        raise LabError(f"there are no tasks for stage {stage}: say one of 1 to 7") from None
+        raise LabError(f"there are no tasks for stage {stage}: say one of {numbers()}") from None
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise LabError(f"{paths.shown(path)}: {error}") from error
     total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
@@ -103,3 +98,11 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         tuple(table["hints"]),
         tuple(parts),
     )
+
+
+def numbers() -> str:
+    """The stages that there are, in words: 1 to 7."""
+    known = sorted(stages.manifests())
+    if known == list(range(known[0], known[-1] + 1)) and len(known) > 1:
+        return f"{known[0]} to {known[-1]}"
+    return ", ".join(map(str, known))

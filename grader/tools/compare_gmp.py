@@ -15,13 +15,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.report import plots, text
 from grader.report.axis import log_axis
 from grader.report.figures import Figure, Panel, Point, Style, style
-from grader.report.schema import ReportError
 from grader.stage.stages import Stage, find, home
 
 FIRST_BIGNUM = 3
@@ -33,10 +32,10 @@ GMP = 0
 Rows = dict[tuple[int, int, str], list[float]]
 
 
-def _run(command: list[str], what: str) -> str:
+def _run(call: list[str], what: str) -> str:
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=paths.ROOT, env=environment, check=False
+        call, capture_output=True, text=True, cwd=paths.ROOT, env=environment, check=False
     )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["it says nothing"]
@@ -65,7 +64,7 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
         arguments.append(f"{stage.manifest.max_n}:{folder / 'stage.so'}")
     program = out / "compare_gmp"
     source = paths.COMMON / "userspace" / "compare_gmp.c"
-    flags = ["-std=gnu11", "-O2", "-Wall", f"-I{paths.COMMON}", f"-I{paths.COMMON / 'user'}"]
+    flags = ["-std=gnu11", "-O2", "-Wall", f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     _run(["cc", *flags, "-o", str(program), str(source), "-lgmp", "-ldl"], "compare_gmp.c")
     return program, arguments
 
@@ -174,11 +173,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except (LabError, ReportError) as reason:
-        print(f"compare-gmp: {reason}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("\ncompare-gmp: interrupted", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(command.end("compare-gmp", lambda: main(sys.argv[1:])))

@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.lab import machines
 from grader.lab.module import Kernel
@@ -25,13 +25,13 @@ def commands(built: build.Built, kernel: Kernel) -> list[dict[str, str]]:
         if home is None or not match:
             continue
         source = record.name[1:].removesuffix(".o.cmd") + ".c"
-        command = match[1].split(" ; ")[0]
+        call = match[1].split(" ; ")[0]
         copy = str(built.module.directory / record.parent.name / source)
         entries.append(
             {
                 "directory": str(kernel.tree),
                 "file": str(home / source),
-                "command": command.replace(copy, str(home / source)),
+                "command": call.replace(copy, str(home / source)),
             }
         )
     return entries
@@ -54,4 +54,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("compile_commands", main))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import command, paths, scratch
 from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
 from grader.lab import machines, module
@@ -70,11 +70,11 @@ def native_ns(fib: Path, n: int) -> int:
     return max(int(match[1]) + int(match[2]), 1)
 
 
-def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+def _run(call: Sequence[str]) -> str:
+    done = subprocess.run(call, capture_output=True, text=True, errors="replace")
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
-        raise LabError(f"{Path(command[0]).name} failed: {lines[-1]}")
+        raise LabError(f"{Path(call[0]).name} failed: {lines[-1]}")
     return done.stdout
 
 
@@ -239,18 +239,9 @@ def main() -> int:
     parser.add_argument("--n", default="")
     parser.add_argument("--machine", default="")
     options = parser.parse_args()
-    try:
-        profile(options.stage, options.n, options.machine or os.environ.get("LAB_MACHINE", ""))
-        return 0
-    except LabError as error:
-        print(f"profile: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nprofile: stopped", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    profile(options.stage, options.n, options.machine or os.environ.get("LAB_MACHINE", ""))
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("profile", main))

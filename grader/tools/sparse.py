@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from grader.base import paths
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.lab import machines, module
 from grader.stage import build, stages
@@ -21,22 +21,19 @@ def main() -> int:
         built = build.build(stage, kernel)
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        directory = built.module.directory
         make = subprocess.run(
-            ["make", "-C", str(kernel.tree), f"M={built.module.directory}", f"ARCH={kernel.arch}", "C=2",
+            ["make", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}", "C=2",
              "CHECK=sparse", "modules"],
             capture_output=True,
             text=True,
             env=module.environment(),
         )  # fmt: skip
-        ours = re.escape(f"{built.module.directory}/")
+        ours = re.escape(f"{directory}/")
         for line in (make.stdout + make.stderr).splitlines():
             # The kernel's own headers are not ours to mend.
             if re.match(rf"{ours}(stage|kit)/\S+: (warning|error):", line):
-                print(
-                    line.replace(
-                        f"{built.module.directory}/stage/", f"{paths.shown(stage.directory)}/"
-                    )
-                )
+                print(line.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/"))
                 said += 1
         if make.returncode:
             print(f"stage {stage.number}: sparse could not run: {make.stderr.strip()[-300:]}")
@@ -45,4 +42,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("sparse", main))

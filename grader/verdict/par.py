@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -153,21 +153,11 @@ def main() -> int:
     """make par."""
     argparse.ArgumentParser(prog="make par").parse_args()
     progress = Progress()
-    try:
-        path = make(progress.step)
-        progress.clear()
-        print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")
-        return 0
-    except LabError as error:
-        progress.clear()
-        print(f"par: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\npar: stopped; expected/par.json is as it was", file=sys.stderr)
-        return 130
-    finally:
-        scratch.remove_all()
+    path = make(progress.step)
+    progress.clear()
+    print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.end("par", main, "expected/par.json is as it was"))

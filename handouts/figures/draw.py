@@ -21,7 +21,7 @@ from typing import Any
 from scipy.stats import ks_2samp
 
 from grader import sensitivity
-from grader.base import paths, scratch
+from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines, qemu
@@ -216,12 +216,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        print(f"draw: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        scratch.remove_all()
+    sys.exit(command.end("draw", main))

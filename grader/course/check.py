@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A learner's copy of a stage, graded: its tasks, the device, its speed, 100 points in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError, MachineError
+from grader.base.progress import Progress
+from grader.course import skeleton
+from grader.lab import machines
+from grader.rulers import clock, counter
+from grader.stage import build, stages, tasks, verify
+from grader.stage.measured import StageSubject, contents
+from grader.stage.stages import Stage
+from grader.stage.tasks import Speed
+from grader.verdict import judged, par, points
+from grader.verdict.points import Line
+from grader.verdict.status import Status
+
+# Rounds, where only time can be measured.
+SPEED_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """A stage's points, and what they are for."""
+
+    stage: int
+    directory: str
+    lines: tuple[Line, ...]
+
+    @property
+    def earned(self) -> int:
+        """The points."""
+        return sum(line.earned for line in self.lines)
+
+    @property
+    def possible(self) -> int:
+        """100, or what is left of it where the speed was not measured."""
+        return sum(line.possible for line in self.lines)
+
+
+def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
+    """One line a task: its operation tried in a program."""
+    return points.task_lines(course, judged.try_functions(stage, course, seed))
+
+
+def _speed_line(stage: Stage, stands: Status, speed: Speed, seed: int, tell: Progress) -> Line:
+    """By instructions against par; without that ruler by time, against the stage before."""
+    if stands.name != "ok":
+        return Line("speed", 0, speed.points, "is measured when the device is right")
+    known = _par(stage.number, speed)
+    if known is None:
+        return _by_time(stage, speed, seed, tell)
+    machine = machines.get("qemu")
+    built = build.build(stage, machine.kernel())
+    if not built.ok:
+        return Line("speed", 0, speed.points, f"in the kernel that counts: {built.cause}")
+    subject = StageSubject(built, (speed.n,))
+    counted = counter.count(machine, [subject], [subject], contents, seed, tell.step)
+    for finding in counted.findings.values():
+        return Line("speed", 0, speed.points, f"in the kernel that counts: {finding.cause}")
+    return points.speed_by_instructions(
+        stage.number, subject.key, speed, counted.samples, known, stands
+    )
+
+
+def _par(number: int, speed: Speed) -> par.Par | None:
+    """The reference's counts, where there is the ruler for them; None where there is not."""
+    try:
+        known = par.load(machines.get("qemu"))
+    except (LabError, MachineError):
+        return None
+    return known if known is not None and par.knows(known, number, speed) else None
+
+
+def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
+    machine = machines.get("uml")
+    subjects = []
+    for label, one in (("before", stages.kit(speed.before)), ("own", stage)):
+        made = build.build(one, machine.kernel())
+        if not made.ok:
+            return Line("speed", 0, speed.points, f"stage {one.number}: {made.cause}")
+        subjects.append(StageSubject(made, (speed.n,), label))
+    timed = clock.measure(machine, subjects, contents, seed, tell.step, SPEED_ROUNDS)
+    series = [timed.samples.get((label, speed.phase, speed.n)) for label in ("before", "own")]
+    medians = [one.median for one in series if one is not None]
+    if len(medians) < len(series):
+        return Line("speed", 0, speed.points, "could not be measured: make bench says why")
+    return points.speed_by_time(speed, *medians)
+
+
+def check(
+    number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
+) -> Result:
+    """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
+    course = tasks.course(number)
+    stage = stages.single(directory, directory.name, number)
+    progress = Progress()
+    progress.step(f"stage {number}: try the operations")
+    tried = judged.try_functions(stage, course, seed)
+    progress.step(f"stage {number}: build the module")
+    machine = machines.get(machine_name)
+    built = build.build(stage, machine.kernel())
+    progress.step(f"stage {number}: verify it in the lab kernel")
+    result = verify.verify(built, machine, seed, True, lambda _what: None)
+    right = judged.judge(result, (), tried)
+    if course.speed and speed:
+        line = _speed_line(stage, right.status, course.speed, seed, progress)
+        right = judged.judge(result, (), tried, line)
+    progress.clear()
+    return Result(number, paths.shown(directory), right.lines)
+
+
+def earlier(number: int, seed: int, machine_name: str) -> Iterator[str]:
+    """Check the learner's copies of the stages before once more, but for speed: a line each."""
+    for before in range(1, number):
+        directory = skeleton.learner_directory(before)
+        if directory is None:
+            continue
+        result = check(before, directory, seed, machine_name, speed=False)
+        said = f"stage {before}, {result.directory}: {result.earned} of {result.possible} points"
+        if tasks.course(before).speed:
+            said += " without speed"
+        wrong = next((line for line in result.lines if not line.full), None)
+        yield f"{said}; {wrong.name}: {wrong.remark}" if wrong else said

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What is remembered of a learner's work: the last points of each stage, the hints given."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from grader.base import paths
+from grader.course.check import Result
+from grader.verdict.points import Line
+
+
+def _folder() -> Path:
+    return paths.BUILD / "course"
+
+
+def _fingerprint(directory: Path) -> str:
+    content = [(p.name, p.read_bytes()) for p in sorted(directory.iterdir()) if p.is_file()]
+    return hashlib.sha256(repr(content).encode()).hexdigest()
+
+
+def record(result: Result, directory: Path) -> None:
+    """Keep the points for status and hint."""
+    _folder().mkdir(parents=True, exist_ok=True)
+    row = dataclasses.asdict(result) | {
+        "fingerprint": _fingerprint(directory),
+        "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    (_folder() / f"{result.stage}.json").write_text(json.dumps(row, indent=1))
+
+
+def recorded(number: int) -> tuple[Result, bool] | None:
+    """The last points of a stage, and whether the sources are the same still."""
+    try:
+        row: dict[str, Any] = json.loads((_folder() / f"{number}.json").read_text())
+        result = Result(number, row["directory"], tuple(Line(**line) for line in row["lines"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    directory = paths.ROOT / result.directory
+    fresh = directory.is_dir() and _fingerprint(directory) == row.get("fingerprint")
+    return result, fresh
+
+
+def next_hint(stage: int, task: int, last: int) -> int:
+    """Which hint of a task is next, from 0, and that it is given now; the last one stays."""
+    path = _folder() / "hints.json"
+    try:
+        given: dict[str, int] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        given = {}
+    key = f"{stage}.{task}"
+    i = min(given.get(key, 0), last)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(given | {key: i + 1}))
+    return i

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Points in the forms that other programs read: Gradescope, GitHub Classroom, KTAP."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grader.base.errors import LabError
+from grader.course.check import Result
+
+
+def gradescope(result: Result) -> dict[str, Any]:
+    """The points as Gradescope's results.json has them."""
+    return {
+        "score": result.earned,
+        "tests": [
+            {"name": line.name, "score": line.earned, "max_score": line.possible,
+             "output": line.remark}
+            for line in result.lines
+        ],
+    }  # fmt: skip
+
+
+def classroom(result: Result) -> dict[str, Any]:
+    """The points as GitHub Classroom's reporter takes them, base64-encoded, from a runner."""
+    return {
+        "version": 1,
+        "status": "pass" if all(line.full for line in result.lines) else "fail",
+        "max_score": result.possible,
+        "tests": [
+            {"name": line.name, "status": "pass" if line.full else "fail", "score": line.earned,
+             "max_score": line.possible, "message": line.remark}
+            for line in result.lines
+        ],
+    }  # fmt: skip
+
+
+def ktap(result: Result) -> str:
+    """The points as KTAP, the kernel's test output format."""
+    lines = ["KTAP version 1", f"1..{len(result.lines)}"]
+    for i, line in enumerate(result.lines, 1):
+        if not line.full:
+            lines.append(f"# {line.remark}")
+        word = "ok" if line.full else "not ok"
+        lines.append(f"{word} {i} {line.name} # {line.earned} of {line.possible} points")
+    return "\n".join(lines)
+
+
+def write(path: Path, results: dict[str, Any]) -> None:
+    """Write one of them where it is wanted."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(results, indent=1) + "\n")
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}; name another file") from error

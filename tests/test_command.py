@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How a command line ends: each way through a process of its own, which may end as it likes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from tests.left_over import left_over
+
+HEAD = """
+import errno, os, subprocess, sys, time
+from grader.base import command, errors, progress, scratch
+def work():
+"""
+TAIL = """
+    return 0
+sys.exit(command.end("tiny", work, "all is as it was"))
+"""
+# A machine's way: a folder, and a process in it that leads a group of its own.
+AT_WORK = """
+folder = scratch.folder()
+subprocess.Popen(["sleep", "1000", str(folder)][:2], cwd=folder, start_new_session=True)
+progress.Progress().step("at work")
+time.sleep(60)
+"""
+
+
+def program(*lines: str) -> list[str]:
+    """What runs these lines as the work of a command line."""
+    body = "\n".join(lines).strip("\n").splitlines()
+    return [sys.executable, "-c", HEAD + "\n".join(f"    {line}" for line in body) + TAIL]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="t"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def environment(place: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**kept, "TMPDIR": str(place), "LAB_BUILD": str(place / "build"), **more}
+
+
+def run(
+    place: Path, *lines: str, shell: str = '"$@"', **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it, by a line of bash that may turn its output elsewhere."""
+    return subprocess.run(
+        ["bash", "-c", shell, "bash", *program(*lines)],
+        cwd=paths.ROOT, env=environment(place, **more), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "says"),
+    [
+        ("pass", 0, ""),
+        ("return 1", 1, ""),
+        ("sys.exit(0)", 0, ""),
+        ("sys.exit('say so')", 2, "tiny: say so\n"),
+        ("raise errors.LabError('say one of 1 to 7')", 2, "tiny: say one of 1 to 7\n"),
+        ("raise errors.LabError('two\\nlines')", 2, "tiny: two lines\n"),
+        ("raise errors.MachineDied('EOF')", 2, "tiny: the machine does not answer (EOF)\n"),
+        ("open('/no/where')", 2, "tiny: No such file or directory: /no/where\n"),
+        ("open('/proc/self/mem/x')", 2, "tiny: Not a directory: /proc/self/mem/x\n"),
+        (
+            "raise OSError(errno.ENOSPC, 'No space left on device')",
+            2,
+            "tiny: No space left on device; free some space, or set LAB_BUILD to another folder\n",
+        ),
+        (
+            "raise OSError(errno.EROFS, 'Read-only file system', '/elsewhere/x')",
+            2,
+            "tiny: Read-only file system: /elsewhere/x\n",
+        ),
+        ("raise KeyboardInterrupt", 130, "tiny: stopped; all is as it was\n"),
+        # A pipe that is none of ours.
+        ("raise BrokenPipeError(errno.EPIPE, 'Broken pipe')", 2, "tiny: Broken pipe\n"),
+    ],
+)
+def test_an_ending_is_one_line_and_a_status(line: str, status: int, says: str, place: Path) -> None:
+    done = run(place, line)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", says)
+
+
+def test_a_fault_of_the_kit_is_not_a_failed_stage(place: Path) -> None:
+    done = run(place, "print('so far')", "1 / 0")
+    assert done.returncode == 2
+    assert done.stdout == "so far\n"
+    assert "ZeroDivisionError" in done.stderr
+    assert done.stderr.splitlines()[-1] == "tiny: this is a fault of the kit's own, see above"
+
+
+MUCH = "print('x' * 100 + '\\n', end='', flush=(i % 7 == 0))"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("more", ["pass", "sys.stdout.flush()", "print('x' * 100_000)"])
+def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> None:
+    full = {"shell": '"$@" >/dev/full', "PYTHONUNBUFFERED": unbuffered}
+    done = run(place, "print('results')", more, **full)
+    assert done.returncode == 2
+    assert done.stderr == "tiny: No space left on device: standard output\n"
+    # Results that are lost are not those of a failed stage.
+    assert run(place, "print('results')", more, "return 1", **full).returncode == 2
+    # What else is wrong comes first.
+    done = run(place, "sys.stdout.write('results')", "raise errors.LabError('x')", **full)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_full_errors_leave_the_status(place: Path) -> None:
+    shell = '"$@" 2>/dev/full'
+    assert run(place, "raise errors.LabError('x')", shell=shell).returncode == 2
+    assert run(place, "progress.Progress().step('x')", shell=shell).returncode == 2
+    assert run(place, "raise KeyboardInterrupt", shell=shell).returncode == 130
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        '"$@" | head -1; exit ${PIPESTATUS[0]}',
+        '"$@" 2>&1 | head -1; exit ${PIPESTATUS[0]}',
+        '"$@" | true; exit ${PIPESTATUS[0]}',
+    ],
+)
+def test_a_reader_that_leaves_ends_it_quietly(place: Path, shell: str) -> None:
+    done = run(place, f"for i in range(100_000): {MUCH}", shell=shell)
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert done.stderr == ""
+
+
+def test_a_reader_of_the_progress_that_leaves_ends_it_quietly(place: Path) -> None:
+    shell = '{ "$@" 2>&1 >/dev/null; echo $? >"$TMPDIR/status"; } | head -1'
+    done = run(
+        place, "tell = progress.Progress()", "for i in range(100_000): tell.step(str(i))",
+        shell=shell,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert (place / "status").read_text() == "141\n"
+
+
+def test_help_that_nobody_reads(place: Path) -> None:
+    lines = ("import argparse", "argparse.ArgumentParser().parse_args(['--help'])")
+    assert run(place, *lines).returncode == 0
+    assert run(place, *lines, shell='"$@" >/dev/full').returncode == 2
+    assert (
+        run(place, "import argparse", "argparse.ArgumentParser().parse_args(['x'])").returncode == 2
+    )
+
+
+def test_streams_that_are_closed(place: Path) -> None:
+    file = "open(os.environ['TMPDIR'] + '/file', 'w')"
+    lines = (
+        f"kept = {file}",
+        "assert kept.fileno() > 2",
+        "assert not sys.stdin.isatty() and sys.stdin.read() == ''",
+        "print('to stdout', flush=True)",
+        "print('to stderr', file=sys.stderr)",
+        "progress.Progress().step('x')",
+        "subprocess.run(['sh', '-c', 'cat; echo from a child; echo and >&2'], check=True)",
+        "kept.write('mine')",
+    )
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+        done = run(place, *lines, shell=f'"$@" {closed}')
+        assert done.returncode == 0, (closed, done.stderr)
+        assert (place / "file").read_text() == "mine"
+    # What is said on a closed stderr does not turn up elsewhere.
+    done = run(place, "raise errors.LabError('x')", shell='"$@" 2>&-')
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing(place: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        program(AT_WORK), cwd=paths.ROOT, env=environment(place),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    assert "at work" in process.stderr.readline()
+    process.send_signal(number)
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(10) == 130
+    assert said == "tiny: stopped; all is as it was\n"
+    assert left_over(place) == []
+
+
+@pytest.mark.parametrize("ending", ["return 1", "raise errors.LabError('x')", "1 / 0"])
+def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
+    done = run(place, AT_WORK.replace("time.sleep(60)", ending))
+    assert done.returncode == (1 if ending == "return 1" else 2)
+    assert left_over(place) == []
+
+
+def test_what_is_to_stay_stays(place: Path) -> None:
+    lines = (
+        f"folder = '{place}/staying'",
+        "scratch.let_stay(folder)",
+        "call = ['sh', '-c', 'sleep 1000; :', folder]",
+        "print(subprocess.Popen(call, start_new_session=True, stdout=subprocess.DEVNULL,"
+        " stderr=subprocess.DEVNULL).pid)",
+        "time.sleep(0.2)",
+    )
+    pid = int(run(place, *lines).stdout)
+    try:
+        assert Path(f"/proc/{pid}").exists()
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
+def test_the_progress_goes_before_the_line(place: Path) -> None:
+    """On a terminal, where it is a line without an end."""
+    ours, theirs = pty.openpty()
+    lines = ("progress.Progress().step('at work')", "raise errors.LabError('x')")
+    process = subprocess.Popen(
+        program(*lines), cwd=paths.ROOT, env=environment(place), stderr=theirs
+    )
+    os.close(theirs)
+    assert process.wait(60) == 2
+    time.sleep(0.1)
+    said = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert said.endswith("at work\r\x1b[Ktiny: x\r\n"), repr(said)
