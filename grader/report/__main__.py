@@ -22,7 +22,7 @@ def main() -> int:
         report = read(out)
         write(report, out)
     except ReportError as error:
-        print(f"report: {out / 'report.json'}: {error}", file=sys.stderr)
+        print(f"report: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("report: interrupted, nothing changed", file=sys.stderr)
