@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from grader.base import command
-from grader.report.schema import ReportError
 from grader.report.store import PAGE_FILE, read, write
 from grader.report.terminal import summary
 
@@ -19,11 +18,8 @@ def main() -> int:
     )
     parser.add_argument("dir", nargs="?", type=Path, default=Path("build/report"), metavar="DIR")
     out: Path = parser.parse_args().dir
-    try:
-        report = read(out)
-        write(report, out)
-    except ReportError as error:
-        raise ReportError(f"{out / 'report.json'}: {error}") from error
+    report = read(out)
+    write(report, out)
     print(summary(report), end="")
     print(out / PAGE_FILE)
     return 0

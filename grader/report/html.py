@@ -8,9 +8,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.report import text
-from grader.report.figures import PHASES, gap_text
 from grader.report.plots import Picture
 from grader.report.schema import Report
+from grader.report.stage_figures import gap_text, phases
 from grader.report.text import Json
 
 EXCERPT = 72
@@ -32,6 +32,7 @@ def page(report: Report, pictures: list[Picture]) -> str:
     environment.filters.update(
         amount=text.amount,
         count=text.count,
+        points=lambda part: text.points(part["earned"], part["possible"]),
         ratio=text.ratio,
         seconds=text.seconds,
         size=text.size,
@@ -50,8 +51,7 @@ def page(report: Report, pictures: list[Picture]) -> str:
         stages=[_stage(stage, index, report) for index, stage in enumerate(report["stages"])],
         rulers=[_ruler(machine, report) for machine in report["machines"]],
         gaps=[gap_text(gap) for gap in report.get("gaps", [])],
-        phases=PHASES,
-        has_points=any(stage.get("points") for stage in report["stages"]),
+        has_points=any(stage["points"] for stage in report["stages"]),
     )
 
 
@@ -71,10 +71,12 @@ def _stage(stage: Json, index: int, report: Report) -> Json:
         "title": "",
         "teaches": "",
         "log": "",
-        "points": None,
+        "points_note": "",
         **stage,
         "anchor": f"stage-{index + 1}",
         "label": text.stage_label(stage, report),
+        "lost": text.lost_lines(stage),
+        "further": text.further_findings(stage),
         "shown": shown,
         "more": max(stage["correctness"]["failed"], len(failures)) - len(shown),
         "statistics": [key for key in STATISTICS if any(key in s for s in samples)],
@@ -93,12 +95,13 @@ def _ruler(machine: Json, report: Report) -> Json:
     """The speedups of one machine and ruler, a row for each pair and n."""
     key = (machine["name"], machine["ruler"])
     own = [s for s in report["speedups"] if (s["machine"], s["ruler"]) == key]
+    own_phases = phases(own)
     found = {(s["from"], s["to"], s["n"], s["phase"]): s for s in own}
     rows = []
     last = None
     for start, end, n in sorted({(s["from"], s["to"], s["n"]) for s in own}):
-        cells = [found.get((start, end, n, phase)) for phase in PHASES]
+        cells = [found.get((start, end, n, phase)) for phase in own_phases]
         pair = f"{start} → {end}"
         rows.append({"pair": pair, "first": pair != last, "n": n, "cells": cells})
         last = pair
-    return {"machine": machine, "rows": rows}
+    return {"machine": machine, "phases": own_phases, "rows": rows}

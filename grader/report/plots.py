@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw figures with gnuplot: SVG and PNG beside the report, and SVG for inside the page."""
+"""Draw figures with gnuplot: as SVG and PNG files, and as SVG for inside a page.
+
+It draws what grader/report/figures.py describes, and knows nothing of stages.
+"""
 
 import math
 import os
@@ -9,14 +12,15 @@ import subprocess
 import tempfile
 import textwrap
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader.report.axis import Axis
-from grader.report.figures import TIMES, Figure, Panel, Style, figures
-from grader.report.schema import Report, ReportError
+from grader.report.figures import Figure, Panel, Style
+from grader.report.schema import ReportError
 
 FONT = "DejaVu Sans"
 GNUPLOT_SECONDS = 60
@@ -55,16 +59,6 @@ def require_gnuplot() -> None:
         raise ReportError("gnuplot is missing: sudo apt-get install gnuplot-nox")
 
 
-def draw(report: Report, out: Path) -> list[Picture]:
-    """Draw every figure into out as NAME.svg and NAME.png; return what the page shows.
-
-    A figure without data leaves no file and tells its reason. Raises ReportError when gnuplot
-    cannot be run or fails.
-    """
-    require_gnuplot()
-    return [picture(figure, out) for figure in figures(report)]
-
-
 def picture(figure: Figure, out: Path) -> Picture:
     """Write one figure into out, as SVG and PNG; without data, no file and the reason."""
     if not figure.panels:
@@ -81,6 +75,30 @@ def picture(figure: Figure, out: Path) -> Picture:
             for_page(wide, f"{figure.name}-wide", figure.title),
             for_page(work / "narrow.svg", f"{figure.name}-narrow", figure.title),
         )
+
+
+def draw_one(figure: Figure, output: Path) -> None:
+    """Write one figure to output, SVG or PNG by its suffix: the whole file or, on errors, none.
+
+    Raises ReportError, in one line, also for a figure without data.
+    """
+    kind = output.suffix[1:]
+    if kind not in ("svg", "png"):
+        raise ReportError(f"{output}: name a .svg or a .png file")
+    if not figure.panels:
+        raise ReportError(f"{output} cannot be drawn: {figure.missing or 'there is no data'}")
+    require_gnuplot()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".plot-", dir=output.parent) as name:
+            # A name of ours: any other may mean something to gnuplot.
+            drawn = Path(name) / f"picture.{kind}"
+            _gnuplot(figure, WIDE, kind, drawn, Path(name))
+            if kind == "svg":
+                _name_picture(drawn, figure)
+            drawn.replace(output)
+    except OSError as error:
+        raise ReportError(f"{output} cannot be written: {error.strerror or error}") from None
 
 
 def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path) -> None:
@@ -112,8 +130,8 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
 
 def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) -> str:
     """The script of one picture; writes its data files into work."""
-    columns = min(layout.columns, len(figure.panels))
-    rows = math.ceil(len(figure.panels) / columns)
+    places, columns = _places(figure.panels, layout.columns)
+    rows = places[-1][0] + 1
     legend = _legend(figure)
     widest = max(len(style.label) for style in legend) * CHARACTER + 70
     per_row = max(1, min(len(legend), int(layout.width // widest)))
@@ -128,8 +146,8 @@ def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) 
         "terminal": _terminal(kind, layout.width, height),
         "output": output,
         "panels": [
-            _panel(panel, index, columns, layout.width, height, work)
-            for index, panel in enumerate(figure.panels)
+            _panel(panel, index, place, (layout.width / columns, layout.width, height), work)
+            for index, (panel, place) in enumerate(zip(figure.panels, places, strict=True))
         ],
         "legend": legend,
         "legend_top": _share(height - rows * PANEL_HEIGHT - 4, height),
@@ -171,12 +189,33 @@ def _share(pixels: float, whole: float) -> str:
     return f"{pixels / whole:.5f}"
 
 
+def _places(panels: list[Panel], columns: int) -> tuple[list[tuple[int, int, int]], int]:
+    """Row, column and how many columns it spans for each panel; and the columns in all."""
+    columns = min(columns, len(panels))
+    places = []
+    row = column = 0
+    for panel in panels:
+        span = columns if panel.wide else 1
+        if column + span > columns:
+            row, column = row + 1, 0
+        places.append((row, column, span))
+        column += span
+    return places, columns
+
+
 def _panel(
-    panel: Panel, index: int, columns: int, width: int, height: int, work: Path
+    panel: Panel,
+    index: int,
+    place: tuple[int, int, int],
+    sizes: tuple[float, int, int],
+    work: Path,
 ) -> dict[str, Any]:
-    """Where a panel lies, in shares of the picture, and what is drawn in it."""
-    row, column = divmod(index, columns)
-    cell = width / columns
+    """Where a panel lies, in shares of the picture, and what is drawn in it.
+
+    sizes: width of a column, width and height of the picture.
+    """
+    row, column, span = place
+    cell, width, height = sizes
     top = height - row * PANEL_HEIGHT
     series = []
     for number, (style, points) in enumerate(panel.series):
@@ -188,11 +227,12 @@ def _panel(
         series.append({"file": file, "style": style, "size": f"{size:.2f}"})
     return {
         "left": _share(column * cell + LEFT, width),
-        "right": _share((column + 1) * cell - RIGHT, width),
+        "right": _share((column + span) * cell - RIGHT, width),
         "top": _share(top - TOP, height),
         "bottom": _share(top - PANEL_HEIGHT + BOTTOM, height),
         "title": panel.title,
         "x": panel.x,
+        "x_label": panel.x_label,
         "y": panel.y,
         "baseline": panel.baseline,
         "tags": panel.tags,
@@ -202,7 +242,7 @@ def _panel(
 
 def safe_text(text: str) -> str:
     """Text that ends no quoted string of gnuplot and means nothing inside one."""
-    return re.sub(rf"[^\w .,:;()+/<>={TIMES}→~-]", "?", text)[:160]
+    return re.sub(r"[^\w .,:;()+/<>=×→~-]", "?", text)[:160]
 
 
 def _ticks(axis: Axis) -> str:
@@ -214,7 +254,7 @@ def _ticks(axis: Axis) -> str:
 def _name_picture(path: Path, figure: Figure) -> None:
     """Give an SVG its title and fonts to fall back on where DejaVu is missing."""
     svg = path.read_text(encoding="utf-8")
-    svg = svg.replace("<title>Gnuplot</title>", f"<title>{figure.title}</title>", 1)
+    svg = svg.replace("<title>Gnuplot</title>", f"<title>{escape(figure.title)}</title>", 1)
     svg = svg.replace(f'"{FONT}"', f'"{FONT}, Verdana, sans-serif"')
     path.write_text(svg, encoding="utf-8")
 
@@ -237,7 +277,7 @@ def for_page(path: Path, prefix: str, title: str) -> str:
     svg = re.sub(r"<g [^>]*>\s*</g>\n?", "", svg)
     # gnuplot writes these initial values of SVG for every stroke.
     svg = svg.replace(' stroke-linecap="butt" stroke-linejoin="miter"', "")
-    return svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
 
 
 def _as_property(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from grader.base.errors import LabError
 
 Report = dict[str, Any]
 
-VERSION = 1
+VERSION = 2
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 
@@ -24,11 +24,7 @@ def validate(report: Report) -> None:
     """Raise ReportError, with the place and the reason in one line, unless report is valid."""
     if not isinstance(report, dict) or "schema" not in report:
         raise ReportError("not a report: it has no schema number; run the grader again")
-    version = report["schema"]
-    if isinstance(version, bool) or version != VERSION:
-        raise ReportError(
-            f"report has schema {version!r:.40}, this kit reads {VERSION}: run the grader again"
-        )
+    _check_version(report["schema"])
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     error = best_match(Draft202012Validator(schema).iter_errors(report))
     if error is not None:
@@ -43,6 +39,16 @@ def validate(report: Report) -> None:
     _check_references(report)
 
 
+def _check_version(version: object) -> None:
+    """Raise ReportError, saying what to do, unless the report is of the schema read here."""
+    if version == VERSION and not isinstance(version, bool):
+        return
+    advice = "make a new one with grader/run.sh"
+    if isinstance(version, int) and version > VERSION:
+        advice = f"it is of a newer kit: draw it with that, or {advice}"
+    raise ReportError(f"report has schema {version!r:.40}, this kit reads {VERSION}: {advice}")
+
+
 def _check_references(report: Report) -> None:
     """Raise ReportError for what a JSON Schema cannot say: unique names and names that exist."""
     rulers = [(machine["name"], machine["ruler"]) for machine in report["machines"]]
@@ -51,10 +57,33 @@ def _check_references(report: Report) -> None:
     dirs = [stage["dir"] for stage in report["stages"]]
     if len(set(dirs)) != len(dirs):
         raise ReportError("report is not valid: a stage directory occurs twice")
+    for stage in report["stages"]:
+        _check_points(stage)
     measured = [sample for stage in report["stages"] for sample in stage["samples"]]
     for entry in measured + report["speedups"]:
         if (entry["machine"], entry["ruler"]) not in rulers:
             raise ReportError(
                 "report is not valid: a figure names a machine and ruler that machines does "
                 f"not list: {entry['machine']}, {entry['ruler']}"
+            )
+
+
+def _check_points(stage: dict[str, Any]) -> None:
+    """Raise ReportError unless the points of a stage are the sums of their lines."""
+    points = stage["points"]
+    if points is None:
+        return
+    for part in [*points["lines"], points]:
+        if part["earned"] > part["possible"]:
+            raise ReportError(
+                f"report is not valid: {stage['dir']!a} earns {part['earned']:g} of "
+                f"{part['possible']:g} points for {part.get('name', 'all')!a}"
+            )
+    for key in ("earned", "possible"):
+        total = sum(line[key] for line in points["lines"])
+        # Each line may be rounded to a hundredth.
+        if abs(total - points[key]) > 0.01 * (len(points["lines"]) + 1):
+            raise ReportError(
+                f"report is not valid: the lines of {stage['dir']!a} come to {total:g} points "
+                f"{key}, not to {points[key]:g}"
             )

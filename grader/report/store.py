@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 from grader.report.html import page
-from grader.report.plots import draw, require_gnuplot
+from grader.report.plots import Picture, picture, require_gnuplot
 from grader.report.schema import Report, ReportError, validate
+from grader.report.stage_figures import figures
 
 REPORT_FILE = "report.json"
 PAGE_FILE = "index.html"
@@ -59,6 +60,15 @@ def write(report: Report, out: Path) -> None:
         raise ReportError(f"{out} cannot be written: {error.strerror or error}") from None
 
 
+def draw(report: Report, out: Path) -> list[Picture]:
+    """Draw every figure into out as NAME.svg and NAME.png; return what the page shows.
+
+    A figure without data leaves no file and tells its reason. Raises ReportError when gnuplot
+    fails.
+    """
+    return [picture(figure, out) for figure in figures(report)]
+
+
 def _swap(fresh: Path, out: Path, old: Path) -> None:
     """Put fresh in the place of out, and what was there in that of old; or change nothing."""
     try:
@@ -72,7 +82,7 @@ def _swap(fresh: Path, out: Path, old: Path) -> None:
 
 
 def read(out: Path) -> Report:
-    """The report in the directory out, not yet validated. Raises ReportError."""
+    """The report in the directory out, valid. Raises ReportError, which names the file."""
     path = out / REPORT_FILE
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -84,4 +94,8 @@ def read(out: Path) -> Report:
         raise ReportError(f"{path} is not JSON: run grader/run.sh again") from None
     if not isinstance(report, dict):
         raise ReportError(f"{path} is not a report: run grader/run.sh again")
+    try:
+        validate(report)
+    except ReportError as error:
+        raise ReportError(f"{path}: {error}") from None
     return report

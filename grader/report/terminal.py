@@ -7,13 +7,16 @@ import textwrap
 from collections.abc import Sequence
 
 from grader.report import text
-from grader.report.figures import PHASES, gap_text
 from grader.report.schema import Report
+from grader.report.stage_figures import gap_text, phases
 from grader.report.text import Excerpt, Json
 
 COLUMNS = 100
 MOST_FAILURES = 3
+MOST_FINDINGS = 3
 MOST_N = 3
+MOST_ROWS = 24  # of a table of speedups: with the other ruler's, it fits a screen
+LEAST_CAUSE = 24
 INDENT = " " * 4
 
 GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
@@ -39,7 +42,7 @@ def summary(report: Report, colour: bool | None = None) -> str:
     if colour is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     paint = Painter(colour)
-    blocks = [_stages(report, paint), *_failures(report, paint)]
+    blocks = [_stages(report, paint), _points(report, paint), *_failures(report, paint)]
     blocks += _speedups(report, paint)
     blocks += _remarks(report, paint)
     blocks.append(_verdict(report, paint))
@@ -69,7 +72,7 @@ def _stages(report: Report, paint: Painter) -> str:
         if number != str(stage["number"]):
             number, name = str(stage["number"]), label
         correctness = stage["correctness"]
-        points = stage.get("points")
+        points = stage["points"]
         rows.append(
             (
                 number,
@@ -77,7 +80,7 @@ def _stages(report: Report, paint: Painter) -> str:
                 stage["status"],
                 text.count(correctness["passed"]),
                 text.count(correctness["failed"]),
-                f"{points['earned']:g}/{points['possible']:g}" if points else "",
+                text.points(points["earned"], points["possible"]) if points else "",
                 text.count(stage["max_n"]) if "max_n" in stage else "",
             )
         )
@@ -85,23 +88,61 @@ def _stages(report: Report, paint: Painter) -> str:
         rows = [(*row[:5], row[6]) for row in rows]
     table = _table(rows, "><<>>>>"[: len(rows[0])])
     room = COLUMNS - len("  ".join(table[0])) - 2
-    lines = [paint(BOLD, "  ".join([*table[0], "cause"]))]
+    # The cause stands in full below; a few letters of it would help nobody.
+    has_causes = room >= LEAST_CAUSE and any(stage["cause"] for stage in report["stages"])
+    lines = [paint(BOLD, "  ".join([*table[0], *(["cause"] if has_causes else [])]).rstrip())]
     for row, stage in zip(table[1:], report["stages"], strict=True):
         row[2] = paint(GREEN if stage["status"] == "ok" else RED, row[2])
-        cause = _cut(text.printable(stage["cause"]), room)
+        cause = _cut(text.printable(stage["cause"]), room) if has_causes else ""
         lines.append("  ".join([*row, cause]).rstrip())
     return "\n".join(lines)
+
+
+def _points(report: Report, paint: Painter) -> str:
+    """Where points were lost, a line for each, and why there are none or not all."""
+    lines = []
+    notes: dict[tuple[str, str], list[str]] = {}
+    for stage in report["stages"]:
+        who = text.stage_number(stage, report)
+        for lost in text.lost_lines(stage):
+            amount = text.points(lost["possible"] - lost["earned"], lost["possible"], " of ")
+            line = f"{who} loses {amount} for {text.printable(lost['name'])}"
+            if lost["remark"]:
+                line += f": {text.printable(lost['remark'])}"
+            first, *rest = _wrap(line, "", INDENT)
+            lines += [paint(YELLOW, first), *rest]
+        if "points_note" in stage:
+            whose = "points of" if stage["points"] else "no points for"
+            notes.setdefault((whose, text.printable(stage["points_note"])), []).append(who)
+    for (whose, note), stages in notes.items():
+        lines += _wrap(f"{whose} {_together(stages)}: {note}", "", INDENT)
+    return "\n".join(lines)
+
+
+def _together(stages: list[str]) -> str:
+    """stage 1, stage 2 as stages 1, 2."""
+    numbers = [name.removeprefix("stage ") for name in stages]
+    if len(stages) > 1 and all(name.startswith("stage ") for name in stages):
+        return f"stages {', '.join(numbers)}"
+    return ", ".join(stages)
 
 
 def _failures(report: Report, paint: Painter) -> list[str]:
     blocks = []
     for stage in report["stages"]:
         failures = stage["correctness"]["failures"]
-        if stage["status"] == "ok" and not failures:
+        further = text.further_findings(stage)
+        if stage["status"] == "ok" and not failures and not further:
             continue
         label = text.stage_label(stage, report)
         lines = _wrap(f"{label}: {stage['status']}: {text.printable(stage['cause'])}", "", INDENT)
         lines[0] = paint(RED, lines[0])
+        for finding in further[:MOST_FINDINGS]:
+            who, cause = text.printable(finding["by"]), text.printable(finding["cause"])
+            lines += _wrap(f"also by {who}: {finding['status']}: {cause}", INDENT, INDENT * 2)
+        if len(further) > MOST_FINDINGS:
+            rest = len(further) - MOST_FINDINGS
+            lines.append(f"{INDENT}and {text.count(rest)} more findings, in index.html")
         for failure in failures[:MOST_FAILURES]:
             lines += _failure(failure, paint)
         more = max(stage["correctness"]["failed"], len(failures)) - MOST_FAILURES
@@ -155,42 +196,76 @@ def _speedups(report: Report, paint: Painter) -> list[str]:
     return [*blocks, "\n".join(gaps)]
 
 
-def _few(values: list[int]) -> list[int]:
-    """The least, the middle and the greatest of sorted values."""
-    if len(values) <= MOST_N:
+def _few(values: list[int], most: int) -> list[int]:
+    """At most that many of sorted values: the greatest, the least, then the middle."""
+    if len(values) <= most:
         return values
-    return [values[0], values[len(values) // 2], values[-1]]
+    middle = [values[len(values) // 2]] if most > 2 else []
+    return [*(values[:1] if most > 1 else []), *middle, values[-1]]
 
 
 def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
-    """One line for each pair and n, compute and decimal beside each other."""
+    """One line for each pair and n, the phases beside each other."""
     found = {(e["from"], e["to"], e["n"], e["phase"]): e for e in entries}
     pairs = sorted({(e["from"], e["to"]) for e in entries})
-    rows: list[tuple[str, ...]] = [
-        ("stages", "n", *(c for phase in PHASES for c in (phase, "interval", "verdict")))
-    ]
+    most = max(1, min(MOST_N, MOST_ROWS // len(pairs)))
+    keys: list[tuple[int, int, int]] = []
     left_out = 0
     for pair in pairs:
         all_n = sorted({e["n"] for e in entries if (e["from"], e["to"]) == pair})
-        few = _few(all_n)
+        few = _few(all_n, most)
         left_out += len(all_n) - len(few)
-        for n in few:
-            cells = [f"{pair[0]} → {pair[1]}" if n == few[0] else "", text.count(n)]
-            for phase in PHASES:
-                entry = found.get((*pair, n, phase))
-                cells += _speedup_cells(entry) if entry else ["", "", ""]
-            rows.append(tuple(cells))
+        keys += [(*pair, n) for n in few]
+    own = phases(entries)
+    # Where the intervals of all phases have no room, the last keeps its own longest.
+    for bare in range(len(own) + 1):
+        rows = _speedup_cells(keys, own, bare, found)
+        table = _table(rows, "<>" + "><" * bare + "><<" * (len(own) - bare))
+        if len("  ".join(table[0])) <= COLUMNS:
+            break
     lines = []
-    for index, row in enumerate(_table(rows, "<>><<><<")):
+    for index, row in enumerate(table):
         painted = [_verdict_colour(cell, paint) for cell in row] if index else row
         lines.append("  ".join(painted).rstrip())
+    said = []
     if left_out:
-        where = "here the least, a middle and the greatest n of each pair"
-        lines.append(paint(DIM, f"({left_out} more in index.html: {where})"))
+        which = (
+            "the greatest n",
+            "the least and the greatest n",
+            "the least, a middle and the greatest n",
+        )
+        said.append(f"{left_out} more in index.html: here {which[most - 1]} of each pair")
+    if bare:
+        said.append(f"the intervals of {' and '.join(own[:bare])} are in index.html")
+    if said:
+        lines += [paint(DIM, line) for line in _wrap(f"({'; '.join(said)})", "", " ")]
     return lines
 
 
-def _speedup_cells(entry: Json) -> list[str]:
+def _speedup_cells(
+    keys: list[tuple[int, int, int]],
+    own: list[str],
+    bare: int,
+    found: dict[tuple[int, int, int, str], Json],
+) -> list[tuple[str, ...]]:
+    """The table's head and rows; the first bare phases are without intervals."""
+    head = ["stages", "n"]
+    for index, phase in enumerate(own):
+        head += [phase, "verdict"] if index < bare else [phase, "interval", "verdict"]
+    rows = [tuple(head)]
+    last = None
+    for start, end, n in keys:
+        cells = [f"{start} → {end}" if (start, end) != last else "", text.count(n)]
+        last = (start, end)
+        for index, phase in enumerate(own):
+            entry = found.get((start, end, n, phase))
+            parts = _comparison(entry) if entry else ["", "", ""]
+            cells += [parts[0], parts[2]] if index < bare else parts
+        rows.append(tuple(cells))
+    return rows
+
+
+def _comparison(entry: Json) -> list[str]:
     ends = entry["ci95"]
     interval = f"[{text.ratio(ends[0])}, {text.ratio(ends[1])}]" if ends else ""
     return [text.ratio(entry["ratio"]), interval, entry["verdict"]]

@@ -78,12 +78,46 @@ def ratio(value: float) -> str:
     return f"{value:.3f}" if 0.9 < value < 1.1 else number(value)
 
 
+def points(earned: float, possible: float, between: str = "/") -> str:
+    """Points earned of those possible, at most two decimals."""
+    return f"{round(earned, 2):g}{between}{round(possible, 2):g}"
+
+
+def _is_alone(stage: Json, report: Json) -> bool:
+    """Whether no other stage of the report has its number."""
+    return [other["number"] for other in report["stages"]].count(stage["number"]) == 1
+
+
 def stage_label(stage: Json, report: Json) -> str:
     """Number and name of a stage; its directory where the number is not unique."""
-    alone = sum(other["number"] == stage["number"] for other in report["stages"]) == 1
-    if alone:
+    if _is_alone(stage, report):
         return printable(f"{stage['number']} {stage['name']}")
     return printable(stage["dir"].rstrip("/").rsplit("/", 1)[-1])
+
+
+def stage_number(stage: Json, report: Json) -> str:
+    """What a line calls a stage: stage 3, or its directory where the number is not unique."""
+    if _is_alone(stage, report):
+        return f"stage {stage['number']}"
+    return stage_label(stage, report)
+
+
+def lost_lines(stage: Json) -> list[Json]:
+    """The lines of a stage's points for which fewer were earned than possible."""
+    lines = (stage["points"] or {}).get("lines", [])
+    return [line for line in lines if round(line["possible"] - line["earned"], 2) > 0]
+
+
+def further_findings(stage: Json) -> list[Json]:
+    """What was found wrong with a stage beside the one finding that is its cause."""
+    found = list(stage["findings"])
+    for finding in found:
+        # The cause may say who found it.
+        causes = (finding["cause"], f"{finding['by']}: {finding['cause']}")
+        if stage["status"] == finding["status"] and stage["cause"] in causes:
+            found.remove(finding)
+            break
+    return found
 
 
 class Excerpt(NamedTuple):

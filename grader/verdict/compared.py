@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,9 +148,4 @@ def plot(found: list[Row], names: tuple[str, str], output: Path) -> None:
         panels.append(figures.Panel(title, x, y, series, baseline=1.0))
     notes = [f"A: {names[0]}", f"B: {names[1]}. A hollow mark: nothing can be claimed."]
     figure = figures.Figure("compare", "Two stages compared", "", panels, "", notes)
-    plots.require_gnuplot()
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as name:
-        drawn = Path(name) / f"compare{output.suffix}"
-        plots._gnuplot(figure, plots.WIDE, output.suffix[1:], drawn, Path(name))
-        shutil.copy(drawn, output)
+    plots.draw_one(figure, output)

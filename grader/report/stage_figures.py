@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What is in each picture of the report of stages, as a function of the report."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from grader.report import text
+from grader.report.axis import Axis, log_axis
+from grader.report.figures import COLOURS, Figure, Panel, Point, Series, Style, style
+from grader.report.schema import Report
+from grader.report.text import Json
+
+# In the order in which a read goes through them; the last is the whole of it.
+PHASES = ("compute", "decimal", "read")
+WHOLE = "read"
+WHOLE_CAPTION = f" {WHOLE}: the whole of a read, compute and decimal together."
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def figures(report: Report) -> list[Figure]:
+    """Every picture of the report, in the order in which a reader meets them."""
+    rulers = {machine["ruler"] for machine in report["machines"]}
+    found = [_speedup(report), _cost(report, "ns")]
+    if "instructions" in rulers:
+        found.append(_cost(report, "instructions"))
+    found.append(_memory(report))
+    if any(stage.get("round_trips") for stage in report["stages"]):
+        found.append(_round_trips(report))
+    return found
+
+
+def stage_styles(report: Report) -> dict[str, Style]:
+    """The style of every stage by its directory: by its number where numbers are unique."""
+    stages = report["stages"]
+    numbers = [stage["number"] for stage in stages]
+    unique = len(set(numbers)) == len(numbers)
+    return {
+        stage["dir"]: style(
+            stage["number"] - 1 if unique else index, text.stage_label(stage, report)
+        )
+        for index, stage in enumerate(stages)
+    }
+
+
+def _n_axis(values: list[float]) -> Axis:
+    return log_axis(values, text.short_count, 10)
+
+
+def _ends(interval: list[float] | None, value: float) -> tuple[float, float]:
+    """The interval, or the value itself, kept above zero as a logarithmic axis needs it."""
+    low, high = interval or (value, value)
+    return (low if low > 0 else value), (high if high > 0 else value)
+
+
+def phases(entries: Iterable[Json]) -> list[str]:
+    """The phases that samples or speedups have, in order."""
+    found = {entry["phase"] for entry in entries}
+    return [phase for phase in PHASES if phase in found]
+
+
+def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
+    """Panels, each with its phase, in the order of a page that is two panels wide.
+
+    They come with the phases of a machine side by side. Where some are of the whole read, those
+    are what a reader asks for first, and stand above the others: of one machine in a row of its
+    own, of several beside each other, so that each row is a phase and each column a machine.
+    """
+    if not any(phase == WHOLE for phase, _ in panels):
+        return [panel for _, panel in panels]
+    whole = [panel for phase, panel in panels if phase == WHOLE]
+    parts = [panel for phase, panel in panels if phase != WHOLE]
+    if len(whole) == 1:
+        return [replace(whole[0], wide=True), *parts]
+    rows = [[p for phase, p in panels if phase == row] for row in (WHOLE, *PHASES[:-1])]
+    # One too many for pairs, and every row below would be askew.
+    rows = [[replace(r[0], wide=True), *r[1:]] if len(r) % 2 else r for r in rows]
+    return [panel for row in rows for panel in row]
+
+
+def _points(stage: Json, machine: str, ruler: str, phase: str) -> list[Point]:
+    return sorted(
+        (
+            Point(s["n"], s["median"], *_ends(s["ci95"], s["median"]))
+            for s in stage["samples"]
+            if (s["machine"], s["ruler"], s["phase"]) == (machine, ruler, phase)
+            and s["n"] > 0
+            and s["median"] > 0
+        ),
+        key=lambda point: point.x,
+    )
+
+
+def _cost(report: Report, ruler: str) -> Figure:
+    """Time, or instructions, against n for all stages."""
+    styles = stage_styles(report)
+    panels = []
+    for machine in (m["name"] for m in report["machines"] if m["ruler"] == ruler):
+        for phase in PHASES:
+            series = [
+                Series(styles[stage["dir"]], points)
+                for stage in report["stages"]
+                if (points := _points(stage, machine, ruler, phase))
+            ]
+            if series:
+                title = f"{phase}, {text.printable(machine)}"
+                panels.append((phase, _cost_panel(series, title, ruler)))
+    if ruler == "ns":
+        name, title = "time", "Time of one call"
+        caption = "Median time of one call by the kernel's clock, with its 95 % interval."
+    else:
+        name, title = "instructions", "Instructions of one call"
+        caption = "Instructions executed by one call: an exact count of work, not a time."
+    return Figure(
+        name,
+        title,
+        caption + _on_whole(panels),
+        _arranged(panels),
+        f"no stage was measured in {ruler}",
+    )
+
+
+def _on_whole(panels: list[tuple[str, Panel]]) -> str:
+    """What a caption says of the whole read, where a panel is of it."""
+    return WHOLE_CAPTION if any(phase == WHOLE for phase, _ in panels) else ""
+
+
+def _cost_panel(series: list[Series], title: str, ruler: str) -> Panel:
+    points = [point for _, line in series for point in line]
+    values = [v for p in points for v in (p.y, p.low, p.high)]
+    label = text.short_duration if ruler == "ns" else text.short_count
+    return Panel(
+        f"{'time' if ruler == 'ns' else 'instructions'} of one call: {title}",
+        _n_axis([point.x for point in points]),
+        log_axis(values, label, 20),
+        series,
+    )
+
+
+def _speedup(report: Report) -> Figure:
+    """Speedup of each stage over the stage before, against n."""
+    panels = []
+    for machine in report["machines"]:
+        for phase in PHASES:
+            key = (machine["name"], machine["ruler"], phase)
+            entries = [
+                s
+                for s in report["speedups"]
+                if (s["machine"], s["ruler"], s["phase"]) == key and s["n"] > 0
+            ]
+            if entries:
+                where = text.printable(machine["name"])
+                title = f"speedup in {machine['ruler']}: {phase}, {where}"
+                panels.append((phase, _speedup_panel(entries, title)))
+    return Figure(
+        "speedup",
+        "Speedup of each stage over the stage before",
+        "How many times faster a stage is than the stage before, with its interval. Above the "
+        "line at 1 the later stage is faster; a hollow mark: no difference can be claimed."
+        + _on_whole(panels),
+        _arranged(panels),
+        "no two stages were measured at the same n",
+        [gap_text(gap) for gap in report.get("gaps", [])],
+    )
+
+
+def gap_text(gap: Json) -> str:
+    """A pair of stages without a comparison, and why, as one line."""
+    where = [text.printable(gap[key]) for key in ("machine", "ruler", "phase") if key in gap]
+    return f"{', '.join([text.versus(gap), *where])}: {text.printable(gap['reason'])}"
+
+
+def _speedup_panel(entries: list[Json], title: str) -> Panel:
+    pairs = sorted({(entry["from"], entry["to"]) for entry in entries})
+    series = []
+    for pair in pairs:
+        line = sorted(
+            (
+                Point(e["n"], e["ratio"], *_ends(e["ci95"], e["ratio"]), e["verdict"] != "~")
+                for e in entries
+                if (e["from"], e["to"]) == pair
+            ),
+            key=lambda point: point.x,
+        )
+        series.append(Series(style(pair[1] - 1, f"{pair[0]} → {pair[1]}"), line))
+    points = [point for _, line in series for point in line]
+    values = [v for p in points for v in (p.y, p.low, p.high)] + [1.0]
+    n_axis = _n_axis([point.x for point in points])
+    y_axis = log_axis(values, _times, 2)
+    room = (n_axis.high / n_axis.low) ** 0.13
+    return Panel(
+        title,
+        n_axis._replace(high=n_axis.high * room),
+        y_axis,
+        series,
+        baseline=1.0,
+        tags=_speedup_tags(series, n_axis, y_axis),
+    )
+
+
+def _times(ratio: float, label: Callable[[float], str] = "{:,.6g}".format) -> str:
+    """A ratio as a label; long ones would not fit beside their axis."""
+    return TIMES + (text.short_count(float(f"{ratio:.3g}")) if ratio >= 1e4 else label(ratio))
+
+
+def _speedup_tags(
+    series: list[Series], x_axis: Axis, y_axis: Axis
+) -> list[tuple[float, float, str, str]]:
+    """The ratio at each line's end, moved up until legible; none on the line at 1.
+
+    Where there are more lines than colours, none on another line either: whose is it?
+    """
+    span = y_axis.high / y_axis.low
+    apart, off_baseline = span**0.055, span**0.03
+    reach = (x_axis.high / x_axis.low) ** 0.15
+    tags: list[tuple[float, float, str, str]] = []
+    for one in sorted(series, key=lambda one: one.points[-1].y):
+        end = one.points[-1]
+        if not end.sure or 1 / off_baseline < end.y < off_baseline:
+            continue
+        y = end.y
+        for x, below, _, _ in tags:
+            if x == end.x and y < below * apart:
+                y = below * apart
+        others = [other.points for other in series if other is not one]
+        place = (end.x, end.x * reach, y / off_baseline, y * off_baseline)
+        if len(series) > len(COLOURS) and any(_crosses(line, place) for line in others):
+            continue
+        tags.append((end.x, y, _times(end.y, text.ratio), one.style.colour))
+    return tags
+
+
+def _crosses(line: list[Point], place: tuple[float, float, float, float]) -> bool:
+    """Whether a line comes into a rectangle: its left, right, low and high side."""
+    left, right, low, high = place
+    for before, after in itertools.pairwise(line):
+        start, end = max(before.x, left), min(after.x, right)
+        if start >= end:
+            continue
+        # Straight on logarithmic axes.
+        slope = math.log(after.y / before.y) / math.log(after.x / before.x)
+        ends = [before.y * (x / before.x) ** slope for x in (start, end)]
+        if min(ends) < high and max(ends) > low:
+            return True
+    return False
+
+
+def _memory(report: Report) -> Figure:
+    """Allocations and peak bytes of one call against n."""
+    styles = stage_styles(report)
+    panels = []
+    missing = "no stage reported its allocations"
+    for key, what, label in (
+        ("allocations", "allocations of one call", text.short_count),
+        ("peak_bytes", "peak memory of one call", text.short_size),
+    ):
+        for phase in PHASES:
+            series = []
+            for stage in report["stages"]:
+                # The count is the same on every machine, so the first that has it is enough.
+                known: dict[int, float] = {}
+                for s in stage["samples"]:
+                    if s["phase"] == phase and s["n"] > 0 and s.get(key) is not None:
+                        known.setdefault(s["n"], s[key])
+                if known:
+                    line = [Point(n, v, v, v) for n, v in sorted(known.items())]
+                    series.append(Series(styles[stage["dir"]], line))
+            if series and all(point.y == 0 for _, line in series for point in line):
+                missing = "no stage allocates memory"
+            elif series:
+                panels.append((phase, _memory_panel(series, f"{what}: {phase}", label)))
+    return Figure(
+        "memory",
+        "Memory of one call",
+        "Blocks allocated, and most bytes held at once, by one call." + _on_whole(panels),
+        _arranged(panels),
+        missing,
+    )
+
+
+def _memory_panel(
+    series: list[Series],
+    title: str,
+    label: Callable[[float], str],
+) -> Panel:
+    """Zero, which stages without a heap have, stands at the foot of the logarithmic axis."""
+    points = [point for _, line in series for point in line]
+    least = min(point.y for point in points if point.y > 0)
+    zero = least / 3
+    drawn = [
+        Series(look, [p if p.y > 0 else Point(p.x, zero, zero, zero) for p in line])
+        for look, line in series
+    ]
+    y = log_axis([max(zero, point.y) for point in points] + [least], label, 10)
+    if any(point.y == 0 for point in points):
+        major = [(x, name) for x, name in y.major if x >= least * 0.99]
+        y = y._replace(major=[(zero, "0"), *major], minor=[x for x in y.minor if x > least])
+    return Panel(title, _n_axis([point.x for point in points]), y, drawn)
+
+
+def _round_trips(report: Report) -> Figure:
+    """Time of read() by the user's clock, by the kernel's, and between the two."""
+    clocks = ("user", "kernel", "difference")
+    panels = []
+    for stage in report["stages"]:
+        trips = [trip for trip in stage.get("round_trips", []) if trip["n"] > 0]
+        for machine in sorted({trip["machine"] for trip in trips}):
+            own = sorted((t for t in trips if t["machine"] == machine), key=lambda t: int(t["n"]))
+            series = []
+            for index, clock in enumerate(clocks):
+                line = [Point(t["n"], t[clock], t[clock], t[clock]) for t in own if t[clock] > 0]
+                if line:
+                    series.append(Series(style(2 * index + 1, clock), line))
+            if series:
+                where = f"{text.stage_label(stage, report)}, {text.printable(machine)}"
+                panels.append(_cost_panel(series, where, "ns"))
+    return Figure(
+        "user-kernel",
+        "One read() by two clocks",
+        "Median time of one read() by the user's clock and by the kernel's, and the difference: "
+        "what it costs to enter the kernel and to copy the digits out.",
+        panels,
+        "no read() was timed from user space",
+    )
