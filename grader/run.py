@@ -156,7 +156,7 @@ def _verify_and_measure(
         rights.append(verifying.result(i))
         for note in rights[-1].verified.built.left_out:
             progress.say(f"note: {_label(stage)}: {note}")
-        stands = _stands(rights[-1])
+        stands = status.of_verified(rights[-1].verified)
         if stands.name != "ok":
             progress.say(f"{_label(stage)}: {stands.name}: {stands.cause}")
     rulers = {name: work.result() for name, work in counting.items()}
@@ -192,10 +192,6 @@ def _right(options: Options, stage: Stage, machine: Machine, progress: Progress)
         return Right(verified, None, {})
     progress.step(f"try the functions of {_label(stage)}")
     return Right(verified, judged.try_functions(stage, course(stage.number), options.seed), {})
-
-
-def _stands(right: Right) -> status.Status:
-    return status.of([Found("verify", finding) for finding in right.verified.findings])
 
 
 def _failed(right: Right, rulers: Iterable[Ruler]) -> bool:

@@ -11,8 +11,8 @@ import pytest
 
 from grader.base import scratch
 from grader.lab import machines
-from grader.lab.machines import Machine, Running
-from grader.stage.build import Kernel
+from grader.lab.machines import NOTHING, Contents, Machine, Running
+from grader.lab.module import Kernel
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,10 +40,10 @@ def kernel(uml: Machine) -> Kernel:
 def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
     """The folders of the machines a test boots; at its end nothing of them may be left."""
     folders: list[Path] = []
-    boot: Callable[[dict[str, Path]], Running] = uml.boot
+    boot: Callable[[Contents], Running] = uml.boot
 
-    def noted(modules: dict[str, Path]) -> Running:
-        guest = boot(modules)
+    def noted(contents: Contents = NOTHING) -> Running:
+        guest = boot(contents)
         folders.append(guest.folder)  # type: ignore[attr-defined]
         groups.append(guest.pid)  # type: ignore[attr-defined]
         return guest

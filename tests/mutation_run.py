@@ -36,6 +36,7 @@ from grader.lab import machines  # noqa: E402
 from grader.stage import build, stages, verify  # noqa: E402
 from grader.stage.stages import Stage  # noqa: E402
 from grader.stage.strain import Plan, examine  # noqa: E402
+from grader.verdict import status  # noqa: E402
 
 TABLE = ROOT / "tests/MUTATION.md"
 PARTS = ("operands", "grader", "sanitizers", "debug")
@@ -107,12 +108,13 @@ def by_grader(stage: Stage) -> str:
     if not built.ok:
         raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}")
     found = verify.verify(built, machine, 1, True, lambda what: None)
-    if found.status == "ok":
+    if found.ok:
         found = verify.verify(built, machine, 1, False, lambda what: None)
-    if found.status == "ok":
+    stands = status.of_verified(found).name
+    if stands == "ok":
         return ""
-    if found.status != "wrong":
-        return found.status
+    if stands != "wrong":
+        return stands
     first = found.failures[0]
     return f"F({first.n})" if first.test == "value" else first.title or first.test
 

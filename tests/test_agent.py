@@ -15,7 +15,7 @@ SECONDS = 60.0
 
 
 def test_requests_wait_their_turn_and_kills_do_not(uml: Machine, booted: list[Path]) -> None:
-    guest = uml.boot({})
+    guest = uml.boot()
     try:
         wire = guest.wire
         deadline = time.monotonic() + SECONDS

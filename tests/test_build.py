@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.lab import module
+from grader.lab.module import Kernel
 from grader.stage import build, contract, stages
-from grader.stage.build import Built, Kernel
+from grader.stage.build import Built
 from grader.stage.stages import Stage
 
 MANIFEST = stages.manifests()[1]
@@ -29,8 +31,8 @@ def stage(tmp_path: Path) -> Stage:
 
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
     """The names of the sources, and what is said of what is left out."""
-    warnings: list[str] = []
-    return [path.name for path in build.sources(stage, warnings)], warnings
+    left_out: list[str] = []
+    return [path.name for path in build.sources(stage, left_out)], left_out
 
 
 def test_sources(stage: Stage) -> None:
@@ -115,19 +117,21 @@ def _no_kernel() -> Kernel:
     ],
 )  # fmt: skip
 def test_error_line(log: str, line: str) -> None:
-    assert build._error_line(log) == line
+    assert module._error_line(log) == line
 
 
 def test_readable_paths(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
-    assert build.readable(log, Path("/b"), stage) == (
+    shown = build._recipe(stage, []).shown
+    assert module.readable(log, Path("/b"), shown) == (
         f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
     )
-    mutant = Stage(paths.ROOT / "tests/mutants/1-clamps", MANIFEST, own_driver=True)
-    assert build.readable(log, Path("/b"), mutant) == (
-        "tests/mutants/1-clamps/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
-        "tests/mutants/1-clamps/driver.c:3: error: z\n"
+    mutant = stages.find(paths.ROOT / "tests/mutants", [1])
+    (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
+    assert module.readable(log, Path("/b"), build._recipe(writes, []).shown) == (
+        "tests/mutants/1-writes-past-buffer/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
+        "tests/mutants/1-writes-past-buffer/driver.c:3: error: z\n"
     )
 
 
@@ -205,7 +209,7 @@ def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) ->
     os.truncate(directory / "huge.c", 1 << 40)
     built = build.build(stages.single(directory, directory.name), kernel)
     assert "File size limit exceeded" in built.cause
-    assert any("huge.c is left out: larger than" in said for said in built.warnings)
+    assert any("huge.c is left out: larger than" in said for said in built.left_out)
 
 
 @pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])
@@ -242,14 +246,14 @@ def test_what_the_contract_allows(tmp_path: Path) -> None:
 def test_environment_of_the_build(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    assert name not in build.environment()
-    assert (build.environment()["LC_ALL"], build.environment()["LANG"]) == ("C", "C")
-    assert "PATH" in build.environment()
+    assert name not in module.environment()
+    assert (module.environment()["LC_ALL"], module.environment()["LANG"]) == ("C", "C")
+    assert "PATH" in module.environment()
 
 
 def test_a_folder_that_kbuild_cannot_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "BUILD", Path("/home/me/my lab/build"))
-    folder = build._kbuild_base()
+    folder = module._kbuild_base()
     assert " " not in str(folder) and folder.name.startswith("fibdrv-lab-modules-")
 
 
@@ -265,13 +269,13 @@ def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 @pytest.mark.machine
 def test_build(outside: Stage, kernel: Kernel) -> None:
     built = build.build(outside, kernel)
-    assert (built.ok, built.cause, built.breaches) == (True, "", [])
-    assert built.stripped.stat().st_size < built.module.stat().st_size
-    made = built.module.stat().st_mtime_ns
+    assert (built.ok, built.cause, built.breaches) == (True, "", ())
+    assert built.module.stripped.stat().st_size < built.module.path.stat().st_size
+    made = built.module.path.stat().st_mtime_ns
 
     again = build.build(outside, kernel)
-    assert again.ok and again.module.stat().st_mtime_ns == made
-    assert not again.log  # nothing was run
+    assert again.ok and again.module.path.stat().st_mtime_ns == made
+    assert not again.module.log  # nothing was run
 
     (outside.directory / "fib.c").write_text('#include "stage.h"\n\nint x = y;\n')
     broken = build.build(outside, kernel)
@@ -303,7 +307,7 @@ def test_two_functions_of_one_name(outside: Stage, kernel: Kernel) -> None:
 def test_a_source_that_eats_memory(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "BUILD_BYTES", 1 << 30)
+    monkeypatch.setattr(module, "BUILD_BYTES", 1 << 30)
     (outside.directory / "fib.c").write_text('#include "/dev/zero"\n')
     built = build.build(outside, kernel)
     assert "out of memory" in built.cause
@@ -313,10 +317,12 @@ def test_a_source_that_eats_memory(
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "BUILD_TIMEOUT", 1)
+    monkeypatch.setattr(module, "BUILD_TIMEOUT", 1)
     bomb = "".join(f"#define A{i + 1} A{i} A{i} A{i} A{i}\n" for i in range(40))
     (outside.directory / "fib.c").write_text(f"#define A0 +\n{bomb}int x = A40 1;\n")
     built: Built = build.build(outside, kernel)
     assert built.cause == "the compiler was not done after 1 s, and stopped"
-    running = subprocess.run(["pgrep", "-f", str(built.directory)], capture_output=True, text=True)
+    running = subprocess.run(
+        ["pgrep", "-f", str(built.module.directory)], capture_output=True, text=True
+    )
     assert not running.stdout

@@ -15,8 +15,10 @@ import pytest
 from grader import compare
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.compare import Row
+from grader.rulers.comparison import Compared
 from grader.stage import stages
+from grader.verdict import compared
+from grader.verdict.compared import Row
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 
@@ -66,7 +68,7 @@ def run(*words, timeout=240):
 
 
 def row(verdict, ratio=1.0, ruler="ns", phase="compute", n=1000):
-    return Row(ruler, phase, n, 1.0, 1.0, ratio, ratio, ratio, None, verdict)
+    return Row(ruler, phase, n, Compared(1.0, 1.0, ratio, ratio, ratio, None, verdict))
 
 
 def test_names_keep_apart(tmp_path):
@@ -109,10 +111,10 @@ def test_n_is_chosen_from_both_manifests():
 
 
 def test_the_verdict_in_one_word():
-    assert compare.overall([row("~"), row("~")]) == "~"
-    assert compare.overall([row("~"), row("slower")]) == "slower"
-    assert compare.overall([row("faster"), row("faster")]) == "faster"
-    assert compare.overall([row("faster"), row("slower")]) == "mixed"
+    assert compared.overall([row("~"), row("~")]) == "~"
+    assert compared.overall([row("~"), row("slower")]) == "slower"
+    assert compared.overall([row("faster"), row("faster")]) == "faster"
+    assert compared.overall([row("faster"), row("slower")]) == "mixed"
 
 
 def test_the_verdict_in_one_line():
@@ -123,12 +125,12 @@ def test_the_verdict_in_one_line():
         row("~"),
         row("~", phase="decimal"),
     ]
-    line = compare.verdict_line(("A", "B"), found)
+    line = compared.verdict_line(("A", "B"), found)
     assert line == (
         "slower  B against A; instructions: compute +1.1 % at n = 10,000, decimal ~; time: ~"
     )
     found = [row("faster", 2.5), row("slower", 1 / 1.002, phase="decimal")]
-    assert compare.verdict_line(("A", "B"), found) == (
+    assert compared.verdict_line(("A", "B"), found) == (
         "mixed  B against A; time: compute 2.50 times less at n = 1,000,"
         " decimal +0.20 % at n = 1,000"
     )

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.lab import initramfs, kernel_log, machines, qemu
+from grader.lab import kernel_log, machines, qemu
 from grader.lab.machines import Machine, Running
-from grader.stage import build, stages
+from grader.lab.module import Module
+from grader.stage import build, device, stages
 from grader.stage.stages import Stage
 
 LONG = os.environ.get("LAB_TESTS") == "long"
@@ -51,13 +52,15 @@ def kit_stage(number: int) -> Stage:
 @pytest.fixture
 def loaded() -> Iterator[Loaded]:
     """Boots a machine with a stage loaded; at the end its log must be clean."""
-    running: list[tuple[Running, Path]] = []
+    running: list[tuple[Running, Module]] = []
 
     def load(name: str | Machine, stage: Stage) -> Running:
         machine = machines.get(name) if isinstance(name, str) else name
         built = build.build(stage, machine.kernel())
         assert built.ok, built.log
-        guest = machine.boot({"fibdrv": built.stripped, "hammer": initramfs.hammer()})
+        guest = machine.boot(
+            device.contents({"fibdrv": built.module.stripped}, {"hammer": device.hammer()})
+        )
         running.append((guest, built.module))
         guest.wire.check(f"insmod {MODULE}", PATIENCE * guest.speed_factor)
         return guest

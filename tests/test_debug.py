@@ -14,10 +14,11 @@ import pytest
 
 from grader.__main__ import main as grade
 from grader.base import paths
-from grader.lab import initramfs, log_meaning, machines
+from grader.lab import log_meaning, machines
+from grader.lab.log_meaning import About
 from grader.lab.machines import Machine
-from grader.stage import build, stages, verify
-from grader.stage.build import Kernel
+from grader.lab.module import Kernel
+from grader.stage import build, device, stages, verify
 from grader.stage.stages import Stage
 from grader.stage.strain import Plan, examine
 
@@ -25,8 +26,7 @@ LONG = os.environ.get("LAB_TESTS") == "long"
 MUTANTS = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
 
 
-def nowhere(_symbol: str, _offset: int, _size: int) -> tuple[str, str]:
-    return "", ""
+nowhere = About("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: ("", ""))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,9 @@ def _hammered_stage(
     stage: Stage, command: str, machine: Machine, kernel: Kernel
 ) -> tuple[int, str]:
     built = build.build(stage, kernel)
-    guest = machine.boot({"fibdrv": built.stripped, "hammer": initramfs.hammer()})
+    guest = machine.boot(
+        device.contents({"fibdrv": built.module.stripped}, {"hammer": device.hammer()})
+    )
     try:
         guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
         done = guest.wire.run(command, 120)
@@ -297,7 +299,7 @@ def test_a_leak_of_the_driver_when_memory_is_short(
     fault = [("ret = checked_error(ret, n);\n\t\tgoto out;", "return checked_error(ret, n);")]
     built = build.build(with_driver_fault(7, fault, tmp_path), debug.kernel())
     found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
-    assert found.verified.status == "dirty-log"
+    assert found.findings[0].status == "dirty-log"
     assert "allocated in fibdrv_read" in found.cause
     assert "never given back" in found.cause
 

@@ -14,6 +14,7 @@ import pytest
 from grader.base import scratch
 from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
 from grader.lab import host
+from grader.stage.device import contents
 
 RELEASE = "6.1.0-test-amd64"
 PROGRAMS = {
@@ -94,7 +95,6 @@ def loaded(root):
         ("sys/kernel/security/lockdown", "none [integrity] confidentiality", "locked down (integ"),
         ("sys/module/module/parameters/sig_enforce", "Y", "module.sig_enforce"),
         (f"lib/modules/{RELEASE}/build/Makefile", None, f"install linux-headers-{RELEASE}"),
-        ("sys/module/fibdrv/refcnt", "0", "not from this kit"),
     ],
 )
 def test_refuses_in_one_line(root, name, text, said):
@@ -107,8 +107,16 @@ def test_refuses_in_one_line(root, name, text, said):
         host.Host().kernel()
     assert "\n" not in str(error.value)
     with pytest.raises(LabError):
-        host.Host().boot({})
+        host.Host().boot(contents({}))
     assert not (root.parent / "log").exists(), "nothing may be done"
+
+
+def test_refuses_while_a_module_of_that_name_is_loaded(root):
+    (root / "sys/module/fibdrv").mkdir(parents=True)
+    with pytest.raises(LabError, match="not from this kit") as error:
+        host.Host().boot(contents({}))
+    assert "\n" not in str(error.value)
+    assert loaded(root), "nothing may be done"
 
 
 def test_refuses_other_processors_and_missing_programs(root, monkeypatch):
@@ -134,7 +142,7 @@ def test_asks_first_and_does_nothing_without_a_yes(root, monkeypatch):
     monkeypatch.delenv("LAB_YES")
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no terminal: nobody to ask
     with pytest.raises(LabError, match="yes=1"):
-        host.Host().boot({})
+        host.Host().boot(contents({}))
     assert not (root.parent / "log").exists()
 
 
@@ -151,17 +159,17 @@ def test_the_question(root, monkeypatch, capsys, answer, goes_on):
     monkeypatch.setattr("sys.stdin", Terminal())
     machine = host.Host()
     if goes_on:
-        machine.boot({}).stop()
-        machine.boot({}).stop()
+        machine.boot(contents({})).stop()
+        machine.boot(contents({})).stop()
         assert capsys.readouterr().err.count("Go on?") == 1, "one question a run"
     else:
         with pytest.raises(LabError, match="not agreed"):
-            machine.boot({})
+            machine.boot(contents({}))
         assert not (root.parent / "log").exists()
 
 
 def test_says_what_it_does_and_uses_sudo_for_nothing_else(root, module, capsys):
-    guest = host.Host().boot({"fibdrv": module})
+    guest = host.Host().boot(contents({"fibdrv": module}))
     said = capsys.readouterr().err
     assert "sudo insmod" in said
     assert "sudo rmmod" in said
@@ -175,7 +183,7 @@ def test_says_what_it_does_and_uses_sudo_for_nothing_else(root, module, capsys):
 
 
 def test_stop_unloads(root, module):
-    guest = host.Host().boot({"5-a": module})
+    guest = host.Host().boot(contents({"5-a": module}))
     guest.wire.check("insmod /lib/fibdrv/5-a.ko", 10)
     assert loaded(root)
     guest.stop()
@@ -187,7 +195,7 @@ def test_stop_unloads(root, module):
 
 
 def test_stop_leaves_a_module_of_others_alone(root, module):
-    guest = host.Host().boot({})
+    guest = host.Host().boot(contents({}))
     other = root / "sys/module/fibdrv/notes"
     other.mkdir(parents=True)
     (other / ".note.gnu.build-id").write_text("build id 2")
@@ -196,7 +204,7 @@ def test_stop_leaves_a_module_of_others_alone(root, module):
 
 
 def test_a_module_that_cannot_be_unloaded_is_said(root, module):
-    guest = host.Host().boot({"fibdrv": module})
+    guest = host.Host().boot(contents({"fibdrv": module}))
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "busy").touch()
     with pytest.raises(LabError, match="Module fibdrv is in use"):
@@ -204,9 +212,9 @@ def test_a_module_that_cannot_be_unloaded_is_said(root, module):
 
 
 def test_what_a_crash_has_left_is_unloaded_by_the_next(root, module):
-    lost = host.Host().boot({"fibdrv": module})
+    lost = host.Host().boot(contents({"fibdrv": module}))
     lost.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
-    guest = host.Host().boot({"fibdrv": module})
+    guest = host.Host().boot(contents({"fibdrv": module}))
     assert not loaded(root)
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     guest.stop()
@@ -214,38 +222,38 @@ def test_what_a_crash_has_left_is_unloaded_by_the_next(root, module):
 
 
 def test_a_module_in_the_place_of_ours_is_not_ours(root, module):
-    lost = host.Host().boot({"fibdrv": module})
+    lost = host.Host().boot(contents({"fibdrv": module}))
     lost.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "sys/module/fibdrv/notes/.note.gnu.build-id").write_text("build id 2")
     with pytest.raises(LabError, match="not from this kit"):
-        host.Host().boot({})
+        host.Host().boot(contents({}))
     assert loaded(root)
 
 
 def test_one_that_stays(root, module, tmp_path):
     folder = tmp_path / "stays"
     machine = host.Host()
-    guest = machine.boot_to_stay({}, folder)
+    guest = machine.boot_to_stay(contents({}), folder)
     guest.wire.put("/lib/fibdrv/fibdrv.ko", module.read_bytes(), 1)
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     again = host.Host().attach(folder)
     assert again is not None
     with pytest.raises(LabError, match="make unload first"):
-        host.Host().boot({})
+        host.Host().boot(contents({}))
     again.stop()
     assert not loaded(root)
     assert host.Host().attach(folder) is None
 
 
 def test_none_stays_when_the_computer_starts_anew(root, module, tmp_path):
-    guest = host.Host().boot_to_stay({"fibdrv": module}, tmp_path / "stays")
+    guest = host.Host().boot_to_stay(contents({"fibdrv": module}), tmp_path / "stays")
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "proc/sys/kernel/random/boot_id").write_text("boot-2")
     assert host.Host().attach(tmp_path / "stays") is None
 
 
 def test_console_is_what_the_kernel_has_said_since(root, module):
-    guest = host.Host().boot({"fibdrv": module})
+    guest = host.Host().boot(contents({"fibdrv": module}))
     assert guest.console() == ""
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     assert guest.console() == "[ 12.5] fibdrv: here\n"
@@ -254,7 +262,7 @@ def test_console_is_what_the_kernel_has_said_since(root, module):
 
 @pytest.fixture
 def wire(root):
-    guest = host.Host().boot({})
+    guest = host.Host().boot(contents({}))
     yield guest.wire
     guest.stop()
 
@@ -280,12 +288,12 @@ def test_run_gives_up_and_kills_all_that_was_started(wire, tmp_path):
 
 def test_batch_is_the_real_client(wire):
     many = [f"sync {'x' * 100}{i}" for i in range(200)]
-    answers = list(wire.batch(["sync hello", *many], 10))
+    answers = list(wire.converse("fibctl batch", ["sync hello", *many], 10))
     assert answers[0] == "hello\n"
     assert answers[200] == f"{'x' * 100}199\n"
     # Nothing serves F(n) here: the client says so by minus errno, and goes on.
     if not Path("/dev/fibonacci").exists():
-        assert list(wire.batch(["open 0 r", "sync a"], 10)) == ["-2\n", "a\n"]
+        assert list(wire.converse("fibctl batch", ["open 0 r", "sync a"], 10)) == ["-2\n", "a\n"]
 
 
 def test_batch_says_when_the_client_ends(wire, root):
@@ -294,21 +302,22 @@ def test_batch_says_when_the_client_ends(wire, root):
     client.write_text("#!/bin/sh\nread a; echo one; exit 4\n")
     client.chmod(0o755)
     with pytest.raises(MachineError, match="exit 4"):
-        list(wire.batch(["a", "b"], 10))
+        list(wire.converse("fibctl batch", ["a", "b"], 10))
     client.write_text("#!/bin/sh\nread a; echo one; sleep 50\n")
-    answers = wire.batch(["a", "b"], 0.5)
+    answers = wire.converse("fibctl batch", ["a", "b"], 0.5)
     assert next(answers) == "one\n"
     with pytest.raises(MachineTimeout):
         next(answers)
 
 
-def test_stat_answers_whose_the_device_was_before_chown(wire, root):
-    folder = next((root.parent / "tmp").rglob("bin/fibctl")).parent.parent
-    (folder / "made-by").write_text("0 0\n")
-    mine = f"0 20600 {os.getuid()} {os.getgid()}\n"
-    assert wire.translate("stat", mine) == "0 20600 0 0\n"
-    assert wire.translate("stat", "0 20666 77 88\n") == "0 20666 77 88\n"
-    assert wire.translate("sync", mine) == mine
+def test_whose_the_device_was_before_chown(root):
+    guest = host.Host().boot(contents({}))
+    (guest.folder / "made-by").write_text("0 0\n")
+    assert guest.owner_as_made(os.getuid(), os.getgid()) == (0, 0)
+    assert guest.owner_as_made(77, 88) == (77, 88)
+    (guest.folder / "made-by").unlink()
+    assert guest.owner_as_made(os.getuid(), os.getgid()) == (os.getuid(), os.getgid())
+    guest.stop()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="says so already")

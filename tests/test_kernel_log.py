@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from grader.lab import kernel_log
+from grader.lab.module import Module
+
+NONE = Module("fibdrv", Path("/nowhere"))
 
 CLEAN = "[    0.530000] fibdrv: loading out-of-tree module taints kernel.\n"
 
@@ -81,7 +84,7 @@ PC_NULL = """\
 
 
 @pytest.fixture(scope="module")
-def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def module(tmp_path_factory: pytest.TempPathFactory) -> Module:
     """An object with debug information as a module has it, of a stage and of the kit's part."""
     folder = tmp_path_factory.mktemp("module")
     stage, kit = folder / "fib.c", folder / "account.c"
@@ -116,13 +119,13 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )  # fmt: skip
     output = folder / "fibdrv.ko"
     subprocess.run(["ld", "-r", "-o", str(output), *map(str, objects)], check=True)
-    return output
+    return Module("fibdrv", folder, own=("stages/9-x",), support=("common",))
 
 
-def instruction(module: Path, symbol: str, pattern: str) -> int:
+def instruction(module: Module, symbol: str, pattern: str) -> int:
     """Where in a function the first instruction that fits is, from the function's begin."""
     text = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", str(module)],
+        ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", str(module.path)],
         capture_output=True,
         text=True,
         check=True,
@@ -133,10 +136,10 @@ def instruction(module: Path, symbol: str, pattern: str) -> int:
     return int(at[1], 16) - int(begin[1], 16)
 
 
-def after_call(module: Path, which: int) -> int:
+def after_call(module: Module, which: int) -> int:
     """The return address of a call in fib_compute, from its begin: calls have five bytes."""
     text = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", "--disassemble=fib_compute", str(module)],
+        ["objdump", "-d", "--no-show-raw-insn", "--disassemble=fib_compute", str(module.path)],
         capture_output=True,
         text=True,
         check=True,
@@ -148,9 +151,9 @@ def after_call(module: Path, which: int) -> int:
 
 
 def test_clean() -> None:
-    assert kernel_log.suspects(CLEAN) == []
-    assert kernel_log.dirt(CLEAN, Path("none.ko")) is None
-    assert kernel_log.dirt("", Path("none.ko")) is None
+    assert kernel_log.suspects(CLEAN, NONE) == []
+    assert kernel_log.dirt(CLEAN, NONE) is None
+    assert kernel_log.dirt("", NONE) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_clean() -> None:
     ],
 )
 def test_dirty(line: str) -> None:
-    finding = kernel_log.dirt(f"{CLEAN}[    1.000000] {line}\n", Path("none.ko"))
+    finding = kernel_log.dirt(f"{CLEAN}[    1.000000] {line}\n", NONE)
     assert finding is not None
     assert finding.cause == line
     assert finding.excerpt.splitlines()[-1] == line
@@ -180,18 +183,18 @@ def test_memory_that_has_run_out_outside() -> None:
         "[    0.480000] Bus error - the host /dev/shm or /tmp mount likely just ran out of space\n"
         "[    0.480000] Kernel panic - not syncing: Kernel mode signal 7\n"
     )
-    cause = kernel_log.crash(text, Path("none.ko")).cause
+    cause = kernel_log.crash(text, NONE).cause
     assert "no room left for the machine's memory" in cause
     assert "set TMPDIR" in cause
 
 
 @pytest.mark.parametrize("line", ["random: crng init done", "Freeing unused memory: 100K"])
 def test_harmless(line: str) -> None:
-    assert kernel_log.dirt(f"[    1.000000] {line}\n", Path("none.ko")) is None
+    assert kernel_log.dirt(f"[    1.000000] {line}\n", NONE) is None
 
 
 def test_warning_names_its_place() -> None:
-    finding = kernel_log.dirt(WARN, Path("none.ko"))
+    finding = kernel_log.dirt(WARN, NONE)
     assert finding is not None
     assert finding.cause == "WARNING in fib_compute, tests/mutants/1-warns/fib.c:15"
     assert "\n------------[ cut here ]" in f"\n{finding.excerpt}"
@@ -202,21 +205,21 @@ def test_warning_of_a_newer_kernel() -> None:
     text = (
         "[ 1.5] WARNING: stages/3-x/fib.c:15 at fib_compute.part.0+0x85/0xa0 [fibdrv], CPU#0: x/9\n"
     )
-    finding = kernel_log.dirt(text, Path("none.ko"))
+    finding = kernel_log.dirt(text, NONE)
     assert finding is not None
     assert finding.cause == "WARNING in fib_compute, stages/3-x/fib.c:15"
 
 
 def test_bug_names_its_place() -> None:
-    cause = kernel_log.crash(BUG, Path("none.ko")).cause
+    cause = kernel_log.crash(BUG, NONE).cause
     assert cause == "BUG: failure at tests/mutants/1-hits-bug/fib.c:15/fib_compute()!"
 
 
 def test_panic_without_a_place() -> None:
-    assert kernel_log.crash(PANIC, Path("none.ko")).cause == "kernel panic: the mutant panics"
+    assert kernel_log.crash(PANIC, NONE).cause == "kernel panic: the mutant panics"
 
 
-def test_null_pointer_of_the_lab_kernel(module: Path) -> None:
+def test_null_pointer_of_the_lab_kernel(module: Module) -> None:
     # The innermost function counts, which the compiler has merged into fib_compute.
     at = instruction(module, "fib_compute", r"movl\s+\$0xa")
     finding = kernel_log.crash(NULL % at, module)
@@ -226,7 +229,7 @@ def test_null_pointer_of_the_lab_kernel(module: Path) -> None:
     assert "Kernel panic - not syncing" in finding.excerpt
 
 
-def test_bad_pointer_of_the_lab_kernel(module: Path) -> None:
+def test_bad_pointer_of_the_lab_kernel(module: Module) -> None:
     at = instruction(module, "fib_compute", r"movl\s+\$0xa")
     text = (NULL % at).replace("addr 0x0,", "addr 0xdeadbeef00,")
     assert kernel_log.crash(text, module).cause.startswith(
@@ -234,18 +237,18 @@ def test_bad_pointer_of_the_lab_kernel(module: Path) -> None:
     )
 
 
-def test_a_function_that_the_compiler_has_renamed(module: Path) -> None:
+def test_a_function_that_the_compiler_has_renamed(module: Module) -> None:
     at = instruction(module, "step.isra.0", r"movl\s+\$0x6")
     text = (NULL % at).replace("fib_compute", "step.isra.0")
     assert kernel_log.crash(text, module).cause.endswith("in step, stages/9-x/fib.c:6")
 
 
-def test_a_place_that_is_not_known(module: Path) -> None:
+def test_a_place_that_is_not_known(module: Module) -> None:
     text = (NULL % 5).replace("fib_compute", "no_such_function")
     assert kernel_log.crash(text, module).cause == "a null pointer is followed (address 0x0)"
 
 
-def test_oops_of_a_pc(module: Path) -> None:
+def test_oops_of_a_pc(module: Module) -> None:
     """The place in the kit, and where in the stage it was called: one line before the return."""
     within = instruction(module, "fib_free", r"movl\s+\$0x3") + 1
     finding = kernel_log.crash(PC_NULL % (within, after_call(module, 1)), module)
@@ -256,7 +259,7 @@ def test_oops_of_a_pc(module: Path) -> None:
 
 
 def test_load_that_finds_leavings() -> None:
-    finding = kernel_log.dirt(DUPLICATE, Path("none.ko"))
+    finding = kernel_log.dirt(DUPLICATE, NONE)
     assert finding is not None
     assert finding.cause == "sysfs: cannot create duplicate filename '/class/fibonacci'"
 
@@ -273,12 +276,12 @@ def test_load_that_finds_leavings() -> None:
     ],
 )  # fmt: skip
 def test_silent_ends(console: str, cause: str) -> None:
-    assert kernel_log.crash(console, Path("none.ko")).cause == cause
+    assert kernel_log.crash(console, NONE).cause == cause
 
 
 def test_excerpt_is_cut() -> None:
     text = "".join(f"[    1.0] fibdrv: line {i}\n" for i in range(100))
-    lines = kernel_log.excerpt(text).splitlines()
+    lines = kernel_log.excerpt(text, NONE).splitlines()
     assert (lines[0], lines[-2], lines[-1]) == ("fibdrv: line 0", "fibdrv: line 29", "...")
     assert len(lines) == 31
-    assert kernel_log.excerpt("a\nb\n") == "a\nb"
+    assert kernel_log.excerpt("a\nb\n", NONE) == "a\nb"

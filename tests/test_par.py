@@ -11,51 +11,56 @@ import pytest
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import machines
-from grader.rulers.clock import Samples, Series
+from grader.rulers import clock
+from grader.rulers.samples import Samples, Series
 from grader.stage import stages
-from grader.stage.build import Built
-from grader.stage.verify import Verified
-from grader.verdict import judge, par
+from grader.stage.tasks import Speed
+from grader.verdict import par, points, speedups
+from grader.verdict.status import Status
 
-BEFORE = {("compute", 1000): 1000.0, ("compute", 10000): 90000.0}
-OURS = {("compute", 1000): 980.0, ("compute", 10000): 9000.0}
+BEFORE = {("compute", 10000): 90000.0}
+OURS = {("compute", 10000): 9000.0}
 PAR = par.Par({4: BEFORE, 5: OURS}, 1.0, par.TOLERANCE)
+SPEED = Speed(20, 4, 10000, "compute", 30.0)
+OK = Status("ok")
 
 
-def samples(small: float, large: float) -> Samples:
-    return {("5-x", "compute", 1000): Series([small]), ("5-x", "compute", 10000): Series([large])}
+def speed(count: float, key: str = "5-x", stands: Status = OK) -> int:
+    """The points of a stage 5 that takes so many instructions."""
+    counted: Samples = {("5-x", "compute", 10000): Series([count])}
+    line = points.speed_by_instructions(5, key, SPEED, counted, PAR, stands)
+    assert line.possible == SPEED.points
+    return line.earned
 
 
 def test_the_reference_earns_all() -> None:
-    assert par.points(5, "5-x", samples(980, 9000), PAR) == par.POSSIBLE
+    assert speed(9000) == 20
 
 
 def test_a_little_above_par_earns_all() -> None:
-    assert par.points(5, "5-x", samples(980, 9800), PAR) == par.POSSIBLE
+    assert speed(9800) == 20
 
 
 def test_the_stage_before_unchanged_earns_nothing() -> None:
-    assert par.points(5, "5-x", samples(1000, 90000), PAR) == 0
+    assert speed(90000) == 0
 
 
 def test_half_way_earns_something() -> None:
-    assert 1 < par.points(5, "5-x", samples(980, 30000), PAR) < 4
-
-
-def test_a_first_stage_is_judged_against_par_alone() -> None:
-    assert par.points(4, "5-x", samples(1000, 90000), PAR) == par.POSSIBLE
-    assert par.points(4, "5-x", samples(5000, 900000), PAR) == 0
+    assert 4 < speed(30000) < 16
 
 
 def test_nothing_measured_earns_nothing() -> None:
-    assert par.points(5, "5-y", samples(980, 9000), PAR) == 0
+    assert speed(9000, "5-y") == 0
 
 
 def test_what_is_wrong_earns_nothing_for_being_fast() -> None:
-    stage = next(s for s in stages.find(paths.STAGES) if s.number == 5)
-    result = Verified(Built(stage, Path()), status="wrong")
-    counted: Samples = {(stage.key, "compute", 10000): Series([1.0])}
-    assert judge.points(result, counted, PAR) == {"earned": 0.0, "possible": 15.0}
+    assert speed(1.0, stands=Status("wrong", "F(7)")) == 0
+
+
+def test_par_is_known_for_what_the_course_asks() -> None:
+    assert par.knows(PAR, 5, SPEED)
+    assert not par.knows(PAR, 6, SPEED)
+    assert not par.knows(PAR, 5, Speed(20, 4, 1000, "compute", 30.0))
 
 
 def test_expected_has_par_for_every_stage_and_n() -> None:
@@ -74,11 +79,11 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         par._records()
 
 
-def _counted(values: dict[tuple[int, int], float]) -> tuple[list[stages.Stage], judge.Measured]:
+def _counted(values: dict[tuple[int, int], float]) -> tuple[list[stages.Stage], speedups.Ruled]:
     found = stages.find(paths.STAGES, [5, 6])
     keys = {stage.number: stage.key for stage in found}
     series = {(keys[s], "compute", n): Series([v]) for (s, n), v in values.items()}
-    return found, judge.Measured("qemu", "instructions", series)
+    return found, speedups.Ruled("qemu", "instructions", series)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def _counted(values: dict[tuple[int, int], float]) -> tuple[list[stages.Stage], 
 )
 def test_counts_are_compared_by_their_resolution(after: float, verdict: str) -> None:
     found, measured = _counted({(5, 1000): 1000.0, (6, 1000): after})
-    rows, gaps = judge.speedups(found, measured, 1)
+    rows, gaps = speedups.speedups(found, measured, 1)
     assert [row["verdict"] for row in rows] == [verdict]
     assert rows[0]["p"] is None
     assert gaps == []
@@ -95,7 +100,7 @@ def test_counts_are_compared_by_their_resolution(after: float, verdict: str) -> 
 
 def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
     found, measured = _counted({(5, 1000): 1000.0, (6, 10000): 1.0})
-    rows, gaps = judge.speedups(found, measured, 1)
+    rows, gaps = speedups.speedups(found, measured, 1)
     assert rows == []
     assert gaps == [{"from": 5, "to": 6, "reason": "the two share no n at which both are measured"}]
 
@@ -106,18 +111,18 @@ def test_disagreements_of_the_rulers_are_named() -> None:
         {**row, "ruler": "ns", "verdict": "slower"},
         {**row, "ruler": "instructions", "verdict": "faster"},
     ]
-    found = judge.disagreements(rows)
+    found = speedups.disagreements(rows)
     assert len(found) == 1
     assert "fewer instructions" in found[0]["why"]
     rows[0]["verdict"] = "~"
-    assert judge.disagreements(rows) == []
+    assert speedups.disagreements(rows) == []
 
 
 def test_a_batch_too_short_for_the_clock_is_said() -> None:
     short: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=9_000)}
-    assert any("shortest batch lasts 9.0 us" in line for line in judge.warnings(short))
+    assert any("shortest batch lasts 9.0 us" in line for line in clock.disturbances(short))
     enough: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=40_000)}
-    assert not any("batch" in line for line in judge.warnings(enough))
+    assert not any("batch" in line for line in clock.disturbances(enough))
 
 
 @pytest.mark.machine

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import sensitivity
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineDied
 from grader.lab import kvm, qemu
-from grader.lab.machines import Machine
-from grader.rulers import counter
-from grader.rulers.clock import Samples
-from grader.stage import build, stages, verify
+from grader.lab.machines import NOTHING, Machine
+from grader.rulers import counter, sensitivity
+from grader.rulers.frame import Measured
+from grader.stage import build, device, stages
+from grader.stage.measured import StageSubject, contents
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -237,7 +236,7 @@ def built(number: int, machine: Machine = qemu.MACHINE) -> build.Built:
 
 
 def test_two_cpus_and_a_panic() -> None:
-    guest = qemu.SMP.boot({"fibdrv": built(1, qemu.SMP).stripped})
+    guest = qemu.SMP.boot(device.contents({"fibdrv": built(1, qemu.SMP).module.stripped}))
     assert guest.wire.check("nproc", 60).strip() == "2"
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 60)
     assert guest.wire.check("fibctl read 93", 60).strip() == "12200160415121876738"
@@ -249,7 +248,7 @@ def test_two_cpus_and_a_panic() -> None:
 
 def test_one_that_stays_rests(tmp_path: Path) -> None:
     folder = scratch.base() / f"test{os.getpid()}"
-    guest = qemu.MACHINE.boot_to_stay({}, folder)
+    guest = qemu.MACHINE.boot_to_stay(NOTHING, folder)
     try:
         found = qemu.MACHINE.attach(folder)
         assert found is not None and found.wire.check("echo here", 60) == "here\n"
@@ -270,26 +269,28 @@ def cpu_ticks(pid: int) -> int:
 # The exact ruler
 
 
-def count(built_stages: list[build.Built], seed: int) -> tuple[Samples, list[verify.Verified]]:
-    results = [verify.Verified(b) for b in built_stages]
-    samples, _ = counter.measure_exact(
-        qemu.MACHINE, results, seed, lambda *_: None, limit=30_000_000
+def count(built_stages: list[build.Built], seed: int) -> Measured:
+    subjects = [StageSubject(one) for one in built_stages]
+    return counter.count(
+        qemu.MACHINE, subjects, subjects, contents, seed, lambda *_: None, limit=30_000_000
     )
-    return samples, results
 
 
-def test_two_boots_agree_and_one_percent_is_seen() -> None:
+def test_two_boots_agree() -> None:
     both = [built(2), built(7)]
-    first, _ = count(both, 1)
-    second, _ = count(both[::-1], 2)
+    first = count(both, 1).samples
+    second = count(both[::-1], 2).samples
     assert len(first) > 20 and first.keys() == second.keys()
     for which, series in first.items():
-        a, b = (counter.instructions(s) for s in (series, second[which]))
+        a, b = series.median, second[which].median
         assert not counter.differ(a, b), (which, a, b)
-        assert statistics.median(series.values) > 10
-    loops = [build.build(sensitivity.stage(x), qemu.MACHINE.kernel()) for x in (99, 100)]
-    found, _ = count(loops, 3)
-    a, b = (counter.instructions(found[f"1-loops-{x}", "compute", 10]) for x in (99, 100))
+        assert a > 10
+
+
+def test_one_percent_is_seen_of_any_module() -> None:
+    todo = [(loops, "a") for loops in (99, 100)]
+    runs = sensitivity.machine_runs(qemu.MACHINE, todo, lambda *_: None)
+    (a,), (b,) = runs[99, "a"], runs[100, "a"]
     assert counter.differ(a, b) and 1.009 < b / a < 1.011
 
 
@@ -298,15 +299,17 @@ def test_a_stage_that_computes_once_is_out_and_the_others_count() -> None:
     mutants = [s for s in stages.find(tree, [1]) if s.key == "1-computes-once"]
     bad = build.build(mutants[0], qemu.MACHINE.kernel())
     assert bad.ok, bad.cause
-    samples, results = count([bad, built(2)], 1)
-    assert results[0].status == "wrong" and "count of F(" in results[0].cause
-    assert results[1].status == "ok" and ("2-fast-doubling-clz", "compute", 93) in samples
+    found = count([bad, built(2)], 1)
+    (finding,) = found.findings.values()
+    assert finding.status == "wrong" and "count of F(" in finding.cause
+    assert {key for key, _, _ in found.samples} == {"2-fast-doubling-clz"}
+    assert ("2-fast-doubling-clz", "compute", 93) in found.samples
 
 
 def test_a_machine_without_kvm_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kvm, "DEVICE", Path("/nonexistent"))
     with pytest.raises(LabError, match="no /dev/kvm"):
-        qemu.KVM.boot({})
+        qemu.KVM.boot()
 
 
 # The verdicts of grader/sensitivity.sh

@@ -10,8 +10,7 @@ import pytest
 from grader.base import paths
 from grader.base.errors import MachineError
 from grader.report.schema import SCHEMA_FILE
-from grader.rulers import round_trip
-from grader.stage import build, stages
+from grader.stage import build, device, round_trip, stages
 
 TABLE = """\
 ns               read()        compute        decimal     difference   faults
@@ -42,7 +41,7 @@ def stage7(kernel):
 
 @pytest.fixture(scope="module")
 def guest(uml, stage7):
-    guest = uml.boot({"fibdrv": stage7.stripped})
+    guest = uml.boot(device.contents({"fibdrv": stage7.module.stripped}))
     guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
     yield guest
     guest.stop()

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.base import paths
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.finding import Failure, Finding, failed
+from grader.lab.machines import Contents
+from grader.lab.module import Module
 from grader.lab.wire import Done
-from grader.stage import oracle, stages, system_calls, verify
+from grader.stage import device, oracle, stages, system_calls, verify
 from grader.stage.build import Built
 from grader.stage.contract import Breach
-from grader.stage.verify import Failure, Verified
+from grader.stage.verify import Tally, Verified
+from grader.verdict import status
+from grader.verdict.status import Found, Status
 
 STAGE = stages.find(paths.STAGES, [1])[0]
 CASES = system_calls.cases(STAGE.manifest)
@@ -56,7 +62,8 @@ class FakeWire:
         self.commands = commands
         self.seen: dict[str, int] = {}
 
-    def batch(self, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+        assert client == "fibctl batch"
         for request in requests:
             time = self.seen.get(request, 0)
             self.seen[request] = time + 1
@@ -94,6 +101,9 @@ class FakeGuest:
     def console(self) -> str:
         return self.text
 
+    def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
+        return uid, gid
+
     def alive(self) -> bool:
         return self.is_alive
 
@@ -117,14 +127,22 @@ class FakeMachine:
         self.guest = FakeGuest(FakeWire(answer, commands or {}), console, alive)
         self.booted = 0
 
-    def boot(self, modules: dict[str, Path]) -> FakeGuest:
+    def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
         return self.guest
 
 
-def verified(machine: FakeMachine, built: Built | None = None) -> Verified:
+BUILT = Built(STAGE, Module("fibdrv", Path("/nowhere"), dialect=device.DIALECT))
+
+
+def stands(result: Verified) -> tuple[str, str]:
+    """Status and cause."""
+    found = status.of_verified(result)
+    return found.name, found.cause
+
+
+def verified(machine: FakeMachine, built: Built = BUILT) -> Verified:
     """Verify with the machine; it is stopped whatever happens."""
-    built = built or Built(STAGE, Path("/nowhere"))
     result = verify.verify(built, machine, 1, True, lambda step: None)  # type: ignore[arg-type]
     assert machine.guest.stopped == bool(machine.booted)
     return result
@@ -145,19 +163,19 @@ def but(request: str, answer: str | Exception) -> Answer:
 
 def test_all_right() -> None:
     result = verified(FakeMachine())
-    assert (result.status, result.cause, result.failures) == ("ok", "", [])
-    assert result.tests["value"] == [94, 0]
-    assert result.tests["abi"] == [len(system_calls.cases(STAGE.manifest)), 0]
-    assert result.failed == 0 and result.passed == sum(a for a, _ in result.tests.values())
+    assert (*stands(result), result.failures) == ("ok", "", ())
+    assert result.tests["value"] == Tally(94, 0)
+    assert result.tests["abi"] == Tally(len(system_calls.cases(STAGE.manifest)))
+    assert result.failed == 0 and result.passed == sum(t.passed for t in result.tests.values())
 
 
 def test_a_wrong_value() -> None:
     result = verified(FakeMachine(but("pread 0 81 71", "15 15 308061521170130")))
-    assert result.status == "wrong"
-    assert result.cause == "F(71): expected 308061521170129, got 308061521170130"
+    assert stands(result)[0] == "wrong"
+    assert stands(result)[1] == "F(71): expected 308061521170129, got 308061521170130"
     (failure,) = result.failures
     assert (failure.test, failure.n, failure.first_difference) == ("value", 71, 13)
-    assert result.tests["value"] == [93, 1]
+    assert result.tests["value"] == Tally(93, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,12 +190,12 @@ def test_a_wrong_value() -> None:
 )
 def test_no_value(answer: str, got: str) -> None:
     result = verified(FakeMachine(but("pread 0 81 71", answer)))
-    assert result.cause == f"F(71): expected 308061521170129, got {got}"
+    assert stands(result)[1] == f"F(71): expected 308061521170129, got {got}"
 
 
 def test_a_failed_case_names_its_request() -> None:
     result = verified(FakeMachine(but("seek 0 94 0", "93")))
-    assert result.cause == "lseek above max_n (seek 0 94 0): expected EINVAL, got 93"
+    assert stands(result)[1] == "lseek above max_n (seek 0 94 0): expected EINVAL, got 93"
     assert result.failures[0].n is None
 
 
@@ -185,40 +203,37 @@ def test_only_some_failures_are_kept() -> None:
     result = verified(
         FakeMachine(lambda r, time: "1 1 9\n" if r.startswith("pread") else right(r, time))
     )
-    assert result.tests["value"] == [0, 94]
+    assert result.tests["value"] == Tally(0, 94)
     assert sum(f.test == "value" for f in result.failures) == verify.SHOWN
 
 
 def test_a_breach_comes_first() -> None:
-    built = Built(STAGE, Path("/nowhere"))
-    built.breaches = [Breach("no such thing", "the variable x in fib.c")]
+    built = replace(BUILT, breaches=(Breach("no such thing", "the variable x in fib.c"),))
     result = verified(FakeMachine(but("pread 0 81 71", "1 1 0")), built)
-    assert result.status == "wrong"
-    assert result.cause == "the variable x in fib.c; stage.h allows no such thing"
+    assert stands(result)[0] == "wrong"
+    assert stands(result)[1] == "the variable x in fib.c; stage.h allows no such thing"
     assert [f.test for f in result.failures] == ["contract", "value"]
 
 
 def test_a_stage_that_was_not_built() -> None:
     machine = FakeMachine()
-    built = Built(STAGE, Path("/nowhere"), cause="fib.c:1:1: error: x", log="all of it")
-    result = verified(machine, built)
-    assert (result.status, result.cause, result.log) == (
-        "build-failed", "fib.c:1:1: error: x", "all of it",
-    )  # fmt: skip
+    module = replace(BUILT.module, cause="fib.c:1:1: error: x", log="all of it")
+    result = verified(machine, replace(BUILT, module=module))
+    assert status.of_verified(result) == Status("build-failed", "fib.c:1:1: error: x", "all of it")
     assert machine.booted == 0
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "cause"),
+    ("command", "kind", "cause"),
     [
         ("insmod", "load-failed", "load: insmod /lib/fibdrv/fibdrv.ko: exit 1: No such device"),
         ("test -c", "load-failed", "load: test -c /dev/fibonacci: exit 1: No such device"),
         ("rmmod", "unload-failed", "unload: rmmod fibdrv: exit 1: No such device"),
     ],
 )
-def test_commands_that_fail(command: str, status: str, cause: str) -> None:
+def test_commands_that_fail(command: str, kind: str, cause: str) -> None:
     result = verified(FakeMachine(commands={command: Done(1, "No such device\n")}))
-    assert (result.status, result.cause) == (status, cause)
+    assert stands(result) == (kind, cause)
 
 
 @pytest.mark.parametrize(
@@ -231,50 +246,50 @@ def test_commands_that_fail(command: str, status: str, cause: str) -> None:
 )
 def test_what_is_left_behind(command: str, what: str) -> None:
     result = verified(FakeMachine(commands={command: Done(0, "")}))
-    assert result.status == "unload-failed"
-    assert result.cause == f"unload: {what} is still there after rmmod"
+    assert stands(result)[0] == "unload-failed"
+    assert stands(result)[1] == f"unload: {what} is still there after rmmod"
 
 
 def test_unloading_under_an_open_file() -> None:
     result = verified(FakeMachine(commands={"exec 3<": Done(0, "")}))
-    assert result.status == "unload-failed"
-    assert result.cause == "unload while open: rmmod went through while a file was open"
+    assert stands(result)[0] == "unload-failed"
+    assert stands(result)[1] == "unload while open: rmmod went through while a file was open"
 
 
 def test_a_time_out_names_step_and_request() -> None:
     result = verified(FakeMachine(but("pread 0 81 71", MachineTimeout("no answer in time"))))
-    assert result.status == "timeout"
-    assert result.cause == "values, read of F(71): no answer within 9 s, it hangs or loops"
+    assert stands(result)[0] == "timeout"
+    assert stands(result)[1] == "values, read of F(71): no answer within 9 s, it hangs or loops"
 
 
 def test_a_time_out_at_load() -> None:
     result = verified(FakeMachine(commands={"insmod": MachineTimeout("no answer in time")}))
-    assert result.status == "timeout"
-    assert result.cause == "load: no answer within 9 s, it hangs or loops"
+    assert stands(result)[0] == "timeout"
+    assert stands(result)[1] == "load: no answer within 9 s, it hangs or loops"
 
 
 def test_a_crash_names_step_and_request() -> None:
     console = "[    1.0] Kernel panic - not syncing: no reason\n"
     died = MachineDied("the machine ended")
     result = verified(FakeMachine(but("seek 0 94 0", died), console=console, alive=False))
-    assert result.status == "crashed"
-    assert result.cause == "ABI, lseek above max_n (seek 0 94 0): kernel panic: no reason"
-    assert "no reason" in result.log
+    assert stands(result)[0] == "crashed"
+    assert stands(result)[1] == "ABI, lseek above max_n (seek 0 94 0): kernel panic: no reason"
+    assert "no reason" in status.of_verified(result).log
 
 
 def test_an_error_of_a_machine_that_is_gone_is_a_crash() -> None:
     """The client is killed by the panic before the machine ends."""
     early = MachineError("fibctl ended early, exit 139")
     result = verified(FakeMachine(but("seek 0 94 0", early), console="", alive=False))
-    assert result.status == "crashed"
+    assert stands(result)[0] == "crashed"
 
 
 def test_an_error_of_a_machine_that_is_up() -> None:
     early = MachineError("fibctl ended early, exit 139")
     console = "[    1.0] fibctl[40]: segfault at 0\n"
     result = verified(FakeMachine(but("seek 0 94 0", early), console=console))
-    assert result.status == "wrong"
-    assert result.cause == (
+    assert stands(result)[0] == "wrong"
+    assert stands(result)[1] == (
         "ABI, lseek above max_n (seek 0 94 0): fibctl ended early, exit 139;"
         " the kernel log says: fibctl[40]: segfault at 0"
     )
@@ -283,16 +298,16 @@ def test_an_error_of_a_machine_that_is_up() -> None:
 def test_a_dirty_log() -> None:
     console = "[    1.0] fibdrv: F(0) leaves 16 bytes in 1 blocks unfreed\n"
     result = verified(FakeMachine(console=console))
-    assert result.status == "dirty-log"
-    assert result.cause == "fibdrv: F(0) leaves 16 bytes in 1 blocks unfreed"
-    assert result.tests["log"] == [0, 1]
+    assert stands(result)[0] == "dirty-log"
+    assert stands(result)[1] == "fibdrv: F(0) leaves 16 bytes in 1 blocks unfreed"
+    assert result.tests["log"] == Tally(0, 1)
 
 
 def test_wrong_answers_and_a_dirty_log() -> None:
     console = "[    1.0] fibdrv: F(71): the stage returned -1\n"
     result = verified(FakeMachine(but("pread 0 81 71", "-5 0 -"), console=console))
-    assert result.status == "wrong"
-    assert result.cause == (
+    assert stands(result)[0] == "wrong"
+    assert stands(result)[1] == (
         "F(71): expected 308061521170129, got EIO;"
         " the kernel log says: fibdrv: F(71): the stage returned -1"
     )
@@ -300,11 +315,14 @@ def test_wrong_answers_and_a_dirty_log() -> None:
 
 
 def test_a_crash_outranks_wrong_answers() -> None:
-    result = Verified(Built(STAGE, Path("/nowhere")))
-    result.fails(Failure("value", 1, "1", "2"))
-    result.end("crashed", "a panic", "the log")
-    result.end("timeout", "something later")
-    assert (result.status, result.cause, result.log) == ("crashed", "a panic", "the log")
+    found = [
+        Found("verify", failed(Failure("value", 1, "1", "2"), "F(1)")),
+        Found("verify", Finding("crashed", "a panic", "the log")),
+        Found("qemu", Finding("timeout", "something later")),
+    ]
+    assert status.of(found) == Status("crashed", "a panic", "the log")
+    assert status.of(found[2:]) == Status("timeout", "qemu: something later")
+    assert status.of([]) == Status("ok")
 
 
 def test_every_request_is_asked() -> None:
@@ -332,12 +350,12 @@ def test_first_difference(expected: str, got: str, at: int | None) -> None:
 
 def test_long_numbers_are_cut_where_they_differ() -> None:
     want = oracle.digits(1000)
-    text = verify._describe(Failure("value", 1000, want, want[:100] + "x" + want[101:]))
+    text = Failure("value", 1000, want, want[:100] + "x" + want[101:]).in_a_line("F(1000)")
     assert text == (
         f"F(1000): digit 101 of 209: expected ...{want[92:112]}...,"
         f" got ...{want[92:100]}x{want[101:112]}..."
     )
-    short = verify._describe(Failure("value", 1000, want, want[:-1]))
+    short = Failure("value", 1000, want, want[:-1]).in_a_line("F(1000)")
     assert short == (
         f"F(1000): digit 209 of 209: expected ...{want[200:]}, got ...{want[200:208]} END"
     )

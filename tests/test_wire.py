@@ -243,14 +243,14 @@ def test_batch(agent: Agent) -> None:
     requests = [f"pread 0 {n // 4 + 64} {n}" for n in range(1500)]
     most: list[int] = []
     agent.plays(lambda: echo(agent, most))
-    answers = list(agent.wire.batch(requests, 5))
+    answers = list(agent.wire.converse("fibctl batch", requests, 5))
     assert answers == [f"{request}!" for request in requests]
     assert AHEAD_BYTES // 2 < max(most) <= AHEAD_BYTES + len("quit\n")
 
 
 def test_empty_batch(agent: Agent) -> None:
     agent.plays(lambda: echo(agent, []))
-    assert list(agent.wire.batch([], 5)) == []
+    assert list(agent.wire.converse("fibctl batch", [], 5)) == []
 
 
 def test_batch_timeout_is_for_one_answer(agent: Agent) -> None:
@@ -261,7 +261,7 @@ def test_batch_timeout_is_for_one_answer(agent: Agent) -> None:
             agent.say(f"{agent.line()}\n")
 
     agent.plays(part)
-    answers = agent.wire.batch(["a", "b", "c", "d", "e"], 0.8)
+    answers = agent.wire.converse("fibctl batch", ["a", "b", "c", "d", "e"], 0.8)
     assert [next(answers) for _ in range(4)] == ["a", "b", "c", "d"]
     with pytest.raises(MachineTimeout):
         next(answers)
@@ -274,7 +274,7 @@ def test_batch_that_ends_early(agent: Agent) -> None:
         agent.say(f"a\n\x02{name} 139\n")
 
     agent.plays(part)
-    answers = agent.wire.batch(["a", "b"], 2)
+    answers = agent.wire.converse("fibctl batch", ["a", "b"], 2)
     assert next(answers) == "a"
     with pytest.raises(MachineError, match="fibctl ended early, exit 139"):
         next(answers)
@@ -289,7 +289,7 @@ def test_batch_that_fails_at_its_end(agent: Agent) -> None:
 
     agent.plays(part)
     with pytest.raises(MachineError, match="fibctl batch: exit 2"):
-        list(agent.wire.batch(["a"], 2))
+        list(agent.wire.converse("fibctl batch", ["a"], 2))
 
 
 def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
@@ -299,7 +299,7 @@ def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
         agent.alive = False
 
     agent.plays(part)
-    answers = agent.wire.batch(["a", "b"], 30)
+    answers = agent.wire.converse("fibctl batch", ["a", "b"], 30)
     assert next(answers) == "a"
     with pytest.raises(MachineDied):
         next(answers)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.base.finding import Finding
+from grader.stage.verify import Verified
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ def of(found: Sequence[Found]) -> Status:
         cause += f"; the kernel log says: {dirty[0].finding.cause}"
         log = dirty[0].finding.excerpt
     return Status(first.finding.status, cause, log)
+
+
+def of_verified(verified: Verified) -> Status:
+    """How a stage stands by its verification alone."""
+    return of([Found("verify", finding) for finding in verified.findings])
 
 
 def _cause(one: Found) -> str:
