@@ -14,6 +14,8 @@ root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 build := $(or $(LAB_BUILD),build)
+# The numbers of the stages there are, in order.
+numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
@@ -37,7 +39,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 .PHONY: help
 help:  ## say what there is to make
-	@echo "make TARGET, some with stage=N (1 to 7), n=NUMBER, machine=uml"
+	@echo "make TARGET, some with stage=N ($(firstword $(numbers)) to $(lastword $(numbers))), n=NUMBER, machine=uml"
 	@echo
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
@@ -108,7 +110,7 @@ watch: core  ## stage=N: check your copy again whenever you save
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	@grader/run.sh $(if $(stage),--own --stage $(if $(filter 2 3 4 5 6 7,$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
+	@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(wordlist 2,999,$(numbers)),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
@@ -171,7 +173,7 @@ test:  ## the tests of the kit itself
 
 # not exported
 .PHONY: mutation
-mutation: core  ## small faults in stages 3 to 7: which part of the kit catches each (20 minutes)
+mutation: core  ## small faults in the bignum stages: which part of the kit catches each (20 minutes)
 	@$(setup) core test user
 	@$(python) tests/mutation_run.py $(args)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Small faults for stages 3 to 7: what is replaced by what. Each text is there exactly once.
+"""Small faults for the bignum stages: what is replaced by what. Each text is there exactly once.
 
 A mutation that nothing can find has a reason: why it changes no answer.
 """

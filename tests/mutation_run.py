@@ -223,7 +223,7 @@ def load(path: Path) -> tuple[list[Result], float]:
 def main(words: list[str]) -> int:
     """Run the mutants; returns the exit status."""
     parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
-    parser.add_argument("--stage", default="3-7", help="only these stages (3-7)")
+    parser.add_argument("--stage", default="", help="only these stages (those that have faults)")
     parser.add_argument("--name", default="", help="only faults whose name contains this")
     parser.add_argument("--redraw", action="store_true", help="the table of the last whole run")
     options = parser.parse_args(words)
@@ -231,7 +231,9 @@ def main(words: list[str]) -> int:
         TABLE.write_text(table(*load(paths.BUILD / "mutation/results.json")))
         return 0
     verify.CALL_TIMEOUT = CALL_TIMEOUT
-    numbers = stages.parse_numbers(options.stage)
+    numbers = sorted({n for m in MUTATIONS for n in m.stages})
+    if options.stage:
+        numbers = stages.parse_numbers(options.stage)
     chosen = {
         n: [m for m in MUTATIONS if n in m.stages and options.name in m.name] for n in numbers
     }
@@ -244,7 +246,7 @@ def main(words: list[str]) -> int:
             job.result()
     run.progress.clear()
     text = table(run.results, run.progress.elapsed())
-    whole = options.stage == "3-7" and not options.name
+    whole = not options.stage and not options.name
     if whole:
         save(paths.BUILD / "mutation/results.json", run.results, run.progress.elapsed())
         TABLE.write_text(text)

@@ -22,7 +22,14 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.course import bring_over, export, skeleton
+from grader.course import (
+    bring_over,
+    export,
+    export_leaks,
+    export_left_out,
+    export_skeletons,
+    skeleton,
+)
 from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
@@ -71,24 +78,24 @@ def student(exported: Path) -> Iterator[Path]:
 
 
 def solution_of(stage: int, function: str) -> str:
-    lines = [k for k, v in export.solution_lines().items() if v.startswith(f"stage {stage},")]
-    return next(x for x in lines if export.solution_lines()[x].endswith(f" {function}"))
+    lines = [k for k, v in export_leaks.solution_lines().items() if v.startswith(f"stage {stage},")]
+    return next(x for x in lines if export_leaks.solution_lines()[x].endswith(f" {function}"))
 
 
 @pytest.mark.machine
 def test_no_line_of_a_solution_is_in_it_nor_in_its_history(exported: Path) -> None:
-    assert list(export.leaks(exported)) == []
+    assert list(export_leaks.leaks(exported)) == []
     log = call(exported, "git", "log", "--patch", "--all", "--text").stdout
     assert "+static limb_t limbs_add(" in log
     text = "\n".join(" ".join(line.lstrip("+").split()) for line in log.splitlines())
-    assert [line for line in export.solution_lines() if line in text] == []
+    assert [line for line in export_leaks.solution_lines() if line in text] == []
     assert call(exported, "git", "log", "--format=%s", "--all").stdout.count("\n") == 1
     assert call(exported, "git", "remote").stdout == ""
     assert call(exported, "git", "status", "--porcelain", "--ignored").stdout == ""
 
 
 def test_every_solution_is_looked_for() -> None:
-    owners = set(export.solution_lines().values())
+    owners = set(export_leaks.solution_lines().values())
     for stage in STAGES:
         for task in tasks.course(stage).tasks:
             for part in task.parts:
@@ -113,11 +120,11 @@ def test_the_search_finds_a_planted_line(
     line = solution_of(stage, function)
     with (student / name).open("a") as file:
         file.write(f"\nas in   {line.replace(' ', '   ')} // it says\n")
-    (leak,) = export.leaks(student)
+    (leak,) = export_leaks.leaks(student)
     assert (leak.file, leak.text) == (name, line)
     assert function in leak.owner
     with pytest.raises(LabError, match=f"{name}:.* would give away .*{function}"):
-        export._refuse_leaks(student)
+        export_leaks.refuse_leaks(student)
 
 
 @pytest.mark.machine
@@ -133,7 +140,7 @@ def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
         ):
             if not re.match(r"[a-z]+:", target):
                 assert (path.parent / target).exists(), f"{path}: {target}"
-    for pattern in export.LEFT_OUT:
+    for pattern in export_left_out.LEFT_OUT:
         if not pattern.startswith("stages"):
             assert not list(exported.glob(pattern)), pattern
             # The list names what there is.
@@ -155,12 +162,13 @@ def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> N
 A_LEARNER = """
 import shutil, sys
 from pathlib import Path
-from grader import carry, course, skeleton
-for number in range(1, 8):
-    course.start(number)
+from grader.course import bring_over, commands, skeleton
+from grader.stage import stages
+for number in sorted(stages.manifests()):
+    commands.start(number)
     own = skeleton.learner_directory(number)
     shutil.copytree(own, Path(sys.argv[1]) / own.name)
-    course.start(number)
+    commands.start(number)
     print("missing", *sorted(one.function for one in bring_over.missing(number, own)))
     for file in own.iterdir():
         shutil.copy(Path(sys.argv[2]) / own.name / file.name, file)
@@ -175,10 +183,10 @@ def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> No
     assert done.stdout.count("is there, as new: begin with task 1") == len(STAGES)
     _, *said = re.split(r"^work/.* is yours\. Tasks:$", done.stdout, flags=re.M)
     for number in STAGES:
-        left = sorted(one.function for one in export.carried(number) if not one.fits)
+        left = sorted(one.function for one in export_skeletons.carried(number) if not one.fits)
         assert " ".join(["missing", *left]) in said[number - 1].splitlines()
         reference = skeleton.reference(number)
-        for one in export.carried(number):
+        for one in export_skeletons.carried(number):
             made, wanted = (
                 bring_over._text((folder / reference.name / one.file).read_text(), one.function)
                 for folder in (tmp_path, paths.STAGES)

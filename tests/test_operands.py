@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The arithmetic of stages 3 to 7 on operands that no Fibonacci number produces.
+"""The arithmetic of the bignum stages on operands that no Fibonacci number produces.
 
 Each stage's own functions, through the adapters in tests/operands/, against Python's integers:
 built as in the kernel, as plain C without assembly, and with the sanitizers. OPERANDS_SEED=number

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """scripts/export-course: the repository students get, with no solution in it or its history.
 
-It holds the kit's files as they are in the working tree, but for what LEFT_OUT names and the
-passages between the marks "not exported". stages/ holds skeletons, reference/ an object for machine
-uml in place of each solution. What is made is searched for every line of every solution.
+It holds the kit's files as they are in the working tree, but for what export_left_out.py names and
+the passages between the marks "not exported". stages/ holds skeletons, reference/ an object for
+machine uml in place of each solution. What is made is searched for every line of every solution.
 """
 
 from __future__ import annotations
@@ -15,213 +15,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
-from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 
 from grader.base import command, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.course import skeleton
-from grader.course.bring_over import Carried
+from grader.course.export_leaks import refuse_leaks
+from grader.course.export_left_out import left_out
+from grader.course.export_skeletons import write_skeletons
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.stage import build, stages, tasks
-
-# What students do not get, and why.
-LEFT_OUT = {
-    "stages/*": "the solutions; skeletons take their place",
-    "handouts/instructor.md": "answers",
-    "handouts/experiments/*": "patches quote the solutions",
-    "CONTRIBUTING.md": "about the kit itself",
-    ".ci/*": "about the kit itself",
-    "scripts/export-course": "nothing is left to export",
-    "grader/course/export.py": "nothing is left to export",
-    "tests/test_export.py": "nothing is left to export",
-    "tests/test_book.py": "needs the answers",
-    "tests/test_compare.py": "needs solved stages",
-    "tests/test_concurrency.py": "needs solved stages",
-    "tests/test_course.py": "needs solved stages",
-    "tests/test_debug.py": "needs solved stages, and the debug kernel",
-    "tests/test_handout_mistakes.py": "needs solved stages",
-    "tests/test_mutants.py": "needs the mutants",
-    "tests/test_mutation_faults.py": "needs the mutants",
-    "tests/test_operands.py": "needs solved stages",
-    "tests/test_debug_faults.py": "needs the faults, and the debug kernel",
-    "tests/test_profile.py": "needs solved stages",
-    "tests/test_qemu.py": "needs solved stages, and the distribution's kernel",
-    "tests/test_run.py": "needs solved stages",
-    "tests/test_solutions.py": "needs solved stages",
-    "tests/test_user_build.py": "needs solved stages",
-    "tests/test_user_time.py": "needs solved stages",
-    "tests/test_odd_places.py": "needs solved stages",
-    "tests/mutants/*": "solutions, each with one fault",
-    "tests/faults/*": "solutions, each with one fault",
-    "tests/operands/*": "adapters to the solutions",
-    "tests/concurrency/*": "a driver for tests that are left out",
-    "tests/handout_mistakes.py": "quotes the solutions",
-    "tests/mutation*.py": "faults quote the solutions",
-    "tests/MUTATION.md": "faults quote the solutions",
-    "tests/USER_VALUES.md": "about the kit itself",
-}
-
-# Shorter lines say nothing: "return 0;", "int err;", "a = b;".
-TELLING = 16
-# A function that shares so much of an earlier solution's telling lines is that solution.
-SAME = 0.5
+from grader.stage import build, stages
 
 MESSAGE = """\
 The fibdrv lab, for students
 
 Exported from commit {commit} of the kit{dirty} by scripts/export-course.
 """
-
-MARKER = """\
-# This is a student repository: the directories beside this file hold what each stage starts from,
-# its tasks left to do. make stage=1 start makes a copy of the first in work/, which is yours.
-#
-# A function that you write in one stage may be needed in the next. Below is which: start brings it
-# into a stage from your copy of one where it fits.
-"""
-
-
-def _squeezed(text: str) -> str:
-    return "\n".join(" ".join(line.split()) for line in text.splitlines())
-
-
-def _telling(text: str) -> set[str]:
-    return {line for line in _squeezed(text).splitlines() if len(line) >= TELLING}
-
-
-@cache
-def _reference(stage: int) -> dict[str, str]:
-    solved = frozenset(task.number for task in tasks.course(stage).tasks)
-    return skeleton.sources(stage, solved)
-
-
-@cache
-def _asked(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.Part]]:
-    """The functions that a stage's tasks are about, by file and name."""
-    asked = tasks.course(stage).tasks
-    return {(p.file, p.function): (task, p) for task in asked for p in task.parts}
-
-
-def _definition(stage: int, file: str, function: str) -> tuple[str, str]:
-    """A function of the reference: its head, and its body."""
-    source = _reference(stage)[file]
-    there = skeleton.functions(source).get(function)
-    if there is None:
-        return "", ""
-    return source[there.begin : there.body], source[there.body : there.end]
-
-
-@cache
-def carried(stage: int) -> list[Carried]:
-    """The functions given in a stage that are, line by line, an earlier stage's solution."""
-    found = []
-    earlier = range(stage - 1, 0, -1)
-    for file, source in _reference(stage).items():
-        for function in skeleton.functions(source) if file.endswith((".c", ".h")) else {}:
-            if (file, function) in _asked(stage):
-                continue
-            home = next((s for s in earlier if (file, function) in _asked(s)), None)
-            if home is None:
-                continue
-            mine = _definition(stage, file, function)
-            solution = _telling(_definition(home, file, function)[1])
-            if len(solution & _telling(mine[1])) < SAME * len(solution):
-                continue
-            fits = tuple(
-                s
-                for s in earlier
-                if file in _reference(s) and _definition(s, file, function) == mine
-            )
-            task, _ = _asked(home)[file, function]
-            found.append(Carried(file, function, home, task.number, fits))
-    return found
-
-
-def _note(one: Carried) -> str:
-    task, _ = _asked(one.stage)[one.file, one.function]
-    wrote = f"You wrote this in stage {one.stage} (task {task.number}, {task.name})"
-    if one.stage in one.fits:
-        return f"{wrote}: bring it over."
-    if one.fits:
-        return f"{wrote} and made it fit in stage {one.fits[-1]}: bring it over from there."
-    return (
-        f"{wrote}. Bring it over and make it fit: mind the comment above, the arguments, and what"
-        " it may call."
-    )
-
-
-def _stub(stage: int, one: Carried) -> str:
-    """The stub that the task had, as the function's type in this stage allows."""
-    _, part = _asked(one.stage)[one.file, one.function]
-    if part.stub is None:
-        raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
-    head, _ = _definition(stage, one.file, one.function)
-    if re.match(r"(static )?(inline )?void ", head) and "*" not in head.split("(")[0]:
-        return "\n".join(x for x in part.stub.splitlines() if not x.startswith("return "))
-    return part.stub
-
-
-def exported_skeleton(stage: int) -> dict[str, str]:
-    """The skeleton's files, with what earlier stages have asked for left to write as well."""
-    files = skeleton.sources(stage)
-    mine = {(one.file, one.function): one for one in carried(stage)}
-    for one in mine.values():
-        part = tasks.Part(one.file, one.function, _stub(stage, one), "")
-        where = f"stage {stage}, {one.file}"
-        files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
-    for file in files:
-        for unused in _unused(files[file]) if file.endswith(".c") else []:
-            user = next(
-                (f for (x, f) in mine if x == file and re.search(rf"\b{unused}\(",
-                 _definition(stage, file, f)[1])),
-                None,
-            )  # fmt: skip
-            if user is None:
-                raise LabError(f"stage {stage}, {file}: nothing calls {unused} in the skeleton")
-            there = skeleton.span(files[file], user, file)
-            note = f"\t(void){unused}; /* which is called from here */\n"
-            at = files[file].index("*/\n", there.body) + 3
-            files[file] = files[file][:at] + note + files[file][at:]
-    return files
-
-
-def _unused(source: str) -> list[str]:
-    """Static functions that nothing mentions: the compiler would complain."""
-    return [
-        name
-        for name, there in skeleton.functions(source).items()
-        if source.startswith("static", there.begin) and len(re.findall(rf"\b{name}\b", source)) == 1
-    ]
-
-
-def solution_lines() -> dict[str, str]:
-    """Every telling line of every solution, and whose it is.
-
-    Not telling is what a task's stub holds, and what is given to read in that stage or before.
-    """
-    lines: dict[str, str] = {}
-    given: set[str] = set()
-    for stage in sorted(stages.manifests()):
-        mine = {(one.file, one.function) for one in carried(stage)}
-        for file, source in _reference(stage).items():
-            rest = source
-            for function in skeleton.functions(source):
-                if (file, function) in _asked(stage) or (file, function) in mine:
-                    rest = rest.replace(_definition(stage, file, function)[1], "")
-            given |= _telling(rest)
-        for (file, function), (task, part) in _asked(stage).items():
-            source = _reference(stage)[file]
-            there = skeleton.functions(source)[function]
-            text = source[there.body : there.end]
-            for line in _telling(text) - given - _telling(part.stub or ""):
-                lines[line] = f"stage {stage}, task {task.number}, {function}"
-    return lines
 
 
 def _own_marks(text: str) -> str:
@@ -245,38 +55,6 @@ def without_marked(text: str, name: str) -> str:
     return made
 
 
-@dataclass(frozen=True)
-class Leak:
-    """A line of a solution that the export would give away."""
-
-    file: str
-    line: int
-    text: str
-    owner: str
-
-
-def leaks(folder: Path) -> Iterator[Leak]:
-    """Every line of a solution in any file below folder, .git aside."""
-    wanted = solution_lines()
-    for path in sorted(folder.rglob("*")):
-        if not path.is_file() or ".git" in path.relative_to(folder).parts:
-            continue
-        text = _squeezed(path.read_text(encoding="utf-8", errors="replace"))
-        for line in wanted:
-            at = text.find(line)
-            if at >= 0:
-                name = str(path.relative_to(folder))
-                yield Leak(name, text.count("\n", 0, at) + 1, line, wanted[line])
-
-
-def _refuse_leaks(folder: Path) -> None:
-    for leak in leaks(folder):
-        raise LabError(
-            f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"
-            f" {leak.text}"
-        )
-
-
 def _git(folder: Path, *words: str) -> str:
     # A hook of a git above us, for one, would have it work elsewhere.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
@@ -290,14 +68,10 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def _left_out(name: str) -> bool:
-    return any(fnmatch(name, pattern) for pattern in LEFT_OUT)
-
-
 def _copy_kit(folder: Path) -> None:
     for name in _git(paths.ROOT, "ls-files", "-z").split("\0"):
         source = paths.ROOT / name
-        if not name or _left_out(name) or not source.is_file():
+        if not name or left_out(name) or not source.is_file():
             continue
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -309,21 +83,6 @@ def _copy_kit(folder: Path) -> None:
         made = without_marked(text, name)
         if made != text:
             target.write_text(made, encoding="utf-8")
-
-
-def _write_skeletons(folder: Path) -> None:
-    rows = [MARKER]
-    for stage in sorted(stages.manifests()):
-        name = skeleton.reference(stage).name
-        (folder / "stages" / name).mkdir(parents=True)
-        for file, text in exported_skeleton(stage).items():
-            (folder / "stages" / name / file).write_text(text, encoding="utf-8")
-        rows.extend(
-            f'\n[[carried]]\ninto = {stage}\nfile = "{one.file}"\nfunction = "{one.function}"\n'
-            f"stage = {one.stage}\ntask = {one.task}\nfits = {list(one.fits)}\n"
-            for one in carried(stage)
-        )
-    (folder / "stages" / "SKELETONS").write_text("".join(rows), encoding="utf-8")
 
 
 def _write_object(stage: stages.Stage, kernel: Kernel, target: Path) -> None:
@@ -398,15 +157,15 @@ def export(target: Path, progress: Progress) -> str:
         half_made.chmod(0o755)
         progress.step("copy what students get")
         _copy_kit(half_made)
-        _write_skeletons(half_made)
-        _refuse_leaks(half_made)
+        write_skeletons(half_made)
+        refuse_leaks(half_made)
         kernel = machines.get("uml").kernel()
         for stage in stages.find(paths.STAGES):
             progress.step(f"build the reference's object, stage {stage.number}")
             folder = half_made / "reference" / stage.directory.name
             _write_object(stage, kernel, folder / "uml.o_shipped")
         progress.step("search it for solutions")
-        _refuse_leaks(half_made)
+        refuse_leaks(half_made)
         _commit(half_made, message)
         scratch.check_stopped()
         half_made.rename(target)

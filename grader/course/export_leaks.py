@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A search for solutions in what students get: every line of each, in every file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base.errors import LabError
+from grader.course import skeleton
+from grader.course.export_skeletons import carried
+from grader.course.export_solutions import asked, definition, reference, squeezed, telling
+from grader.stage import stages
+
+
+def solution_lines() -> dict[str, str]:
+    """Every telling line of every solution, and whose it is.
+
+    Not telling is what a task's stub holds, and what is given to read in that stage or before.
+    """
+    lines: dict[str, str] = {}
+    given: set[str] = set()
+    for stage in sorted(stages.manifests()):
+        mine = {(one.file, one.function) for one in carried(stage)}
+        for file, source in reference(stage).items():
+            rest = source
+            for function in skeleton.functions(source):
+                if (file, function) in asked(stage) or (file, function) in mine:
+                    rest = rest.replace(definition(stage, file, function)[1], "")
+            given |= telling(rest)
+        for (file, function), (task, part) in asked(stage).items():
+            source = reference(stage)[file]
+            there = skeleton.functions(source)[function]
+            text = source[there.body : there.end]
+            for line in telling(text) - given - telling(part.stub or ""):
+                lines[line] = f"stage {stage}, task {task.number}, {function}"
+    return lines
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A line of a solution that the export would give away."""
+
+    file: str
+    line: int
+    text: str
+    owner: str
+
+
+def leaks(folder: Path) -> Iterator[Leak]:
+    """Every line of a solution in any file below folder, .git aside."""
+    wanted = solution_lines()
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or ".git" in path.relative_to(folder).parts:
+            continue
+        text = squeezed(path.read_text(encoding="utf-8", errors="replace"))
+        for line in wanted:
+            at = text.find(line)
+            if at >= 0:
+                name = str(path.relative_to(folder))
+                yield Leak(name, text.count("\n", 0, at) + 1, line, wanted[line])
+
+
+def refuse_leaks(folder: Path) -> None:
+    """Raise LabError where there is one."""
+    for leak in leaks(folder):
+        raise LabError(
+            f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"
+            f" {leak.text}"
+        )

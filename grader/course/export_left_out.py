@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What students do not get, and why."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+# By pattern; a file of the kit that quotes a solution goes here.
+LEFT_OUT = {
+    "stages/*": "the solutions; skeletons take their place",
+    "handouts/instructor.md": "answers",
+    "handouts/experiments/*": "patches quote the solutions",
+    "CONTRIBUTING.md": "about the kit itself",
+    ".ci/*": "about the kit itself",
+    "scripts/export-course": "nothing is left to export",
+    "grader/course/export*.py": "nothing is left to export",
+    "tests/test_export.py": "nothing is left to export",
+    "tests/test_book.py": "needs the answers",
+    "tests/test_compare.py": "needs solved stages",
+    "tests/test_concurrency.py": "needs solved stages",
+    "tests/test_course.py": "needs solved stages",
+    "tests/test_debug.py": "needs solved stages, and the debug kernel",
+    "tests/test_handout_mistakes.py": "needs solved stages",
+    "tests/test_mutants.py": "needs the mutants",
+    "tests/test_mutation_faults.py": "needs the mutants",
+    "tests/test_operands.py": "needs solved stages",
+    "tests/test_debug_faults.py": "needs the faults, and the debug kernel",
+    "tests/test_profile.py": "needs solved stages",
+    "tests/test_qemu.py": "needs solved stages, and the distribution's kernel",
+    "tests/test_run.py": "needs solved stages",
+    "tests/test_solutions.py": "needs solved stages",
+    "tests/test_user_build.py": "needs solved stages",
+    "tests/test_user_time.py": "needs solved stages",
+    "tests/test_odd_places.py": "needs solved stages",
+    "tests/mutants/*": "solutions, each with one fault",
+    "tests/faults/*": "solutions, each with one fault",
+    "tests/operands/*": "adapters to the solutions",
+    "tests/concurrency/*": "a driver for tests that are left out",
+    "tests/handout_mistakes.py": "quotes the solutions",
+    "tests/mutation*.py": "faults quote the solutions",
+    "tests/MUTATION.md": "faults quote the solutions",
+    "tests/USER_VALUES.md": "about the kit itself",
+}
+
+
+def left_out(name: str) -> bool:
+    """Whether students do not get the file of that name."""
+    return any(fnmatch(name, pattern) for pattern in LEFT_OUT)
