@@ -21,6 +21,9 @@ from grader.lab.machines import Machine
 from grader.stage import build, device, stages
 
 
+BEGIN = "make stage=1 load"
+
+
 def _built(stage: stages.Stage, machine: Machine) -> build.Built:
     built = build.build(stage, machine.kernel())
     for breach in built.breaches:
@@ -70,7 +73,7 @@ def fib(numbers: str) -> int:
     words = numbers.replace(",", " ").split()
     if not words or not all(word.isdigit() for word in words):
         raise LabError("which n? say a number of 0 or more, like make fib n=93")
-    return standing.run(f"{device.CLIENT} read {' '.join(words)}")
+    return standing.run(f"{device.CLIENT} read {' '.join(words)}", BEGIN)
 
 
 def gdb(number: str, arguments: str) -> int:
@@ -78,13 +81,13 @@ def gdb(number: str, arguments: str) -> int:
     if shutil.which("gdb") is None:
         raise LabError("there is no gdb: scripts/setup.sh user installs it")
     try:
-        name, _ = standing.find()
+        name, _ = standing.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     except (LabError, OSError):
         name, loaded = "", {}
     if number and str(loaded.get("number")) != number or not loaded:
         load(number, "uml")
-        name, _ = standing.find()
+        name, _ = standing.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     if name != "uml":
         raise LabError("gdb looks into machine uml only: make unload, then make stage=1 load")
@@ -131,9 +134,9 @@ def main() -> int:
         elif options.verb == "fib":
             return fib(options.n)
         elif options.verb == "shell":
-            return standing.shell()
+            return standing.shell(BEGIN)
         elif options.verb == "dmesg":
-            return standing.dmesg()
+            return standing.dmesg(BEGIN)
         elif options.verb == "gdb":
             return gdb(options.stage, options.args)
         else:

@@ -34,8 +34,8 @@ KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
     # The same addresses in every boot.
     " nokaslr"
-    # Debian and Ubuntu clear each block they hand out; what a stage allocates is counted by
-    # blocks and bytes, and clearing them is no work of the stage.
+    # Debian and Ubuntu clear each block they hand out; what a module allocates may be counted by
+    # blocks and bytes, and clearing them is none of its work.
     " init_on_alloc=0 init_on_free=0"
     # A guest of one user has nobody to protect; with it each indirect call and return would
     # count several times, by the CPU model's weaknesses.

@@ -57,8 +57,8 @@ def attach(machine: str) -> Running | None:
     return running
 
 
-def find() -> tuple[str, Running]:
-    """The machine that is up, and its name."""
+def find(begin: str) -> tuple[str, Running]:
+    """The machine that is up, and its name; begin is the command that would start one."""
     for name in machines.MACHINES:
         crashed = (folder(name) / "state.json").exists()
         running = attach(name)
@@ -66,7 +66,7 @@ def find() -> tuple[str, Running]:
             return name, running
         if crashed:
             raise LabError("the machine has ended by itself: make dmesg shows its last words")
-    raise LabError("no machine is up: make stage=1 load starts one")
+    raise LabError(f"no machine is up: {begin} starts one")
 
 
 @contextmanager
@@ -142,9 +142,9 @@ def end_all() -> list[str]:
     return down
 
 
-def run(command: str) -> int:
+def run(command: str, begin: str) -> int:
     """Run a shell command on the machine that is up, its output to ours; its exit status."""
-    name, running = find()
+    name, running = find(begin)
     try:
         with alone(name):
             done = running.wire.run(command, PATIENCE)
@@ -158,14 +158,14 @@ def run(command: str) -> int:
     return done.status
 
 
-def shell() -> int:
+def shell(begin: str) -> int:
     """A shell on the machine: interactive, or a script from standard input."""
-    name, running = find()
+    name, running = find(begin)
     if not sys.stdin.isatty():
         script = sys.stdin.buffer.read()
         with alone(name):
             running.wire.put("/tmp/script", script, CALL_TIMEOUT * running.speed_factor)
-        return run(". /etc/profile >/dev/null; . /tmp/script")
+        return run(". /etc/profile >/dev/null; . /tmp/script", begin)
     if name == "host":
         raise LabError("machine host is this computer: use your own shell")
     place = folder(name)
@@ -201,12 +201,12 @@ def _relay(running: Running, to_shell: int, from_shell: int) -> None:
             return
 
 
-def dmesg() -> int:
+def dmesg(begin: str) -> int:
     """Print the kernel log of the machine that is up, or of the last one."""
     if any(attach(name) is not None for name in machines.MACHINES):
-        return run("dmesg")
+        return run("dmesg", begin)
     if not last_log().is_file():
-        raise LabError("no machine is up and none has been: make stage=1 load starts one")
+        raise LabError(f"no machine is up and none has been: {begin} starts one")
     print(f"(the last machine's; it is down, {paths.shown(last_log())})", file=sys.stderr)
     sys.stdout.write(last_log().read_text(errors="replace"))
     return 0

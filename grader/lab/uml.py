@@ -72,7 +72,7 @@ class Uml:
             "ssl=null",
             f"ssl1={wire}",
             f"ssl2={shell}",
-            # A fault ends the machine, and so the run of that stage: nothing limps on.
+            # A fault ends the machine, and what was done in it: nothing limps on.
             "oops=panic",
             "panic=-1",
             "quiet",

@@ -2,7 +2,7 @@
 """Machine uml-debug: the lab kernel with the checkers that a normal one leaves out.
 
 KASAN, kmemleak, lockdep, UBSAN and fault injection; see scripts/kernel/uml-debug.config. Built
-only when it is asked for. What it measures is no figure for a stage.
+only when it is asked for. What it measures is no figure for anything.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@
  * Each is answered by the byte 1, ID and a newline when it begins, then the
  * command's output as it comes, then the byte 2, ID, the exit status (128 plus
  * the signal when it was killed) and a newline. Nothing but the kit's own
- * client and busybox writes here, so that a stage cannot forge an answer.
+ * client and busybox writes here, so that a module cannot forge an answer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
