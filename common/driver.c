@@ -264,6 +264,29 @@ static u64 measure_n(const struct fibdrv_measure *m, u32 i)
 	return m->n - i % (m->spread + 1);
 }
 
+/*
+ * Whether compute has kept, in @bytes, what the @count digits of F(@n) were made
+ * from. If it leaves the work to decimal, its own time means nothing. A decimal
+ * digit has more than 3.3 bits; the union holds eight bytes itself.
+ */
+static bool held_number(u64 bytes, ssize_t count, u64 n)
+{
+	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
+		return true;
+	pr_err("F(%llu): compute keeps %llu bytes, too few for %zd digits\n", n,
+	       bytes, count);
+	return false;
+}
+
+/*
+ * Whether a batch is one call of a number so large that it is not computed once
+ * more beforehand, only to see what it needs.
+ */
+static bool batch_is_a_call(const struct batch *b)
+{
+	return b->room == 1 && b->bound > CHECKED_DIGITS;
+}
+
 /* Repetitions @first to @first + @count - 1, each phase timed as a whole. */
 static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 			 u32 count)
@@ -272,6 +295,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 	struct stopwatch begin;
 	int err = 0;
 	u32 done, i;
+	u64 held;
 
 	begin = stopwatch_begin();
 	for (done = 0; done < count; done++) {
@@ -281,6 +305,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 			break;
 	}
 	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
+	held = compute.bytes;
 	if (err) {
 		err = checked_error(err, m->n);
 		goto release;
@@ -314,6 +339,13 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 		m->digits += b->count[i];
 		m->digest ^= fnv1a(batch_digits(b, i), b->count[i]);
 		m->digest *= 0x100000001b3ULL;
+	}
+	if (!err && !first && batch_is_a_call(b)) {
+		m->limbs = fib_limbs(b->f);
+		m->peak_bytes =
+			max(compute.peak_bytes, held + decimal.peak_bytes);
+		if (!held_number(held, b->count[0], m->n))
+			err = -EIO;
 	}
 
 release:
@@ -356,20 +388,6 @@ static int check_decimal(struct fib_call *call, const union fib_value *f,
 		return -EIO;
 	}
 	return 0;
-}
-
-/*
- * Whether compute has kept, in @bytes, what the @count digits of F(@n) were made
- * from. If it leaves the work to decimal, its own time means nothing. A decimal
- * digit has more than 3.3 bits; the union holds eight bytes itself.
- */
-static bool held_number(u64 bytes, ssize_t count, u64 n)
-{
-	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
-		return true;
-	pr_err("F(%llu): compute keeps %llu bytes, too few for %zd digits\n", n,
-	       bytes, count);
-	return false;
 }
 
 /* One call for F(n) on its own: what it needs; it also warms the caches. */
@@ -427,7 +445,7 @@ static long fibdrv_measure(struct fibdrv_measure __user *arg)
 	m.digest = m.nonce;
 
 	err = batch_alloc(&b, m.n, m.repeat);
-	if (!err)
+	if (!err && !batch_is_a_call(&b))
 		err = measure_one(&m, &b);
 	for (u32 done = 0, count; !err && done < m.repeat; done += count) {
 		count = min(b.room, m.repeat - done);

@@ -83,9 +83,11 @@ class LocalWire(Wire):
         """Write a file where the guest's path is here."""
         self._store(path).write_bytes(content)
 
-    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    def converse(
+        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+    ) -> Iterator[str]:
         """Feed requests to a program here; yield its answers, one line each."""
-        process = self._start(f"exec {client}", feed=True)
+        process = self._start(whole or f"exec {client}", feed=True)
         name = client.split(maxsplit=1)[0]
         assert process.stdin is not None
         try:

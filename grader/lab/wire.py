@@ -112,15 +112,18 @@ class Wire:
             if self._end(name, deadline).status:
                 raise MachineError(f"{path}: the machine could not store it")
 
-    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    def converse(
+        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+    ) -> Iterator[str]:
         """Feed requests to a program there; yield its answers, one line each.
 
         The client answers each line at once with one line, and ends at the line "quit". timeout is
-        for one answer, in seconds.
+        for one answer, in seconds. whole: a command that runs the client among other things, where
+        what comes before it prints nothing.
         """
         name = secrets.token_hex(8)
         deadline = time.monotonic() + timeout
-        self._send(f"feed {name} exec {client}\n".encode(), deadline)
+        self._send(f"feed {name} {whole or f'exec {client}'}\n".encode(), deadline)
         self._until(f"\x01{name}\n".encode(), deadline)
         waiting: list[int] = []
         for request in requests:

@@ -84,8 +84,7 @@ def _ask(
 ) -> list[Reading]:
     """Load a subject, have it do each (n, repeat), unload it."""
     works = [Work(n, repeat, rng.getrandbits(64), vary=True) for n, repeat in wanted]
-    with turn.of(subject):
-        return list(turn.ask(subject, works, turn.timeout))
+    return turn.ask(subject, works)
 
 
 def _plan(
@@ -93,12 +92,17 @@ def _plan(
 ) -> list[Plan]:
     """How many repetitions each n needs: found by short tries, thrown away (a warm-up too)."""
     plans = []
-    first = _ask(turn, subject, [(n, 1) for n in subject.sizes], rng)
+    once = _ask(turn, subject, [(n, 1) for n in subject.sizes], rng)
+    tried = {n: (1, reading) for n, reading in zip(subject.sizes, once)}
+    # Of the short ones again, so many that the clock's steps do not matter.
     more = [
-        (n, max(1, min(1000, 200_000 // max(1, sum(reading.ns.values())))))
-        for n, reading in zip(subject.sizes, first)
+        (n, min(1000, SHORTEST_PHASE_NS // max(1, sum(reading.ns.values()))))
+        for n, (_, reading) in tried.items()
+        if sum(reading.ns.values()) < SHORTEST_PHASE_NS / 2
     ]
-    for (n, repeat), reading in zip(more, _ask(turn, subject, more, rng)):
+    for (n, repeat), reading in zip(more, _ask(turn, subject, more, rng) if more else []):
+        tried[n] = repeat, reading
+    for n, (repeat, reading) in tried.items():
         each = [max(ns / repeat, 0.5) for ns in reading.ns.values()]
         wish = max(target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
         # Not for ever where one phase takes a thousand times longer than the other.
