@@ -20,7 +20,6 @@ from grader.lab import machines, standing
 from grader.lab.machines import Machine
 from grader.stage import build, device, stages
 
-
 BEGIN = "make stage=1 load"
 
 

@@ -165,7 +165,7 @@ def _verify_and_measure(
             rights, rulers[machine.name] = _strain(options, machine, found[0], rights, progress)
         elif options.measure and machine.ruler and machine.name not in rulers:
             fit = [r for r in rights if r.verified.ok and not _failed(r, rulers.values())]
-            rulers[machine.name] = _time(options, machine, fit, progress)
+            rulers[machine.name] = _time(options, machine, found[0], fit, progress)
         elif machine.name not in rulers:
             rulers[machine.name] = Ruler(machine, Measured())
     for right in rights:
@@ -213,6 +213,7 @@ def _subject(stage: Stage, machine: Machine, jobs: int) -> StageSubject | Findin
 def _subjects(
     stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int
 ) -> tuple[list[StageSubject], dict[str, Finding]]:
+    """The stages built for a machine; and what keeps others from being measured there."""
     subjects, findings = [], {}
     for stage in stages:
         if not stage.fits(machine.kernel().arch):
@@ -250,10 +251,20 @@ def _count(options: Options, machine: Machine, verifying: Side[Right], progress:
     return Ruler(machine, replace(measured, findings={**others, **measured.findings}), tuple(notes))
 
 
-def _time(options: Options, machine: Machine, rights: Sequence[Right], progress: Progress) -> Ruler:
+def _time(
+    options: Options,
+    machine: Machine,
+    verifier: Machine,
+    rights: Sequence[Right],
+    progress: Progress,
+) -> Ruler:
     """Nanoseconds of the stages that are right."""
-    stages = [right.verified.built.stage for right in rights]
-    subjects, findings = _subjects(stages, machine, progress, 2)
+    if machine is verifier:
+        subjects = [StageSubject(right.verified.built) for right in rights]
+        findings: dict[str, Finding] = {}
+    else:
+        stages = [right.verified.built.stage for right in rights]
+        subjects, findings = _subjects(stages, machine, progress, 2)
     measured = clock.measure(
         machine,
         subjects,
