@@ -14,6 +14,9 @@ from grader.base import command, paths
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 
+FOREIGN = (
+    "its functions are not tried, and their points not given out: the tree is not in this checkout"
+)
 EPILOG = """\
 Exit status: 0 all stages are right, 1 a stage failed, 2 the run itself could not be done.
 The report is in build/report/: index.html, report.json and the pictures.
@@ -119,6 +122,7 @@ def main(words: list[str]) -> int:
             measure=not arguments.no_measure,
             user_time=arguments.user_time,
             command=shlex.join(["grader/run.sh", *words]),
+            no_functions="" if paths.inside(tree, paths.ROOT) else FOREIGN,
         ),
         progress,
     )
