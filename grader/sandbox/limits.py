@@ -22,7 +22,7 @@ class Limits:
 
     wall_seconds: float = 300
     cpu_seconds: int = 300  # of each process; all of them have wall_seconds
-    memory_bytes: int = 3072 * MB  # of all processes together
+    memory_bytes: int = 1536 * MB  # of all processes together
     # Of each process, mapped; none for what reserves terabytes, as the address sanitizer does.
     address_bytes: int | None = None
     processes: int = 64  # and threads
@@ -35,7 +35,7 @@ class Limits:
 
 
 # make, the compiler, modpost and objtool.
-COMPILER = Limits(address_bytes=4096 * MB)
+COMPILER = Limits(address_bytes=3072 * MB)
 # A program of a stage, with the address sanitizer: it needs 30 MB, and keeps what is freed.
 PROGRAM = Limits(
     wall_seconds=120,
@@ -100,6 +100,22 @@ def ended_by_signal(status: int) -> str:
     return _BY_SIGNAL.get(status, "")
 
 
+def _children(task: Path) -> list[int]:
+    try:
+        return [int(word) for word in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def kill_groups(warden: int) -> None:
+    """Kill the process groups that the warden's children lead, each at one stroke."""
+    for child in _children(Path(f"/proc/{warden}/task/{warden}")):
+        try:
+            os.killpg(child, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
 def _below(pid: int) -> Iterator[int]:
     """A process and all its descendants; some of those that begin or end meanwhile."""
     found, todo = {pid}, [pid]
@@ -107,11 +123,7 @@ def _below(pid: int) -> Iterator[int]:
         process = todo.pop()
         yield process
         for task in _tasks(Path("/proc", str(process))):
-            try:
-                children = (task / "children").read_text().split()
-            except OSError:
-                continue
-            for child in map(int, children):
+            for child in _children(task):
                 if child not in found:
                     found.add(child)
                     todo.append(child)
@@ -124,21 +136,37 @@ def _tasks(entry: Path) -> list[Path]:
         return []
 
 
+def _status(process: int) -> Iterator[tuple[str, int]]:
+    """What counts of /proc/PID/status, by name; memory in kilobytes."""
+    entry = Path("/proc", str(process))
+    # Where the first thread has ended the process seems to have no memory: ask another.
+    for source in (entry, *_tasks(entry)):
+        try:
+            lines = (source / "status").read_text().splitlines()
+        except OSError:
+            continue
+        words = [line.split() for line in lines]
+        found = {word[0]: int(word[1]) for word in words if word and word[0] in _COUNTED}
+        if source is entry:
+            yield "Threads:", found.pop("Threads:", 0)
+        if "VmRSS:" in found:
+            yield from ((name, value) for name, value in found.items() if name != "Threads:")
+            return
+
+
+# Page tables too: by them alone memory can be filled that is nobody's.
+_COUNTED = ("VmRSS:", "VmSwap:", "VmPTE:", "Threads:")
+
+
 def usage(pid: int, enough: Limits) -> str:
     """The limit that a process and its descendants have passed, if any."""
     tasks = kilobytes = 0
     for process in _below(pid):
-        try:
-            status = Path(f"/proc/{process}/status").read_text()
-        except OSError:
-            continue
-        for line in status.splitlines():
-            name, _, value = line.partition(":")
-            # Page tables too: by them alone memory can be filled that is nobody's.
-            if name in ("VmRSS", "VmSwap", "VmPTE"):
-                kilobytes += int(value.split()[0])
-            elif name == "Threads":
-                tasks += int(value)
+        for name, value in _status(process):
+            if name == "Threads:":
+                tasks += value
+            else:
+                kilobytes += value
         if kilobytes * 1024 > enough.memory_bytes:
             return "memory"
         # The two that stand between, and what ends while it is counted.

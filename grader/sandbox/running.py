@@ -26,7 +26,7 @@ from .. import paths, scratch
 from ..errors import DISK_FULL, LabError, check_disk
 from . import room as rooms
 from . import store
-from .limits import Ended, Limits, ended_by_signal, tasks_of_user, usage
+from .limits import Ended, Limits, ended_by_signal, kill_groups, tasks_of_user, usage
 from .room import Room
 
 SOURCE = Path(__file__).with_name("warden.c")
@@ -252,7 +252,10 @@ class _Run:
                 # The warden alone knows what there is to end.
                 until = time.monotonic() + DEATH_SECONDS
                 while process.poll() is None and time.monotonic() < until:
-                    process.terminate() if self.word is None else None
+                    if self.word is None:
+                        # Of ten thousand processes the warden may be the last to have its turn.
+                        kill_groups(process.pid)
+                        process.terminate()
                     try:
                         process.wait(WATCH_SECONDS)
                     except subprocess.TimeoutExpired:

@@ -216,7 +216,12 @@ static void finish(pid_t command, struct word *word, int kills)
 		more = reap(command, &word->status);
 	}
 	word->left = more ? signal_children(0) : 0;
-	/* A killed child's children are ours: over and over, until none is. */
+	/*
+	 * Its group first, all at one stroke: a bomb that is killed one by one
+	 * grows. A killed child's children are ours, so over and over.
+	 */
+	if (more && kills)
+		kill(-command, SIGKILL);
 	while (more && kills) {
 		signal_children(SIGKILL);
 		wait_ms(1);

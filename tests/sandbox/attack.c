@@ -89,6 +89,22 @@ static void memory(int processes)
 	sleep(20);
 }
 
+static void *take_memory(void *unused)
+{
+	usleep(100000);
+	memory(0);
+	return unused;
+}
+
+/* By a thread, when the first has ended: the process looks like a dead one. */
+static void hidden_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, take_memory, NULL);
+	pthread_exit(NULL);
+}
+
 /* Page tables: a page read here and there is the zero page, nobody's memory. */
 static void page_tables(void)
 {
@@ -236,6 +252,8 @@ int main(int argc, char **argv)
 		threads();
 	else if (!strcmp(what, "memory"))
 		memory(atoi(with));
+	else if (!strcmp(what, "hidden-thread"))
+		hidden_thread();
 	else if (!strcmp(what, "page-tables"))
 		page_tables();
 	else if (!strcmp(what, "hidden-memory"))
