@@ -188,6 +188,15 @@ def test_a_place_that_is_not_there(tmp_path: Path) -> None:
 
 
 @needs_sandbox
+@pytest.mark.skipif(os.geteuid() != 0, reason="root becomes somebody else, others do not")
+def test_a_place_that_is_roots_alone(tmp_path: Path) -> None:
+    place = tmp_path / "shut"
+    place.mkdir(0o700)
+    with pytest.raises(LabError, match="chmod -R o[+]rX"):
+        sandbox.run(["true"], TIGHT, Room(read=(place,)))
+
+
+@needs_sandbox
 def test_descriptors_are_given_back() -> None:
     sandbox.run(["true"], TIGHT, Room())
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -33,8 +33,10 @@ _ENVIRONMENT = {
 class Room:
     """What a command in the sandbox sees besides the system's programs.
 
-    All stand there at their own paths. A directory to write to is a copy in memory; its plain
-    files come home when the command has ended by itself. /tmp is there as well, and does not.
+    All stand there at their own paths. A path that is a link is followed: whether it may be one is
+    the caller's to say; links below it lead nowhere else than in the sandbox. A directory to write
+    to is a copy in memory; its plain files come home when the command has ended by itself. /tmp is
+    there as well, and does not.
     """
 
     read: tuple[Path, ...] = ()

@@ -127,6 +127,8 @@ class _Run:
     def _bubblewrap(
         self, room: Room, cwd: Path | None, fds: list[int], handed: ExitStack
     ) -> list[str]:
+        if self.uid is not None:
+            _check_readable(room.read)
         self.info, told = os.pipe()
         self.stack.callback(os.close, self.info)
         handed.callback(os.close, told)
@@ -309,6 +311,15 @@ class _Run:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise
                 check_disk(DISK_FULL, place)
+
+
+def _check_readable(places: tuple[Path, ...]) -> None:
+    """Raise LabError where somebody else than root would see nothing: no fault of a submission."""
+    for place in places:
+        if place.exists():
+            wanted = 0o5 if place.is_dir() else 0o4
+            if place.stat().st_mode & wanted != wanted:
+                raise LabError(f"{place} is root's alone: chmod -R o+rX there, or start as a user")
 
 
 def _release() -> tuple[int, ...]:
