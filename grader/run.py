@@ -54,7 +54,6 @@ class Options:
     measure: bool
     user_time: bool
     command: str
-    no_functions: str = ""  # why the stages' functions are not tried in a program of this computer
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ def _right(options: Options, stage: Stage, machine: Machine, progress: Progress)
     # The debug kernel is slow: the longer list of large n is for the other machines.
     quick = options.quick or verifier.name == "uml-debug"
     verified = verify.verify(built, verifier, options.seed, quick, tell)
-    if options.no_functions or stage.shipped:
+    if stage.shipped:
         return Right(verified, None, {})
     progress.step(f"try the functions of {_label(stage)}")
     return Right(verified, judged.try_functions(stage, course(stage.number), options.seed), {})
@@ -367,7 +366,7 @@ def _judge(
         found.append(Found("user-time", trips[stage.key]))
     everything = [*(Found("verify", f) for f in right.verified.findings), *found]
     speed = _speed(stage, rulers, known, status.of(everything))
-    return judged.judge(right.verified, tuple(found), right.tried, speed, options.no_functions)
+    return judged.judge(right.verified, tuple(found), right.tried, speed)
 
 
 def _speed(

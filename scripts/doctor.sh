@@ -184,6 +184,22 @@ check_qemu() {
 	fi
 }
 
+# What is graded from outside the checkout is built and run in a sandbox.
+check_sandbox() {
+	local python said scratch
+	if ! python=$("$here/python.sh" --which 2>/dev/null); then
+		missing sandbox "not tried: no Python"
+		return
+	fi
+	scratch=$(mktemp -d)
+	if said=$(cd "$here/.." && LAB_BUILD=$scratch "${python%% *}" -S -B -m grader.sandbox 2>&1); then
+		ok sandbox "bubblewrap: $said"
+	else
+		missing sandbox "${said##*$'\n'}; or --no-sandbox, for trees that you trust"
+	fi
+	rm -rf -- "$scratch"
+}
+
 # What the host machine (insmod here) would need.
 check_host_modules() {
 	local release lockdown=none
@@ -214,6 +230,7 @@ check_packages
 check_python
 check_lab_kernels
 check_qemu
+check_sandbox
 check_host_modules
 if [ "$broken" -ne 0 ]; then
 	echo "The default machine (uml) cannot work here: see the lines marked !!"

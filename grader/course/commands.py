@@ -13,7 +13,7 @@ from grader.base.errors import LabError
 from grader.course import bring_over, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
-from grader.stage import function_tests, stages, tasks
+from grader.stage import function_program, stages, tasks
 
 
 def start(number: int) -> None:
@@ -69,7 +69,7 @@ def hint(number: int, seed: int) -> None:
     if undone is None:
         print(f"all tasks are done: make stage={number} check tells the rest")
         return
-    if undone.remark.startswith(function_tests.NO_PROGRAM):
+    if undone.remark.startswith(function_program.NO_PROGRAM):
         raise LabError(undone.remark)
     task = course.tasks[undone.task - 1]
     i = records.next_hint(number, task.number, len(task.hints) - 1)

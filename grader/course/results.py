@@ -8,7 +8,7 @@ import textwrap
 from grader.base import paths
 from grader.course import bring_over
 from grader.course.check import Result
-from grader.stage import function_tests, stages, tasks
+from grader.stage import function_program, stages, tasks
 
 
 def table(result: Result) -> str:
@@ -37,7 +37,7 @@ def next_step(result: Result) -> str:
     for line in result.lines:
         if line.full:
             continue
-        if line.remark.startswith(function_tests.NO_PROGRAM):
+        if line.remark.startswith(function_program.NO_PROGRAM):
             return "next: make it compile"
         missing = bring_over.missing(result.stage, paths.ROOT / result.directory)
         if missing:

@@ -7,23 +7,20 @@ import fcntl
 import hashlib
 import os
 import re
-import resource
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from grader import sandbox
 from grader.base import paths, scratch
 from grader.base.errors import check_disk
 from grader.lab.log_meaning import Dialect
+from grader.sandbox import COMPILER, Ended, Room, kernel_places
 
 # A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
-BUILD_TIMEOUT = 300
-BUILD_BYTES = 4 << 30
-# And no file that it writes is larger: an array may be.
-FILE_BYTES = 64 << 20
+LIMITS = COMPILER
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,7 @@ class Recipe:
     support: tuple[str, ...] = ()
     # What the compiler's messages are to call them, where that is something else.
     shown: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False  # whether it is a stranger's: compiled in the sandbox
     dialect: Dialect = field(default_factory=Dialect)
 
 
@@ -130,20 +128,23 @@ def _build_locked(
     directory.mkdir(parents=True, exist_ok=True)
     _sync(directory, recipe.files)
     (directory / "Kbuild").write_text(kbuild)
-    status, output = _make(
+    room = None
+    if recipe.isolated:
+        room = Room(read=kernel_places(kernel.tree), write=(directory,))
+    ended = _make(
         ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
-         "modules"]
+         "modules"],
+        room,
     )  # fmt: skip
-    log = readable(output, directory, {**recipe.labels, **recipe.shown})
-    if status is None:
-        cause = f"the compiler was not done after {BUILD_TIMEOUT} s, and stopped"
-        return replace(module, cause=cause, log=log)
-    if status:
+    log = readable(ended.text, directory, {**recipe.labels, **recipe.shown})
+    if ended.ended_by:
+        return replace(module, cause=f"the compiler was stopped: {ended.cause}", log=log)
+    if ended.status:
         check_disk(log, directory)
         return replace(module, cause=_error_line(log), log=log)
-    subprocess.run(
-        ["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], check=True
-    )
+    stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
+    if stripped.status:
+        return replace(module, cause=f"strip: {stripped.text.strip()}", log=log)
     warnings = tuple(dict.fromkeys(re.findall(r"^\S+:\d+:(?:\d+:)? warning: .*$", log, re.M)))
     said.write_text("".join(f"{line}\n" for line in warnings))
     stamp.write_text(digest)
@@ -236,29 +237,8 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _make(command: list[str]) -> tuple[int | None, str]:
-    """Run make; its exit status, or None when it took too long, and what it said."""
+def _make(command: list[str], room: Room | None) -> Ended:
+    """Run a step of a build to its end, or to that of its limits."""
     scratch.check_stopped()
-    make = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env=environment(),
-        start_new_session=True,
-    )
-    try:
-        # make takes a while to start the compiler, which inherits this.
-        resource.prlimit(make.pid, resource.RLIMIT_AS, (BUILD_BYTES, BUILD_BYTES))
-        resource.prlimit(make.pid, resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
-        output, _ = make.communicate(timeout=BUILD_TIMEOUT)
-        return make.returncode, output
-    except subprocess.TimeoutExpired:
-        return None, ""
-    finally:
-        # Too slow, or a Ctrl-C: the compiler below it must end as well.
-        if make.returncode is None:
-            scratch.kill_group(make.pid)
-            make.communicate()
+    ours = None if room else environment()
+    return sandbox.run(command, LIMITS, room, environment=ours, together=True)

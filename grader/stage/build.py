@@ -122,6 +122,7 @@ def _recipe(stage: Stage, left_out: list[str]) -> Recipe:
         support=("common",),
         shown=says,
         dialect=device.DIALECT,
+        isolated=stage.isolated,
     )
 
 

@@ -2,38 +2,18 @@
 """A stage's operations tried one by one, in a program: what a task is judged by.
 
 The stage's sources are built with function_tests.c and the sanitizers, and asked about random
-numbers; Python's integers know the answers. For a learner's own code only: it runs as a process of
-this computer.
+numbers; Python's integers know the answers.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import random
-import re
-import resource
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import paths
-from grader.base.errors import LabError
-from grader.stage import build, oracle
+from grader.stage import function_program, oracle
 from grader.stage.stages import Stage
-
-SECONDS = 60
-# A program that was built that long ago is removed when another is built.
-OLD_SECONDS = 3600
-NO_PROGRAM = "it does not compile"
-FLAGS = (
-    "-std=gnu11 -O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
-    " -fno-sanitize-recover=all -fno-omit-frame-pointer"
-).split()
 
 
 @dataclass(frozen=True)
@@ -158,88 +138,6 @@ def _is_small(tried: Try, stage: Stage) -> bool:
     return tried.size <= (128 if stage.number >= 3 else 32)
 
 
-def program(stage: Stage) -> Path:
-    """Build the program for a stage; LabError says where it does not compile."""
-    userspace = paths.COMMON / "userspace"
-    found = [Path(__file__).with_name("function_tests.c"), userspace / "account_malloc.c"]
-    own = [path for path in build.sources(stage, []) if path.suffix == ".c"]
-    headers = [path for path in build.sources(stage, []) if path.suffix == ".h"]
-    kit = [*paths.COMMON.glob("*.h"), *(paths.COMMON / "userspace").glob("*.h")]
-    content = b"".join(p.read_bytes() for p in [*found, *own, *headers, *sorted(kit)])
-    key = hashlib.sha256(content + str(stage.directory).encode()).hexdigest()[:20]
-    folder = paths.BUILD / "operations"
-    target = folder / f"{stage.number}-{key}"
-    if target.is_file():
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        # Not what another run may be using, or removing, now.
-        try:
-            if old.is_file() and time.time() - old.stat().st_mtime > OLD_SECONDS:
-                old.unlink()
-        except FileNotFoundError:
-            pass
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        made = Path(scratch) / "operations"
-        done = subprocess.run(
-            [
-                os.environ.get("CC", "gcc"), *FLAGS, "-w",
-                f"-DFIBDRV_STAGE={stage.number}", f"-DFIBDRV_MAX_N={stage.manifest.max_n}",
-                f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}", f"-I{stage.directory}",
-                "-o", str(made), *map(str, own), *map(str, found),
-            ],
-            capture_output=True,
-            text=True,
-        )  # fmt: skip
-        if done.returncode:
-            lines = [
-                line for line in done.stderr.splitlines() if "error" in line or "undef" in line
-            ]
-            said = (lines or done.stderr.splitlines() or ["the compiler said nothing"])[0]
-            raise LabError(f"{NO_PROGRAM}: {said.replace(f'{paths.ROOT}/', '')}")
-        shutil.move(made, target)
-    return target
-
-
-def _limits() -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-
-
-def _ask(path: Path, tries: list[Try]) -> tuple[list[str], str]:
-    """The answers, and what ended the program before the last of them."""
-    try:
-        done = subprocess.run(
-            [str(path)],
-            input="".join(f"{t.request}\n" for t in tries),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=2 * SECONDS,
-            preexec_fn=_limits,  # noqa: PLW1509
-            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"},
-        )
-    except subprocess.TimeoutExpired as error:
-        said = (error.stdout or b"").decode(errors="replace").splitlines()
-        return said, f"no answer within {2 * SECONDS} s: an endless loop?"
-    return done.stdout.splitlines(), _last_words(done.returncode, done.stderr)
-
-
-def _last_words(status: int, said: str) -> str:
-    if not status:
-        return ""
-    if status in (-24, -9):
-        return f"no answer within {SECONDS} s: an endless loop?"
-    assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", said)
-    if assertion:
-        name = Path(assertion[1]).name
-        return f"the assertion {assertion[3]} does not hold ({name}:{assertion[2]})"
-    kind = re.search(r"ERROR: AddressSanitizer: (\S+)|runtime error: (.*)", said)
-    where = re.search(r"(?:#\d+ \S+ in (\w+) )?(?:\S*/)?(\w+\.[ch]):(\d+)", said)
-    what = (kind[1] or kind[2]) if kind else f"it ended with status {status}"
-    return f"{what} ({where[2]}:{where[3]})" if where else what
-
-
 def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:16]}...{text[-16:]} ({len(text)} digits)"
 
@@ -293,7 +191,7 @@ def _fault(tried: Try, answer: str, operation: str) -> str:
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     """Try one operation of a stage with numbers small and large."""
     tries = sorted(_TRIES[operation](random.Random(seed), stage), key=lambda t: t.size)
-    answers, ended = _ask(path, tries)
+    answers, ended = function_program.ask(path, [tried.request for tried in tries], stage.isolated)
     for i, tried in enumerate(tries):
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
             fault = f"{_asked(tried)}: {ended or 'no answer'}"

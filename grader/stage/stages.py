@@ -32,6 +32,7 @@ class Stage:
     manifest: Manifest
     own_driver: bool = False
     label: str = ""  # tells directories of one name apart
+    isolated: bool = False  # a stranger's: nothing of it runs outside the sandbox or a machine
     shipped: Path | None = None  # an object for machine uml in place of sources: see export.py
 
     @property

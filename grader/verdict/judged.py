@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grader.base.errors import LabError
-from grader.stage import function_tests
+from grader.stage import function_program, function_tests
 from grader.stage.stages import Stage
 from grader.stage.tasks import Course, course
 from grader.stage.verify import Verified
@@ -44,7 +44,7 @@ class Judged:
 def try_functions(stage: Stage, asked: Course, seed: int) -> Tried:
     """Each operation of a stage's tasks tried in a program, or why there is no program."""
     try:
-        program = function_tests.program(stage)
+        program = function_program.program(stage)
     except LabError as error:
         return str(error)
     return {

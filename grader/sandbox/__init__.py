@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run a command within limits, and in a sandbox when it comes from outside.
+
+    places = Room(read=kernel_places(tree), write=(directory,))
+    ended = run(["make", ...], COMPILER, places, together=True)
+
+Without a room a command sees and may do what the caller may; the limits hold all the same. Either
+way nothing of it runs when the call has returned, or when the caller is gone.
+
+Started by root it runs as a user that nobody is, a new one each time: the kernel does not bind
+root's number of processes.
+"""
+
+from __future__ import annotations
+
+from grader.sandbox.limits import ARCHIVE, COMPILER, PROGRAM, Ended, Limits
+from grader.sandbox.refusal import refused, require
+from grader.sandbox.room import Room, kernel_places
+from grader.sandbox.running import SetUpError, run
+
+__all__ = [
+    "ARCHIVE",
+    "COMPILER",
+    "PROGRAM",
+    "Ended",
+    "Limits",
+    "Room",
+    "SetUpError",
+    "kernel_places",
+    "refused",
+    "require",
+    "run",
+]

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Say whether a sandbox can be had here, for scripts/doctor.sh."""
+
+import sys
+
+from grader.sandbox import refused
+
+if __name__ == "__main__":
+    why = refused()
+    print(why or "a command was run in one")
+    sys.exit(1 if why else 0)

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One command: started behind the warden, watched, ended, and what it wrote brought home."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import itertools
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from select import POLLIN, poll
+
+from grader.base import paths, scratch
+from grader.base.errors import DISK_FULL, LabError, check_disk
+from grader.sandbox import room as rooms
+from grader.sandbox import store
+from grader.sandbox.limits import Ended, Limits, ended_by_signal, kill_groups, tasks_of_user, usage
+from grader.sandbox.room import Room
+
+SOURCE = Path(__file__).with_name("warden.c")
+WATCH_SECONDS = 0.05
+# Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
+DEATH_SECONDS = 20
+# What the warden says at the end: status, number of processes left, errno.
+_WORD = struct.Struct("iii")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_count = itertools.count()
+
+
+class SetUpError(LabError):
+    """The sandbox could not be made; the text is what was said."""
+
+
+def run(
+    command: Sequence[str | Path],
+    limits: Limits,
+    room: Room | None = None,
+    *,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    together: bool = False,
+) -> Ended:
+    """Run a command to its end, or to that of its limits.
+
+    In a room its environment is what a compiler needs and what is given; without one, what is
+    given, or else ours. With together, errors come with the output, in their order.
+    """
+    with ExitStack() as stack:
+        return _Run(limits, room, stack).run(
+            [str(word) for word in command], stdin, cwd, environment, together
+        )
+
+
+class _Run:
+    def __init__(self, limits: Limits, room: Room | None, stack: ExitStack) -> None:
+        self.limits = limits
+        self.room = room
+        self.stack = stack
+        self.uid = _somebody() if room and not os.geteuid() else None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.watched = 0  # all that runs are this process's descendants
+        self.first: int | None = None  # the sandbox's first process, as a pidfd
+        self.info: int | None = None  # where bubblewrap says which it is
+        self.stores: list[int] = []  # /tmp and room.write, as descriptors
+        self.said: dict[int, bytearray] = {}  # by descriptor
+        self.ready = False
+        self.ended_by = ""
+        self.word: tuple[int, int, int] | None = None
+
+    def run(
+        self,
+        command: list[str],
+        stdin: bytes,
+        cwd: Path | None,
+        environment: Mapping[str, str] | None,
+        together: bool,
+    ) -> Ended:
+        # Packets: a word stays a word.
+        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        self.stack.enter_context(ours)
+        ours.setblocking(False)
+        try:
+            with theirs, ExitStack() as handed:
+                fds = [theirs.fileno()]
+                call = [str(_warden())]
+                inside = None if environment is None else dict(environment)
+                if self.room is not None:
+                    call = self._bubblewrap(self.room, cwd, fds, handed)
+                    inside, cwd = rooms.environment(inside or {}), Path("/")
+                self.process = subprocess.Popen(
+                    [*call, *self._warden_options(), "-s", str(theirs.fileno()), "--", *command],
+                    stdin=handed.enter_context(_sealed(stdin)),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT if together else subprocess.PIPE,
+                    pass_fds=fds,
+                    env=inside,
+                    cwd=cwd,
+                    start_new_session=True,
+                )
+            pipes = [pipe for pipe in (self.process.stdout, self.process.stderr) if pipe]
+            for pipe in pipes:
+                self.stack.enter_context(pipe)
+                os.set_blocking(pipe.fileno(), False)
+                self.said[pipe.fileno()] = bytearray()
+            self._attend(ours)
+        finally:
+            self._end()
+        # Nobody is there any more to write more.
+        for fd in self.said:
+            while self._read(fd):
+                pass
+        return self._ended(command)
+
+    def _bubblewrap(
+        self, room: Room, cwd: Path | None, fds: list[int], handed: ExitStack
+    ) -> list[str]:
+        if self.uid is not None:
+            _check_readable(room.read)
+        self.info, told = os.pipe()
+        self.stack.callback(os.close, self.info)
+        handed.callback(os.close, told)
+        fds.append(told)
+        call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
+        program = rooms.seccomp_program()
+        if program is not None:
+            fds.append(handed.enter_context(_sealed(program)))
+            call += ["--seccomp", str(fds[-1])]
+        place = cwd or (room.write[0] if room.write else Path("/tmp"))
+        places = rooms.command(room, self.limits, _warden(), place, told)
+        # Not in the command line, which is to be read inside.
+        fds.append(handed.enter_context(_sealed("\0".join(places).encode())))
+        return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
+
+    def _warden_options(self) -> list[str]:
+        limits = self.limits
+        processes = limits.processes
+        if self.room is None:
+            processes += 1 + tasks_of_user()
+        elif self.uid is None:
+            # The warden and bubblewrap's first process are this user's as well. Before 5.14 a
+            # user's processes were counted on the whole computer, not in the namespace.
+            processes += 2 + (0 if _release() >= (5, 14) else tasks_of_user())
+        values = {
+            "cpu": limits.cpu_seconds,
+            "as": limits.address_bytes,
+            "nproc": processes,
+            "nofile": limits.open_files,
+            "fsize": limits.file_bytes,
+            "core": 0,
+        }
+        options = [] if self.room else ["-k"]
+        for name, value in values.items():
+            options += [] if value is None else ["-l", f"{name}={value}"]
+        if self.room:
+            options += [] if self.uid is None else ["-u", str(self.uid)]
+            for place in (Path("/tmp"), *self.room.write):
+                options += ["-d", str(place)]
+        return options
+
+    def _attend(self, ours: socket.socket) -> None:
+        """Until the command has ended by itself, or something that makes us end it."""
+        end = time.monotonic() + self.limits.wall_seconds
+        look = time.monotonic() + WATCH_SECONDS
+        with selectors.DefaultSelector() as events:
+            for fd in (ours.fileno(), *self.said):
+                events.register(fd, selectors.EVENT_READ)
+            while not self.ended_by:
+                scratch.check_stopped()
+                for key, _ in events.select(max(0.0, min(look, end) - time.monotonic())):
+                    if key.fd == ours.fileno():
+                        if not self._heard(ours):
+                            return
+                    elif not self._read(key.fd):
+                        events.unregister(key.fd)
+                    if self.ended_by:
+                        return
+                now = time.monotonic()
+                if now >= end:
+                    self.ended_by = "time"
+                elif now >= look and self.ready:
+                    look = now + WATCH_SECONDS
+                    self.ended_by = self._too_much()
+                elif now >= look:
+                    look = now + WATCH_SECONDS
+
+    def _heard(self, ours: socket.socket) -> bool:
+        """Take what the warden says; false when that was its last word."""
+        try:
+            message, fds, _, _ = socket.recv_fds(ours, _WORD.size, 17)
+        except ConnectionError:
+            return False
+        for fd in fds:
+            self.stack.callback(os.close, fd)
+        if message != b"r" or self.ready:
+            self.word = _WORD.unpack(message) if len(message) == _WORD.size else None
+            return False
+        self.stores = fds
+        assert self.process
+        self.watched = self.process.pid
+        if self.info is not None:
+            self.watched = json.loads(os.read(self.info, 4096))["child-pid"]
+            self.first = os.pidfd_open(self.watched)
+            self.stack.callback(os.close, self.first)
+        if self.room and self.stores:
+            if self.uid is not None:
+                os.fchown(self.stores[0], self.uid, self.uid)
+            for place, fd in zip(self.room.write, self.stores[1:]):
+                store.bring_in(place, fd, self.uid)
+        self.ready = True
+        ours.send(b"g")
+        return True
+
+    def _read(self, fd: int) -> bool:
+        """Take in some of the output; false when there is no more, or none now."""
+        try:
+            chunk = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return False
+        room = self.limits.output_bytes - sum(map(len, self.said.values()))
+        self.said[fd] += chunk[:room]
+        if len(chunk) > room:
+            self.ended_by = self.ended_by or "output"
+            return False
+        return bool(chunk)
+
+    def _too_much(self) -> str:
+        if self.stores:
+            size, files = store.used(self.stores)
+            if size > self.limits.store_bytes or files > self.limits.store_files:
+                return "store"
+        return usage(self.watched, self.limits)
+
+    def _end(self) -> None:
+        """Whatever has happened: see that nothing of it runs."""
+        process = self.process
+        if process is None:
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            if self.room is None and self.ready:
+                # The warden alone knows what there is to end.
+                until = time.monotonic() + DEATH_SECONDS
+                while process.poll() is None and time.monotonic() < until:
+                    if self.word is None:
+                        # Of ten thousand processes the warden may be the last to have its turn.
+                        kill_groups(process.pid)
+                        process.terminate()
+                    try:
+                        process.wait(WATCH_SECONDS)
+                    except subprocess.TimeoutExpired:
+                        pass
+            if process.poll() is None:
+                # As bubblewrap ends so does the sandbox's first process, and with it all others.
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if self.first is not None:
+                try:
+                    signal.pidfd_send_signal(self.first, signal.SIGKILL)
+                except (ProcessLookupError, PermissionError):
+                    pass
+                gone = poll()
+                gone.register(self.first, POLLIN)
+                gone.poll(DEATH_SECONDS * 1000)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _ended(self, command: list[str]) -> Ended:
+        said = [bytes(text) for text in self.said.values()]
+        if not self.ready and not self.ended_by:
+            lines = b"\n".join(said).decode(errors="replace").strip().splitlines()
+            raise SetUpError(lines[-1] if lines else "bubblewrap ended and said nothing")
+        status, left, error = self.word or (-1, 0, 0)
+        if error:
+            raise LabError(f"{command[0]}: {os.strerror(error)}")
+        ended_as: int | None = None
+        if not self.ended_by:
+            # Without a word the warden itself has been killed: by what it watched, if by anybody.
+            ended_as = -signal.SIGKILL if status == -1 else os.waitstatus_to_exitcode(status)
+            self.ended_by = ended_by_signal(ended_as)
+        if self.stores and self.room and not self.ended_by:
+            self._bring_home(self.room)
+        if self.ended_by:
+            ended_as = None
+        errors = said[1] if len(said) > 1 else b""
+        return Ended(ended_as, said[0], errors, self.ended_by, left, self.limits)
+
+    def _bring_home(self, room: Room) -> None:
+        size, files = store.used(self.stores)
+        if size > self.limits.store_bytes or files > self.limits.store_files:
+            self.ended_by = "store"
+            return
+        for place, fd in zip(room.write, self.stores[1:]):
+            try:
+                store.bring_home(fd, place, self.limits.store_bytes, self.limits.store_files)
+            except store.TooMuch:
+                self.ended_by = "store"
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                check_disk(DISK_FULL, place)
+
+
+def _check_readable(places: tuple[Path, ...]) -> None:
+    """Raise LabError where somebody else than root would see nothing: no fault of a submission."""
+    for place in places:
+        if place.exists():
+            wanted = 0o5 if place.is_dir() else 0o4
+            if place.stat().st_mode & wanted != wanted:
+                raise LabError(f"{place} is root's alone: chmod -R o+rX there, or start as a user")
+
+
+def _release() -> tuple[int, ...]:
+    return tuple(int(word) for word in os.uname().release.split("-")[0].split(".")[:2])
+
+
+def _somebody() -> int:
+    """A user that nobody else is, not even another run: they share neither files nor limits."""
+    number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    first, _, count = max((tuple(map(int, line.split())) for line in lines), key=lambda m: m[2])
+    if count > 1 << 31:
+        return 0x4000_0000 + number
+    if count < 2:
+        raise SetUpError("no user to become: this root is the only user of its namespace")
+    return int(first + 1 + number % (count - 1))
+
+
+@contextmanager
+def _sealed(content: bytes) -> Iterator[int]:
+    """A file to read that nobody can change, in memory."""
+    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        file.seek(0)
+        yield fd
+
+
+@cache
+def _warden() -> Path:
+    """The program that stands between, made when it is first needed."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    program = paths.BUILD / "sandbox" / f"warden-{digest}"
+    if program.is_file():
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    new = program.with_suffix(f".new{os.getpid()}")
+    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s")
+    gcc = subprocess.run(
+        ["gcc", *flags, "-o", str(new), str(SOURCE)], capture_output=True, text=True
+    )
+    if gcc.returncode:
+        check_disk(gcc.stderr, program.parent)
+        raise LabError(f"warden.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+    new.replace(program)
+    return program

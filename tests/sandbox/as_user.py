@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run one command by the sandbox of a kit's copy: as_user.py KIT REQUEST ANSWER, both pickled.
+
+For tests/test_sandbox.py, which starts it as another user, on a terminal, or to be killed.
+"""
+
+import pickle
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
+    from grader import sandbox
+    from grader.base import scratch
+
+    scratch.heed_signals()
+    command, limits, room, more = pickle.loads(Path(sys.argv[2]).read_bytes())
+    ended = sandbox.run(command, limits, room, **more)
+    Path(sys.argv[3]).write_bytes(pickle.dumps(ended))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Calls of the sandbox for its tests: as the user who runs them and, if that is root, as nobody."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import sandbox
+from grader.base import paths
+from grader.sandbox import Ended, Limits, Room
+
+HERE = Path(__file__).parent / "sandbox"
+MB = 1 << 20
+NOBODY = 65534
+SECRET = "what the host keeps to itself"
+# Small enough that no attack is felt on this computer.
+TIGHT = Limits(
+    wall_seconds=30,
+    cpu_seconds=10,
+    memory_bytes=300 * MB,
+    processes=20,
+    file_bytes=4 * MB,
+    store_bytes=16 * MB,
+    store_files=500,
+    output_bytes=MB,
+)
+EMPTY = Room()
+USERS = ("us", "nobody") if os.geteuid() == 0 else ("us",)
+PYTHON = os.path.realpath(sys.executable)
+
+needs_sandbox = pytest.mark.skipif(bool(sandbox.refused()), reason=sandbox.refused() or "-")
+
+
+@pytest.fixture(scope="session")
+def place() -> Iterator[Path]:
+    """A folder that every user can read, with the attacks and a copy of the kit in it."""
+    folder = Path(tempfile.mkdtemp(prefix="fibdrv-lab-sandbox-"))
+    folder.chmod(0o755)
+    shutil.copytree(
+        paths.ROOT / "grader", folder / "kit/grader", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    gcc = ["gcc", "-std=gnu11", "-O1", "-w", "-static", "-pthread"]
+    subprocess.run([*gcc, "-o", str(folder / "attack"), str(HERE / "attack.c")], check=True)
+    (folder / "secret").write_text(f"{SECRET}\n")
+    yield folder
+    # As any user may: nothing may be left that cannot be removed.
+    shutil.rmtree(folder)
+
+
+class Caller:
+    """Calls the sandbox as one of the users, on files in a folder that is this user's."""
+
+    def __init__(self, user: str, place: Path) -> None:
+        self.place = place
+        self.other = user == "nobody"
+        self.attack = place / "attack"
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{user}-", dir=place))
+        self.folder.chmod(0o755)
+        self._numbers = itertools.count()
+        if self.other:
+            os.chown(self.folder, NOBODY, NOBODY)
+
+    def argv(self, *request: Any) -> tuple[list[str], Path]:
+        """The call of as_user.py, and where its answer will be."""
+        name = f"{next(self._numbers)}"
+        (self.folder / f"{name}.in").write_bytes(pickle.dumps(request))
+        answer = self.folder / f"{name}.out"
+        become = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+        return [
+            *(["setpriv", *become] if self.other else []),
+            *(
+                "env",
+                f"HOME={self.folder}",
+                f"LAB_BUILD={self.folder}/build",
+                "LAB_SECRET=swordfish",
+            ),
+            *(PYTHON, "-S", "-B", str(HERE / "as_user.py"), str(self.place / "kit")),
+            *(str(self.folder / f"{name}.in"), str(answer)),
+        ], answer
+
+    def __call__(
+        self, command: list[Any], limits: Limits = TIGHT, room: Room | None = EMPTY, **more: Any
+    ) -> Ended:
+        """Run a command; in a room the attacks are to be seen there."""
+        if room is not None:
+            room = replace(room, read=(*room.read, self.attack))
+        if not self.other:
+            return sandbox.run(command, limits, room, **more)
+        argv, answer = self.argv(command, limits, room, more)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+        assert answer.is_file(), done.stderr
+        ended: Ended = pickle.loads(answer.read_bytes())
+        return ended
+
+    def directory(self, name: str) -> Path:
+        """An empty directory of this user's."""
+        made = self.folder / name
+        made.mkdir()
+        if self.other:
+            os.chown(made, NOBODY, NOBODY)
+        return made
+
+
+@pytest.fixture(params=USERS)
+def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
+    """Each user in turn; at the end nothing of a command may run."""
+    if request.param == "nobody" and not os.access("/usr/bin/setpriv", os.X_OK):
+        pytest.skip("there is no setpriv to become nobody by")
+    if request.param == "nobody" and not PYTHON.startswith("/usr/"):
+        pytest.skip(f"{PYTHON} is not for everybody")
+    caller = Caller(request.param, place)
+    yield caller
+    assert running(place) == []
+
+
+def running(place: Path) -> list[str]:
+    """What runs of the attacks, in any namespace."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if os.fsencode(place) in command and state not in "ZX":
+            found.append(command.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def gone(place: Path, seconds: float = 10) -> bool:
+    """Whether nothing runs, at once or soon."""
+    until = time.monotonic() + seconds
+    while running(place) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not running(place)
+
+
+def done(ended: Ended) -> list[str]:
+    """The lines of an attack that succeeded."""
+    assert ended.status is not None, ended
+    return [line for line in ended.text.splitlines() if "refused" not in line]

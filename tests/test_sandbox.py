@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The sandbox, attacked: what a hostile submission can read, reach and take.
+
+Each attack runs as the user who runs the tests and, if that is root, as an ordinary one too.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import pty
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from grader.sandbox import Ended, Room
+from tests import sandbox_calls
+from tests.sandbox_calls import EMPTY, MB, SECRET, TIGHT, Caller, done, needs_sandbox, running
+
+call = sandbox_calls.call
+place = sandbox_calls.place
+
+# What it sees and reaches.
+
+
+@needs_sandbox
+@pytest.mark.parametrize("how", ["incbin", "include in assembly", "include"])
+def test_a_source_reads_no_file_of_the_host(call: Caller, how: str) -> None:
+    secret = call.place / "secret"
+    source = {
+        "incbin": f'asm(".incbin \\"{secret}\\"");',
+        "include in assembly": f'asm(".include \\"{secret}\\"");',
+        "include": f'#include "{secret}"',
+    }[how]
+    stage = call.directory(how.replace(" ", "-"))
+    (stage / "fib.c").write_text(source + "\n")
+    compile_it = ["gcc", "-c", "-o", "fib.o", "fib.c"]
+    ended = call(compile_it, room=Room(write=(stage,)), together=True)
+    assert ended.status == 1
+    assert any(said in ended.text for said in ("No such file", "not found", "can't open"))
+    assert SECRET not in ended.text and not (stage / "fib.o").exists()
+    # It is the sandbox that keeps it: elsewhere it is read.
+    ended = call(compile_it, room=None, cwd=stage, together=True)
+    assert "what the host" in ended.text or ended.status == 0
+
+
+@needs_sandbox
+@pytest.mark.parametrize("path", ["secret", "/etc/passwd", "/etc/shadow", "/root", "/sys/kernel"])
+def test_a_program_reads_no_file_of_the_host(call: Caller, path: str) -> None:
+    ended = call([call.attack, "read", call.place / path])
+    assert done(ended) == []
+
+
+@needs_sandbox
+def test_a_program_writes_nothing_to_the_host(call: Caller) -> None:
+    name = f"fibdrv-sandbox-{os.getpid()}"
+    folders = (Path("/tmp"), Path("/dev/shm"), Path("/usr"), Path.home(), call.folder)
+    for target in (
+        *(folder / name for folder in folders),
+        call.attack,
+        Path("/proc/sys/kernel/core_pattern"),
+    ):
+        ended = call([call.attack, "write", target])
+        # /tmp is there, and another.
+        assert bool(done(ended)) == (target.parent == Path("/tmp")), target
+        assert not target.exists() or target == call.attack or target.parts[1] == "proc"
+
+
+@needs_sandbox
+def test_the_environment_holds_no_secret(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_SECRET", "swordfish")
+    command = ["sh", "-c", "env; cat /proc/*/environ /proc/*/cmdline"]
+    ended = call(command, environment={"SAID": "hello"})
+    assert "SAID=hello" in ended.text and "HOME=/tmp" in ended.text
+    assert "swordfish" not in ended.text and "swordfish" not in ended.errors.decode()
+    # Nor does it learn where things are here.
+    assert str(paths.ROOT) not in ended.text
+
+
+@needs_sandbox
+def test_no_network(call: Caller) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as name:
+        port = server.getsockname()[1]
+        name.bind(f"\0sandbox-{port}")
+        name.listen()
+        attack = [call.attack, "network", str(port)]
+        assert done(call(attack)) == []
+        # They listen indeed.
+        assert len(done(call(attack, room=None))) == 2
+
+
+@needs_sandbox
+def test_other_processes_are_out_of_reach(call: Caller) -> None:
+    assert done(call([call.attack, "others", str(os.getpid())])) == []
+
+
+@needs_sandbox
+def test_killing_everything_kills_nothing_outside(call: Caller) -> None:
+    ended = call([call.attack, "kill-all"])
+    # Where the warden is the same user it has killed the warden too: that ends the sandbox.
+    assert ended.status in (0, -signal.SIGKILL) and not ended.ended_by
+
+
+@needs_sandbox
+def test_stopping_the_warden_does_not_stop_the_time(call: Caller) -> None:
+    ended = call([call.attack, "stop-all"], replace(TIGHT, wall_seconds=1))
+    assert ended.ended_by == "time"
+
+
+@needs_sandbox
+@pytest.mark.skipif(not shutil.which("setsid"), reason="there is no setsid")
+def test_no_terminal(call: Caller) -> None:
+    master, slave = pty.openpty()
+    try:
+        room = Room(read=(call.attack,))
+        argv, answer = call.argv([call.attack, "terminal"], TIGHT, room, {})
+        subprocess.run(
+            ["setsid", "--ctty", "--wait", *argv],
+            stdin=slave, stdout=slave, stderr=slave, timeout=60, check=True,
+        )  # fmt: skip
+        assert done(pickle.loads(answer.read_bytes())) == []
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+@needs_sandbox
+def test_no_memory_that_is_nobodys(call: Caller) -> None:
+    assert done(call([call.attack, "hidden-memory"])) == []
+
+
+# How much it takes.
+
+
+@needs_sandbox
+@pytest.mark.parametrize("what", ["forks", "threads"])
+def test_processes_and_threads_are_bounded(call: Caller, what: str) -> None:
+    limits = replace(TIGHT, processes=20, address_bytes=512 * MB)
+    ended = call([call.attack, what], limits)
+    assert ended.status == 0, ended
+    assert 10 <= int(ended.text) <= 20
+    assert ended.left == (int(ended.text) if what == "forks" else 0)
+
+
+@needs_sandbox
+def test_a_fork_bomb_ends(call: Caller) -> None:
+    begin = time.monotonic()
+    ended = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=1))
+    assert ended.ended_by == "time"
+    assert time.monotonic() - begin < 20
+
+
+@needs_sandbox
+def test_runs_at_once_do_not_take_each_others_processes(call: Caller) -> None:
+    ended: list[Ended] = []
+    runs = [
+        threading.Thread(target=lambda: ended.append(call([call.attack, "forks"])))
+        for _ in range(4)
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert [10 <= int(e.output) <= 20 for e in ended] == 4 * [True]
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+@pytest.mark.parametrize("how", ["memory 0", "memory 1", "hidden-thread", "page-tables"])
+def test_memory_is_bounded(call: Caller, how: str, room: Room | None) -> None:
+    limits = replace(TIGHT, memory_bytes=100 * MB, processes=100)
+    assert call([call.attack, *how.split()], limits, room).ended_by == "memory"
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+def test_address_space_is_bounded(call: Caller, room: Room | None) -> None:
+    limits = replace(TIGHT, address_bytes=100 * MB, wall_seconds=1)
+    ended = call([call.attack, "memory", "0"], limits, room)
+    # It was refused more before it was too much.
+    assert ended.ended_by == "time"
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+def test_time_is_bounded(call: Caller, room: Room | None) -> None:
+    ended = call([call.attack, "sleep"], replace(TIGHT, wall_seconds=0.5), room)
+    assert (ended.status, ended.ended_by) == (None, "time")
+    assert ended.cause == "it was not done after 0.5 s"
+    ended = call([call.attack, "loop"], replace(TIGHT, cpu_seconds=1), room)
+    assert (ended.status, ended.ended_by) == (None, "cpu")
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+def test_output_is_bounded(call: Caller, room: Room | None) -> None:
+    limits = replace(TIGHT, output_bytes=100_000)
+    ended = call(["yes"], limits, room)
+    assert ended.ended_by == "output" and len(ended.output) == 100_000
+    ended = call(["sh", "-c", "echo first; exec yes >&2"], limits, room)
+    assert ended.ended_by == "output" and ended.output == b"first\n"
+    assert len(ended.errors) + len(ended.output) == 100_000
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+def test_output_that_is_kept_open(call: Caller, room: Room | None) -> None:
+    begin = time.monotonic()
+    ended = call([call.attack, "left-behind"], TIGHT, room)
+    assert time.monotonic() - begin < 20
+    assert (ended.status, ended.output, ended.left) == (0, b"ended\n", 1)
+    assert running(call.place) == []
+
+
+@pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
+def test_a_file_is_bounded(call: Caller, room: Room | None) -> None:
+    target = Path("/tmp/zeros") if room else call.directory("zeros") / "zeros"
+    ended = call(["dd", "if=/dev/zero", f"of={target}", "bs=64k"], TIGHT, room)
+    assert ended.ended_by == "file"
+    if not room:
+        assert target.stat().st_size == TIGHT.file_bytes
+
+
+@needs_sandbox
+@pytest.mark.parametrize("files", [("1000", "1000"), ("100000", "0")])
+def test_all_files_together_are_bounded(call: Caller, files: tuple[str, str]) -> None:
+    assert call([call.attack, "files", *files]).ended_by == "store"
+
+
+def test_a_bomb_without_a_room(call: Caller) -> None:
+    if not call.other and os.geteuid() == 0:
+        # No limit of the kernel holds root: the watch does.
+        ended = call([call.attack, "forks"], replace(TIGHT, processes=100), None)
+        assert ended.ended_by == "processes" or ended.left == 500
+    else:
+        ended = call([call.attack, "forks"], TIGHT, None)
+        assert 5 <= ended.left <= 40
+        # Faster than it can be killed one by one, if it could.
+        ended = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=0.5), None)
+        assert ended.ended_by in ("time", "processes")
