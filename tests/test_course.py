@@ -15,7 +15,8 @@ import pytest
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.course import check, learner_copy, result_files, results, skeleton
-from grader.stage import build, stages, tasks
+from grader.lab import module
+from grader.stage import stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -71,7 +72,7 @@ def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
             ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={directory}",
              f"OUT={place}/out"],
             check=True,
-            env=build.environment(),
+            env=module.environment(),
         )  # fmt: skip
         said.append(subprocess.check_output([str(place / "out/fib"), "fib", "90"], text=True))
     assert said == [f"90 {value}\n" for value in (2880067194370816120, 0, 2880067194370816120)]

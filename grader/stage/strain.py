@@ -20,6 +20,7 @@ from grader.stage import device, verify
 from grader.stage.build import Built
 from grader.stage.verify import MODULE, Verified
 
+TEST = "debug"  # as the report calls what is found here
 # Seconds that one command may take where the machine boots in half a second.
 COMMAND_TIMEOUT = 200.0
 # Calls that are made between two looks at the log.
@@ -75,7 +76,9 @@ class Examined:
 
     def as_verified(self) -> Verified:
         """The verification with what was found besides."""
-        return replace(self.verified, findings=self.findings)
+        more = [f.failure for f in self.findings if f.failure and f.failure.test == TEST]
+        failures = (*self.verified.failures, *more)
+        return replace(self.verified, findings=self.findings, failures=failures)
 
 
 @dataclass
@@ -121,7 +124,7 @@ def strain(verified: Verified, machine: Machine, plan: Plan, tell: Tell) -> Exam
         session = _Session(guest, verified.built, figures, plan, tell)
         session.find_leak() if leaky else session.run()
     except _FoundError as error:
-        failure = Failure("debug", None, "nothing found", str(error), "debug kernel")
+        failure = Failure(TEST, None, "nothing found", str(error), "debug kernel")
         found = replace(error.finding, failure=failure)
         # What the driver has counted says less than where the block came from.
         known = (found, *known)

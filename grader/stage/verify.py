@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.base.errors import MachineError
 from grader.base.finding import Failure, Finding, failed
@@ -190,8 +190,9 @@ def verify(
     if not built.breaches:
         record.passes("contract")
     for breach in built.breaches:
-        finding = Finding("wrong", f"{breach.got}; stage.h allows {breach.expected}")
-        record.fails(Failure("contract", None, breach.expected, breach.got), finding)
+        failure = Failure("contract", None, breach.expected, breach.got)
+        said = f"{breach.got}; stage.h allows {breach.expected}"
+        record.fails(failure, Finding("wrong", said, failure=failure))
     guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
         _verify_in(guest, record, seed, quick, tell)
@@ -249,6 +250,7 @@ def _verify_in(
     record.passes("load")
     dirt = kernel_log.dirt(guest.console(), record.built.module)
     if dirt:
-        record.fails(Failure("log", None, "a clean kernel log", dirt.cause, "kernel log"), dirt)
+        failure = Failure("log", None, "a clean kernel log", dirt.cause, "kernel log")
+        record.fails(failure, replace(dirt, failure=failure))
     else:
         record.passes("log")

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/reboot.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +177,16 @@ static void run(const char *id, const char *command, bool feed,
 	say(2, id, child < 0 ? 126 : wait_for(child, !feed, unblocked));
 }
 
+/* As mkdir -p does, for what lies ahead of the last slash. */
+static void make_folders(char *path)
+{
+	for (char *end = path; (end = strchr(end + 1, '/'));) {
+		*end = '\0';
+		mkdir(path, 0755);
+		*end = '/';
+	}
+}
+
 static void put(const char *id, const char *rest)
 {
 	unsigned long offset, size;
@@ -187,6 +198,7 @@ static void put(const char *id, const char *rest)
 		power_off("a bad put");
 	while (input_size < size)
 		read_more();
+	make_folders(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (offset ? 0 : O_TRUNC),
 		  0600);
 	if (fd >= 0) {
