@@ -15,7 +15,7 @@ ONCE = re.compile(r"\.data\.{1,2}once")
 RELOCATED = re.compile(r"\.data\.rel\.ro(\.local)?")
 SANITIZER = re.compile(r"__(asan|ubsan|kasan)_\w+")
 
-ONCE_SAID = "what says whether a warning was said"
+ONCE_SAID = "the flag of a warning that is said once"
 DATA_USED = "a use of writable static data"
 
 NOTHING_KEPT = "no writable static data: nothing is kept between two calls"

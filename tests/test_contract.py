@@ -160,7 +160,7 @@ REFUSED = {
     "absolute": ("long f(void) { return *(volatile long *)0xffffffff81000000; }",
                  "the instruction mov at an absolute address"),
     "once": ('static unsigned char k __attribute__((section(".data.once")));'
-             "int f(int a) { k = a; return 1; } int g(void) { return k; }", "a use of what says"),
+             "int f(int a) { k = a; return 1; } int g(void) { return k; }", "a use of the flag"),
     "once-many": ('static _Bool k[64] __attribute__((section(".data.once")));'
                   "int f(void) { k[5] = 1; return 1; } int g(int i) { return k[i]; }", "^64 bytes"),
     # Names.
