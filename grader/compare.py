@@ -83,7 +83,11 @@ def _count(both: tuple[Stage, Stage], seed: int) -> Measured:
     machine = machines.get("qemu")
     kernel = machine.kernel()
     built = _build_both(both, lambda stage: build.build(stage, kernel))
-    broken = {b.stage.key: Finding("build-failed", b.cause) for b in built if not b.ok}
+    broken = {
+        b.stage.key: Finding("wrong" if b.ok else "build-failed", f"machine qemu: {b.objection}")
+        for b in built
+        if b.objection
+    }
     if broken:
         return Measured({}, broken)
     subjects = [StageSubject(b) for b in built]

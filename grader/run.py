@@ -203,9 +203,8 @@ def _subject(stage: Stage, machine: Machine, jobs: int) -> StageSubject | Findin
     built = build.build(stage, machine.kernel(), jobs)
     if not built.ok:
         return Finding("build-failed", built.cause, built.module.log[-4000:])
-    if built.breaches:
-        breach = built.breaches[0]
-        return Finding("wrong", f"{breach.got}; stage.h allows {breach.expected}")
+    if built.objection:  # the same rules in every build
+        return Finding("wrong", built.objection)
     return StageSubject(built)
 
 

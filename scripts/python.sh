@@ -36,7 +36,7 @@ make_environment() {
 	run_step "Python $version environment: creating" "$log" 0 . \
 		env -u PYTHONPATH -u PYTHONHOME "$python" -I -m venv "$venv" ||
 		failed "$log" "cannot create a Python environment with $python"
-	run_step "Python $version environment: installing requirements.txt" "$log" 27 '^ *Collecting ' \
+	run_step "Python $version environment: installing requirements.txt" "$log" 33 '^ *Collecting ' \
 		env -u PYTHONPATH -u PYTHONHOME PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		"$venv/bin/python" -m pip install --no-input --progress-bar off \
 		--only-binary :all: -r "$requirements" ||

@@ -12,7 +12,7 @@ import pytest
 from grader.base import paths
 from grader.lab import module
 from grader.lab.module import Kernel
-from grader.stage import build, contract, stages
+from grader.stage import build, stages
 from grader.stage.build import Built
 from grader.stage.stages import Stage
 
@@ -122,82 +122,17 @@ def test_error_line(log: str, line: str) -> None:
 
 def test_readable_paths(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
-    shown = build._recipe(stage, []).shown
+    shown = build._recipe(stage, _no_kernel(), []).shown
     assert module.readable(log, Path("/b"), shown) == (
         f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
     )
     mutant = stages.find(paths.ROOT / "tests/mutants", [1])
     (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
-    assert module.readable(log, Path("/b"), build._recipe(writes, []).shown) == (
+    assert module.readable(log, Path("/b"), build._recipe(writes, _no_kernel(), []).shown) == (
         "tests/mutants/1-writes-past-buffer/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "tests/mutants/1-writes-past-buffer/driver.c:3: error: z\n"
     )
-
-
-def compiled(folder: Path, source: str) -> list[contract.Breach]:
-    """The breaches of a stage's object made from source."""
-    (folder / "fib.c").write_text(source)
-    subprocess.run(
-        ["gcc", "-O2", "-fno-builtin", "-c", "-o", str(folder / "fib.o"), str(folder / "fib.c")],
-        check=True,
-    )
-    return contract.breaches([folder / "fib.o"], [], folder, instrumented=False)
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("int kept; int f(void) { return kept++; }", "kept"),
-        ("static int kept; int f(void) { return kept++; }", "kept"),
-        ("int f(void) { static int kept = 5; return kept++; }", "kept"),
-        ("static int kept[9] = {1}; int f(int i) { return kept[i]++; }", "kept"),
-        ('int kept __attribute__((section(".mine"))); int f(void) { return kept++; }', "kept"),
-    ],
-)  # fmt: skip
-def test_static_data_is_a_breach(tmp_path: Path, source: str, name: str) -> None:
-    (breach,) = compiled(tmp_path, source)
-    assert breach.got.startswith(f"the variable {name}") and breach.got.endswith(" in fib.c")
-
-
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("int kept __attribute__((weak)) = 1; int f(void) { return kept++; }", "4 bytes of it in"),
-        ('asm(".data\\n.Lkept: .long 1\\n.text"); int f(void) { return 1; }', "4 bytes of it in"),
-        ("static int __UNIQUE_ID_mine = 1; int f(void) { return __UNIQUE_ID_mine++; }", "of it in"),
-        ('asm(".section mine, \\"a\\"\\n.long 1\\n.text"); int f(void) { return 1; }', "mine"),
-        ("const long f[94] = { 1, 1, 2 };", "752 bytes of them"),
-    ],
-)  # fmt: skip
-def test_what_has_no_name_is_a_breach_as_well(tmp_path: Path, source: str, says: str) -> None:
-    (breach,) = compiled(tmp_path, source)
-    assert says in breach.got
-
-
-def test_a_function_of_the_kernel_is_not_the_stages_to_define(tmp_path: Path) -> None:
-    (tmp_path / "driver.c").write_text("void _printk(void); void d(void) { _printk(); }")
-    subprocess.run(["gcc", "-c", "driver.c"], cwd=tmp_path, check=True)
-    (tmp_path / "fib.c").write_text("void _printk(void) {}")
-    subprocess.run(["gcc", "-c", "fib.c"], cwd=tmp_path, check=True)
-    (breach,) = contract.breaches(
-        [tmp_path / "fib.o"], [tmp_path / "driver.o"], tmp_path, instrumented=False
-    )
-    assert breach.got == "a _printk of its own in fib.c"
-
-
-@pytest.mark.machine
-def test_other_peoples_files_are_a_breach(tmp_path: Path, kernel: Kernel) -> None:
-    directory = tmp_path / "1-borrowed"
-    directory.mkdir()
-    solution = next(paths.STAGES.glob("1-*"))
-    for name in ("fib.c", "decimal.c"):
-        (directory / name).write_text(f'#include "{solution / name}"\n')
-    built = build.build(stages.single(directory, directory.name), kernel)
-    assert built.ok
-    assert [b.got for b in built.breaches] == [
-        f"{solution / name} in {name}" for name in ("decimal.c", "fib.c")
-    ]
 
 
 @pytest.mark.machine
@@ -210,32 +145,6 @@ def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) ->
     built = build.build(stages.single(directory, directory.name), kernel)
     assert "File size limit exceeded" in built.cause
     assert any("huge.c is left out: larger than" in said for said in built.left_out)
-
-
-@pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])
-def test_other_functions_are_a_breach(tmp_path: Path, function: str) -> None:
-    (breach,) = compiled(tmp_path, f"void {function}(void); void f(void) {{ {function}(); }}")
-    assert breach.got == f"a use of {function} in fib.c"
-
-
-def test_what_the_contract_allows(tmp_path: Path) -> None:
-    assert not compiled(
-        tmp_path,
-        """
-        #include <string.h>
-        void *fib_alloc(void *, unsigned long, unsigned long);
-        void fib_free(const void *);
-        int fib_look_up(void *);
-        static const int table[] = { 1, 2, 3 };
-        static int other(int i) { return table[i]; }
-        int f(char *a, char *b, int i)
-        {
-            memcpy(a, b, 9 + i); memmove(a, b, 9 + i); memset(a, 0, 9 + i);
-            fib_free(fib_alloc(a, 1, 1));
-            return memcmp(a, b, i) + fib_look_up(a) + other(i);
-        }
-        """,
-    )
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def _speed_line(stage: Stage, stands: Status, speed: Speed, seed: int, tell: Pro
         return _by_time(stage, speed, seed, tell)
     machine = machines.get("qemu")
     built = build.build(stage, machine.kernel())
-    if not built.ok:
-        return Line("speed", 0, speed.points, f"in the kernel that counts: {built.cause}")
+    if built.objection:
+        return Line("speed", 0, speed.points, f"in the kernel that counts: {built.objection}")
     subject = StageSubject(built, (speed.n,))
     counted = counter.count(machine, [subject], [subject], contents, seed, tell.step)
     for finding in counted.findings.values():
@@ -83,8 +83,8 @@ def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
     subjects = []
     for label, one in (("before", stages.kit(speed.before)), ("own", stage)):
         made = build.build(one, machine.kernel())
-        if not made.ok:
-            return Line("speed", 0, speed.points, f"stage {one.number}: {made.cause}")
+        if made.objection:
+            return Line("speed", 0, speed.points, f"stage {one.number}: {made.objection}")
         subjects.append(StageSubject(made, (speed.n,), label))
     timed = clock.measure(machine, subjects, contents, seed, tell.step, SPEED_ROUNDS)
     series = [timed.samples.get((label, speed.phase, speed.n)) for label in ("before", "own")]

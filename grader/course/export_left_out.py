@@ -18,6 +18,7 @@ LEFT_OUT = {
     "tests/test_book.py": "needs the answers",
     "tests/test_compare.py": "needs solved stages",
     "tests/test_concurrency.py": "needs solved stages",
+    "tests/test_contract.py": "needs the mutants",
     "tests/test_course.py": "needs solved stages",
     "tests/test_debug.py": "needs solved stages, and the debug kernel",
     "tests/test_handout_mistakes.py": "needs solved stages",

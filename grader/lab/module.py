@@ -44,6 +44,7 @@ class Recipe:
     files: Mapping[str, bytes]  # C files, headers and .o_shipped by path in that directory
     objects: tuple[str, ...]  # in the order they are linked, without suffix
     flags: tuple[str, ...] = ()  # for the compiler; $(src) is that directory
+    settings: tuple[str, ...] = ()  # further lines for kbuild, like NAME := VALUE
     # What debug information is to call the directories of files, whatever is their place here.
     labels: Mapping[str, str] = field(default_factory=dict)
     # The labels of what the others call: a crash there is blamed on the caller if it can be.
@@ -174,6 +175,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
             # One object of the module's own name needs no list.
             *([] if recipe.objects == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
             "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
+            *recipe.settings,
             "",
         ]
     )

@@ -93,7 +93,9 @@ def recipe(loops: int) -> Recipe:
     """A module that does this many loops when it is told to: see loops/module.c."""
     files = {name: (SOURCES / name).read_bytes() for name in ("loops.h", "module.c")}
     flags = (f"-DLOOPS={loops}",)
-    return Recipe(f"loops{loops}", f"loops-{loops}", files, ("module",), flags, {"": "loops"})
+    return Recipe(
+        f"loops{loops}", f"loops-{loops}", files, ("module",), flags, labels={"": "loops"}
+    )
 
 
 def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> Runs:

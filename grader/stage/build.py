@@ -37,6 +37,12 @@ class Built:
         return self.module.ok
 
     @property
+    def objection(self) -> str:
+        """Why it is not to be measured: there is no module, or what the contract has against it."""
+        broken = self.breaches[0] if self.breaches else None
+        return self.cause or (f"{broken.got}; stage.h allows {broken.expected}" if broken else "")
+
+    @property
     def cause(self) -> str:
         """Why there is none, in one line."""
         return self.module.cause
@@ -69,7 +75,7 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
             " source: choose that machine, or a copy of yours"
         )
     left_out: list[str] = []
-    recipe = _recipe(stage, left_out)
+    recipe = _recipe(stage, kernel, left_out)
     objects = [path for path in recipe.objects if path.startswith("stage/")]
     if not objects:
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
@@ -82,7 +88,7 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
         if missing:
             made = replace(made, cause=_undefined(missing[1], files, stage))
         return Built(stage, made, (), tuple(left_out))
-    return Built(stage, made, tuple(_breaches(made.directory, files, kernel)), tuple(left_out))
+    return Built(stage, made, tuple(_breaches(stage, made, files, kernel)), tuple(left_out))
 
 
 def stage_objects(built: Built) -> list[Path]:
@@ -90,7 +96,7 @@ def stage_objects(built: Built) -> list[Path]:
     return sorted((built.module.directory / "stage").glob("*.o"))
 
 
-def _recipe(stage: Stage, left_out: list[str]) -> Recipe:
+def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     """What a stage's module is made of: its own files in stage/, the kit's in kit/."""
     manifest = stage.manifest
     files = [stage.shipped] if stage.shipped else sources(stage, left_out)
@@ -117,7 +123,13 @@ def _recipe(stage: Stage, left_out: list[str]) -> Recipe:
             f"-DFIBDRV_STAGE={manifest.number}",
             f"-DFIBDRV_MAX_N={manifest.max_n}",
             f"-DFIBDRV_NAME='\"{manifest.name}\"'",
+            # On every kernel the same: no vectors and no floating point, wherever it could have
+            # them (uml is a program). And what debuggers unwind by is not in memory.
+            "-mgeneral-regs-only",
+            "-fno-asynchronous-unwind-tables",
         ),
+        # Some distributions' kernels look for overflows, with writable data of their own.
+        settings=() if _instrumented(kernel) else ("UBSAN_SANITIZE := n",),
         labels=labels,
         support=("common",),
         shown=says,
@@ -146,6 +158,17 @@ def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     return f"{user}: {symbol} is used, but nothing defines it for a module"
 
 
-def _breaches(directory: Path, objects: list[Path], kernel: Kernel) -> list[contract.Breach]:
-    kit = [directory / "kit" / name for name in ("driver.o", "account.o")]
-    return contract.breaches(objects, kit, kernel.tree, kernel.key.startswith("uml-debug"))
+def _instrumented(kernel: Kernel) -> bool:
+    """Whether the compiler puts checks of the kernel's own into a module."""
+    return kernel.key.startswith("uml-debug")
+
+
+def _breaches(
+    stage: Stage, made: Module, objects: list[Path], kernel: Kernel
+) -> list[contract.Breach]:
+    if stage.shipped:
+        return []  # the kit's own, without what it would be read by
+    kit = [made.directory / "kit" / name for name in ("driver.o", "account.o")]
+    return contract.breaches(
+        objects, kit, kernel.tree, _instrumented(kernel), stage.number, _label(stage)
+    )

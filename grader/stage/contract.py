@@ -2,35 +2,94 @@
 """What the objects of a stage may hold, use, define and be made from: the limits of stage.h.
 
 They keep a stage from remembering between two calls, from answering out of a table, from standing
-in for a function of the kernel, and from taking other people's sources. They are no security
-boundary: a module owns the kernel it is loaded into.
+in for a function of the kernel, and from taking other people's sources. Objects are read, not
+matched (objects/): every section has a row, every byte of code is an instruction on a list and
+leads somewhere; what is unknown is a breach.
+
+They are no security boundary: a module owns the kernel it is loaded into, and an address that is
+computed leads anywhere.
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from grader.stage.objects import elf, faults, sections, sweep
+from grader.stage.objects.elf import Object, Symbol
+from grader.stage.objects.faults import Fault, Swept
 
 # What a stage may use of the kernel. The compiler calls the first three on its own; the
 # others are what WARN_ON and the compiler's instrumentation come to.
 ALLOWED_IMPORTS = re.compile(
     r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)"
     r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
-    r"|__stack_chk_fail|fortify_panic"
+    r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|fortify_panic"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
 )
-CONTRACT = {"fib_compute", "fib_decimal", "fib_limbs", "fib_release"}
-# Sections that the kernel's macros and build tools make, beside code and constants.
-KERNEL_SECTIONS = re.compile(
-    r"__bug_table|__jump_table|__ex_table|__mcount_loc|__patchable_function_entries"
-    r"|\.alt(instructions|instr_\w+)|\.(return|call|retpoline|static_call)_sites|\.ibt_endbr_seal"
-    r"|\.orc_\w+|\.smp_locks|\.parainstructions|\.eh_frame|\.note\..*"
+# What it may use of a program: its assertions are the C library's.
+PROGRAM_IMPORTS = re.compile(
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)|__assert_fail|__stack_chk_fail"
+    r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
 )
-# Constants in bytes: two digits each for 0 to 99 take 200, twenty powers of ten 160. A table of
-# F(0) to F(93) takes 752.
-TABLE_BYTES = 512
+# What the driver calls of a stage, and what the operations program calls.
+CONTRACT = re.compile(r"fib_(compute|decimal|limbs|release)")
+OPERATIONS = re.compile(rf"{CONTRACT.pattern}|bn_\w+")
+# Names that loader, linker or build tools act on, in whatever section; stages have none like them.
+SPECIAL_NAMES = re.compile(
+    r"__(k(sym|str)tab|crc|mod|param|cfi|SC[TK]|tracepoint|tp|this_module|export|start|stop)_?.*"
+    r"|(init|cleanup)_module|_(init|fini|start|end|etext|edata)"
+)
+# And of a program: the kit's own beside those that it uses, what sanitizers are told by, and what
+# of the C library ends a program, speaks, or has memory. (Of others a stage may have its own.)
+PROGRAM_NAMES = re.compile(
+    r"_.*|main|environ|trial\w*|fib_(alloc|free|look_up)|"
+    + "|".join(
+        "abort atexit exit quick_exit raise signal sigaction kill syscall fork vfork system"
+        " malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign"
+        " valloc pvalloc malloc_usable_size mmap mmap64 munmap mprotect mremap brk sbrk"
+        " printf fprintf dprintf sprintf snprintf vprintf vfprintf vdprintf vsprintf vsnprintf"
+        " puts fputs putchar putc fputc fwrite fflush perror setbuf setvbuf setlinebuf stdin stdout"
+        " stderr fopen fdopen freopen fclose fread fgets gets getline getdelim getc getchar scanf"
+        " fscanf sscanf ungetc read write readv writev open open64 openat close lseek dup dup2 pipe"
+        " select poll sigaltstack setrlimit getrlimit ptrace prctl"
+        " strlen strnlen strcmp strncmp strcpy strncpy strcat strncat strchr strrchr strstr strtok"
+        " strdup strndup strtol strtoul strtoll strtoull strspn strcspn strpbrk memchr memrchr"
+        " memmem mempcpy bcopy bzero bcmp".split()
+    )
+    + r"|(exec|dl|pthread_)\w+"
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a stage may hold, in bytes, all its objects together."""
+
+    # Constants, strings and large numbers in instructions: two digits each for 0 to 99 take 200,
+    # twenty powers of ten 160, the longest of the kit's own 100. A table of F(0) to F(93) is 752.
+    constants: int = 512
+    # The kit's longest stage has 5 KB of code; unrolled, or with an algorithm or two beside, it
+    # has room. The numbers F(0) to F(1000) take 44 KB, their digits 105.
+    code: int = 32 << 10
+
+
+# In a program every assertion has its texts, every variable a sanitizer's zone around it; the
+# kit's longest stage has 5 KB of constants and 16 of code.
+PROGRAM_LIMITS = Limits(constants=16 << 10, code=128 << 10)
+# Stages whose limits are others, each with its reason; one that transforms will need its roots.
+OTHER_LIMITS = {
+    # F(0) to F(93) take 468 bytes as numbers in instructions.
+    1: Limits(constants=440),
+    2: Limits(constants=440),
+}
+# Of one kind in one object, so many are told.
+SHOWN = 4
+STRANGE = "objects as the compiler makes them"
+OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
+NOT_THE_KERNELS = "names that are not the kernel's"
+NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
 
 
 @dataclass(frozen=True)
@@ -41,107 +100,188 @@ class Breach:
     got: str
 
 
-@dataclass(frozen=True)
-class Section:
-    """A section of an object that comes into memory: its size in bytes, and readelf's flags."""
-
-    name: str
-    size: int
-    flags: str
-
-
-def _said(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def limits(number: int) -> Limits:
+    """What a stage of that number may hold."""
+    return OTHER_LIMITS.get(number, Limits())
 
 
 def symbols(path: Path) -> list[tuple[str, str]]:
-    """The names in an object, each with nm's letter for it."""
-    lines = (line.split() for line in _said("nm", str(path)).splitlines())
-    return [(words[-2], words[-1]) for words in lines]
+    """The names in an object, U before those that it only uses; none of what is no object."""
+    try:
+        return [(_letter(symbol), symbol.name) for symbol in elf.read(path).symbols if symbol.name]
+    except elf.BadObject:
+        return []
 
 
-def _sections(path: Path) -> list[Section]:
-    row = re.compile(r"^ *\[ *\d+\] (\S+) +\S+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +(\w*) ")
-    found = (row.match(line) for line in _said("readelf", "-SW", str(path)).splitlines())
-    every = (Section(m[1], int(m[2], 16), m[3]) for m in found if m)
-    return [section for section in every if "A" in section.flags and section.size]
+def _letter(symbol: Symbol) -> str:
+    return "U" if symbol.section == "UNDEF" else "t" if symbol.bind == "LOCAL" else "T"
 
 
-def breaches(objects: list[Path], kit: list[Path], tree: Path, instrumented: bool) -> list[Breach]:
+def breaches(
+    objects: list[Path],
+    kit: list[Path],
+    tree: Path,
+    instrumented: bool,
+    number: int = 0,
+    label: str = "",
+) -> list[Breach]:
     """What the stage's objects have against the contract.
 
-    kit are the objects they are linked with, tree the kernel's headers. Where the compiler
-    instruments the code, its sections hold what is not the stage's.
+    kit are the objects they are linked with, tree the kernel's headers, label is how the compiler
+    was told to call their directory. Where the compiler instruments the code, its sections hold
+    what is not the stage's: there only variables and names are looked at.
     """
-    found = [breach for path in objects for breach in _variables(path)]
-    if not instrumented:
-        found += [breach for path in objects for breach in _odd_sections(path, bool(found))]
-        size = sum(
-            s.size
-            for path in objects
-            for s in _sections(path)
-            if s.name.startswith(".rodata") and ".str" not in s.name
-        )
-        if size > TABLE_BYTES:
-            found.append(
-                Breach(f"at most {TABLE_BYTES} bytes of constants", f"{size:,} bytes of them")
-            )
-    found += _names(objects, kit)
+    read, found = _read(objects)
+    if instrumented:
+        found += [breach for obj in read for breach in _variables(obj)]
+    else:
+        found += _held(read, sections.MODULE, "gs", limits(number), label)
+    names = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
+    found += _names(read, kit, names)
     for path in objects:
         found += _includes(path, tree)
     return found
 
 
-def _variables(path: Path) -> list[Breach]:
-    return [
-        Breach(
-            "no writable static data: nothing is kept between two calls",
-            f"the variable {name} in {_source(path)}",
-        )
-        for kind, name in symbols(path)
-        if kind in "bBdDC" and not name.startswith("__UNIQUE_ID")
-    ]
+def program_breaches(objects: list[Path], kit: list[Path]) -> list[Breach]:
+    """The same of objects for a program, compiled as grader/operations.py does, not yet linked.
+
+    With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
+    they are to be linked with.
+    """
+    read, found = _read(objects)
+    found += _held(read, sections.PROGRAM, "fs", PROGRAM_LIMITS, "")
+    names = Names(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
+    return found + _names(read, kit, names)
 
 
-def _odd_sections(path: Path, named: bool) -> list[Breach]:
-    """Sections that hold neither code nor constants; those of variables that are named already."""
-    found = []
-    for section in _sections(path):
-        if KERNEL_SECTIONS.fullmatch(section.name):
-            continue
-        writable = "W" in section.flags
-        if writable and not named:
-            found.append(
-                Breach(
-                    "no writable static data: nothing is kept between two calls",
-                    f"{section.size:,} bytes of it in {_source(path)}, section {section.name}",
-                )
-            )
-        elif not writable and not re.match(r"\.text|\.rodata", section.name):
-            found.append(
-                Breach("code and constants only", f"a section {section.name} in {_source(path)}")
-            )
+def _read(paths: list[Path]) -> tuple[list[Object], list[Breach]]:
+    """The objects, and of those that are none, why."""
+    read, found = [], []
+    for path in paths:
+        try:
+            read.append(elf.read(path))
+        except elf.BadObject as error:
+            found.append(Breach(STRANGE, f"{path.with_suffix('.c').name}: {error}"))
+    return read, found
+
+
+def _held(
+    read: list[Object], rows: tuple[sections.Row, ...], canary: str, most: Limits, label: str
+) -> list[Breach]:
+    """What is wrong with what the objects hold: variables, sections, code, and how much of it."""
+    found: list[Breach] = []
+    code, constants = 0, 0
+    numbers: dict[int, int] = {}
+    for obj in read:
+        constants += sections.constants(obj, label)
+        here = sum(section.size for section in obj.loaded if section.code)
+        code += here
+        # What is far too long is not read: it would take as long.
+        swept = sweep.read(obj, canary) if here <= 4 * most.code else Swept(whole=False)
+        numbers.update(swept.numbers)
+        variables = list(_variables(obj))
+        found += variables
+        found += _faults(obj, sections.faults(obj, rows, swept), swept, bool(variables))
+    constants += sum(numbers.values())
+    for what, size, bound in (
+        ("constants", constants, most.constants), ("code", code, most.code),
+    ):  # fmt: skip
+        if size > bound:
+            got = f"{size:,} bytes of them" if what == "constants" else f"{size:,} bytes of it"
+            found.append(Breach(f"at most {bound:,} bytes of {what}", got))
     return found
 
 
-def _names(objects: list[Path], kit: list[Path]) -> list[Breach]:
+def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterator[Breach]:
+    """Faults as a learner reads them, a few of each kind; writable data that is named already, not
+    once more."""
+    count: dict[str, int] = {}
+    told: set[tuple[int, int, str]] = set()
+    sized = named or any(fault.expected == faults.NOTHING_KEPT for fault in held)
+    for fault in [*held, *swept.faults]:
+        key = fault.section.index, fault.offset, fault.got
+        data = fault.expected == faults.NOTHING_KEPT and not fault.section.code
+        if key in told or (named and data) or (sized and fault.got == faults.DATA_USED):
+            continue
+        told.add(key)
+        count[fault.expected] = count.get(fault.expected, 0) + 1
+        if count[fault.expected] > SHOWN:
+            continue
+        place = obj.place(fault.section, fault.offset)
+        if fault.section.code:
+            yield Breach(fault.expected, f"{fault.got} ({place})")
+        else:
+            shown = "" if fault.section.name in fault.got else f", section {fault.section.name}"
+            yield Breach(fault.expected, f"{fault.got} in {place}{shown}")
+
+
+def _variables(obj: Object) -> Iterator[Breach]:
+    """Those that have a name, and are not what a warning keeps that is said once."""
+    for symbol in sorted(obj.symbols, key=lambda symbol: symbol.name):
+        section = obj.section_of(symbol)
+        writable = (
+            section is not None and section.writable and not faults.ONCE.fullmatch(section.name)
+        )
+        held = writable and symbol.kind not in ("SECTION", "FILE")
+        if held or symbol.section == "COMMON" or symbol.kind in ("TLS", "COMMON"):
+            yield Breach(faults.NOTHING_KEPT, f"the variable {symbol.name} in {obj.source}")
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that are called from outside, those offered to a stage, those of others, and how
+    it is told of one of them."""
+
+    called: re.Pattern[str]
+    offered: re.Pattern[str]
+    others: re.Pattern[str]
+    expected: str
+
+
+def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:
+    """What is wrong with the names that the objects use, have and offer."""
     defined: dict[str, str] = {}
     undefined: dict[str, str] = {}
-    for path in objects:
-        for kind, name in symbols(path):
-            (undefined if kind in "Uvw" else defined).setdefault(name, _source(path))
-    wanted = {name for path in kit for kind, name in symbols(path) if kind == "U"} - CONTRACT
-    return [
-        Breach(
-            "only what it offers, memcpy, memmove, memset and memcmp",
-            f"a use of {name} in {source}",
-        )
+    odd: list[Breach] = []
+    for obj in read:
+        for symbol in obj.symbols:
+            if symbol.kind in ("SECTION", "FILE") or not symbol.name:
+                continue
+            if symbol.section == "UNDEF":
+                undefined.setdefault(symbol.name, obj.source)
+                continue
+            wrong = _odd_symbol(symbol)
+            if wrong:
+                odd.append(Breach(STRANGE, f"{wrong} {symbol.name} in {obj.source}"))
+            if symbol.bind != "LOCAL" or SPECIAL_NAMES.fullmatch(symbol.name):
+                defined.setdefault(symbol.name, obj.source)
+    wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
+    used = [
+        Breach(OFFERED, f"a use of {name} in {source}")
         for name, source in sorted(undefined.items())
-        if name not in defined and not ALLOWED_IMPORTS.fullmatch(name)
-    ] + [
-        Breach("names that are not the kernel's", f"a {name} of its own in {defined[name]}")
-        for name in sorted(wanted & defined.keys())
+        if name not in defined and not names.offered.fullmatch(name)
     ]
+    own = [
+        Breach(names.expected, f"a {name} of its own in {source}")
+        for name, source in sorted(defined.items())
+        if (name in wanted or names.others.fullmatch(name) or names.offered.fullmatch(name))
+        and not names.called.fullmatch(name)
+    ]
+    return used + own + odd
+
+
+def _odd_symbol(symbol: Symbol) -> str:
+    """What kind of symbol it is, if it is one that no stage has."""
+    if symbol.section == "ABS":
+        return "the address"
+    if symbol.bind not in ("LOCAL", "GLOBAL"):
+        return f"the {symbol.bind.lower()} symbol"
+    if symbol.kind not in ("NOTYPE", "OBJECT", "FUNC", "TLS", "COMMON"):
+        return f"the {symbol.kind.lower()} symbol"
+    if not re.fullmatch(r"[A-Za-z_.][\w.$]*", symbol.name, re.ASCII):
+        return "the symbol"
+    return ""
 
 
 def _includes(path: Path, tree: Path) -> list[Breach]:
@@ -157,11 +297,7 @@ def _includes(path: Path, tree: Path) -> list[Breach]:
     files = ((tree / name).resolve() for name in names)
     return [
         Breach(f"its own files, {', '.join(('stage.h', 'fibdrv.h'))} and the kernel's headers",
-               f"{file} in {_source(path)}")
+               f"{file} in {path.with_suffix('.c').name}")
         for file in files
         if not any(file.is_relative_to(root) for root in roots)
     ]  # fmt: skip
-
-
-def _source(path: Path) -> str:
-    return path.with_suffix(".c").name

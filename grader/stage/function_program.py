@@ -20,7 +20,7 @@ from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, check_disk
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
-from grader.stage import build
+from grader.stage import build, contract
 from grader.stage.stages import Stage
 
 # Processor time for all answers to one operation's questions.
@@ -28,10 +28,13 @@ SECONDS = 60
 # A program that was built that long ago is removed when another is built.
 OLD_SECONDS = 3600
 NO_PROGRAM = "it does not compile"
+BREACH = "it breaks the contract"
 FLAGS = (
     "-std=gnu11 -O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
 ).split()
+# As for the kernel; and tables of jumps, which in a program hold differences, are not followed.
+KERNELS = ("-mgeneral-regs-only", "-fno-jump-tables")
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 HERE = Path(__file__).resolve().parent
 
@@ -41,8 +44,8 @@ def program(stage: Stage) -> Path:
     userspace = paths.COMMON / "userspace"
     ours = [HERE / "function_tests.c", userspace / "account_malloc.c"]
     own = list(build.sources(stage, []))
-    kit = sorted([*paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
-    content = b"".join(path.read_bytes() for path in [*ours, *own, *kit])
+    headers = sorted([*paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
+    content = b"".join(path.read_bytes() for path in [*ours, *own, *headers])
     key = hashlib.sha256(content + str(stage.directory).encode()).hexdigest()[:20]
     folder = paths.BUILD / "operations"
     target = folder / f"{stage.number}-{key}"
@@ -62,9 +65,15 @@ def program(stage: Stage) -> Path:
         compiler = [os.environ.get("CC", "gcc"), *flags]
         sources = [path.name for path in own if path.suffix == ".c"]
         room = Room(read=(paths.COMMON, HERE), write=(work,)) if stage.isolated else None
-        _compile([*compiler, "-c", *sources], room, work, stage)
+        _compile([*compiler, *KERNELS, "-c", *sources], room, work, stage)
+        _compile([*compiler, "-c", *map(str, ours)], room, work, stage)
         objects = [f"{Path(name).stem}.o" for name in sources]
-        _compile([*compiler, "-o", "program", *objects, *map(str, ours)], room, work, stage)
+        kit = [f"{path.stem}.o" for path in ours]
+        for breach in contract.program_breaches(
+            [work / name for name in objects], [work / name for name in kit]
+        ):
+            raise LabError(f"{BREACH}: {breach.got}; stage.h allows {breach.expected}")
+        _compile([*compiler, "-o", "program", *objects, *kit], room, work, stage)
         shutil.move(work / "program", target)
     return target
 

@@ -97,8 +97,8 @@ def _calibration_stage() -> stages.Stage:
 def _calibrate(machine: Machine) -> float:
     """Instructions of the calibration module's fixed work on this machine."""
     built = build.build(_calibration_stage(), machine.kernel())
-    if not built.ok:
-        raise LabError(f"the calibration module does not compile: {built.cause}")
+    if built.objection:
+        raise LabError(f"the calibration module: {built.objection}")
     subject = StageSubject(built)
     samples = _count(machine, [subject], lambda *_: None)
     return samples[subject.key, "compute", CALIBRATION_N].median
@@ -130,8 +130,8 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     subjects = []
     for stage in stages.find(paths.STAGES):
         built = build.build(stage, machine.kernel())
-        if not built.ok:
-            raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        if built.objection:
+            raise LabError(f"stage {stage.number}: {built.objection}")
         subjects.append(StageSubject(built))
     samples = _count(machine, subjects, tell)
     table: dict[str, dict[str, dict[str, float]]] = {}

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Read an object: its sections, symbols and relocations, and where in the source an address is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+WRITE, ALLOC, EXECUTE, MERGE, STRINGS = 1, 2, 4, 16, 32
+LINK_ORDER = 128
+# How many bytes a relocation replaces, of the types that compilers make for a kernel, and for a
+# program; any other type is none that a stage has.
+WIDTHS = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 24: 8, 41: 4, 42: 4}
+# Those that count from the place that they replace.
+RELATIVE = {2, 4, 9, 24, 41, 42}
+# Those that name a pointer to the symbol, which the linker makes: programs only.
+BY_TABLE = {9, 41, 42}
+ADDR2LINE_SECONDS = 5
+# Far beyond what a stage comes to, and read in a second: a file may be made to take for ever.
+MOST_BYTES = 16 << 20
+MOST_SECTIONS = 1000
+MOST_ENTRIES = 20_000  # of a table of symbols or relocations, 24 bytes each
+
+
+class BadObject(Exception):
+    """A file that is no object as compilers make them; says why."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol: kind and bind as in readelf, section the index of its own or UNDEF, ABS, COMMON."""
+
+    name: str
+    kind: str
+    bind: str
+    section: int | str
+    value: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """What the linker puts at offset: the symbol's address plus addend."""
+
+    offset: int
+    type: int
+    symbol: Symbol
+    addend: int
+
+    def target(self, after: int = 0) -> int:
+        """The offset in the symbol's section, for a field that ends `after` bytes before the
+        place that a relative one counts from: 0 for tables."""
+        return self.symbol.value + self.addend + (after if self.type in RELATIVE else 0)
+
+
+@dataclass
+class Section:
+    """A section; data is empty where the file holds none of it."""
+
+    index: int
+    name: str
+    type: str
+    flags: int
+    size: int
+    align: int
+    data: bytes
+    relocations: list[Relocation] = field(default_factory=list)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it comes into memory."""
+        return bool(self.flags & ALLOC)
+
+    @property
+    def code(self) -> bool:
+        """Whether it is loaded and may be executed."""
+        return self.loaded and bool(self.flags & EXECUTE)
+
+    @property
+    def writable(self) -> bool:
+        """Whether it is loaded and may be written."""
+        return self.loaded and bool(self.flags & WRITE)
+
+    @property
+    def letters(self) -> str:
+        """The flags that matter here, as readelf writes them."""
+        return "".join(x for x, bit in zip("WAXMSL", (1, 2, 4, 16, 32, 128)) if self.flags & bit)
+
+
+@dataclass
+class Object:
+    """One object file of a stage."""
+
+    path: Path
+    sections: list[Section]
+    symbols: list[Symbol]
+    lines: bool = True  # whether the debug information can be read in time
+
+    @property
+    def source(self) -> str:
+        """The name of the source it was made from."""
+        return self.path.with_suffix(".c").name
+
+    @property
+    def loaded(self) -> list[Section]:
+        """The sections that come into memory."""
+        return [section for section in self.sections if section.loaded]
+
+    def section_of(self, symbol: Symbol) -> Section | None:
+        """The section that a symbol of this object is in; None for what is defined elsewhere."""
+        return self.sections[symbol.section] if isinstance(symbol.section, int) else None
+
+    def function_at(self, section: Section, offset: int) -> str:
+        """The function that an offset of a section belongs to, or nothing."""
+        for symbol in self.symbols:
+            here = symbol.section == section.index and symbol.kind == "FUNC"
+            if here and symbol.value <= offset < symbol.value + max(symbol.size, 1):
+                return symbol.name
+        return ""
+
+    def place(self, section: Section, offset: int) -> str:
+        """Where in the source an offset of a section is: decimal.c:41 in fib_decimal."""
+        if not section.code:
+            return self.source
+        line = self._line(section, offset)
+        function = self.function_at(section, offset)
+        if not line and not function:
+            return f"{self.source}, {section.name}+0x{offset:x}"
+        return f"{line or self.source} in {function}" if function else line
+
+    def _line(self, section: Section, offset: int) -> str:
+        """File and line by the debug information, or nothing where none can be read."""
+        if not self.lines or '"' in section.name:
+            return ""
+        command = ["addr2line", "-e", str(self.path), "-j", section.name, f"{offset:x}"]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=ADDR2LINE_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            self.lines = False
+            return ""
+        match = re.match(r"(?:.*/)?([^/:\n]+):([1-9]\d*)", done.stdout)
+        return f"{match[1]}:{match[2]}" if match else ""
+
+
+def _symbols(table: SymbolTableSection) -> list[Symbol]:
+    return [
+        Symbol(
+            entry.name,
+            str(entry["st_info"]["type"]).removeprefix("STT_"),
+            str(entry["st_info"]["bind"]).removeprefix("STB_"),
+            entry["st_shndx"]
+            if isinstance(entry["st_shndx"], int)
+            else str(entry["st_shndx"]).removeprefix("SHN_"),
+            int(entry["st_value"]),
+            int(entry["st_size"]),
+        )
+        for entry in table.iter_symbols()
+    ]
+
+
+def read(path: Path) -> Object:
+    """Read an object file; BadObject says why it is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadObject(f"an object of more than {MOST_BYTES:,} bytes")
+        with path.open("rb") as file:
+            return _read(path, ELFFile(file))
+    except BadObject:
+        raise
+    # Whatever a library says of a file that was made to confuse it.
+    except Exception as error:  # noqa: BLE001
+        raise BadObject(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+
+
+def _read(path: Path, elf: ELFFile) -> Object:
+    head = elf.header
+    if (head["e_type"], head["e_machine"], elf.elfclass) != ("ET_REL", "EM_X86_64", 64):
+        raise BadObject("no relocatable object for x86-64")
+    if elf.num_sections() > MOST_SECTIONS:
+        raise BadObject(f"more than {MOST_SECTIONS:,} sections")
+    sections = []
+    tables = []
+    for index, raw in enumerate(elf.iter_sections()):
+        kept = raw["sh_flags"] & ALLOC and raw["sh_type"] != "SHT_NOBITS"
+        sections.append(
+            Section(
+                index,
+                raw.name,
+                str(raw["sh_type"]).removeprefix("SHT_"),
+                int(raw["sh_flags"]),
+                int(raw["sh_size"]),
+                int(raw["sh_addralign"]),
+                raw.data() if kept else b"",
+            )
+        )
+        if isinstance(raw, SymbolTableSection):
+            tables.append(raw)
+    if len(tables) > 1:
+        raise BadObject("more than one table of symbols")
+    if any(table["sh_size"] > 24 * MOST_ENTRIES for table in tables):
+        raise BadObject(f"more than {MOST_ENTRIES:,} symbols")
+    symbols = _symbols(tables[0]) if tables else []
+    for raw in elf.iter_sections():
+        if not isinstance(raw, RelocationSection):
+            continue
+        target = sections[raw["sh_info"]]
+        if not target.loaded:
+            continue
+        if not raw.is_RELA():
+            raise BadObject(f"relocations without addends for section {target.name}")
+        if sections[raw["sh_link"]].type != "SYMTAB":
+            raise BadObject(f"relocations of {target.name} that name no symbols")
+        if raw["sh_size"] > 24 * MOST_ENTRIES:
+            raise BadObject(f"more than {MOST_ENTRIES:,} relocations of {target.name}")
+        target.relocations += [
+            Relocation(
+                int(entry["r_offset"]),
+                int(entry["r_info_type"]),
+                symbols[entry["r_info_sym"]],
+                int(entry["r_addend"]),
+            )
+            for entry in raw.iter_relocations()
+        ]
+    for section in sections:
+        section.relocations.sort(key=lambda r: r.offset)
+        _check(section)
+    return Object(path, sections, symbols)
+
+
+def _check(section: Section) -> None:
+    """Every relocation is of a known type, within its section, and none overlaps another."""
+    end = 0
+    for relocation in section.relocations:
+        width = WIDTHS.get(relocation.type)
+        if width is None:
+            raise BadObject(f"a relocation of type {relocation.type} in section {section.name}")
+        if relocation.offset < end or relocation.offset + width > section.size:
+            raise BadObject(f"relocations of section {section.name} that overlap")
+        end = relocation.offset + width
