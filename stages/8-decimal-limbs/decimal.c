@@ -33,12 +33,13 @@ static const char pairs[] = "00010203040506070809"
  * than 2^5 here, and rounding up, by + 1, to no more than 1: together less than
  * 33.
  */
-static void half_digits(char *digits, u64 half)
+static inline void half_digits(char *digits, u64 half)
 {
 	const u64 SCALE = 1441151881;
 	u64 fraction = (half * SCALE >> 25) + 1;
 
 	digits[0] = '0' + (fraction >> 32);
+#pragma GCC unroll 4
 	for (int i = 1; i < HALF_DIGITS; i += 2) {
 		fraction = (u64)(u32)fraction * 100;
 		memcpy(digits + i, pairs + 2 * (fraction >> 32), 2);
@@ -46,7 +47,7 @@ static void half_digits(char *digits, u64 half)
 }
 
 /* Writes eighteen digits. */
-static void limb_digits(char *digits, limb_t limb)
+static inline void limb_digits(char *digits, limb_t limb)
 {
 	half_digits(digits, limb / HALF);
 	half_digits(digits + HALF_DIGITS, limb % HALF);

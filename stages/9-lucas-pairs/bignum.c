@@ -32,12 +32,19 @@ static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
 			const limb_t *b, size_t b_size)
 {
 	limb_t carry = 0;
+	size_t i;
 
 	fib_assert(a_size >= b_size);
-	for (size_t i = 0; i < a_size; i++) {
-		limb_t sum = a[i] + (i < b_size ? b[i] : 0) + carry;
+	for (i = 0; i < b_size; i++) {
+		limb_t sum = a[i] + b[i] + carry;
 
 		/* As likely as not, hence no branch. */
+		carry = sum >= LIMB_BASE;
+		c[i] = sum - (-carry & LIMB_BASE);
+	}
+	for (; i < a_size; i++) {
+		limb_t sum = a[i] + carry;
+
 		carry = sum >= LIMB_BASE;
 		c[i] = sum - (-carry & LIMB_BASE);
 	}
@@ -54,11 +61,18 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 			const limb_t *b, size_t b_size)
 {
 	limb_t borrow = 0;
+	size_t i;
 
 	fib_assert(a_size >= b_size);
-	for (size_t i = 0; i < a_size; i++) {
+	for (i = 0; i < b_size; i++) {
 		/* Modulo 2^64, where what is negative has the top bit set. */
-		limb_t difference = a[i] - (i < b_size ? b[i] : 0) - borrow;
+		limb_t difference = a[i] - b[i] - borrow;
+
+		borrow = difference >> 63;
+		c[i] = difference + (-borrow & LIMB_BASE);
+	}
+	for (; i < a_size; i++) {
+		limb_t difference = a[i] - borrow;
 
 		borrow = difference >> 63;
 		c[i] = difference + (-borrow & LIMB_BASE);
@@ -81,9 +95,9 @@ static inline column_t column_quotient(column_t sum)
 {
 	const u64 FRACTION = 8240973594166534375ULL;
 	u64 high = sum >> 64, low = sum;
+	u64 rest = ((column_t)high * FRACTION >> 64) + (low >> 60);
 
-	return (column_t)high * 18 + (u64)((column_t)high * FRACTION >> 64) +
-	       (low >> 60);
+	return ((column_t)high << 4) + ((column_t)high << 1) + rest;
 }
 
 /**
@@ -106,7 +120,7 @@ struct carry {
 static inline limb_t column_limb(struct carry *carry, column_t sum)
 {
 	column_t quotient = column_quotient(sum);
-	limb_t limb = sum - quotient * LIMB_BASE + carry->small;
+	limb_t limb = (limb_t)sum - (limb_t)quotient * LIMB_BASE + carry->small;
 
 	carry->large = quotient;
 	carry->small = limb / LIMB_BASE;
@@ -116,41 +130,111 @@ static inline limb_t column_limb(struct carry *carry, column_t sum)
 /* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */
 static inline column_t products(const limb_t *a, const limb_t *b, size_t count)
 {
+	const limb_t *end = a + count;
 	column_t sum = 0;
 
-	/* Here the time goes. */
-#pragma GCC unroll 4
-	for (size_t i = 0; i < count; i++)
-		sum += (column_t)a[i] * *b--;
+	/* Here the time goes, and a fifth of it would go into counting. */
+	for (; end - a >= 4; a += 4, b -= 4) {
+		sum += (column_t)a[0] * b[0];
+		sum += (column_t)a[1] * b[-1];
+		sum += (column_t)a[2] * b[-2];
+		sum += (column_t)a[3] * b[-3];
+	}
+	while (a < end)
+		sum += (column_t)*a++ * *b--;
 	return sum;
 }
 
-/*
- * The sum of @count such products, @times times, and @sum, which is a carry.
- *
- * A longer column is summed in blocks. After each the quotient is set aside, to
- * @above, and the next block starts from the remainder. In all, a carry is then
- * less than (blocks + 1) * 2^128 / B, and a block leaves room for 2^117.
- */
-static inline column_t column_sum(column_t sum, column_t *above,
-				  const limb_t *a, const limb_t *b,
-				  size_t count, unsigned int times)
-{
-	const size_t block = COLUMN_PRODUCTS / times;
+/* A column of any length, as far as it is summed. */
+struct folded {
+	column_t sum;
+	column_t above; /* what has been folded into the column above */
+};
 
-	*above = 0;
-	while (count > block) {
+/*
+ * As many products as there are, @times times, onto @sum, which is a carry: in
+ * blocks. After each the quotient goes to the column above, and the next block
+ * starts from the remainder. A block leaves room for 2^117, which is more than
+ * a carry from 2^48 blocks.
+ */
+static struct folded long_column(column_t sum, const limb_t *a, const limb_t *b,
+				 size_t count, unsigned int times)
+{
+	const size_t most = COLUMN_PRODUCTS / times;
+	struct folded column = { .sum = sum };
+
+	for (; count > most; count -= most) {
 		column_t quotient;
 
-		sum += products(a, b, block) * times;
-		quotient = column_quotient(sum);
-		*above += quotient;
-		sum -= quotient * LIMB_BASE;
-		a += block;
-		b -= block;
-		count -= block;
+		column.sum += products(a, b, most) * times;
+		quotient = column_quotient(column.sum);
+		column.sum -= quotient * LIMB_BASE;
+		column.above += quotient;
+		a += most;
+		b -= most;
 	}
-	return sum + products(a, b, count) * times;
+	column.sum += products(a, b, count) * times;
+	return column;
+}
+
+/*
+ * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
+ * column: all a[i] * b[k - i], of which limb k is made.
+ */
+static struct carry limbs_mul(limb_t *c, size_t from, size_t to,
+			      struct carry carry, const limb_t *a,
+			      size_t a_size, const limb_t *b, size_t b_size)
+{
+	for (size_t k = from; k < to; k++) {
+		/* i begins at first, k - i at last, which is in b. */
+		size_t last = min(k, b_size - 1), first = k - last;
+		size_t count = min(last + 1, a_size - first);
+
+		if (count <= COLUMN_PRODUCTS) {
+			column_t sum = products(a + first, b + last, count);
+
+			c[k] = column_limb(&carry, carry.large + sum);
+		} else {
+			struct folded column = long_column(
+				carry.large, a + first, b + last, count, 1);
+
+			c[k] = column_limb(&carry, column.sum);
+			carry.large += column.above;
+		}
+	}
+	return carry;
+}
+
+/*
+ * c[] = limbs @from to @to of a[]^2, likewise. By symmetry: the products of two
+ * different limbs all occur twice in their column, so that half of them are
+ * computed; that of a limb with itself occurs once, in every other column.
+ */
+static struct carry limbs_square(limb_t *c, size_t from, size_t to,
+				 struct carry carry, const limb_t *a,
+				 size_t size)
+{
+	for (size_t k = from; k < to; k++) {
+		size_t last = min(k, size - 1), first = k - last;
+		size_t count = (last - first + 1) / 2;
+		column_t middle = 0;
+
+		if (k % 2 == 0)
+			middle = (column_t)a[k / 2] * a[k / 2];
+		middle += carry.large;
+		if (count < COLUMN_PRODUCTS / 2) {
+			column_t sum = products(a + first, a + last, count) * 2;
+
+			c[k] = column_limb(&carry, middle + sum);
+		} else {
+			struct folded column = long_column(
+				middle, a + first, a + last, count, 2);
+
+			c[k] = column_limb(&carry, column.sum);
+			carry.large += column.above;
+		}
+	}
+	return carry;
 }
 
 /* Gives up leading zeros. */
@@ -311,35 +395,24 @@ void bn_div5(struct bignum *c, const struct bignum *a)
  * @c: the product; neither @a nor @b; has room for the limbs of both
  * @a: a number
  * @b: a number
- *
- * Column by column: all a[i] * b[k - i], of which limb k is made.
  */
 int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
+	size_t top = a->size + b->size - 1; /* the limb above the columns */
 	struct carry carry = {};
-	size_t top; /* the limb above the last column */
 	int err;
 
-	if (a->size < b->size)
-		swap(a, b);
-	top = a->size + b->size - 1;
 	fib_assert(c != a && c != b);
 	fib_assert(c->capacity > top);
-	for (size_t k = 0; k < top; k++) {
-		/* i begins at first, k - i at last, which is in b. */
-		size_t last = min(k, b->size - 1), first = k - last;
-		size_t count = min(last + 1, a->size - first);
-		column_t sum, above;
-
-		if (k % COLUMNS_AT_ONCE == 0) {
-			err = fib_spend(a->call, COLUMNS_AT_ONCE * b->size);
-			if (err)
-				return err;
-		}
-		sum = column_sum(carry.large, &above, a->limb + first,
-				 b->limb + last, count, 1);
-		c->limb[k] = column_limb(&carry, sum);
-		carry.large += above;
+	if (a->size < b->size)
+		swap(a, b);
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(a->call, (to - from) * b->size);
+		if (err)
+			return err;
+		carry = limbs_mul(c->limb, from, to, carry, a->limb, a->size,
+				  b->limb, b->size);
 	}
 	c->limb[top] = carry.large + carry.small;
 	c->size = top + 1;
@@ -351,38 +424,25 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
  * bn_square() - c = a * a
  * @c: the square; not @a; has room for twice its limbs
  * @a: a number
- *
- * By symmetry: the products of two different limbs all occur twice in their
- * column, so that half of them are computed; that of a limb with itself occurs
- * once, in every other column.
  */
 int bn_square(struct bignum *c, const struct bignum *a)
 {
+	size_t top = 2 * a->size - 1;
 	struct carry carry = {};
-	size_t size = a->size;
 	int err;
 
 	fib_assert(c != a);
-	fib_assert(c->capacity >= 2 * size);
-	for (size_t k = 0; k < 2 * size - 1; k++) {
-		size_t last = min(k, size - 1), first = k - last;
-		size_t count = (last - first + 1) / 2;
-		column_t sum, above;
-
-		if (k % COLUMNS_AT_ONCE == 0) {
-			err = fib_spend(a->call, COLUMNS_AT_ONCE * size / 2);
-			if (err)
-				return err;
-		}
-		sum = column_sum(carry.large, &above, a->limb + first,
-				 a->limb + last, count, 2);
-		if (k % 2 == 0)
-			sum += (column_t)a->limb[k / 2] * a->limb[k / 2];
-		c->limb[k] = column_limb(&carry, sum);
-		carry.large += above;
+	fib_assert(c->capacity > top);
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(a->call, (to - from) * (a->size / 2 + 1));
+		if (err)
+			return err;
+		carry = limbs_square(c->limb, from, to, carry, a->limb,
+				     a->size);
 	}
-	c->limb[2 * size - 1] = carry.large + carry.small;
-	c->size = 2 * size;
+	c->limb[top] = carry.large + carry.small;
+	c->size = top + 1;
 	bn_trim(c);
 	return 0;
 }
