@@ -11,6 +11,32 @@
  */
 #include "bignum.h"
 
+/*
+ * F(k) and F(k + 1), while both are a limb, with k the top bits of n. A step from
+ * k leads to F(2k + 2) at most, and F(86) < B.
+ *
+ * Return: how many bits of n are left, the last one among them.
+ */
+static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
+{
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
+	limb_t x = 0, y = 1;
+	u64 k = 0;
+
+	while (bits > 1 && 2 * k + 2 <= 86) {
+		limb_t even = x * (2 * y - x), odd = x * x + y * y;
+
+		bits--;
+		k = n >> bits;
+		x = k & 1 ? odd : even;
+		y = k & 1 ? even + odd : odd;
+	}
+	*a = x;
+	*b = y;
+	return bits;
+}
+
 /* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_even(struct bignum *c, const struct bignum *a,
 		    const struct bignum *b, struct bignum *t)
@@ -56,9 +82,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
 	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
-	/* How many bits n has; n | 1 because there is no clz of 0. */
-	int bits = 64 - __builtin_clzll(n | 1);
-	int err;
+	int bits, err;
 
 	c = bn_create(call, 5, limbs_needed(n));
 	if (!c)
@@ -68,13 +92,13 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	b = &c[2];
 	d = &c[3];
 	t = &c[4];
-	b->limb[0] = 1;
 
-	for (int i = bits - 1; i > 0; i--) {
+	bits = begin_with_limbs(a->limb, b->limb, n);
+	while (--bits > 0) {
 		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
 		if (err)
 			goto free_numbers;
-		if (n & 1ULL << i) {
+		if (n >> bits & 1) {
 			bn_add(c, c, d);
 			bn_swap(c, d);
 		}

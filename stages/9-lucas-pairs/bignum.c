@@ -97,7 +97,7 @@ static inline column_t column_quotient(column_t sum)
 	u64 high = sum >> 64, low = sum;
 	u64 rest = ((column_t)high * FRACTION >> 64) + (low >> 60);
 
-	return ((column_t)high << 4) + ((column_t)high << 1) + rest;
+	return (column_t)high * 18 + rest;
 }
 
 /**
@@ -235,6 +235,15 @@ static struct carry limbs_square(limb_t *c, size_t from, size_t to,
 		}
 	}
 	return carry;
+}
+
+/* c[0] and c[1], the product of two limbs. */
+static void limbs_mul_one(limb_t *c, limb_t a, limb_t b)
+{
+	struct carry carry = {};
+
+	c[0] = column_limb(&carry, (column_t)a * b);
+	c[1] = carry.large + carry.small;
 }
 
 /* Gives up leading zeros. */
@@ -404,6 +413,11 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 	fib_assert(c != a && c != b);
 	fib_assert(c->capacity > top);
+	if (top == 1) {
+		limbs_mul_one(c->limb, a->limb[0], b->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
 	if (a->size < b->size)
 		swap(a, b);
 	for (size_t from = 0, to; from < top; from = to) {
@@ -433,6 +447,11 @@ int bn_square(struct bignum *c, const struct bignum *a)
 
 	fib_assert(c != a);
 	fib_assert(c->capacity > top);
+	if (top == 1) {
+		limbs_mul_one(c->limb, a->limb[0], a->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
 	for (size_t from = 0, to; from < top; from = to) {
 		to = min(from + COLUMNS_AT_ONCE, top);
 		err = fib_spend(a->call, (to - from) * (a->size / 2 + 1));

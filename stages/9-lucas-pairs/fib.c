@@ -21,9 +21,9 @@
  * L(k) and L(k + 1), while both are a limb, with k the top bits of n. A step from
  * k leads to L(2k + 2) at most, and L(86) < B.
  *
- * Return: how many bits of n are left.
+ * Return: how many bits of n are left, the last one among them.
  */
-static int lucas_limbs(limb_t *a, limb_t *b, u64 n)
+static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 {
 	/* How many bits n has; n | 1 because there is no clz of 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
@@ -31,13 +31,13 @@ static int lucas_limbs(limb_t *a, limb_t *b, u64 n)
 	u64 k = 0;
 
 	while (bits > 1 && 2 * k + 2 <= 86) {
-		limb_t sign = k & 1 ? -2 : 2;
-		limb_t even = x * x - sign, above = y * y + sign;
+		limb_t two = k & 1 ? -2 : 2;
+		limb_t even = x * x - two, next = y * y + two;
 
 		bits--;
 		k = n >> bits;
-		x = k & 1 ? above - even : even;
-		y = k & 1 ? above : above - even;
+		x = k & 1 ? next - even : even;
+		y = k & 1 ? next : next - even;
 	}
 	*a = x;
 	*b = y;
@@ -114,7 +114,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	b = &c[2];
 	d = &c[3];
 
-	bits = lucas_limbs(a->limb, b->limb, n);
+	bits = begin_with_limbs(a->limb, b->limb, n);
 	while (--bits > 0) {
 		bool odd = n >> bits & 2;
 
