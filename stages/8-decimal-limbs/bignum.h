@@ -11,9 +11,6 @@ typedef u64 limb_t;
 #define LIMB_BASE 1000000000000000000ULL
 #define LIMB_DIGITS 18
 
-/* A sum of products of two limbs. */
-typedef unsigned __int128 column_t;
-
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, each less than LIMB_BASE, the least significant first
