@@ -108,9 +108,9 @@ static struct folded long_column(column_t sum, const limb_t *a, const limb_t *b,
  * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
  * column: all a[i] * b[k - i], of which limb k is made.
  */
-static struct carry limbs_mul(limb_t *c, size_t from, size_t to,
-			      struct carry carry, const limb_t *a,
-			      size_t a_size, const limb_t *b, size_t b_size)
+static struct carry mul_columns(limb_t *c, size_t from, size_t to,
+				struct carry carry, const limb_t *a,
+				size_t a_size, const limb_t *b, size_t b_size)
 {
 	for (size_t k = from; k < to; k++) {
 		/* i begins at first, k - i at last, which is in b. */
@@ -137,9 +137,9 @@ static struct carry limbs_mul(limb_t *c, size_t from, size_t to,
  * different limbs all occur twice in their column, so that half of them are
  * computed; that of a limb with itself occurs once, in every other column.
  */
-static struct carry limbs_square(limb_t *c, size_t from, size_t to,
-				 struct carry carry, const limb_t *a,
-				 size_t size)
+static struct carry square_columns(limb_t *c, size_t from, size_t to,
+				   struct carry carry, const limb_t *a,
+				   size_t size)
 {
 	for (size_t k = from; k < to; k++) {
 		size_t last = min(k, size - 1), first = k - last;
@@ -164,8 +164,46 @@ static struct carry limbs_square(limb_t *c, size_t from, size_t to,
 	return carry;
 }
 
+/* c[] = a[] * b[], where a_size >= b_size and c has the limbs of both. */
+static int limbs_mul(struct fib_call *call, limb_t *c, const limb_t *a,
+		     size_t a_size, const limb_t *b, size_t b_size)
+{
+	size_t top = a_size + b_size - 1; /* the limb above the columns */
+	struct carry carry = {};
+	int err;
+
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(call, (to - from) * b_size);
+		if (err)
+			return err;
+		carry = mul_columns(c, from, to, carry, a, a_size, b, b_size);
+	}
+	c[top] = carry.large + carry.small;
+	return 0;
+}
+
+/* c[] = a[]^2, where c has twice its limbs. */
+static int limbs_square(struct fib_call *call, limb_t *c, const limb_t *a,
+			size_t size)
+{
+	size_t top = 2 * size - 1;
+	struct carry carry = {};
+	int err;
+
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(call, (to - from) * (size / 2 + 1));
+		if (err)
+			return err;
+		carry = square_columns(c, from, to, carry, a, size);
+	}
+	c[top] = carry.large + carry.small;
+	return 0;
+}
+
 /* c[0] and c[1], the product of two limbs. */
-static void limbs_mul_one(limb_t *c, limb_t a, limb_t b)
+static void limb_mul(limb_t *c, limb_t a, limb_t b)
 {
 	struct carry carry = {};
 
@@ -334,29 +372,21 @@ void bn_div5(struct bignum *c, const struct bignum *a)
  */
 int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
-	size_t top = a->size + b->size - 1; /* the limb above the columns */
-	struct carry carry = {};
 	int err;
 
 	fib_assert(c != a && c != b);
-	fib_assert(c->capacity > top);
-	if (top == 1) {
-		limbs_mul_one(c->limb, a->limb[0], b->limb[0]);
+	fib_assert(c->capacity >= a->size + b->size);
+	if (a->size == 1 && b->size == 1) {
+		limb_mul(c->limb, a->limb[0], b->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
 	if (a->size < b->size)
 		swap(a, b);
-	for (size_t from = 0, to; from < top; from = to) {
-		to = min(from + COLUMNS_AT_ONCE, top);
-		err = fib_spend(a->call, (to - from) * b->size);
-		if (err)
-			return err;
-		carry = limbs_mul(c->limb, from, to, carry, a->limb, a->size,
-				  b->limb, b->size);
-	}
-	c->limb[top] = carry.large + carry.small;
-	c->size = top + 1;
+	err = limbs_mul(a->call, c->limb, a->limb, a->size, b->limb, b->size);
+	if (err)
+		return err;
+	c->size = a->size + b->size;
 	bn_trim(c);
 	return 0;
 }
@@ -368,27 +398,19 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
  */
 int bn_square(struct bignum *c, const struct bignum *a)
 {
-	size_t top = 2 * a->size - 1;
-	struct carry carry = {};
 	int err;
 
 	fib_assert(c != a);
-	fib_assert(c->capacity > top);
-	if (top == 1) {
-		limbs_mul_one(c->limb, a->limb[0], a->limb[0]);
+	fib_assert(c->capacity >= 2 * a->size);
+	if (a->size == 1) {
+		limb_mul(c->limb, a->limb[0], a->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
-	for (size_t from = 0, to; from < top; from = to) {
-		to = min(from + COLUMNS_AT_ONCE, top);
-		err = fib_spend(a->call, (to - from) * (a->size / 2 + 1));
-		if (err)
-			return err;
-		carry = limbs_square(c->limb, from, to, carry, a->limb,
-				     a->size);
-	}
-	c->limb[top] = carry.large + carry.small;
-	c->size = top + 1;
+	err = limbs_square(a->call, c->limb, a->limb, a->size);
+	if (err)
+		return err;
+	c->size = 2 * a->size;
 	bn_trim(c);
 	return 0;
 }
