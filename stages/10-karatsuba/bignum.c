@@ -192,7 +192,8 @@ static void bn_push(struct bignum *a, limb_t top)
 struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 {
 	size_t room = size < 2 * KARATSUBA_LIMBS ? 0 : karatsuba_room(size);
-	size_t numbers = count * (sizeof(struct bignum) + size * sizeof(limb_t));
+	size_t numbers =
+		count * (sizeof(struct bignum) + size * sizeof(limb_t));
 	struct bignum *a;
 	limb_t *limb;
 
@@ -368,7 +369,7 @@ int bn_square(struct bignum *c, const struct bignum *a)
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
-	if (a->size < KARATSUBA_LIMBS)
+	if (a->size < KARATSUBA_SQUARE_LIMBS)
 		err = limbs_square(a->call, c->limb, a->limb, a->size);
 	else
 		err = karatsuba_mul(a->call, c->limb, a->limb, a->size, a->limb,

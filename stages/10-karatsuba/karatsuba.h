@@ -7,8 +7,9 @@
 
 #include "bignum.h"
 
-/* Limbs of the shorter factor from which on it pays. */
+/* Limbs of the shorter factor, and of a square, from which on it pays. */
 #define KARATSUBA_LIMBS 43
+#define KARATSUBA_SQUARE_LIMBS 65
 
 size_t karatsuba_room(size_t size);
 int karatsuba_mul(struct fib_call *call, limb_t *c, const limb_t *a,

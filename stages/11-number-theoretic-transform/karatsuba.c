@@ -75,7 +75,7 @@ static size_t blocks_of(size_t size, size_t digits)
  */
 size_t karatsuba_room(size_t size)
 {
-	size_t digits = min(size, BLOCK_DIGITS);
+	size_t digits = min(size, (size_t)BLOCK_DIGITS);
 
 	return (size + 2 * digits) * sizeof(limb_t) +
 	       5 * digits * sizeof(column_t);
@@ -114,7 +114,8 @@ static void leaf_square(column_t *c, const limb_t *a, size_t size)
 	for (size_t k = 0; k < 2 * size; k++) {
 		size_t last = min(k, size - 1), first = k - last;
 
-		c[k] = products(a + first, a + last, (last - first + 1) / 2) * 2;
+		c[k] = products(a + first, a + last, (last - first + 1) / 2) *
+		       2;
 		if (k % 2 == 0)
 			c[k] += products(a + k / 2, a + k / 2, 1);
 	}
@@ -151,11 +152,12 @@ static int columns_mul(struct fib_call *call, column_t *c, const limb_t *a,
 	column_t *middle = room;
 	limb_t *a_sum = (limb_t *)(room + size), *b_sum = a_sum + half;
 
+	if (a == b && size < KARATSUBA_SQUARE_LIMBS) {
+		leaf_square(c, a, size);
+		return fib_spend(call, size * size / 2);
+	}
 	if (!levels) {
-		if (a == b)
-			leaf_square(c, a, size);
-		else
-			leaf_mul(c, a, b, size);
+		leaf_mul(c, a, b, size);
 		return fib_spend(call, size * size);
 	}
 	levels--;

@@ -35,9 +35,9 @@
 
 /* Points that are transformed in the cache, level by level. */
 #define CACHE_POINTS 2048
-/* Butterflies, each of the cost of some products, between two looks. */
-#define AT_ONCE 4096
-#define BUTTERFLY_WORK 4
+/* Points between two looks at the work done, and what is done at each of them. */
+#define AT_ONCE ((size_t)4096)
+#define POINT_WORK 4
 
 /**
  * struct factor - a constant to multiply by, less than P
@@ -206,11 +206,12 @@ static int make_roots(struct fib_call *call, struct ntt *ntt, size_t count)
 		next[0] = factor_of(reduce(fold(root)));
 		for (size_t i = 1; i < ntt->made; i++) {
 			if (i % AT_ONCE == 0) {
-				err = fib_spend(call, AT_ONCE * BUTTERFLY_WORK);
+				err = fib_spend(call, AT_ONCE * POINT_WORK);
 				if (err)
 					return err;
 			}
-			next[i] = factor_of(reduce(times(ntt->roots[i].w, next[0])));
+			next[i] = factor_of(
+				reduce(times(ntt->roots[i].w, next[0])));
 		}
 		ntt->made *= 2;
 	}
@@ -295,7 +296,7 @@ static int forward(struct fib_call *call, u64 *f, size_t points,
 	int err;
 
 	if (points <= CACHE_POINTS) {
-		err = fib_spend(call, points * 5 * BUTTERFLY_WORK);
+		err = fib_spend(call, points * 5 * POINT_WORK);
 		if (!err)
 			forward_block(f, points, ntt->roots, node);
 		return err;
@@ -303,13 +304,14 @@ static int forward(struct fib_call *call, u64 *f, size_t points,
 	for (size_t i = 0; i < quarter; i += AT_ONCE) {
 		size_t count = min(quarter - i, AT_ONCE);
 
-		err = fib_spend(call, 4 * count * BUTTERFLY_WORK);
+		err = fib_spend(call, 4 * count * POINT_WORK);
 		if (err)
 			return err;
 		forward_quarters(f + i, quarter, count, ntt->roots, node);
 	}
 	for (size_t i = 0; i < 4; i++) {
-		err = forward(call, f + i * quarter, quarter, ntt, 4 * node + i);
+		err = forward(call, f + i * quarter, quarter, ntt,
+			      4 * node + i);
 		if (err)
 			return err;
 	}
@@ -348,7 +350,8 @@ static void inverse_pairs(u64 *f, size_t nodes, const struct ntt *ntt,
 		u64 a = f[2 * i], b = f[2 * i + 1];
 
 		f[2 * i] = fold(a + b);
-		f[2 * i + 1] = times(b - a + 4 * P, inverse_root(ntt, node + i));
+		f[2 * i + 1] =
+			times(b - a + 4 * P, inverse_root(ntt, node + i));
 	}
 }
 
@@ -379,20 +382,21 @@ static int inverse(struct fib_call *call, u64 *f, size_t points,
 	int err;
 
 	if (points <= CACHE_POINTS) {
-		err = fib_spend(call, points * 5 * BUTTERFLY_WORK);
+		err = fib_spend(call, points * 5 * POINT_WORK);
 		if (!err)
 			inverse_block(f, points, ntt, node);
 		return err;
 	}
 	for (size_t i = 0; i < 4; i++) {
-		err = inverse(call, f + i * quarter, quarter, ntt, 4 * node + i);
+		err = inverse(call, f + i * quarter, quarter, ntt,
+			      4 * node + i);
 		if (err)
 			return err;
 	}
 	for (size_t i = 0; i < quarter; i += AT_ONCE) {
 		size_t count = min(quarter - i, AT_ONCE);
 
-		err = fib_spend(call, 4 * count * BUTTERFLY_WORK);
+		err = fib_spend(call, 4 * count * POINT_WORK);
 		if (err)
 			return err;
 		inverse_quarters(f + i, quarter, count, ntt, node);
@@ -409,33 +413,48 @@ static int inverse(struct fib_call *call, u64 *f, size_t points,
  * and modulo x^main - 1 f[parts] is added to f0. Coefficients are less than P on
  * the way in.
  */
-static void split_parts(u64 *f, struct shape s, const struct ntt *ntt)
+static int split_parts(struct fib_call *call, u64 *f, struct shape s,
+		       const struct ntt *ntt)
 {
 	const struct factor w = ntt->roots[s.parts / 2];
 	size_t length = s.main / s.parts;
+	int err;
 
 	for (size_t i = 0; i < length; i++) {
 		u64 last = f[s.main + i], sum = 0;
 
+		if (i % AT_ONCE == 0) {
+			err = fib_spend(call, AT_ONCE * s.parts * POINT_WORK);
+			if (err)
+				return err;
+		}
 		for (size_t j = s.parts; j-- > 1;)
 			sum = times(f[j * length + i] + sum, w);
 		f[s.main + i] = f[i] + sum + P - last;
 		f[i] += last;
 	}
+	return 0;
 }
 
 /*
  * The way back, from values less than 4 P, both times main to all coefficients,
  * times 2 * main.
  */
-static void join_parts(u64 *f, struct shape s, const struct ntt *ntt)
+static int join_parts(struct fib_call *call, u64 *f, struct shape s,
+		      const struct ntt *ntt)
 {
 	const struct factor w = ntt->roots[s.parts / 2];
 	size_t length = s.main / s.parts;
+	int err;
 
 	for (size_t i = 0; i < length; i++) {
 		u64 first = fold(f[i]), sum = 0, difference;
 
+		if (i % AT_ONCE == 0) {
+			err = fib_spend(call, AT_ONCE * s.parts * POINT_WORK);
+			if (err)
+				return err;
+		}
 		for (size_t j = s.parts; j-- > 1;) {
 			u64 *fj = &f[j * length + i];
 
@@ -447,20 +466,30 @@ static void join_parts(u64 *f, struct shape s, const struct ntt *ntt)
 		f[i] = first + difference;
 		f[s.main + i] = first - difference + 2 * P;
 	}
+	return 0;
 }
 
 /* f[] = the coefficients of a number, six digits each, and zeros up to @points */
-static void points_of(u64 *f, size_t points, const limb_t *a, size_t size)
+static int points_of(struct fib_call *call, u64 *f, size_t points,
+		     const limb_t *a, size_t size)
 {
+	int err;
+
 	for (size_t i = 0; i < size; i++) {
 		limb_t above = a[i] / POINT_BASE;
 
+		if (i % AT_ONCE == 0) {
+			err = fib_spend(call, AT_ONCE * POINT_WORK);
+			if (err)
+				return err;
+		}
 		f[LIMB_POINTS * i] = a[i] % POINT_BASE;
 		f[LIMB_POINTS * i + 1] = above % POINT_BASE;
 		f[LIMB_POINTS * i + 2] = above / POINT_BASE;
 	}
 	memset(f + LIMB_POINTS * size, 0,
 	       (points - LIMB_POINTS * size) * sizeof(*f));
+	return 0;
 }
 
 /* c[] = the number with coefficients f[], each times @scale */
@@ -475,7 +504,7 @@ static int limbs_of(struct fib_call *call, limb_t *c, size_t size, const u64 *f,
 				  ((u64)POINT_BASE * POINT_BASE);
 
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * BUTTERFLY_WORK);
+			err = fib_spend(call, AT_ONCE * POINT_WORK);
 			if (err)
 				return err;
 		}
@@ -491,12 +520,13 @@ static int limbs_of(struct fib_call *call, limb_t *c, size_t size, const u64 *f,
 static int transform(struct fib_call *call, u64 *f, struct shape s,
 		     const limb_t *a, size_t size, const struct ntt *ntt)
 {
-	points_of(f, shape_points(s), a, size);
-	if (!s.parts)
-		return forward(call, f, s.main, ntt, 0);
-	split_parts(f, s, ntt);
-	return forward(call, f, s.main, ntt, 0) ?:
-	       forward(call, f + s.main, s.main / s.parts, ntt, s.parts);
+	int err = points_of(call, f, shape_points(s), a, size);
+
+	if (!err && s.parts)
+		err = split_parts(call, f, s, ntt) ?:
+			      forward(call, f + s.main, s.main / s.parts, ntt,
+				      s.parts);
+	return err ?: forward(call, f, s.main, ntt, 0);
 }
 
 /* c[] = the number with values f[] */
@@ -506,15 +536,13 @@ static int transform_back(struct fib_call *call, limb_t *c, size_t size, u64 *f,
 	unsigned int bits = __builtin_ctzll(s.main);
 	int err = inverse(call, f, s.main, ntt, 0);
 
-	if (err)
-		return err;
-	if (s.parts) {
-		err = inverse(call, f + s.main, s.main / s.parts, ntt, s.parts);
-		if (err)
-			return err;
-		join_parts(f, s, ntt);
+	if (!err && s.parts) {
+		err = inverse(call, f + s.main, s.main / s.parts, ntt, s.parts) ?:
+			      join_parts(call, f, s, ntt);
 		bits++;
 	}
+	if (err)
+		return err;
 	return limbs_of(call, c, size, f, one_over(bits));
 }
 
@@ -540,7 +568,7 @@ int ntt_mul(struct fib_call *call, limb_t *c, const limb_t *a, size_t a_size,
 
 	/* A transform back with additional points reads the last level whole. */
 	err = make_roots(call, ntt, s.parts ? s.main : s.main / 2) ?:
-	      transform(call, f, s, a, a_size, ntt);
+		      transform(call, f, s, a, a_size, ntt);
 	if (err)
 		return err;
 	if (a != b) {
@@ -551,7 +579,7 @@ int ntt_mul(struct fib_call *call, limb_t *c, const limb_t *a, size_t a_size,
 	}
 	for (size_t i = 0; i < points; i++) {
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * BUTTERFLY_WORK);
+			err = fib_spend(call, AT_ONCE * POINT_WORK);
 			if (err)
 				return err;
 		}

@@ -154,8 +154,8 @@ static struct carry square_columns(limb_t *c, size_t from, size_t to,
 
 			c[k] = column_limb(&carry, middle + sum);
 		} else {
-			struct folded column = long_column(
-				middle, a + first, a + last, count, 2);
+			struct folded column = long_column(middle, a + first,
+							   a + last, count, 2);
 
 			c[k] = column_limb(&carry, column.sum);
 			carry.large += column.above;
