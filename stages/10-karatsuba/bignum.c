@@ -275,9 +275,9 @@ void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
  */
 void bn_increase(struct bignum *a, limb_t b)
 {
-	limb_t carry = limbs_add(a->limb, a->limb, 1, &b, 1);
+	limb_t carry = b;
 
-	for (size_t i = 1; carry && i < a->size; i++)
+	for (size_t i = 0; carry && i < a->size; i++)
 		carry = limbs_add(a->limb + i, a->limb + i, 1, &carry, 1);
 	bn_push(a, carry);
 }
@@ -289,9 +289,9 @@ void bn_increase(struct bignum *a, limb_t b)
  */
 void bn_decrease(struct bignum *a, limb_t b)
 {
-	limb_t borrow = limbs_sub(a->limb, a->limb, 1, &b, 1);
+	limb_t borrow = b;
 
-	for (size_t i = 1; borrow && i < a->size; i++)
+	for (size_t i = 0; borrow && i < a->size; i++)
 		borrow = limbs_sub(a->limb + i, a->limb + i, 1, &borrow, 1);
 	fib_assert(!borrow);
 	bn_trim(a);

@@ -67,18 +67,23 @@ static inline limb_t column_limb(struct carry *carry, column_t sum)
 /* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */
 static inline column_t products(const limb_t *a, const limb_t *b, size_t count)
 {
-	const limb_t *end = a + count;
 	column_t sum = 0;
 
+	if (count & 1)
+		sum = (column_t)*a++ * *b--;
+	if (count & 2) {
+		sum += (column_t)a[0] * b[0];
+		sum += (column_t)a[1] * b[-1];
+		a += 2;
+		b -= 2;
+	}
 	/* Here the time goes, and a fifth of it would go into counting. */
-	for (; end - a >= 4; a += 4, b -= 4) {
+	for (count /= 4; count; count--, a += 4, b -= 4) {
 		sum += (column_t)a[0] * b[0];
 		sum += (column_t)a[1] * b[-1];
 		sum += (column_t)a[2] * b[-2];
 		sum += (column_t)a[3] * b[-3];
 	}
-	while (a < end)
-		sum += (column_t)*a++ * *b--;
 	return sum;
 }
 
