@@ -80,18 +80,19 @@ static size_t limbs_needed(u64 n)
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
+	struct bignum *number; /* all there are, in one block */
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
 	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
 	int bits, err;
 
-	c = bn_create(call, 5, limbs_needed(n));
-	if (!c)
+	number = bn_create(call, 5, limbs_needed(n));
+	if (!number)
 		return -ENOMEM;
-	/* The result is the first of the block, with which it is freed. */
-	a = &c[1];
-	b = &c[2];
-	d = &c[3];
-	t = &c[4];
+	a = &number[0];
+	b = &number[1];
+	c = &number[2];
+	d = &number[3];
+	t = &number[4];
 
 	bits = begin_with_limbs(a->limb, b->limb, n);
 	while (--bits > 0) {
@@ -100,19 +101,22 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 			goto free_numbers;
 		if (n >> bits & 1) {
 			bn_add(c, c, d);
-			bn_swap(c, d);
+			swap(c, d);
 		}
-		bn_swap(a, c);
-		bn_swap(b, d);
+		swap(a, c);
+		swap(b, d);
 	}
 	err = n & 1 ? fib_odd(c, a, b, t) : fib_even(c, a, b, t);
 	if (err)
 		goto free_numbers;
-	f->big = c;
+	/* The block is freed by the first of its numbers. */
+	if (c != number)
+		bn_swap(c, number);
+	f->big = number;
 	return 0;
 
 free_numbers:
-	bn_free(c);
+	bn_free(number);
 	return err;
 }
 

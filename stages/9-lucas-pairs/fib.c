@@ -102,17 +102,18 @@ static size_t limbs_needed(u64 n)
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
+	struct bignum *number; /* all there are, in one block */
 	struct bignum *a, *b; /* L(k) and L(k + 1), k being the bits so far */
 	struct bignum *c, *d; /* the two that follow from them */
 	int bits, err;
 
-	c = bn_create(call, 4, limbs_needed(n));
-	if (!c)
+	number = bn_create(call, 4, limbs_needed(n));
+	if (!number)
 		return -ENOMEM;
-	/* The result is the first of the block, with which it is freed. */
-	a = &c[1];
-	b = &c[2];
-	d = &c[3];
+	a = &number[0];
+	b = &number[1];
+	c = &number[2];
+	d = &number[3];
 
 	bits = begin_with_limbs(a->limb, b->limb, n);
 	while (--bits > 0) {
@@ -123,20 +124,23 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 			goto free_numbers;
 		if (n >> bits & 1) {
 			bn_sub(a, d, c);
-			bn_swap(b, d);
+			swap(b, d);
 		} else {
 			bn_sub(b, d, c);
-			bn_swap(a, c);
+			swap(a, c);
 		}
 	}
 	err = fib_from_lucas(c, a, b, d, n);
 	if (err)
 		goto free_numbers;
-	f->big = c;
+	/* The block is freed by the first of its numbers. */
+	if (c != number)
+		bn_swap(c, number);
+	f->big = number;
 	return 0;
 
 free_numbers:
-	bn_free(c);
+	bn_free(number);
 	return err;
 }
 
