@@ -79,15 +79,16 @@ struct folded {
 };
 
 /*
- * As many products as there are, @times times, onto @sum, which is a carry: in
- * blocks. After each the quotient goes to the column above, and the next block
- * starts from the remainder. A block leaves room for 2^117, which is more than
- * a carry from 2^48 blocks.
+ * As many products as there are, @times times, onto @sum, which is a carry and,
+ * in a square, the product in the middle: in blocks. After each the quotient goes
+ * to the column above, and the next block starts from the remainder. A block of
+ * 339 products and that one leave room for 2^117, more than a carry from 2^48
+ * blocks.
  */
 static struct folded long_column(column_t sum, const limb_t *a, const limb_t *b,
 				 size_t count, unsigned int times)
 {
-	const size_t most = COLUMN_PRODUCTS / times;
+	const size_t most = (COLUMN_PRODUCTS - 1) / times;
 	struct folded column = { .sum = sum };
 
 	for (; count > most; count -= most) {
