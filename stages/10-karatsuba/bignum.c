@@ -123,6 +123,7 @@ static int limbs_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 	struct carry carry = {};
 	int err;
 
+	fib_assert(b_size <= COLUMN_PRODUCTS);
 	for (size_t from = 0, to; from < top; from = to) {
 		to = min(from + COLUMNS_AT_ONCE, top);
 		err = fib_spend(call, (to - from) * b_size);

@@ -6,9 +6,9 @@
  * roots of unity modulo a prime P: so they can be had, and led back, in
  * n log n steps.
  *
- * A product of N coefficients has sums of at most N / 2 products, each less than
- * 10^12; with N <= 2^18 * 3 / 2 they are less than 2^58 - 2^57 < P: nothing is
- * lost by computing modulo P.
+ * In a product of N coefficients each is a sum of at most N / 2 products, of less
+ * than 10^12 each. With N <= 2^19 that is less than 2.63 * 10^17, and P is more
+ * than 2.88 * 10^17: nothing is lost by computing modulo P.
  *
  * The transform halves polynomials. What a polynomial f of degree < m leaves
  * modulo x^m - w^2, it leaves, in halves f0 + x^(m/2) f1, as
@@ -30,6 +30,7 @@
 #define ROOT 126359799829102084ULL
 #define ROOT_ORDER_BITS 20
 
+#define POINTS_MAX ((size_t)1 << 19)
 #define POINT_BASE 1000000
 #define LIMB_POINTS 3
 
@@ -136,7 +137,7 @@ static inline u64 multiply(u64 x, u64 y)
 
 /*
  * A factor from w < P. As 1 / P = (1 + E / 2^58 + (E / 2^58)^2 ...) / 2^58, its
- * quotient is 64 * w + w * E / 2^52, and less than 3 more. What is missing shows
+ * quotient is 64 * w + w * E / 2^52, and less than 4 more. What is missing shows
  * in the remainder, which is less than 5 P, and w * 2^64 is 0 modulo 2^64.
  */
 static struct factor factor_of(u64 w)
@@ -179,6 +180,7 @@ struct ntt *ntt_create(void *room, size_t size)
 	struct shape s = shape_for(size * LIMB_POINTS);
 	struct ntt *ntt = room;
 
+	fib_assert(shape_points(s) <= POINTS_MAX);
 	ntt->f = (u64 *)(ntt->roots + s.main);
 	ntt->g = ntt->f + shape_points(s);
 	ntt->minus_one = factor_of(P - 1);
@@ -286,8 +288,8 @@ static void forward_block(u64 *f, size_t points, const struct factor *roots,
 
 /*
  * A node of @points, a power of 2, with values less than 4 P: to its values, in
- * the order of the tree. There are 18 levels at most, each of which adds 2 P:
- * less than 40 P, or 2^63.4.
+ * the order of the tree. There are 19 levels at most, each of which adds 2 P: 42 P
+ * is less than 2^63.4.
  */
 static int forward(struct fib_call *call, u64 *f, size_t points,
 		   const struct ntt *ntt, size_t node)
