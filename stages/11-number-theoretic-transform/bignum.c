@@ -75,6 +75,18 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 }
 
 /*
+ * The limb of a column: of @sum, @count products from a[] up and b[] down, each
+ * @times times, and what is carried.
+ */
+static inline limb_t next_limb(struct carry *carry, column_t sum,
+			       const limb_t *a, const limb_t *b, size_t count,
+			       unsigned int times)
+{
+	sum += carry->large;
+	return column_limb(carry, sum + products(a, b, count) * times);
+}
+
+/*
  * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
  * column: all a[i] * b[k - i], of which limb k is made.
  */
@@ -87,9 +99,7 @@ static struct carry mul_columns(limb_t *c, size_t from, size_t to,
 		size_t last = min(k, b_size - 1), first = k - last;
 		size_t count = min(last + 1, a_size - first);
 
-		column_t sum = products(a + first, b + last, count);
-
-		c[k] = column_limb(&carry, carry.large + sum);
+		c[k] = next_limb(&carry, 0, a + first, b + last, count, 1);
 	}
 	return carry;
 }
@@ -106,12 +116,11 @@ static struct carry square_columns(limb_t *c, size_t from, size_t to,
 	for (size_t k = from; k < to; k++) {
 		size_t last = min(k, size - 1), first = k - last;
 		size_t count = (last - first + 1) / 2;
-		column_t sum;
+		column_t middle = 0;
 
-		sum = products(a + first, a + last, count) * 2;
 		if (k % 2 == 0)
-			sum += product(a + k / 2, a + k / 2);
-		c[k] = column_limb(&carry, carry.large + sum);
+			middle = product(a + k / 2, a + k / 2);
+		c[k] = next_limb(&carry, middle, a + first, a + last, count, 2);
 	}
 	return carry;
 }

@@ -100,7 +100,8 @@ static void digits_of(limb_t *d, size_t room, const limb_t *a, size_t size)
 }
 
 /* c[] = the 2 * size - 1 columns of a[] * b[], and a column of 0. */
-static void leaf_mul(column_t *c, const limb_t *a, const limb_t *b, size_t size)
+static inline void leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
+			    size_t size)
 {
 	for (size_t k = 0; k < size; k++) {
 		c[k] = products(a, b + k, k + 1);
@@ -109,7 +110,7 @@ static void leaf_mul(column_t *c, const limb_t *a, const limb_t *b, size_t size)
 }
 
 /* The same of a[]^2: all products but those on the diagonal occur twice. */
-static void leaf_square(column_t *c, const limb_t *a, size_t size)
+static inline void leaf_square(column_t *c, const limb_t *a, size_t size)
 {
 	for (size_t k = 0; k < 2 * size; k++) {
 		size_t last = min(k, size - 1), first = k - last;
@@ -122,14 +123,14 @@ static void leaf_square(column_t *c, const limb_t *a, size_t size)
 }
 
 /* s[] = the sums of the lower and the upper half of a[] */
-static void add_halves(limb_t *s, const limb_t *a, size_t half)
+static inline void add_halves(limb_t *s, const limb_t *a, size_t half)
 {
 	for (size_t i = 0; i < half; i++)
 		s[i] = a[i] + a[half + i];
 }
 
 /* Adds the product in the middle, less the others, to those of the halves. */
-static void add_middle(column_t *c, const column_t *middle, size_t half)
+static inline void add_middle(column_t *c, const column_t *middle, size_t half)
 {
 	for (size_t i = 0; i < half; i++) {
 		column_t c0 = c[i], c1 = c[half + i];

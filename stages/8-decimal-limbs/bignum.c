@@ -106,6 +106,26 @@ static struct folded long_column(column_t sum, const limb_t *a, const limb_t *b,
 }
 
 /*
+ * The limb of a column of any length: of @sum, @count products from a[] up and b[]
+ * down, each @times times, and what is carried.
+ */
+static inline limb_t next_limb(struct carry *carry, column_t sum,
+			       const limb_t *a, const limb_t *b, size_t count,
+			       unsigned int times)
+{
+	struct folded column;
+	limb_t limb;
+
+	sum += carry->large;
+	if (count < COLUMN_PRODUCTS / times)
+		return column_limb(carry, sum + products(a, b, count) * times);
+	column = long_column(sum, a, b, count, times);
+	limb = column_limb(carry, column.sum);
+	carry->large += column.above;
+	return limb;
+}
+
+/*
  * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
  * column: all a[i] * b[k - i], of which limb k is made.
  */
@@ -118,17 +138,7 @@ static struct carry mul_columns(limb_t *c, size_t from, size_t to,
 		size_t last = min(k, b_size - 1), first = k - last;
 		size_t count = min(last + 1, a_size - first);
 
-		if (count <= COLUMN_PRODUCTS) {
-			column_t sum = products(a + first, b + last, count);
-
-			c[k] = column_limb(&carry, carry.large + sum);
-		} else {
-			struct folded column = long_column(
-				carry.large, a + first, b + last, count, 1);
-
-			c[k] = column_limb(&carry, column.sum);
-			carry.large += column.above;
-		}
+		c[k] = next_limb(&carry, 0, a + first, b + last, count, 1);
 	}
 	return carry;
 }
@@ -149,18 +159,7 @@ static struct carry square_columns(limb_t *c, size_t from, size_t to,
 
 		if (k % 2 == 0)
 			middle = (column_t)a[k / 2] * a[k / 2];
-		middle += carry.large;
-		if (count < COLUMN_PRODUCTS / 2) {
-			column_t sum = products(a + first, a + last, count) * 2;
-
-			c[k] = column_limb(&carry, middle + sum);
-		} else {
-			struct folded column = long_column(middle, a + first,
-							   a + last, count, 2);
-
-			c[k] = column_limb(&carry, column.sum);
-			carry.large += column.above;
-		}
+		c[k] = next_limb(&carry, middle, a + first, a + last, count, 2);
 	}
 	return carry;
 }
