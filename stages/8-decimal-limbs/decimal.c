@@ -42,7 +42,8 @@ static inline void half_digits(char *digits, u64 half)
 #pragma GCC unroll 4
 	for (int i = 1; i < HALF_DIGITS; i += 2) {
 		fraction = (u64)(u32)fraction * 100;
-		memcpy(digits + i, pairs + 2 * (fraction >> 32), 2);
+		/* Without the prefix it may be a call, in the kernel. */
+		__builtin_memcpy(digits + i, pairs + 2 * (fraction >> 32), 2);
 	}
 }
 
