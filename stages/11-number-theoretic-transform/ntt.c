@@ -180,7 +180,6 @@ struct ntt *ntt_create(void *room, size_t size)
 	struct shape s = shape_for(size * LIMB_POINTS);
 	struct ntt *ntt = room;
 
-	fib_assert(shape_points(s) <= POINTS_MAX);
 	ntt->f = (u64 *)(ntt->roots + s.main);
 	ntt->g = ntt->f + shape_points(s);
 	ntt->minus_one = factor_of(P - 1);
@@ -568,6 +567,7 @@ int ntt_mul(struct fib_call *call, limb_t *c, const limb_t *a, size_t a_size,
 	u64 *f = ntt->f, *g = f;
 	int err;
 
+	fib_assert(points <= POINTS_MAX);
 	/* A transform back with additional points reads the last level whole. */
 	err = make_roots(call, ntt, s.parts ? s.main : s.main / 2) ?:
 		      transform(call, f, s, a, a_size, ntt);
