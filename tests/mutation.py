@@ -38,6 +38,9 @@ from grader.stages import Stage  # noqa: E402
 TABLE = ROOT / "tests/MUTATION.md"
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
+# Longer factors are left to the operand tests themselves.
+LONG_DIGITS = 200_000
+ALL = "3-11"
 # An answer takes this long at most, in seconds, before a mutant counts as hanging.
 CALL_TIMEOUT = 3.0
 
@@ -81,7 +84,7 @@ def by_operands(stage: Stage) -> str:
     except subprocess.CalledProcessError as error:
         raise LabError(f"{stage.key}: a mutant does not compile in user space") from error
     cases = test_operands.cases(stage.number)
-    text = "".join(case.line() + "\n" for case in cases)
+    text = "".join(case.line(stage.number) + "\n" for case in cases)
     try:
         done = subprocess.run(
             [str(program)], input=text, capture_output=True, text=True, errors="replace",
@@ -91,11 +94,19 @@ def by_operands(stage: Stage) -> str:
         return "hangs"
     answers = done.stdout.splitlines()
     for case, answer in zip(cases, answers, strict=False):
-        if answer != case.result():
+        if answer != case.result(stage.number):
             return case.op
     if "Assertion" in done.stderr:
         return "assertion"
-    return "crash" if done.returncode or len(answers) != len(cases) else ""
+    if done.returncode or len(answers) != len(cases):
+        return "crash"
+    if stage.number not in test_operands.DECIMAL:
+        return ""
+    pairs = [p for p in test_operands.long_pairs(stage.number) if len(p[0]) < LONG_DIGITS]
+    try:
+        return "long product" if test_operands.long_wrong(program, pairs) else ""
+    except subprocess.TimeoutExpired:
+        return "hangs"
 
 
 def by_grader(stage: Stage) -> str:
@@ -218,7 +229,7 @@ def load(path: Path) -> tuple[list[Result], float]:
 def main(words: list[str]) -> int:
     """Run the mutants; returns the exit status."""
     parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
-    parser.add_argument("--stage", default="3-7", help="only these stages (3-7)")
+    parser.add_argument("--stage", default=ALL, help=f"only these stages ({ALL})")
     parser.add_argument("--name", default="", help="only faults whose name contains this")
     parser.add_argument("--redraw", action="store_true", help="the table of the last whole run")
     options = parser.parse_args(words)
@@ -248,7 +259,7 @@ def main(words: list[str]) -> int:
         scratch.remove_all()
     run.progress.clear()
     text = table(run.results, run.progress.elapsed())
-    whole = options.stage == "3-7" and not options.name
+    whole = options.stage == ALL and not options.name
     if whole:
         save(paths.BUILD / "mutation/results.json", run.results, run.progress.elapsed())
         TABLE.write_text(text)

@@ -34,7 +34,7 @@ def test_each_text_is_there_once(number: int) -> None:
 
 
 def test_the_table_is_of_these_faults() -> None:
-    rows = re.findall(r"^\| ([3-7]) \| \S+ \| (.+?) \|", mutation.TABLE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| \S+ \| (.+?) \|", mutation.TABLE.read_text(), re.MULTILINE)
     assert sorted((int(n), name) for n, name in rows) == sorted((n, m.name) for m, n in PAIRS)
 
 
