@@ -44,7 +44,7 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 	return bits;
 }
 
-/* c = L(2k) or, with the other @sign, L(2k + 2), from a = L(k) or L(k + 1). */
+/* c = a^2 - 2 or, if not @minus, a^2 + 2: L(2k) or L(2k + 2). */
 static int lucas_double(struct bignum *c, const struct bignum *a, bool minus)
 {
 	int err = bn_square(c, a);

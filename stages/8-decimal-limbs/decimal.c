@@ -55,29 +55,29 @@ static inline void limb_digits(char *digits, limb_t limb)
 }
 
 /* How many digits a limb has without leading zeros, but at least 1. */
-static unsigned int limb_width(limb_t limb)
+static size_t limb_width(const char *digits)
 {
-	unsigned int width = 1;
+	size_t zeros = 0;
 
-	while (limb /= 10)
-		width++;
-	return width;
+	while (zeros < LIMB_DIGITS - 1 && digits[zeros] == '0')
+		zeros++;
+	return LIMB_DIGITS - zeros;
 }
 
 ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size)
 {
 	const struct bignum *a = f->big;
-	limb_t top = a->limb[a->size - 1];
-	unsigned int width = limb_width(top);
-	size_t count = width + (a->size - 1) * LIMB_DIGITS;
 	char first[LIMB_DIGITS];
+	size_t width, count;
 	int err;
 
+	/* The first limb of the number is the only one cut short. */
+	limb_digits(first, a->limb[a->size - 1]);
+	width = limb_width(first);
+	count = width + (a->size - 1) * LIMB_DIGITS;
 	if (count > size)
 		return -ERANGE;
-	/* The first limb of the number is the only one cut short. */
-	limb_digits(first, top);
 	memcpy(digits, first + LIMB_DIGITS - width, width);
 	digits += width;
 	for (size_t i = a->size - 1; i-- > 0;) {
