@@ -207,9 +207,7 @@ MUTATIONS = [
     _m(9, "bignum", "sub: the borrow stops above the shorter number",
        "limb_t difference = a[i] - borrow;", "limb_t difference = a[i];"),
     _m(89, "column.h", "a reciprocal that is too large",
-       "8240973594166534375ULL", "8240973594166534475ULL",
-       "it is larger by 2^-58, so a quotient by less than 64 / 2^6 = 1: it may be too large only"
-       " where the other terms lose less than that"),
+       "8240973594166534375ULL", "8240973594166534475ULL"),
     _m((8, 9, 10, 11), "column.h", "the quotient's upper half is lost",
        "(column_t)high * 18 + rest", "high * 18 + rest"),
     _m((8, 9, 10, 11), "column.h", "what the quotient lacks is lost",
