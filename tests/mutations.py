@@ -248,7 +248,7 @@ MUTATIONS = [
     _m((10,), "karatsuba", "a bias that is too small",
        "((column_t)LIMB_BASE * 170)", "((column_t)LIMB_BASE * 85)"),
     _m((10,), "karatsuba", "a borrow that stops", "borrow ? -1 : 1;", "borrow ? 0 : 1;"),
-    _m((10, 11), "karatsuba", "of a square, blocks that are the same once",
+    _m((10,), "karatsuba", "of a square, blocks that are the same once",
        "if (a == b && i != j)", "if (0)"),
     _m((10, 11), "karatsuba", "room for one factor's digits",
        "(size + 2 * digits) * sizeof(limb_t)", "(size / 2) * sizeof(limb_t)"),

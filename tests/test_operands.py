@@ -290,6 +290,8 @@ def long_pairs(stage: int) -> list[tuple[str, str]]:
         for pattern in PATTERNS:
             a = number_of(pattern, size)
             found += [(a, a), (a, number_of(PATTERNS[0], size))]
+        # Columns as far below zero as they get.
+        found.append((number_of(PATTERNS[1], size), number_of(PATTERNS[2], size)))
         found.append((some_limbs(rng, size), some_limbs(rng, size)))
     for a_size, b_size in UNEQUAL[stage]:
         for pattern in PATTERNS:
