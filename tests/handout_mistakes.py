@@ -121,4 +121,35 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
     ),
     (7, "not initialised"): _one("bignum.c", "\t\ta[i].size = 1;\n", ""),
     (7, "limbs behind the first number"): _one("bignum.c", "(a + count)", "(a + 1)"),
+    (8, "product of 64 bits"): _one(
+        "column.h", "(column_t)high * 18 + rest", "high * 18 + rest"
+    ),
+    (8, "second carry lost"): _one(
+        "column.h", "(limb_t)quotient * LIMB_BASE + carry->small;", "(limb_t)quotient * LIMB_BASE;"
+    ),
+    (8, "one product too many"): _one(
+        "bignum.c", "(COLUMN_PRODUCTS - 1) / times", "COLUMN_PRODUCTS / times"
+    ),
+    (8, "not rounded up"): _one("decimal.c", "(half * SCALE >> 25) + 1", "half * SCALE >> 25"),
+    (9, "sign of odd k"): _one("fib.c", "limb_t two = k & 1 ? -2 : 2;", "limb_t two = 2;"),
+    (9, "parity of n"): _one("fib.c", "if (n & 2)", "if (n & 1)"),
+    (9, "fifths lost"): _one(
+        "bignum.c", "limb / 5 + above % 5 * (LIMB_BASE / 5)", "limb / 5"
+    ),
+    (10, "columns changed too early"): _one(
+        "karatsuba.c",
+        "c[2 * half + i] = c2 + middle[half + i] - c1 - c3;",
+        "c[2 * half + i] = c2 + middle[half + i] - c[half + i] - c3;",
+    ),
+    (10, "one level more"): _one("karatsuba.c", "#define LEVELS 4", "#define LEVELS 5"),
+    (10, "top digit balanced"): _one(
+        "karatsuba.c", "\td[size - 1] = a[size - 1] + carry;",
+        "\td[size - 1] = a[size - 1] + carry;\n\tif (d[size - 1] > LIMB_BASE / 2)\n"
+        "\t\td[size - 1] -= LIMB_BASE;",
+    ),
+    (11, "below zero"): _one("ntt.c", "f1[i] = a0 - t1 + 2 * P;", "f1[i] = a0 - t1;"),
+    (11, "no fold"): _one("ntt.c", "f[i] = fold(a0 + a2);", "f[i] = a0 + a2;"),
+    (11, "roots of half the level"): _one(
+        "ntt.c", "s.parts ? s.main : s.main / 2", "s.main / 2"
+    ),
 }  # fmt: skip

@@ -21,9 +21,11 @@ class Mutation:
     reason: str = ""
 
 
-def _m(stages: int, file: str, name: str, what: str, instead: str, reason: str = "") -> Mutation:
-    """stages: its digits are the stage numbers."""
-    numbers = tuple(int(digit) for digit in str(stages))
+def _m(
+    stages: int | tuple[int, ...], file: str, name: str, what: str, instead: str, reason: str = ""
+) -> Mutation:
+    """stages: its digits are the stage numbers, or these are."""
+    numbers = tuple(map(int, str(stages))) if isinstance(stages, int) else stages
     return Mutation(name, numbers, f"{file}.c" if "." not in file else file, what, instead, reason)
 
 
@@ -195,4 +197,77 @@ MUTATIONS = [
     _m(6, "bignum", "square accounts for more work than it does",
        "fib_spend(a->call, size - 1 - i)", "fib_spend(a->call, size)",
        "it looks up more often than it must: no answer depends on it"),
+    # Decimal limbs
+    _m(89, "bignum", "add drops the carry between decimal limbs",
+       "limb_t sum = a[i] + b[i] + carry;", "limb_t sum = a[i] + b[i];"),
+    _m(8, "bignum", "add: a sum of B is a limb",
+       "limb_t sum = a[i] + b[i] + carry;\n\n\t\t/* As likely as not, hence no branch. */\n"
+       "\t\tcarry = sum >= LIMB_BASE;",
+       "limb_t sum = a[i] + b[i] + carry;\n\n\t\tcarry = sum > LIMB_BASE;"),
+    _m(9, "bignum", "sub: the borrow stops above the shorter number",
+       "limb_t difference = a[i] - borrow;", "limb_t difference = a[i];"),
+    _m(89, "column.h", "a reciprocal that is too large",
+       "8240973594166534375ULL", "8240973594166534475ULL"),
+    _m((8, 9, 10, 11), "column.h", "the quotient's upper half is lost",
+       "(column_t)high * 18 + rest", "high * 18 + rest"),
+    _m((8, 9, 10, 11), "column.h", "what the quotient lacks is lost",
+       "(limb_t)quotient * LIMB_BASE + carry->small;", "(limb_t)quotient * LIMB_BASE;"),
+    _m(89, "column.h", "products leave out one of three",
+       "if (count & 1)", "if ((count & 3) == 1)"),
+    _m(89, "bignum", "one product too many in a column",
+       "(COLUMN_PRODUCTS - 1) / times", "COLUMN_PRODUCTS / times"),
+    _m(89, "bignum", "what is folded is lost", "\tcarry->large += column.above;\n", ""),
+    _m(8, "bignum", "products of a long column once, in squares",
+       "column.sum += products(a, b, most) * times;", "column.sum += products(a, b, most);"),
+    _m((8, 9, 10, 11), "bignum", "a column begins one limb too high",
+       "size_t count = min(last + 1, a_size - first);",
+       "size_t count = min(last, a_size - first);"),
+    _m((8, 9, 10, 11), "bignum", "no product in the middle", "if (k % 2 == 0)", "if (k % 4 == 0)"),
+    _m((8, 9, 10, 11), "decimal", "a half too small by a part of its last digit",
+       "(half * SCALE >> 25) + 1", "half * SCALE >> 25"),
+    _m(89, "decimal", "no decimal limbs that just fit", "if (count > size)", "if (count >= size)"),
+    _m((8, 10), "decimal", "the first limb keeps its zeros",
+       "first + LIMB_DIGITS - width, width", "first, width"),
+    _m(8, "fib", "one decimal limb too few", "return n / 86 + 2;", "return n / 86 + 1;"),
+    _m(8, "fib", "Fibonacci limbs too long", "2 * k + 2 <= 86", "2 * k + 2 <= 90"),
+    _m((9, 11), "fib", "Lucas limbs too long", "2 * k + 2 <= 86", "2 * k + 2 <= 88"),
+    _m(9, "fib", "the sign of odd k", "k & 1 ? -2 : 2;", "2;"),
+    _m(9, "fib", "the parity of n for that of k", "if (n & 2)", "if (n & 1)"),
+    _m((9, 10), "fib", "signs the other way round", "lucas_double(c, a, !odd)",
+       "lucas_double(c, a, odd)"),
+    _m((9, 11), "fib", "the result is not the first of its block",
+       "\tif (c != number)\n\t\tbn_swap(c, number);\n", ""),
+    _m(9, "bignum", "fifths are lost", "limb / 5 + above % 5 * (LIMB_BASE / 5)", "limb / 5"),
+    _m(9, "bignum", "increase stops at once", "carry && i < a->size", "carry && i < 1"),
+    _m(9, "bignum", "decrease stops at once", "borrow && i < a->size", "borrow && i < 1"),
+    _m((10, 11), "karatsuba", "a level more", "#define LEVELS 4", "#define LEVELS 5"),
+    _m((10,), "karatsuba", "digits that are not balanced",
+       "carry = digit > LIMB_BASE / 2;", "carry = digit >= LIMB_BASE;"),
+    _m((10,), "karatsuba", "a column in the middle is subtracted after it has changed",
+       "c2 + middle[half + i] - c1 - c3", "c2 + middle[half + i] - c[half + i] - c3"),
+    _m((10,), "karatsuba", "a bias that is too small",
+       "((column_t)LIMB_BASE * 170)", "((column_t)LIMB_BASE * 85)"),
+    _m((10,), "karatsuba", "a borrow that stops", "borrow ? -1 : 1;", "borrow ? 0 : 1;"),
+    _m((10,), "karatsuba", "of a square, blocks that are the same once",
+       "if (a == b && i != j)", "if (0)"),
+    _m((10, 11), "karatsuba", "room for one factor's digits",
+       "(size + 2 * digits) * sizeof(limb_t)", "(size / 2) * sizeof(limb_t)"),
+    _m((11,), "ntt", "a difference below zero", "f1[i] = a0 - t1 + 2 * P;", "f1[i] = a0 - t1;"),
+    _m((11,), "ntt", "sums on the way back are not folded", "f[i] = fold(a0 + a2);",
+       "f[i] = a0 + a2;"),
+    _m((11,), "ntt", "the difference of sums gets too little",
+       "times(a2 - a0 + 8 * P, w)", "times(a2 - a0 + 4 * P, w)"),
+    _m((11,), "ntt", "a remainder of P or more", "return x - (-(u64)(x >= P) & P);", "return x;"),
+    _m((11,), "ntt", "roots of half the level", "s.parts ? s.main : s.main / 2", "s.main / 2"),
+    _m((11,), "ntt", "the wrong node for additional points",
+       "f + s.main, s.main / s.parts, ntt,\n\t\t\t\t      s.parts)",
+       "f + s.main, s.main / s.parts, ntt,\n\t\t\t\t      s.parts + 1)"),
+    _m((11,), "ntt", "the last part is added, not subtracted",
+       "f[i] + sum + P - last;", "f[i] + sum + last;"),
+    _m((11,), "ntt", "a factor of 2 is forgotten", "\t\tbits++;\n", ""),
+    _m((11,), "ntt", "too few points",
+       "while (2 * s.main <= points)", "while (2 * s.main < points)",
+       "where points is a power of two, it is reached by doubling at the end"),
+    _m((11,), "ntt", "killed, and not told", "return err ?: forward(call, f, s.main, ntt, 0);",
+       "forward(call, f, s.main, ntt, 0);\n\treturn err;"),
 ]  # fmt: skip

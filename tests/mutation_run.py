@@ -41,6 +41,9 @@ from grader.verdict import status  # noqa: E402
 TABLE = ROOT / "tests/MUTATION.md"
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
+# Longer factors are left to the operand tests themselves.
+LONG_DIGITS = 200_000
+ALL = "3-11"
 # An answer takes this long at most, in seconds, before a mutant counts as hanging.
 CALL_TIMEOUT = 3.0
 
@@ -84,7 +87,7 @@ def by_operands(stage: Stage) -> str:
     except subprocess.CalledProcessError as error:
         raise LabError(f"{stage.key}: a mutant does not compile in user space") from error
     cases = test_operands.cases(stage.number)
-    text = "".join(case.line() + "\n" for case in cases)
+    text = "".join(case.line(stage.number) + "\n" for case in cases)
     try:
         done = subprocess.run(
             [str(program)], input=text, capture_output=True, text=True, errors="replace",
@@ -94,11 +97,19 @@ def by_operands(stage: Stage) -> str:
         return "hangs"
     answers = done.stdout.splitlines()
     for case, answer in zip(cases, answers, strict=False):
-        if answer != case.result():
+        if answer != case.result(stage.number):
             return case.op
     if "Assertion" in done.stderr:
         return "assertion"
-    return "crash" if done.returncode or len(answers) != len(cases) else ""
+    if done.returncode or len(answers) != len(cases):
+        return "crash"
+    if stage.number not in test_operands.DECIMAL:
+        return ""
+    pairs = [p for p in test_operands.long_pairs(stage.number) if len(p[0]) < LONG_DIGITS]
+    try:
+        return "long product" if test_operands.long_wrong(program, pairs) else ""
+    except subprocess.TimeoutExpired:
+        return "hangs"
 
 
 def by_grader(stage: Stage) -> str:

@@ -2,12 +2,14 @@
 """The arithmetic of the bignum stages on operands that no Fibonacci number produces.
 
 Each stage's own functions, through the adapters in tests/operands/, against Python's integers:
-built as in the kernel, as plain C without assembly, and with the sanitizers. OPERANDS_SEED=number
-repeats the random operands of a run.
+built as in the kernel, as plain C without assembly, and with the sanitizers; from stage 8 on also
+against Python's decimal module, which multiplies in another base. OPERANDS_SEED=number repeats the
+random operands of a run.
 """
 
 from __future__ import annotations
 
+import decimal
 import os
 import random
 import shutil
@@ -27,11 +29,15 @@ if hasattr(sys, "set_int_max_str_digits"):
 SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
 
 ADAPTER = {3: "stage3.c", 4: "stage4.c", 5: "stage4.c", 6: "stage4.c", 7: "stage7.c"}
+ADAPTER |= {8: "stage8.c", 9: "stage9.c", 10: "stage9.c", 11: "stage9.c"}
+DECIMAL = (8, 9, 10, 11)  # limbs of eighteen digits
+LIMB_DIGITS = 18
+B = 10**LIMB_DIGITS
 BUILDS = [
     (stage, flavour)
     for stage in ADAPTER
     for flavour in ("plain", "asan", "noasm", "asan-noasm")
-    if stage >= 6 or "noasm" not in flavour
+    if stage in (6, 7) or "noasm" not in flavour
 ]
 
 # Which of c, a and b of c = a OP b may be one number, as the comments of the stages say.
@@ -42,6 +48,9 @@ ALIASES = {
     "square": ("none",),
     "lshift": ("none", "ca"),
     "decimal": ("none",),
+    "increase": ("ca",),
+    "decrease": ("ca",),
+    "div5": ("ca",),
 }
 
 
@@ -52,10 +61,11 @@ class Case:
     a: int
     b: int
 
-    def line(self) -> str:
-        return f"{self.op} {self.alias} {self.a:x} {self.b:x}"
+    def line(self, stage: int) -> str:
+        form = "d" if stage in DECIMAL else "x"
+        return f"{self.op} {self.alias} {self.a:{form}} {self.b:{form}}"
 
-    def result(self) -> str:
+    def result(self, stage: int) -> str:
         a, b = self.a, self.b
         if self.op == "decimal":
             return str(a)
@@ -65,8 +75,11 @@ class Case:
             "mul": lambda: a * b,
             "square": lambda: a * a,
             "lshift": lambda: a << b,
+            "increase": lambda: a + b,
+            "decrease": lambda: a - b,
+            "div5": lambda: a // 5,
         }[self.op]()
-        return f"{value:x}"
+        return f"{value:d}" if stage in DECIMAL else f"{value:x}"
 
 
 def allowed(stage: int, op: str) -> tuple[str, ...]:
@@ -82,7 +95,7 @@ def edges() -> list[int]:
     for k in (31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 192, 320, 640, 1001):
         found |= {2**k - 1, 2**k, 2**k + 1}
     for k in (1, 2, 3, 7, 20):
-        for chunk in (10 ** (9 * k), 10 ** (19 * k)):
+        for chunk in (10 ** (9 * k), 10 ** (19 * k), 5 * 10 ** (18 * k - 1)):
             found |= {chunk - 1, chunk, chunk + 1}
     # A carry that runs through ones, and a borrow through zeros.
     found |= {2**256 - 2**64, 2**256 - 2**32, 2**256 + 2**64 - 1, (2**64 - 1) << 128}
@@ -124,6 +137,13 @@ def cases(stage: int) -> list[Case]:
     for a in edges() + [some_number(rng, rng.randrange(1, largest)) for _ in range(400)]:
         found.append(Case("square", "none", a, 0))
         found.append(Case("decimal", "none", a, 0))
+        if stage >= 9:
+            found.append(Case("div5", "ca", 5 * a, 0))
+            for b in (0, 1, 2, B - 1):
+                found.append(Case("increase", "ca", a, b))
+                found.append(Case("decrease", "ca", a + b, b))
+        if stage in DECIMAL:
+            continue
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(1000)):
             for alias in allowed(stage, "lshift"):
                 found.append(Case("lshift", alias, a, bits))
@@ -168,13 +188,13 @@ def run(operands: Path, lines: list[str]) -> subprocess.CompletedProcess[str]:
 def first_wrong(operands: Path, stage: int) -> str:
     """The first case that goes wrong, in words; empty when all are right."""
     asked = cases(stage)
-    done = run(operands, [case.line() for case in asked])
+    done = run(operands, [case.line(stage) for case in asked])
     for case, line in zip(asked, done.stdout.splitlines(), strict=False):
-        if line != case.result():
-            return f"{case.line()}: {line} instead of {case.result()}"
+        if line != case.result(stage):
+            return f"{case.line(stage)}: {line} instead of {case.result(stage)}"
     said = len(done.stdout.splitlines())
     if done.returncode or said != len(asked):
-        at = asked[min(said, len(asked) - 1)].line()
+        at = asked[min(said, len(asked) - 1)].line(stage)
         return f"status {done.returncode} at {at}: {done.stderr[-2000:]}"
     return ""
 
@@ -189,23 +209,118 @@ def test_operands(stage: int, flavour: str) -> None:
     ("stage", "op", "alias"),
     [
         (stage, op, alias)
-        for stage in (4, 5, 6, 7)
+        for stage in (4, 5, 6, 7, *DECIMAL)
         for op in ("sub", "mul", "square")
         for alias in ("ca", "cb", "all")
         if alias not in allowed(stage, op) and not (op == "square" and alias != "ca")
     ],
 )
 def test_an_alias_that_is_not_allowed_is_asserted(stage: int, op: str, alias: str) -> None:
-    done = run(program(stage, "plain"), [Case(op, alias, 2**100, 2**100).line()])
+    done = run(program(stage, "plain"), [Case(op, alias, 2**100, 2**100).line(stage)])
     assert done.returncode < 0
     assert "Assertion" in done.stderr
 
 
-@pytest.mark.parametrize("stage", [4, 5, 6, 7])
+@pytest.mark.parametrize("stage", [4, 5, 6, 7, *DECIMAL])
 def test_a_subtraction_below_zero_is_asserted(stage: int) -> None:
-    done = run(program(stage, "plain"), [Case("sub", "none", 2**100, 2**100 + 1).line()])
+    done = run(program(stage, "plain"), [Case("sub", "none", 2**100, 2**100 + 1).line(stage)])
     assert done.returncode < 0
     assert "Assertion" in done.stderr
+
+
+# Limbs that make sums as large as they get: the largest limb; the largest digit, and the smallest,
+# of stages that balance them; both in turn; single ones.
+PATTERNS = (
+    (B - 1,),
+    (B // 2,),
+    (B // 2 + 1,),
+    (B - 1, 0),
+    (B // 2, B // 2 + 1),
+    (0, 0, 0, 0, 0, 0, 0, 1),
+)
+# On both sides of where a stage changes its way: blocks of a column (340 products, in squares 170
+# pairs), halves and blocks of Karatsuba's method, transforms.
+SIZES = {
+    8: (169, 170, 171, 339, 340, 341, 342, 680, 681, 1100),
+    9: (169, 170, 171, 339, 340, 341, 342, 680, 681, 1021),
+    10: (42, 43, 44, 64, 65, 66, 84, 85, 168, 169, 336, 337, 671, 672, 673, 1344, 1345, 2017),
+    11: (42, 43, 64, 65, 84, 85, 168, 169, 336, 337, 671, 672, 673, 674, 1000),
+}
+UNEQUAL = {
+    8: ((1000, 1), (1000, 339), (1000, 340), (1000, 341), (700, 690)),
+    9: ((1000, 1), (1000, 339), (1000, 340), (1000, 341), (700, 690)),
+    10: ((1000, 42), (1000, 43), (85, 43), (86, 43), (2000, 672), (2000, 673), (1345, 1344)),
+    11: ((1000, 42), (1000, 43), (673, 672), (4000, 672), (4000, 673), (1366, 700), (1100, 1099)),
+}
+
+
+def number_of(pattern: tuple[int, ...], size: int) -> str:
+    """So many limbs, the pattern from the lowest up; as text, for Python is slow at that."""
+    limbs = [pattern[i % len(pattern)] for i in range(size)]
+    limbs[-1] = limbs[-1] or 1
+    return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0")
+
+
+def some_limbs(rng: random.Random, size: int) -> str:
+    """So many limbs, in runs of random ones and of one pattern."""
+    limbs: list[int] = []
+    while len(limbs) < size:
+        run = rng.randrange(1, 60)
+        limbs += rng.choice(PATTERNS) * run
+        limbs += [rng.randrange(B) for _ in range(run)]
+    limbs[size - 1] = limbs[size - 1] or 1
+    return "".join(f"{limb:018d}" for limb in reversed(limbs[:size])).lstrip("0")
+
+
+def transform_sizes() -> list[int]:
+    """The limbs of a product that fill each number of points a transform can have, and one more."""
+    found = []
+    for bits in range(12, 19):
+        for points in (2**bits, 5 * 2**bits // 4, 3 * 2**bits // 2):
+            found += [points // 3, points // 3 + 1]
+    # The last is beyond what any F(n) needs.
+    return [size for size in found[:-1] if size >= 2 * 673]
+
+
+def long_pairs(stage: int) -> list[tuple[str, str]]:
+    """Factors that are the same where a square is meant."""
+    rng = random.Random(SEED)
+    found = []
+    for size in SIZES[stage]:
+        for pattern in PATTERNS:
+            a = number_of(pattern, size)
+            found += [(a, a), (a, number_of(PATTERNS[0], size))]
+        # Columns as far below zero as they get.
+        found.append((number_of(PATTERNS[1], size), number_of(PATTERNS[2], size)))
+        found.append((some_limbs(rng, size), some_limbs(rng, size)))
+    for a_size, b_size in UNEQUAL[stage]:
+        for pattern in PATTERNS:
+            found.append((number_of(pattern, a_size), number_of(PATTERNS[0], b_size)))
+        found.append((some_limbs(rng, b_size), some_limbs(rng, a_size)))
+    for size in transform_sizes() if stage == 11 else []:
+        half = number_of(PATTERNS[0], size // 2)
+        found += [(half, half), (half, number_of(PATTERNS[0], size - size // 2))]
+        found.append((some_limbs(rng, size - size // 3), some_limbs(rng, size // 3)))
+    return found
+
+
+def long_wrong(operands: Path, pairs: list[tuple[str, str]]) -> str:
+    """The first long product that goes wrong, in words; empty when all are right."""
+    lines = [f"square none {a} 0" if a is b else f"mul none {a} {b}" for a, b in pairs]
+    done = run(operands, lines)
+    exact = decimal.Context(prec=5 * 10**6, Emax=decimal.MAX_EMAX, traps=[decimal.Inexact])
+    for (a, b), line in zip(pairs, done.stdout.splitlines(), strict=False):
+        if line != format(exact.multiply(decimal.Decimal(a), decimal.Decimal(b)), "f"):
+            return f"{a[:40]}... ({len(a)} digits) times {b[:40]}... ({len(b)} digits)"
+    if done.returncode or len(done.stdout.splitlines()) != len(pairs):
+        return f"status {done.returncode}: {done.stderr[-2000:]}"
+    return ""
+
+
+@pytest.mark.parametrize(("stage", "flavour"), [b for b in BUILDS if b[0] in DECIMAL])
+def test_long_products(stage: int, flavour: str) -> None:
+    print(f"OPERANDS_SEED={SEED}")
+    assert long_wrong(program(stage, flavour), long_pairs(stage)) == ""
 
 
 # What is broken on purpose, to see that the operands find it: file, what, and by what.

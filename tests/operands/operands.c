@@ -3,10 +3,11 @@
  * Operands on standard input, results on standard output, a line each:
  *
  *	add|sub|mul|square|lshift ALIAS A B	result in hexadecimal
+ *	increase|decrease|div5 ca A B		the same of stages that have it
  *	decimal none A 0			result in decimal
  *
  * A and B are hexadecimal without leading zeros, for lshift B is the number of
- * bits. ALIAS is none, ca, cb, ab or all: which of c = a OP b are one and the
+ * bits; of stages with decimal limbs operands and results are decimal. ALIAS is none, ca, cb, ab or all: which of c = a OP b are one and the
  * same number (where it is ab or all, B must equal A). Anything unexpected ends
  * the program with a line on standard error.
  */
@@ -16,7 +17,15 @@
 #include "operands.h"
 #include "trial.h"
 
+#ifdef LIMB_BASE
+#define RADIX 10
+#define LIMB_FORMAT "llu"
+#define LIMB_BITS 64 /* no stage with decimal limbs shifts */
+#else
+#define RADIX 16
+#define LIMB_FORMAT "llx"
 #define LIMB_DIGITS (LIMB_BITS / 4)
+#endif
 
 static void __attribute__((noreturn)) quit(const char *what, const char *line)
 {
@@ -25,7 +34,7 @@ static void __attribute__((noreturn)) quit(const char *what, const char *line)
 	exit(1);
 }
 
-/* Limbs of a hexadecimal number; @size is how many. */
+/* Limbs of a number; @size is how many. */
 static limb_t *parse(const char *text, size_t *size)
 {
 	size_t digits = strlen(text);
@@ -36,12 +45,13 @@ static limb_t *parse(const char *text, size_t *size)
 	if (!limb || !digits)
 		quit("not a number", text);
 	for (size_t i = 0; i < digits; i++) {
-		char c = text[digits - 1 - i];
+		size_t place = (digits - 1 - i) / LIMB_DIGITS;
+		char c = text[i];
 		limb_t value = c <= '9' ? c - '0' : c - 'a' + 10;
 
-		if (value > 15)
-			quit("not a hexadecimal digit", &text[digits - 1 - i]);
-		limb[i / LIMB_DIGITS] |= value << i % LIMB_DIGITS * 4;
+		if (value >= RADIX)
+			quit("not a digit", text + i);
+		limb[place] = limb[place] * RADIX + value;
 	}
 	return limb;
 }
@@ -76,9 +86,9 @@ static void print(const struct bignum *a)
 {
 	if (!a->size || (a->size > 1 && !a->limb[a->size - 1]))
 		quit("the result has a leading zero or no limb", "");
-	printf("%llx", (u64)a->limb[a->size - 1]);
+	printf("%" LIMB_FORMAT, (u64)a->limb[a->size - 1]);
 	for (size_t i = a->size - 1; i-- > 0;)
-		printf("%0*llx", LIMB_DIGITS, (u64)a->limb[i]);
+		printf("%0*" LIMB_FORMAT, LIMB_DIGITS, (u64)a->limb[i]);
 	putchar('\n');
 }
 
@@ -127,7 +137,7 @@ static void apply(const char *op, const char *alias_name, const char *a_text,
 	trial_begin(&call);
 	a = operand(&call, a_text, room);
 	b = operand(&call, shift ? "0" : b_text, room);
-	old = operand(&call, "123456789abcdef0123", room);
+	old = operand(&call, "1234567890123456789012", room);
 
 	c = operand_apply(&call, op, alias, old, a, b, bits);
 	if (!c)

@@ -22,7 +22,8 @@ struct bignum *operand_new(struct fib_call *call, const limb_t *limb,
 
 /**
  * operand_apply() - c = a OP b, or a OP bits, with the stage's own function
- * @op: "add", "sub", "mul", "square" or "lshift"
+ * @op: "add", "sub", "mul", "square" or "lshift"; from stage 9 on "increase",
+ *	"decrease" and "div5", whose result is in a, and b one limb
  * @old: any number; what c holds before, where c is neither a nor b
  *
  * Return: the number that holds the result, one of the operands or a new one;
