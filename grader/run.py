@@ -25,7 +25,7 @@ from grader.lab.machines import Machine
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
 from grader.stage import build, round_trip, strain, verify
-from grader.stage.measured import StageSubject, contents
+from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import course
 from grader.stage.verify import Verified
@@ -198,21 +198,26 @@ def _failed(right: Right, rulers: Iterable[Ruler]) -> bool:
     return any(key in ruler.measured.findings for ruler in rulers)
 
 
-def _subject(stage: Stage, machine: Machine, jobs: int) -> StageSubject | Finding:
+def _whole_read(stages: Sequence[Stage]) -> bool:
+    """Whether some of these trade compute for decimal, so that a whole read is shown."""
+    return any(stage.number >= WHOLE_READ_FROM for stage in stages)
+
+
+def _subject(stage: Stage, machine: Machine, jobs: int, whole_read: bool) -> StageSubject | Finding:
     """A stage built for the machine that measures it, or why there is none."""
     built = build.build(stage, machine.kernel(), jobs)
     if not built.ok:
         return Finding("build-failed", built.cause, built.module.log[-4000:])
     if built.objection:  # the same rules in every build
         return Finding("wrong", built.objection)
-    return StageSubject(built)
+    return StageSubject(built, whole_read=whole_read)
 
 
 def _subjects(
     stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int
 ) -> tuple[list[StageSubject], dict[str, Finding]]:
     """The stages built for a machine; and what keeps others from being measured there."""
-    subjects, findings = [], {}
+    subjects, findings, whole = [], {}, _whole_read(stages)
     for stage in stages:
         if not stage.fits(machine.kernel().arch):
             progress.say(
@@ -221,7 +226,7 @@ def _subjects(
             )
             continue
         progress.step(f"build for {machine.name}")
-        made = _subject(stage, machine, jobs)
+        made = _subject(stage, machine, jobs, whole)
         if isinstance(made, Finding):
             findings[stage.key] = made
         else:
@@ -258,7 +263,8 @@ def _time(
 ) -> Ruler:
     """Nanoseconds of the stages that are right."""
     if machine is verifier:
-        subjects = [StageSubject(right.verified.built) for right in rights]
+        whole = _whole_read([right.verified.built.stage for right in rights])
+        subjects = [StageSubject(r.verified.built, whole_read=whole) for r in rights]
         findings: dict[str, Finding] = {}
     else:
         stages = [right.verified.built.stage for right in rights]

@@ -14,7 +14,7 @@ from grader.course import skeleton
 from grader.lab import machines
 from grader.rulers import clock, counter
 from grader.stage import build, stages, tasks, verify
-from grader.stage.measured import StageSubject, contents
+from grader.stage.measured import READ, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import Speed
 from grader.verdict import judged, par, points
@@ -60,7 +60,7 @@ def _speed_line(stage: Stage, stands: Status, speed: Speed, seed: int, tell: Pro
     built = build.build(stage, machine.kernel())
     if built.objection:
         return Line("speed", 0, speed.points, f"in the kernel that counts: {built.objection}")
-    subject = StageSubject(built, (speed.n,))
+    subject = StageSubject(built, (speed.n,), whole_read=speed.phase == READ)
     counted = counter.count(machine, [subject], [subject], contents, seed, tell.step)
     for finding in counted.findings.values():
         return Line("speed", 0, speed.points, f"in the kernel that counts: {finding.cause}")
@@ -85,7 +85,7 @@ def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
         made = build.build(one, machine.kernel())
         if made.objection:
             return Line("speed", 0, speed.points, f"stage {one.number}: {made.objection}")
-        subjects.append(StageSubject(made, (speed.n,), label))
+        subjects.append(StageSubject(made, (speed.n,), label, speed.phase == READ))
     timed = clock.measure(machine, subjects, contents, seed, tell.step, SPEED_ROUNDS)
     series = [timed.samples.get((label, speed.phase, speed.n)) for label in ("before", "own")]
     medians = [one.median for one in series if one is not None]

@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.lab.machines import Contents, Machine
 from grader.rulers import frame, stats
 from grader.rulers.frame import Measured, Turn
-from grader.rulers.samples import Samples, Series
+from grader.rulers.samples import Samples, Series, add_wholes
 from grader.rulers.subject import Reading, Subject, Work
 
 # The clock in the lab kernel moves in such steps; a batch of a hundred of them is right within 1 %.
@@ -74,6 +74,8 @@ def measure(
                 planned = [plan for plan in plans[subject.key] if i < plan.rounds]
                 _round(turn, subject, planned, rng, samples)
                 frame.no_complaint(turn)
+        for subject in running:
+            add_wholes(samples, subject.key, subject.wholes)
         return Measured(samples)
 
     return frame.in_turn(machine, subjects, contents, work, "measure")

@@ -26,7 +26,7 @@ from grader.base.finding import Failure
 from grader.lab.machines import Contents, Machine
 from grader.rulers import frame
 from grader.rulers.frame import Measured, Turn
-from grader.rulers.samples import Samples, Series
+from grader.rulers.samples import Samples, Series, add_wholes
 from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 
 # Two counts that differ by less than this part are the same: three times the most that was ever
@@ -131,6 +131,7 @@ def _subject(
             repeat, counted = _repeated(turn, subject, n, first, rng)
             for phase in subject.phases:
                 samples[subject.key, phase, n] = _series(phase, n, repeat, counted)
+    add_wholes(samples, subject.key, subject.wholes)
     return samples, left_out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -23,5 +24,22 @@ class Series:
         return statistics.median(self.values)
 
 
+def added(parts: Sequence[Series]) -> Series:
+    """The series of a sum, measurement by measurement: its parts have as many, made together."""
+    return Series(
+        [sum(values) for values in zip(*(part.values for part in parts))],
+        sum(part.allocations for part in parts),
+        max(part.peak_bytes for part in parts),
+        min(part.shortest_batch for part in parts),
+    )
+
+
 # By the subject's key, phase, n.
 Samples = dict[tuple[str, str, int], Series]
+
+
+def add_wholes(samples: Samples, key: str, wholes: Mapping[str, tuple[str, ...]]) -> None:
+    """Add to a subject's samples those of its sums of phases."""
+    for whole, phases in wholes.items():
+        for n in sorted({n for k, _, n in samples if k == key}):
+            samples[key, whole, n] = added([samples[key, phase, n] for phase in phases])

@@ -64,6 +64,10 @@ class Subject(Protocol):
         """What it times apart."""
 
     @property
+    def wholes(self) -> Mapping[str, tuple[str, ...]]:
+        """Sums of phases that are figures of their own, by name."""
+
+    @property
     def client(self) -> str:
         """The program there that takes requests, a line each, and answers each by a line."""
 

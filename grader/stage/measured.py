@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.base.finding import Failure
@@ -14,6 +14,10 @@ from grader.stage import device, oracle, system_calls
 from grader.stage.build import Built
 
 PHASES = ("compute", "decimal")
+READ = "read"
+# From here on stages trade compute for decimal: what is won shows in the whole read. The stage
+# before is what the first of them is compared with.
+WHOLE_READ_FROM = 8
 # Instructions of the hash that the driver takes of the digits, for each digit.
 HASH = 6
 
@@ -30,6 +34,7 @@ class StageSubject:
     built: Built
     numbers: tuple[int, ...] = ()
     label: str = ""
+    whole_read: bool = False  # whether compute and decimal together are a figure of their own
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)
@@ -40,6 +45,11 @@ class StageSubject:
     def key(self) -> str:
         """The stage's."""
         return self.label or self.built.stage.key
+
+    @property
+    def wholes(self) -> Mapping[str, tuple[str, ...]]:
+        """A whole read, if asked for."""
+        return {READ: PHASES} if self.whole_read else {}
 
     @property
     def module(self) -> Module:

@@ -26,7 +26,7 @@ from grader.lab.machines import Machine
 from grader.rulers import counter
 from grader.rulers.samples import Samples
 from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
+from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.tasks import Speed
 
 FILE = paths.EXPECTED / "par.json"
@@ -132,7 +132,8 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
         built = build.build(stage, machine.kernel())
         if built.objection:
             raise LabError(f"stage {stage.number}: {built.objection}")
-        subjects.append(StageSubject(built))
+        whole = stage.number >= WHOLE_READ_FROM - 1
+        subjects.append(StageSubject(built, whole_read=whole))
     samples = _count(machine, subjects, tell)
     table: dict[str, dict[str, dict[str, float]]] = {}
     for subject in subjects:

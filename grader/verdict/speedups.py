@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.rulers import comparison, stats
 from grader.rulers.samples import Samples
-from grader.stage.measured import PHASES
+from grader.stage.measured import PHASES, READ
 from grader.stage.stages import Stage
 
 
@@ -53,7 +53,7 @@ def speedups(
     for before, after in _neighbours(stages):
         shared = [
             _Pair(before, after, phase, n)
-            for phase in PHASES
+            for phase in (*PHASES, READ)
             for n in after.manifest.measure
             if (before.key, phase, n) in samples and (after.key, phase, n) in samples
         ]
