@@ -135,9 +135,7 @@ def test_no_answer_is_no_crash(loaded: tuple[Running, Module]) -> None:
 
 def test_a_source_that_does_not_compile(sources: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.c").write_text("#include <linux/module.h>\nint x = y;\n")
-    built = module.build(
-        module.from_directory(tmp_path, "bad"), machines.get("uml").kernel()
-    )
+    built = module.build(module.from_directory(tmp_path, "bad"), machines.get("uml").kernel())
     assert not built.ok
     assert "bad.c:2:9: error: 'y' undeclared" in built.cause
 
