@@ -57,7 +57,7 @@ def loaded() -> Iterator[Loaded]:
     def load(name: str | Machine, stage: Stage) -> Running:
         machine = machines.get(name) if isinstance(name, str) else name
         built = build.build(stage, machine.kernel())
-        assert built.ok, built.log
+        assert built.ok, built.module.log
         guest = machine.boot(
             device.contents({"fibdrv": built.module.stripped}, {"hammer": device.hammer()})
         )

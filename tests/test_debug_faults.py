@@ -84,7 +84,7 @@ def test_planted(key: str, debug: Machine, monkeypatch: pytest.MonkeyPatch) -> N
     line = next(i for i, text in enumerate(lines, 1) if want.at in text)
 
     built = build.build(stage, debug.kernel())
-    assert built.ok, built.log
+    assert built.ok, built.module.log
     found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
 
     assert want.report in found.cause

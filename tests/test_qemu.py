@@ -301,7 +301,7 @@ def test_a_stage_that_computes_once_is_out_and_the_others_count() -> None:
     assert bad.ok, bad.cause
     found = count([bad, built(2)], 1)
     (finding,) = found.findings.values()
-    assert finding.status == "wrong" and "count of F(" in finding.cause
+    assert finding.status == "wrong" and "of F(" in finding.cause
     assert {key for key, _, _ in found.samples} == {"2-fast-doubling-clz"}
     assert ("2-fast-doubling-clz", "compute", 93) in found.samples
 

@@ -16,7 +16,8 @@ DISK_FULL = "No space left on device"
 
 def check_disk(output: str, where: Path) -> None:
     """Raise LabError when a tool has found the disk full: that is no fault of the stage."""
-    if DISK_FULL in output:
+    # The second is what kbuild's fixdep says of it.
+    if DISK_FULL in output or "not all data was written" in output:
         raise LabError(f"{DISK_FULL}: {where}; free some, or set LAB_BUILD to a folder elsewhere")
 
 
