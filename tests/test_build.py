@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from grader.base import paths
 from grader.lab import module
 from grader.lab.module import Kernel
+from grader.sandbox import COMPILER
 from grader.stage import build, stages
 from grader.stage.build import Built
 from grader.stage.stages import Stage
@@ -216,21 +218,21 @@ def test_two_functions_of_one_name(outside: Stage, kernel: Kernel) -> None:
 def test_a_source_that_eats_memory(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BUILD_BYTES", 1 << 30)
+    monkeypatch.setattr(module, "LIMITS", replace(COMPILER, memory_bytes=1 << 29))
     (outside.directory / "fib.c").write_text('#include "/dev/zero"\n')
     built = build.build(outside, kernel)
-    assert "out of memory" in built.cause
+    assert "of memory" in built.cause
 
 
 @pytest.mark.machine
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BUILD_TIMEOUT", 1)
+    monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
     bomb = "".join(f"#define A{i + 1} A{i} A{i} A{i} A{i}\n" for i in range(40))
     (outside.directory / "fib.c").write_text(f"#define A0 +\n{bomb}int x = A40 1;\n")
     built: Built = build.build(outside, kernel)
-    assert built.cause == "the compiler was not done after 1 s, and stopped"
+    assert built.cause == "the compiler was stopped: it was not done after 1 s"
     running = subprocess.run(
         ["pgrep", "-f", str(built.module.directory)], capture_output=True, text=True
     )

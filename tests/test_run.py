@@ -64,7 +64,7 @@ def test_two_stages_make_a_report(place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--stage", "9"], "there is no stage 9"),
+        (["--stage", "99"], "there is no stage 99"),
         (["--stage", "one"], "give numbers"),
         (["--machine", "abacus"], "no machine abacus"),
         (["--tree", "/nowhere"], "--tree takes a directory"),

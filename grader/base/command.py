@@ -48,7 +48,7 @@ def end(name: str, work: Callable[[], int], stopped: str = "nothing is left runn
             try:
                 scratch.ignore_signals()
             finally:
-                scratch.remove_all()
+                scratch.remove_all(for_good=True)
     except KeyboardInterrupt:
         status, why = STOPPED, f"stopped; {stopped}"
     except LabError as error:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _folders: set[Path] = set()
 _staying: set[Path] = set()
 _stopped = False
+_making = threading.Lock()
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -69,12 +71,13 @@ def base() -> Path:
 
 
 def folder() -> Path:
-    """A new folder; none once a signal has come."""
-    check_stopped()
+    """A new folder; none once a signal has come, or all are removed for good."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
-        _folders.add(path)
+        with _making:  # or a thread would make one behind remove_all's back
+            check_stopped()
+            path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
+            _folders.add(path)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return path
@@ -142,10 +145,16 @@ def kill_group(pid: int) -> None:
         time.sleep(0.01)
 
 
-def remove_all() -> None:
-    """Kill what still works in one of the folders, and remove them all."""
+def remove_all(for_good: bool = False) -> None:
+    """Kill what still works in one of the folders, and remove them all.
+
+    for_good: whatever other threads are at, there are no new ones: the process is about to end.
+    """
+    global _stopped  # noqa: PLW0603 - as above
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
+        with _making:
+            _stopped = _stopped or for_good
         for path in list(_folders):
             for pid in processes_in(path):
                 if pid != os.getpid():
