@@ -4,12 +4,19 @@
  * computes the same F(n) in turn, so that whatever slows the CPU down for a
  * while slows down everybody.
  *
- *	compare_gmp ROUNDS N MAX_N:STAGE.SO...
+ *	compare_gmp rounds N MAX_N:STAGE.SO...
+ *	compare_gmp memory N MAX_N:STAGE.SO...
+ *	compare_gmp version
  *
- * Prints a line each round for each contender that goes as far as N, GMP first:
+ * rounds makes one for each line that it is given, so that another process can
+ * take turns, and prints a line for each contender that goes as far as N, GMP
+ * first, and an empty one when the round is over:
  *	n  round  contender (0 is GMP, 1 the first stage)  compute ns  decimal ns
  * after having made sure that all digits agree. A figure is the mean of enough
  * calls to take BATCH_NS.
+ *
+ * memory prints the most bytes that a call has on the heap, beside the text:
+ *	n  digits  contender  bytes
  */
 #include <dlfcn.h>
 #include <gmp.h>
@@ -63,6 +70,38 @@ static void gmp_release(union fib_value *f)
 {
 	mpz_clear((mpz_ptr)f->big);
 	free(f->big);
+}
+
+static struct {
+	size_t now;
+	size_t peak;
+} gmp_bytes;
+
+static void gmp_count(size_t taken, size_t given)
+{
+	gmp_bytes.now += taken - given;
+	if (gmp_bytes.peak < gmp_bytes.now)
+		gmp_bytes.peak = gmp_bytes.now;
+}
+
+static void *counted_realloc(void *block, size_t old, size_t size)
+{
+	block = realloc(block, size);
+	if (!block)
+		quit("no memory", "GMP");
+	gmp_count(size, old);
+	return block;
+}
+
+static void *counted_alloc(size_t size)
+{
+	return counted_realloc(NULL, 0, size);
+}
+
+static void counted_free(void *block, size_t size)
+{
+	free(block);
+	gmp_count(0, size);
 }
 
 static void *symbol(void *library, const char *name)
@@ -156,22 +195,69 @@ static void prepare(struct contender *c, u64 n, char *digits, size_t size,
 		c->decimal_calls *= 2;
 }
 
+/* One round; somebody else begins each. */
+static void make_round(const struct contender *contenders, int count, int round,
+		       u64 n, char *digits, size_t size)
+{
+	for (int k = 0; k < count; k++) {
+		int i = (round + k) % count;
+		const struct contender *c = &contenders[i];
+		double compute, decimal;
+
+		if (n > c->max_n)
+			continue;
+		compute = time_compute(c, n, c->compute_calls);
+		decimal = time_decimal(c, n, c->decimal_calls, digits, size);
+		printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
+		       compute / c->compute_calls, decimal / c->decimal_calls);
+	}
+	printf("\n");
+	fflush(stdout);
+}
+
+static void print_memory(const struct contender *contenders, int count, u64 n,
+			 char *digits, size_t size)
+{
+	for (int i = 0; i < count; i++) {
+		const struct contender *c = &contenders[i];
+		struct fib_call call = {};
+		union fib_value f;
+		ssize_t length;
+
+		if (n > c->max_n)
+			continue;
+		if (c->compute(&call, n, &f))
+			quit("fails", "compute");
+		length = c->decimal(&call, &f, digits, size);
+		if (length <= 0)
+			quit("fails", "decimal");
+		c->release(&f);
+		printf("%llu\t%zd\t%d\t%llu\n", n, length, i,
+		       i ? call.peak_bytes : (u64)gmp_bytes.peak);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct contender contenders[CONTENDERS] = {
 		{ -1, gmp_compute, gmp_decimal, gmp_release, 1, 1 },
 	};
-	int count = argc - 2, rounds;
+	bool memory = argc > 1 && !strcmp(argv[1], "memory");
+	int count = argc - 2, line;
 	char *digits, *expected;
 	size_t size;
 	u64 n;
 
-	if (argc < 4 || count > CONTENDERS) {
-		fputs("usage: compare_gmp ROUNDS N MAX_N:STAGE.SO...\n",
+	if (argc == 2 && !strcmp(argv[1], "version")) {
+		printf("%s\n", gmp_version);
+		return 0;
+	}
+	if (argc < 4 || count > CONTENDERS ||
+	    (!memory && strcmp(argv[1], "rounds"))) {
+		fputs("usage: compare_gmp rounds|memory N MAX_N:STAGE.SO...\n",
 		      stderr);
 		return 2;
 	}
-	rounds = atoi(argv[1]);
 	n = strtoull(argv[2], NULL, 10);
 	for (int i = 1; i < count; i++)
 		load(&contenders[i], argv[i + 2]);
@@ -181,28 +267,19 @@ int main(int argc, char **argv)
 	expected = malloc(size);
 	if (!digits || !expected)
 		quit("no memory", "digits");
+	if (memory) {
+		mp_set_memory_functions(counted_alloc, counted_realloc,
+					counted_free);
+		print_memory(contenders, count, n, digits, size);
+		return 0;
+	}
 	prepare(&contenders[0], n, expected, size, NULL);
 	for (int i = 1; i < count; i++)
 		if (n <= contenders[i].max_n)
 			prepare(&contenders[i], n, digits, size, expected);
 
-	for (int round = 0; round < rounds; round++) {
-		for (int k = 0; k < count; k++) {
-			/* Somebody else begins each round. */
-			int i = (round + k) % count;
-			const struct contender *c = &contenders[i];
-			double compute, decimal;
-
-			if (n > c->max_n)
-				continue;
-			compute = time_compute(c, n, c->compute_calls);
-			decimal = time_decimal(c, n, c->decimal_calls, digits,
-					       size);
-			printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
-			       compute / c->compute_calls,
-			       decimal / c->decimal_calls);
-		}
-		fflush(stdout);
-	}
+	for (int round = 0; (line = getchar()) != EOF;)
+		if (line == '\n')
+			make_round(contenders, count, round++, n, digits, size);
 	return 0;
 }
