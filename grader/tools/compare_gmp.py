@@ -137,9 +137,7 @@ def computer(program: Path, python: bool) -> str:
     return ", ".join(parts + [f"Python {platform.python_version()}"] * python)
 
 
-def measure(
-    run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress
-) -> None:
+def measure(run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress) -> None:
     """Make the rounds of each n; call is the program with its stages behind the n."""
     program, *stages = call
     python = Peer([sys.executable, "-I", str(PEER)]) if PYTHON in run.names else None
@@ -150,12 +148,13 @@ def measure(
         peer = Peer([program, "rounds", str(n), *stages])
         for made in range(count):
             progress.step(what, made + 1, count)
-            turns = [lambda: _stages_round(run, peer, n)]
-            if python and n >= PYTHON_FROM:
-                turns.append(lambda: _python_round(run, python, n))
             # Somebody else begins each round.
-            for turn in turns if made % 2 else turns[::-1]:
-                turn()
+            with_python = python if n >= PYTHON_FROM else None
+            if with_python and made % 2 == 0:
+                _python_round(run, with_python, n)
+            _stages_round(run, peer, n)
+            if with_python and made % 2:
+                _python_round(run, with_python, n)
         peer.end()
     if python:
         python.end()

@@ -76,10 +76,14 @@ def time_decimal(value: Decimal, calls: int) -> int:
     return time.process_time_ns() - begin
 
 
+def be_exact() -> None:
+    """Let nothing be rounded away."""
+    setcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact]))
+
+
 def main() -> None:
     """A round for each line."""
-    # Nothing may be rounded away.
-    setcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact]))
+    be_exact()
     calls: dict[int, tuple[int, int]] = {}
     for line in sys.stdin:
         n = int(line)

@@ -17,7 +17,7 @@ from grader.report import text
 COMPUTE, DECIMAL, READ = "compute", "decimal", "whole read"
 PHASES = (READ, COMPUTE, DECIMAL)
 WHAT = {
-    READ: "both, a number computed and printed",
+    READ: "mpz_fib_ui and mpz_get_str",
     COMPUTE: "mpz_fib_ui",
     DECIMAL: "mpz_get_str",
 }
