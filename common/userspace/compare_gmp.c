@@ -8,12 +8,12 @@
  *	compare_gmp memory N MAX_N:STAGE.SO...
  *	compare_gmp version
  *
- * rounds makes one for each line that it is given, so that another process can
- * take turns, and prints a line for each contender that goes as far as N, GMP
- * first, and an empty one when the round is over:
+ * rounds prints an empty line when it has made sure that all digits agree, and
+ * then makes one for each number of turns that it reads, so that other processes
+ * can work in between. For each contender that goes as far as N it prints
  *	n  round  contender (0 is GMP, 1 the first stage)  compute ns  decimal ns
- * after having made sure that all digits agree. A figure is the mean of enough
- * calls to take BATCH_NS.
+ * and an empty line when the round is over. A figure is the mean of a
+ * batch of calls that takes BATCH_NS.
  *
  * memory prints the most bytes that a call has on the heap, beside the text:
  *	n  digits  contender  bytes
@@ -37,6 +37,8 @@ struct contender {
 	void (*release)(union fib_value *f);
 	u64 compute_calls; /* in a batch */
 	u64 decimal_calls;
+	double compute_ns; /* of a call, in this round */
+	double decimal_ns;
 };
 
 static void __attribute__((noreturn)) quit(const char *what, const char *whom)
@@ -195,24 +197,43 @@ static void prepare(struct contender *c, u64 n, char *digits, size_t size,
 		c->decimal_calls *= 2;
 }
 
-/* One round; somebody else begins each. */
-static void make_round(const struct contender *contenders, int count, int round,
-		       u64 n, char *digits, size_t size)
+static void end_of_answer(void)
 {
-	for (int k = 0; k < count; k++) {
-		int i = (round + k) % count;
-		const struct contender *c = &contenders[i];
+	printf("\n");
+	fflush(stdout);
+}
+
+/*
+ * One round, of so many turns; somebody else begins each. What counts is the
+ * shortest of a contender's turns: the one that least came in between of.
+ */
+static void make_round(struct contender *contenders, int count, int round,
+		       int turns, u64 n, char *digits, size_t size)
+{
+	for (int i = 0; i < count; i++)
+		contenders[i].compute_ns = contenders[i].decimal_ns = 1e18;
+	for (int k = 0; k < count * turns; k++) {
+		struct contender *c = &contenders[(round + k) % count];
 		double compute, decimal;
 
 		if (n > c->max_n)
 			continue;
-		compute = time_compute(c, n, c->compute_calls);
+		/*
+		 * Computes once before the clock runs: where one call is a
+		 * whole batch, whose data the caches hold would depend on
+		 * who was the last.
+		 */
 		decimal = time_decimal(c, n, c->decimal_calls, digits, size);
-		printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
-		       compute / c->compute_calls, decimal / c->decimal_calls);
+		compute = time_compute(c, n, c->compute_calls);
+		c->decimal_ns = min(c->decimal_ns, decimal / c->decimal_calls);
+		c->compute_ns = min(c->compute_ns, compute / c->compute_calls);
 	}
-	printf("\n");
-	fflush(stdout);
+	for (int i = 0; i < count; i++)
+		if (n <= contenders[i].max_n)
+			printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
+			       contenders[i].compute_ns,
+			       contenders[i].decimal_ns);
+	end_of_answer();
 }
 
 static void print_memory(const struct contender *contenders, int count, u64 n,
@@ -243,7 +264,7 @@ int main(int argc, char **argv)
 		{ -1, gmp_compute, gmp_decimal, gmp_release, 1, 1 },
 	};
 	bool memory = argc > 1 && !strcmp(argv[1], "memory");
-	int count = argc - 2, line;
+	int count = argc - 2, turns;
 	char *digits, *expected;
 	size_t size;
 	u64 n;
@@ -277,9 +298,9 @@ int main(int argc, char **argv)
 	for (int i = 1; i < count; i++)
 		if (n <= contenders[i].max_n)
 			prepare(&contenders[i], n, digits, size, expected);
+	end_of_answer();
 
-	for (int round = 0; (line = getchar()) != EOF;)
-		if (line == '\n')
-			make_round(contenders, count, round++, n, digits, size);
+	for (int round = 0; scanf("%d", &turns) == 1; round++)
+		make_round(contenders, count, round, turns, n, digits, size);
 	return 0;
 }

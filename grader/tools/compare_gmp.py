@@ -29,8 +29,8 @@ from grader.verdict.rows import cpu_model
 LAST_OF_A_WORD = 93
 NUMBERS = tuple(m * 10**p for p in range(2, 7) for m in (1, 3)) + (10_000_000,)
 MEMORY_AT = 1_000_000
-# A round above 100,000 takes a part of a second; the medians of nine agree well enough.
-FEW_ROUNDS, FEW_FROM = 9, 300_000
+# In a round everybody has as many turns, of which the shortest counts, as there is time for.
+TURNS = ((100_000, 9), (300_000, 3), (NUMBERS[-1], 1))
 
 PEER = Path(__file__).with_name("decimal_peer.py")
 
@@ -138,37 +138,45 @@ def computer(program: Path, python: bool) -> str:
 
 
 def measure(run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress) -> None:
-    """Make the rounds of each n; call is the program with its stages behind the n."""
+    """Make the rounds; call is the program with its stages behind the n.
+
+    All n take turns, so that whatever happens on this computer for some seconds spoils only a few
+    of the rounds of each.
+    """
     program, *stages = call
-    python = Peer([sys.executable, "-I", str(PEER)]) if PYTHON in run.names else None
+    peers = {}
     for n in numbers:
-        count = min(rounds, FEW_ROUNDS) if n >= FEW_FROM else rounds
-        what = f"measure n = {n:,}, {count} rounds"
-        progress.step(what)
-        peer = Peer([program, "rounds", str(n), *stages])
-        for made in range(count):
-            progress.step(what, made + 1, count)
-            # Somebody else begins each round.
+        progress.step(f"make sure that all have the same digits of F({n:,})")
+        peers[n] = Peer([program, "rounds", str(n), *stages])
+        peers[n].answer()
+    python = Peer([sys.executable, "-I", str(PEER)]) if PYTHON in run.names else None
+    for made in range(rounds):
+        for n, peer in peers.items():
+            progress.step(f"measure n = {numbers[0]:,} to {numbers[-1]:,}", made + 1, rounds)
             with_python = python if n >= PYTHON_FROM else None
+            # Somebody else begins each round.
             if with_python and made % 2 == 0:
                 _python_round(run, with_python, n)
             _stages_round(run, peer, n)
             if with_python and made % 2:
                 _python_round(run, with_python, n)
+    for peer in [*peers.values(), *([python] if python else [])]:
         peer.end()
-    if python:
-        python.end()
+
+
+def _turns(n: int) -> int:
+    return next(turns for most, turns in TURNS if n <= most)
 
 
 def _stages_round(run: Run, peer: Peer, n: int) -> None:
-    peer.ask("")
+    peer.ask(str(_turns(n)))
     while line := peer.answer():
         _, _, contender, compute, decimal = line.split("\t")
         run.add(n, run.names[int(contender)], float(compute), float(decimal))
 
 
 def _python_round(run: Run, peer: Peer, n: int) -> None:
-    peer.ask(str(n))
+    peer.ask(f"{n} {_turns(n)}")
     compute, decimal = peer.answer().split("\t")
     run.add(n, PYTHON, float(compute), float(decimal))
 
@@ -183,7 +191,7 @@ def memory(run: Run, call: list[str], n: int) -> None:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="compare-gmp", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=25, help="rounds for each n (25)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds for each n (15)")
     parser.add_argument("--most", type=int, default=NUMBERS[-1], help="the largest n (10,000,000)")
     parser.add_argument(
         "--out", type=Path, default=paths.BUILD / "compare-gmp", help="where the picture goes"
