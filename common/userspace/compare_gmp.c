@@ -4,12 +4,19 @@
  * computes the same F(n) in turn, so that whatever slows the CPU down for a
  * while slows down everybody.
  *
- *	compare_gmp ROUNDS N MAX_N:STAGE.SO...
+ *	compare_gmp rounds N MAX_N:STAGE.SO...
+ *	compare_gmp memory N MAX_N:STAGE.SO...
+ *	compare_gmp version
  *
- * Prints a line each round for each contender that goes as far as N, GMP first:
+ * rounds prints an empty line when it has made sure that all digits agree, and
+ * then makes one for each number of turns that it reads, so that other processes
+ * can work in between. For each contender that goes as far as N it prints
  *	n  round  contender (0 is GMP, 1 the first stage)  compute ns  decimal ns
- * after having made sure that all digits agree. A figure is the mean of enough
- * calls to take BATCH_NS.
+ * and an empty line when the round is over. A figure is the mean of a
+ * batch of calls that takes BATCH_NS.
+ *
+ * memory prints the most bytes that a call has on the heap, beside the text:
+ *	n  digits  contender  bytes
  */
 #include <dlfcn.h>
 #include <gmp.h>
@@ -30,6 +37,8 @@ struct contender {
 	void (*release)(union fib_value *f);
 	u64 compute_calls; /* in a batch */
 	u64 decimal_calls;
+	double compute_ns; /* of a call, in this round */
+	double decimal_ns;
 };
 
 static void __attribute__((noreturn)) quit(const char *what, const char *whom)
@@ -63,6 +72,38 @@ static void gmp_release(union fib_value *f)
 {
 	mpz_clear((mpz_ptr)f->big);
 	free(f->big);
+}
+
+static struct {
+	size_t now;
+	size_t peak;
+} gmp_bytes;
+
+static void gmp_count(size_t taken, size_t given)
+{
+	gmp_bytes.now += taken - given;
+	if (gmp_bytes.peak < gmp_bytes.now)
+		gmp_bytes.peak = gmp_bytes.now;
+}
+
+static void *counted_realloc(void *block, size_t old, size_t size)
+{
+	block = realloc(block, size);
+	if (!block)
+		quit("no memory", "GMP");
+	gmp_count(size, old);
+	return block;
+}
+
+static void *counted_alloc(size_t size)
+{
+	return counted_realloc(NULL, 0, size);
+}
+
+static void counted_free(void *block, size_t size)
+{
+	free(block);
+	gmp_count(0, size);
 }
 
 static void *symbol(void *library, const char *name)
@@ -156,22 +197,88 @@ static void prepare(struct contender *c, u64 n, char *digits, size_t size,
 		c->decimal_calls *= 2;
 }
 
+static void end_of_answer(void)
+{
+	printf("\n");
+	fflush(stdout);
+}
+
+/*
+ * One round, of so many turns; somebody else begins each. What counts is the
+ * shortest of a contender's turns: the one that least came in between of.
+ */
+static void make_round(struct contender *contenders, int count, int round,
+		       int turns, u64 n, char *digits, size_t size)
+{
+	for (int i = 0; i < count; i++)
+		contenders[i].compute_ns = contenders[i].decimal_ns = 1e18;
+	for (int k = 0; k < count * turns; k++) {
+		struct contender *c = &contenders[(round + k) % count];
+		double compute, decimal;
+
+		if (n > c->max_n)
+			continue;
+		/*
+		 * Computes once before the clock runs: where one call is a
+		 * whole batch, whose data the caches hold would depend on
+		 * who was the last.
+		 */
+		decimal = time_decimal(c, n, c->decimal_calls, digits, size);
+		compute = time_compute(c, n, c->compute_calls);
+		c->decimal_ns = min(c->decimal_ns, decimal / c->decimal_calls);
+		c->compute_ns = min(c->compute_ns, compute / c->compute_calls);
+	}
+	for (int i = 0; i < count; i++)
+		if (n <= contenders[i].max_n)
+			printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
+			       contenders[i].compute_ns,
+			       contenders[i].decimal_ns);
+	end_of_answer();
+}
+
+static void print_memory(const struct contender *contenders, int count, u64 n,
+			 char *digits, size_t size)
+{
+	for (int i = 0; i < count; i++) {
+		const struct contender *c = &contenders[i];
+		struct fib_call call = {};
+		union fib_value f;
+		ssize_t length;
+
+		if (n > c->max_n)
+			continue;
+		if (c->compute(&call, n, &f))
+			quit("fails", "compute");
+		length = c->decimal(&call, &f, digits, size);
+		if (length <= 0)
+			quit("fails", "decimal");
+		c->release(&f);
+		printf("%llu\t%zd\t%d\t%llu\n", n, length, i,
+		       i ? call.peak_bytes : (u64)gmp_bytes.peak);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct contender contenders[CONTENDERS] = {
 		{ -1, gmp_compute, gmp_decimal, gmp_release, 1, 1 },
 	};
-	int count = argc - 2, rounds;
+	bool memory = argc > 1 && !strcmp(argv[1], "memory");
+	int count = argc - 2, turns;
 	char *digits, *expected;
 	size_t size;
 	u64 n;
 
-	if (argc < 4 || count > CONTENDERS) {
-		fputs("usage: compare_gmp ROUNDS N MAX_N:STAGE.SO...\n",
+	if (argc == 2 && !strcmp(argv[1], "version")) {
+		printf("%s\n", gmp_version);
+		return 0;
+	}
+	if (argc < 4 || count > CONTENDERS ||
+	    (!memory && strcmp(argv[1], "rounds"))) {
+		fputs("usage: compare_gmp rounds|memory N MAX_N:STAGE.SO...\n",
 		      stderr);
 		return 2;
 	}
-	rounds = atoi(argv[1]);
 	n = strtoull(argv[2], NULL, 10);
 	for (int i = 1; i < count; i++)
 		load(&contenders[i], argv[i + 2]);
@@ -181,28 +288,19 @@ int main(int argc, char **argv)
 	expected = malloc(size);
 	if (!digits || !expected)
 		quit("no memory", "digits");
+	if (memory) {
+		mp_set_memory_functions(counted_alloc, counted_realloc,
+					counted_free);
+		print_memory(contenders, count, n, digits, size);
+		return 0;
+	}
 	prepare(&contenders[0], n, expected, size, NULL);
 	for (int i = 1; i < count; i++)
 		if (n <= contenders[i].max_n)
 			prepare(&contenders[i], n, digits, size, expected);
+	end_of_answer();
 
-	for (int round = 0; round < rounds; round++) {
-		for (int k = 0; k < count; k++) {
-			/* Somebody else begins each round. */
-			int i = (round + k) % count;
-			const struct contender *c = &contenders[i];
-			double compute, decimal;
-
-			if (n > c->max_n)
-				continue;
-			compute = time_compute(c, n, c->compute_calls);
-			decimal = time_decimal(c, n, c->decimal_calls, digits,
-					       size);
-			printf("%llu\t%d\t%d\t%.2f\t%.2f\n", n, round, i,
-			       compute / c->compute_calls,
-			       decimal / c->decimal_calls);
-		}
-		fflush(stdout);
-	}
+	for (int round = 0; scanf("%d", &turns) == 1; round++)
+		make_round(contenders, count, round, turns, n, digits, size);
 	return 0;
 }

@@ -1,55 +1,111 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compare the bignum stages with GMP, in user space: how far the state of the art still is.
+"""Compare the bignum stages with GMP and with Python's decimal, in user space.
 
-One process, interleaved rounds (common/userspace/compare_gmp.c); the unit is the round: the ratio
-of a stage's time to GMP's in the same round, of which the median counts.
+Stages and GMP are in one process (common/userspace/compare_gmp.c), Python's decimal in another
+(decimal_peer.py), and all take turns, round by round: what counts is the median of the ratios of
+the rounds, which stays as it is when the computer is busy.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
+import platform
+import re
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.report import plots, text
-from grader.report.axis import log_axis
-from grader.report.figures import Figure, Panel, Point, Style, style
+from grader.report import plots
 from grader.stage.stages import Stage, find, home
+from grader.tools import peer_figure, peer_rows
+from grader.tools.peer_rows import GMP, PYTHON, PYTHON_FROM, Memory, Run
+from grader.verdict.rows import cpu_model
 
 # The last n that needs no bignum: F(n) fits into 64 bits.
 LAST_OF_A_WORD = 93
-NUMBERS = (100, 1_000, 10_000, 100_000, 1_000_000)
-PHASES = ("compute", "decimal")
-GMP = 0
+NUMBERS = tuple(m * 10**p for p in range(2, 7) for m in (1, 3)) + (10_000_000,)
+MEMORY_AT = 1_000_000
+# In a round everybody has as many turns, of which the shortest counts, as there is time for.
+TURNS = ((100_000, 9), (300_000, 3), (NUMBERS[-1], 1))
 
-# Nanoseconds by n, contender (0 is GMP, then the stages in order) and phase, a value a round.
-Rows = dict[tuple[int, int, str], list[float]]
+PEER = Path(__file__).with_name("decimal_peer.py")
+
+
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+
+
+def _reason(said: str) -> str:
+    """The line of what a program said that tells most."""
+    lines = said.strip().splitlines() or ["it says nothing"]
+    return next((line for line in lines if "error" in line), lines[-1])
 
 
 def _run(call: list[str], what: str) -> str:
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
     done = subprocess.run(
-        call, capture_output=True, text=True, cwd=paths.ROOT, env=environment, check=False
+        call, capture_output=True, text=True, cwd=paths.ROOT, env=_environment(), check=False
     )
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["it says nothing"]
-        said = next((line for line in lines if "error" in line), lines[-1])
-        raise LabError(f"{what}: {said}")
+        raise LabError(f"{what}: {_reason(done.stderr)}")
     return done.stdout
+
+
+class Peer:
+    """A process that makes a round whenever it is told to."""
+
+    def __init__(self, call: list[str]) -> None:
+        # A session of its own: whatever ends this command ends that process.
+        self.process = subprocess.Popen(
+            call,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=paths.ROOT,
+            start_new_session=True,
+        )
+
+    def ask(self, line: str) -> None:
+        """Tell it what to do."""
+        assert self.process.stdin
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # why it has ended, answer says
+
+    def answer(self) -> str:
+        """A line of its answer. Raises LabError when it has ended."""
+        assert self.process.stdout and self.process.stderr
+        line = self.process.stdout.readline()
+        if not line:
+            raise LabError(_reason(self.process.stderr.read()))
+        return line.rstrip("\n")
+
+    def end(self) -> None:
+        """Let it go."""
+        self.process.communicate("")
+
+
+def has_libmpdec() -> bool:
+    """Whether decimal is libmpdec here, and not the module in Python that stands in for it."""
+    try:
+        import _decimal  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
 
 
 def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, list[str]]:
     """Build the benchmark and a shared object for each stage; return what to call it with."""
-    if subprocess.run(
+    versions = subprocess.run(
         ["cc", "-include", "gmp.h", "-E", "-x", "c", "/dev/null"], capture_output=True, check=False
-    ).returncode:
+    )
+    if versions.returncode:
         raise LabError("gmp.h is missing: scripts/setup.sh user, or apt install libgmp-dev")
     arguments = []
     for stage in stages:
@@ -70,107 +126,113 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
     return program, arguments
 
 
-def measure(
-    program: Path, arguments: list[str], rounds: int, raw: Path, progress: Progress
-) -> Rows:
-    """Run the benchmark for each n; keep the raw rows in a file."""
-    rows: Rows = defaultdict(list)
-    lines = ["n\tround\tcontender\tcompute_ns\tdecimal_ns\n"]
-    for n in NUMBERS:
-        if n > max(int(a.split(":")[0]) for a in arguments):
-            continue
-        # A round at the largest n takes a second; the medians of five agree well enough.
-        count = min(rounds, 5) if n > 100_000 else rounds
-        progress.step(f"measure n = {n:,}")
-        output = _run([str(program), str(count), str(n), *arguments], f"n = {n:,}")
-        for line in output.splitlines():
-            _, _, contender, compute, decimal = line.split("\t")
-            rows[n, int(contender), "compute"].append(float(compute))
-            rows[n, int(contender), "decimal"].append(float(decimal))
-            lines.append(line + "\n")
-    raw.write_text("".join(lines), encoding="utf-8")
-    return rows
+def computer(program: Path, python: bool) -> str:
+    """What the figures hold for."""
+    compiler = re.search(r"\d+\.\d+\.\d+", _run(["cc", "--version"], "cc"))
+    parts = [
+        cpu_model(),
+        f"gcc {compiler[0] if compiler else ''}",
+        f"GMP {_run([str(program), 'version'], 'GMP').strip()}",
+    ]
+    return ", ".join(parts + [f"Python {platform.python_version()}"] * python)
 
 
-def ratios(rows: Rows, n: int, contender: int, phase: str) -> list[float]:
-    """Time of a contender over GMP's, a value for each round, sorted; empty without figures."""
-    theirs = rows.get((n, GMP, phase), [])
-    own = rows.get((n, contender, phase), [])
-    return sorted(a / b for a, b in zip(own, theirs, strict=False))
+def measure(run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress) -> None:
+    """Make the rounds; call is the program with its stages behind the n.
+
+    All n take turns, so that whatever happens on this computer for some seconds spoils only a few
+    of the rounds of each.
+    """
+    program, *stages = call
+    peers = {}
+    for n in numbers:
+        progress.step(f"make sure that all have the same digits of F({n:,})")
+        peers[n] = Peer([program, "rounds", str(n), *stages])
+        peers[n].answer()
+    python = Peer([sys.executable, "-I", str(PEER)]) if PYTHON in run.names else None
+    for made in range(rounds):
+        for n, peer in peers.items():
+            progress.step(f"measure n = {numbers[0]:,} to {numbers[-1]:,}", made + 1, rounds)
+            with_python = python if n >= PYTHON_FROM else None
+            # Somebody else begins each round.
+            if with_python and made % 2 == 0:
+                _python_round(run, with_python, n)
+            _stages_round(run, peer, n)
+            if with_python and made % 2:
+                _python_round(run, with_python, n)
+    for peer in [*peers.values(), *([python] if python else [])]:
+        peer.end()
 
 
-def _cell(values: list[float]) -> str:
-    if not values:
-        return ""
-    ratio = statistics.median(values)
-    return f"{ratio:,.1f}" if ratio < 100 else f"{ratio:,.0f}"
+def _turns(n: int) -> int:
+    return next(turns for most, turns in TURNS if n <= most)
 
 
-def table(rows: Rows, stages: list[Stage]) -> str:
-    """Both phases: GMP's time, and how many times it each stage takes."""
-    numbers = sorted({n for n, _, _ in rows})
-    lines = []
-    for phase, function in zip(PHASES, ("mpz_fib_ui", "mpz_get_str"), strict=True):
-        lines.append(f"{phase}: times as long as GMP's {function} (median of the rounds)")
-        lines.append(f"{'stage':26}" + "".join(f"{'n = ' + format(n, ','):>15}" for n in numbers))
-        times = (statistics.median(rows[n, GMP, phase]) for n in numbers)
-        cells = "".join(f"{text.duration(t):>15}" for t in times)
-        lines.append(f"{'GMP itself':26}{cells}")
-        for index, stage in enumerate(stages, 1):
-            cells = "".join(f"{_cell(ratios(rows, n, index, phase)):>15}" for n in numbers)
-            lines.append(f"{stage.number} {stage.manifest.name:24}{cells}")
-        lines.append("")
-    return "\n".join(lines)
+def _stages_round(run: Run, peer: Peer, n: int) -> None:
+    peer.ask(str(_turns(n)))
+    while line := peer.answer():
+        _, _, contender, compute, decimal = line.split("\t")
+        run.add(n, run.names[int(contender)], float(compute), float(decimal))
 
 
-def figure(rows: Rows, stages: list[Stage]) -> Figure:
-    """Ratios over n, a panel for each phase; the bars span the middle half of the rounds."""
-    panels = []
-    for phase in PHASES:
-        series: list[tuple[Style, list[Point]]] = []
-        values = [1.0]
-        for index, stage in enumerate(stages, 1):
-            points = []
-            for n in sorted({n for n, _, _ in rows}):
-                found = ratios(rows, n, index, phase)
-                if not found:
-                    continue
-                low, high = found[len(found) // 4], found[-1 - len(found) // 4]
-                points.append(Point(n, statistics.median(found), low, high))
-                values += [low, high]
-            series.append(
-                (style(stage.number - 1, f"{stage.number} {stage.manifest.name}"), points)
-            )
-        x = log_axis([float(n) for n, _, _ in rows], text.short_count, 10)
-        y = log_axis(values, text.short_count, 10)
-        panels.append(Panel(f"{phase}: how many times as long as GMP", x, y, series, baseline=1.0))
-    notes = ["User space, CPU time. Points: medians; bars: the middle half of the rounds."]
-    return Figure("compare-gmp", "Stages against GMP", "", panels, "", notes)
+def _python_round(run: Run, peer: Peer, n: int) -> None:
+    peer.ask(f"{n} {_turns(n)}")
+    compute, decimal = peer.answer().split("\t")
+    run.add(n, PYTHON, float(compute), float(decimal))
 
 
-def main(arguments: list[str]) -> int:
-    """The command line."""
+def memory(run: Run, call: list[str], n: int) -> None:
+    """The most memory of a call of F(n), for all who go that far."""
+    program, *stages = call
+    for line in _run([program, "memory", str(n), *stages], "memory").splitlines():
+        _, digits, contender, taken = line.split("\t")
+        run.memory[run.names[int(contender)]] = Memory(n, int(digits), int(taken))
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="compare-gmp", description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="rounds for each n (15)")
+    parser.add_argument("--most", type=int, default=NUMBERS[-1], help="the largest n (10,000,000)")
     parser.add_argument(
         "--out", type=Path, default=paths.BUILD / "compare-gmp", help="where the picture goes"
     )
     options = parser.parse_args(arguments)
     if not 3 <= options.rounds <= 1000:
         raise LabError("--rounds: a number from 3 to 1000, please")
+    if options.most < NUMBERS[0]:
+        raise LabError(f"--most: a number from {NUMBERS[0]} on, please")
+    return options
+
+
+def main(arguments: list[str]) -> int:
+    """The command line."""
+    options = _options(arguments)
     progress = Progress()
     out = options.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     stages = [stage for stage in find(home()) if stage.manifest.max_n > LAST_OF_A_WORD]
     if not stages:
         raise LabError("no stage here has bignums yet, and no other can be compared")
+    furthest = min(options.most, max(stage.manifest.max_n for stage in stages))
+    numbers = [n for n in NUMBERS if n <= furthest]
+    python = has_libmpdec()
     program, contenders = build(stages, out, progress)
-    rows = measure(program, contenders, options.rounds, out / "rows.tsv", progress)
+    call = [str(program), *contenders]
+    names = [GMP, *(f"{stage.number} {stage.manifest.name}" for stage in stages)]
+    with_python = python and numbers[-1] >= PYTHON_FROM
+    run = Run(computer(program, with_python), names + [PYTHON] * with_python)
+    measure(run, call, numbers, options.rounds, progress)
+    progress.step("measure memory")
+    memory(run, call, min(MEMORY_AT, numbers[-1]))
+    peer_rows.write(run, out / "rows.tsv")
     progress.step("draw")
-    picture = figure(rows, stages)
+    picture = peer_figure.figure(run)
     plots.picture(picture, out)
     progress.clear()
-    print(table(rows, stages))
+    print(f"{run.computer}\n\n{peer_rows.table(run)}\n")
+    print("\n".join([*peer_rows.memory_lines(run), "", *peer_rows.versus_python(run)]))
+    if not python:
+        print("Python's decimal is not libmpdec here (it lacks _decimal): not compared")
     print(f"Picture: {paths.shown(out / 'compare-gmp.svg')}, .png; raw rows: rows.tsv")
     return 0
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the figures of the handouts: one report, and runs of the loops that differ by one percent.
+"""Draw the figures of the handouts: one report, one run of make compare-gmp, and runs of the
+loops that differ by one percent.
 
 cost.svg      time of each stage over n, both phases     from report.json
 speedup.svg   each stage against the one before          from report.json
+compare-gmp.svg  the whole read over GMP's              from build/compare-gmp/rows.tsv
 loops.svg     distributions of 98, 99 and 100 loops      measured here, half a minute
 """
 
@@ -14,6 +16,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,12 +28,13 @@ from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines, qemu
-from grader.report.figures import COLOURS
+from grader.report.figures import COLOURS, style
+from grader.report.plots import draw_one
+from grader.tools import peer_figure, peer_rows
 
 HERE = Path(__file__).resolve().parent
-MOST_BYTES = 60_000
+MOST_BYTES = 80_000
 RUNS = 60
-POINT_TYPES = (2, 7, 5, 9, 11, 13, 15)
 HEAD = """\
 set encoding utf8
 set terminal svg size {width},{height} font 'DejaVu Sans,13' background '#ffffff'
@@ -51,14 +55,19 @@ def plain(text: str) -> str:
 
 
 def draw(name: str, size: tuple[int, int], caption: str, script: str) -> None:
-    """Run gnuplot, and put the picture into its place if it is small enough."""
-    out = HERE / f"{name}.svg"
+    """Run gnuplot on a script and keep the picture."""
     head = HEAD.format(width=size[0], height=size[1], output="/dev/stdout", caption=plain(caption))
     done = subprocess.run(["gnuplot", "-d"], input=head + script, capture_output=True, text=True)
     if done.returncode or not done.stdout:
         raise LabError(f"gnuplot: {done.stderr.strip()[-200:]}")
+    keep(name, done.stdout)
+
+
+def keep(name: str, drawn: str) -> None:
+    """Put gnuplot's picture into its place, made smaller, if it is small enough."""
+    out = HERE / f"{name}.svg"
     # Positions to a tenth of a pixel are enough, and groups of nothing say nothing.
-    picture = re.sub(r"(?<![\d.])(\d+\.\d)\d+", r"\1", re.sub(r"[ \t]+", " ", done.stdout))
+    picture = re.sub(r"(?<![\d.])(\d+\.\d)\d+", r"\1", re.sub(r"[ \t]+", " ", drawn))
     picture = re.sub(r" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", "", picture)
     picture = re.sub(r"<g [^>]*>\s*</g>\s*", "", picture)
     picture = re.sub(r"<title>.*?</title>", f"<title>{name}</title>", picture, count=1)
@@ -96,12 +105,13 @@ def lines(data: Series, label: str, keys: bool) -> tuple[str, str]:
     blocks, plots = "", []
     for k, points in data.items():
         stage = int(k[-1])
+        look = style(stage - 1, "")
         name = f"d{abs(hash((label, *k))) % 10**9}"
         blocks += block(name, points)
         title = f"title 'stage {stage}'" if keys else "notitle"
         plots.append(
             f"${name} using 1:2 with linespoints linewidth 1.4 pointsize 0.5"
-            f" pointtype {POINT_TYPES[stage - 1]} linecolor rgb '{COLOURS[stage - 1]}' {title}"
+            f" pointtype {look.filled} linecolor rgb '{look.colour}' {title}"
         )
     return blocks, "plot " + ", \\\n ".join(plots) + "\n"
 
@@ -194,14 +204,27 @@ def draw_loops(report: dict[str, Any], runs: int) -> None:
     draw("loops", (900, 360), caption + machine_text(report, "ns"), script)
 
 
+def draw_compare_gmp(recorded: Path) -> None:
+    """The whole read of all stages and of Python's decimal, over GMP's."""
+    figure = peer_figure.figure(peer_rows.read(recorded), [peer_rows.READ])
+    with tempfile.TemporaryDirectory(prefix=".draw-", dir=HERE) as folder:
+        drawn = Path(folder) / "picture.svg"
+        draw_one(figure, drawn)
+        keep("compare-gmp", drawn.read_text(encoding="utf-8"))
+
+
 def main() -> int:
     """Draw all, or those named."""
     parser = argparse.ArgumentParser(prog="handouts/figures/draw.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("report", nargs="?", type=Path, default=paths.BUILD / "report/report.json")
-    parser.add_argument("--only", choices=("cost", "speedup", "loops"))
+    parser.add_argument("--only", choices=("cost", "speedup", "loops", "compare-gmp"))
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of the loops (default {RUNS})")
     options = parser.parse_args()
+    if options.only in (None, "compare-gmp"):
+        draw_compare_gmp(paths.BUILD / "compare-gmp/rows.tsv")
+    if options.only == "compare-gmp":
+        return 0
     try:
         report = json.loads(options.report.read_text())
     except (OSError, ValueError) as error:

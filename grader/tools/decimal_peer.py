@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""F(n) by Python's decimal module, timed: the second process of compare_gmp.py.
+
+decimal is libmpdec, which computes in base 10^19 and multiplies large numbers by a
+number-theoretic transform of its own: the one well-known library that never converts. For each n
+and number of turns that it reads it answers nanoseconds of CPU time, for computing F(n) and for its
+digits, of the shortest turns.
+
+It uses nothing of the kit: Python runs it as it stands.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact, setcontext
+
+# The clock's step is far shorter.
+BATCH_NS = 200_000
+# What the digits are checked by: a prime that has nothing to do with powers of ten.
+PRIME = 2**61 - 1
+
+
+def fibonacci(n: int) -> Decimal:
+    """F(n) by pairs of Lucas numbers: two squares a step, one product at the end."""
+    k = n >> 1
+    # L(j) and L(j + 1) for j = 0, then the bits of k from the top one down.
+    low, high, sign = Decimal(2), Decimal(1), 2
+    for bit in range(k.bit_length() - 1, -1, -1):
+        double, after = low * low - sign, high * high + sign
+        middle = after - double
+        if k >> bit & 1:
+            low, high, sign = middle, after, -2
+        else:
+            low, high, sign = double, middle, 2
+    if n & 1:
+        return low * (high + 2 * low) // 5 - sign // 2
+    return low * (2 * high - low) // 5
+
+
+def fibonacci_modulo(n: int, prime: int) -> int:
+    """F(n) modulo a prime, in another way: by integers, and by pairs of Fibonacci numbers."""
+    a, b = 0, 1
+    for bit in range(n.bit_length() - 1, -1, -1):
+        a, b = a * (2 * b - a) % prime, (a * a + b * b) % prime
+        if n >> bit & 1:
+            a, b = b, (a + b) % prime
+    return a
+
+
+def prepare(n: int) -> tuple[int, int]:
+    """Make sure that the value is right; return how many calls of each take BATCH_NS."""
+    value = fibonacci(n)
+    if int(value % PRIME) != fibonacci_modulo(n, PRIME) or not str(value).isdigit():
+        raise ValueError(f"F({n}) is wrong")
+    compute = decimal = 1
+    while time_compute(n, compute) < BATCH_NS:
+        compute *= 2
+    while time_decimal(value, decimal) < BATCH_NS:
+        decimal *= 2
+    return compute, decimal
+
+
+def time_compute(n: int, calls: int) -> int:
+    """Nanoseconds for so many calls."""
+    begin = time.process_time_ns()
+    for _ in range(calls):
+        fibonacci(n)
+    return time.process_time_ns() - begin
+
+
+def time_decimal(value: Decimal, calls: int) -> int:
+    """The same of the digits."""
+    begin = time.process_time_ns()
+    for _ in range(calls):
+        str(value)
+    return time.process_time_ns() - begin
+
+
+def be_exact() -> None:
+    """Let nothing be rounded away."""
+    setcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact]))
+
+
+def main() -> None:
+    """A round for each line."""
+    be_exact()
+    calls: dict[int, tuple[int, int]] = {}
+    for line in sys.stdin:
+        n, turns = map(int, line.split())
+        if n not in calls:
+            calls[n] = prepare(n)
+        compute, decimal = calls[n]
+        printing, computing = [], []
+        for _ in range(turns):
+            # In this order, so that what is timed finds its data where it has left them.
+            printing.append(time_decimal(fibonacci(n), decimal) / decimal)
+            computing.append(time_compute(n, compute) / compute)
+        print(f"{min(computing):.2f}\t{min(printing):.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What compare_gmp.py has measured: kept in a file, read back, as ratios and tables.
+
+The unit is the round: the ratio of two times of the same round, of which the median counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.base.errors import LabError
+from grader.report import text
+
+COMPUTE, DECIMAL, READ = "compute", "decimal", "whole read"
+PHASES = (READ, COMPUTE, DECIMAL)
+WHAT = {
+    READ: "mpz_fib_ui and mpz_get_str",
+    COMPUTE: "mpz_fib_ui",
+    DECIMAL: "mpz_get_str",
+}
+GMP = "GMP"
+PYTHON = "Python decimal (libmpdec)"
+# Below that Python itself is in the way.
+PYTHON_FROM = 100_000
+
+NAME_WIDTH, CELL_WIDTH = 32, 11
+HEADING = "n\tround\tcontender\tcompute_ns\tdecimal_ns"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The most bytes that a call of F(n) had, beside its digits as text."""
+
+    n: int
+    digits: int
+    bytes: int
+
+
+@dataclass
+class Run:
+    """One run: where, who by their names in order, GMP first, and nanoseconds round by round."""
+
+    computer: str
+    names: list[str]
+    rows: dict[tuple[int, str, str], list[float]] = field(default_factory=dict)
+    memory: dict[str, Memory] = field(default_factory=dict)
+
+    def add(self, n: int, name: str, compute: float, decimal: float) -> None:
+        """A round of a contender."""
+        for phase, ns in ((COMPUTE, compute), (DECIMAL, decimal), (READ, compute + decimal)):
+            self.rows.setdefault((n, name, phase), []).append(ns)
+
+    def numbers(self) -> list[int]:
+        """The n that were measured."""
+        return sorted({n for n, _, _ in self.rows})
+
+    def ratios(self, n: int, name: str, phase: str, base: str = GMP) -> list[float]:
+        """Time of a contender over another's, for each round, sorted; empty without figures."""
+        own, theirs = self.rows.get((n, name, phase), []), self.rows.get((n, base, phase), [])
+        return sorted(a / b for a, b in zip(own, theirs, strict=False))
+
+    def stages(self) -> list[str]:
+        """The contenders that are stages, in order."""
+        return [name for name in self.names if name not in (GMP, PYTHON)]
+
+
+def write(run: Run, path: Path) -> None:
+    """Keep a run."""
+    lines = [f"# computer\t{run.computer}", *(f"# contender\t{name}" for name in run.names)]
+    lines += [f"# memory\t{k}\t{m.n}\t{m.digits}\t{m.bytes}" for k, m in run.memory.items()]
+    lines.append(HEADING)
+    for (n, name, phase), computing in run.rows.items():
+        if phase == COMPUTE:
+            both = zip(computing, run.rows[n, name, DECIMAL], strict=True)
+            lines += [f"{n}\t{i}\t{name}\t{c:.2f}\t{d:.2f}" for i, (c, d) in enumerate(both)]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read(path: Path) -> Run:
+    """A run as it was kept. Raises LabError, in one line."""
+    run = Run("", [])
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split("\t")
+            if words[0] == "# computer":
+                run.computer = words[1]
+            elif words[0] == "# contender":
+                run.names.append(words[1])
+            elif words[0] == "# memory":
+                run.memory[words[1]] = Memory(*(int(word) for word in words[2:]))
+            elif line != HEADING:
+                n, _, name, compute, decimal = words
+                run.add(int(n), name, float(compute), float(decimal))
+    except (OSError, ValueError, TypeError, IndexError) as error:
+        raise LabError(f"{path}: {error}; make compare-gmp makes one") from None
+    if not run.rows or not {name for _, name, _ in run.rows} <= set(run.names):
+        raise LabError(f"{path}: holds no run of make compare-gmp")
+    return run
+
+
+def times(ratio: float) -> str:
+    """A ratio: two decimals below 10, and as many as say something below 0.1."""
+    if ratio >= 100:
+        return f"{ratio:,.0f}"
+    if ratio >= 10:
+        return f"{ratio:.1f}"
+    return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.3f}"
+
+
+def _line(name: str, cells: Iterable[str]) -> str:
+    return (f"{name:{NAME_WIDTH}}" + "".join(f"{cell:>{CELL_WIDTH}}" for cell in cells)).rstrip()
+
+
+def _decades(numbers: list[int]) -> list[int]:
+    """Powers of ten: what is between is for the picture."""
+    return [n for n in numbers if str(n).rstrip("0") == "1"] or numbers
+
+
+def table(run: Run) -> str:
+    """Each phase: GMP's time, and how many times it each contender takes."""
+    numbers = _decades(run.numbers())
+    lines = []
+    for phase in PHASES:
+        lines.append(f"{phase}, times as long as GMP ({WHAT[phase]}), median of the rounds")
+        lines.append(_line("n", (f"{n:,}" for n in numbers)))
+        medians = (statistics.median(run.rows[n, GMP, phase]) for n in numbers)
+        lines.append(_line("GMP itself", map(text.duration, medians)))
+        for name in run.names[1:]:
+            found = (run.ratios(n, name, phase) for n in numbers)
+            lines.append(_line(name, (times(statistics.median(f)) if f else "" for f in found)))
+        lines.append("")
+    lines.append("Nothing stands where a stage ends before that n" + _python_begins(run) + ".")
+    return "\n".join(lines)
+
+
+def _python_begins(run: Run) -> str:
+    if PYTHON not in run.names:
+        return ""
+    return f",\nand for Python below {PYTHON_FROM:,}, where Python itself is in the way"
+
+
+def versus_python(run: Run) -> list[str]:
+    """How many times as fast as Python's decimal the last stage is, a line for each n."""
+    if PYTHON not in run.names or not run.stages():
+        return []
+    last = run.stages()[-1]
+    return [
+        f"stage {last.split()[0]} is {times(statistics.median(found))} times as fast as"
+        f" Python's decimal at n = {n:,} (whole read)"
+        for n in _decades(run.numbers())
+        if (found := run.ratios(n, PYTHON, READ, last))
+    ]
+
+
+def memory_lines(run: Run) -> list[str]:
+    """The most memory of a call, and how many times its digits as text that is."""
+    lines: list[str] = []
+    for name, used in run.memory.items():
+        if not lines:
+            lines.append(
+                f"Peak memory of a call at n = {used.n:,}, over its {used.digits:,} digits as text:"
+            )
+        share = times(used.bytes / used.digits)
+        lines.append(f"{name:{NAME_WIDTH}}{used.bytes / 1e6:8.2f} MB  {share:>6} times")
+    return lines
