@@ -98,11 +98,12 @@ def exported_skeleton(stage: int) -> dict[str, str]:
 
 
 def _unused(source: str) -> list[str]:
-    """Static functions that nothing mentions: the compiler would complain."""
+    """Static functions that nothing mentions, and of which the compiler would complain."""
     return [
         name
         for name, there in skeleton.functions(source).items()
-        if source.startswith("static", there.begin) and len(re.findall(rf"\b{name}\b", source)) == 1
+        if re.compile(r"static (?!inline)").match(source, there.begin)
+        and len(re.findall(rf"\b{name}\b", source)) == 1
     ]
 
 
