@@ -22,6 +22,7 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     whole = oracle._golden.__wrapped__
     monkeypatch.setattr(oracle, "_golden", lambda: whole(folder))
     oracle.digits.cache_clear()
+    oracle._hashed.clear()
     yield folder
     oracle.digits.cache_clear()
 
@@ -50,7 +51,7 @@ def test_identity_of_large_values() -> None:
 def test_expected_agrees() -> None:
     for n in [*range(1001), *(n for n in oracle.golden_n() if n <= 200_000)]:
         oracle.digits(n)
-    assert oracle.golden_n()[-1] == 1_000_000
+    assert oracle.golden_n()[-1] == 10_000_000
 
 
 def replace(path: Path, old: str, new: str) -> None:
@@ -134,3 +135,24 @@ def test_digest_takes_in_every_repetition() -> None:
 def test_digit_total(spread: int, repeat: int) -> None:
     each = [len(str(oracle.fibonacci(101 - i % (spread + 1)))) for i in range(repeat)]
     assert oracle.digit_total(101, spread, repeat) == sum(each)
+
+
+def test_hashes_of_a_run_by_additions() -> None:
+    oracle._hashed.clear()
+    oracle.learn(1001, 1020)
+    learnt = dict(oracle._hashed)
+    oracle._hashed.clear()
+    assert learnt == {n: (oracle.fnv1a(n), len(oracle.digits(n))) for n in range(1001, 1021)}
+
+
+def test_hashes_byte_by_byte() -> None:
+    for n in (0, 6, 7, 12, 93, 1000, 25_000):
+        value = oracle.FNV_OFFSET
+        for byte in oracle.digits(n).encode():
+            value = (value ^ byte) * oracle.FNV_PRIME & oracle.MASK
+        assert oracle.fnv1a(n) == value
+
+
+def test_bits() -> None:
+    for n in (0, 1, 2, 6, 93, 19_999, 20_000, 20_001, 46_368, 100_000):
+        assert oracle.bits(n) == oracle.fibonacci(n).bit_length()

@@ -82,6 +82,18 @@ MISTAKES = [
     (7, "bignum.c", "(limb_t *)(a + count)", "(limb_t *)(a + 1)", "add", "null pointer"),
     (7, "bignum.c", "limb + i * size", "limb + i * (size - 1)", "add", "each_has_its_own_limbs"),
     (7, "fib.c", "25 * n / (36 * LIMB_BITS) + 2", "n / 20 + 2", "memory", "are plenty"),
+    (8, "bignum.c", "sum - (-carry & LIMB_BASE)", "sum", "add", "is 1000000000000000000, and not"),
+    (8, "bignum.c", "(COLUMN_PRODUCTS - 1) / times", "COLUMN_PRODUCTS / times", "long-mul", "squ"),
+    (8, "bignum.c", "column.above += quotient", "column.above = quotient", "long-mul", "is wrong"),
+    (8, "decimal.c", "25) + 1", "25)", "decimal", "decimal(1, 1): expected 1, got 0"),
+    (9, "bignum.c", "limb / 5 + above % 5", "limb / 5 + above % 4", "div5", "div5("),
+    (9, "bignum.c", "\tbn_push(a, carry);\n", "", "increase", "expected 1000000000000000000"),
+    (9, "bignum.c", "\tfib_assert(!borrow);\n\tbn_trim(a);", "", "increase", "UNTRIMMED"),
+    (10, "karatsuba.c", "LEVELS 4", "LEVELS 5", "long-mul", "is wrong from digit"),
+    (10, "karatsuba.c", "- c1 - c3", "- c[half + i] - c3", "mul", "mul("),
+    (11, "ntt.c", "f[i] = fold(a0 + a2)", "f[i] = a0 + a2", "long-mul", "mul("),
+    (11, "ntt.c", "s.parts > 1", "s.parts > 2", "memory", "F(600,000) held"),
+    (11, "ntt.c", "first - difference", "first + difference", "memory", "does not hold"),
 ]  # fmt: skip
 
 

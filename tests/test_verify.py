@@ -15,7 +15,7 @@ from grader.base.finding import Failure, Finding, failed
 from grader.lab.machines import Contents
 from grader.lab.module import Module
 from grader.lab.wire import Done
-from grader.stage import device, oracle, stages, system_calls, verify
+from grader.stage import device, oracle, places, stages, system_calls, verify
 from grader.stage.build import Built
 from grader.stage.contract import Breach
 from grader.stage.verify import Tally, Verified
@@ -362,12 +362,81 @@ def test_long_numbers_are_cut_where_they_differ() -> None:
 
 
 def test_chosen_n() -> None:
-    assert verify.chosen_n(93, 1, False) == list(range(94))
+    assert places.chosen_n(93, 1, False) == list(range(94))
     for quick in (False, True):
-        chosen = verify.chosen_n(100_000, 1, quick)
+        chosen = places.chosen_n(100_000, 1, quick)
         assert chosen[:1001] == list(range(1001))
         assert chosen == sorted(set(chosen)) and chosen[-2:] == [99_999, 100_000]
-        assert verify.chosen_n(100_000, 1, quick) == chosen
-        assert verify.chosen_n(100_000, 2, quick) != chosen
+        assert places.chosen_n(100_000, 1, quick) == chosen
+        assert places.chosen_n(100_000, 2, quick) != chosen
     golden = {n for n in oracle.golden_n() if n <= 100_000}
-    assert golden <= set(verify.chosen_n(100_000, 1, False))
+    assert golden <= set(places.chosen_n(100_000, 1, False))
+
+
+def test_beyond_a_million_few_are_read() -> None:
+    for quick in (False, True):
+        chosen = places.chosen_n(10_000_000, 1, quick)
+        assert [n for n in chosen if n > 1_000_000] == [10_000_000]
+        runs = places.chosen_runs(11, 10_000_000, 1, quick)
+        assert runs[-1] == (9_999_999, 10_000_000)
+
+
+def test_runs_are_where_they_should_be() -> None:
+    assert places.chosen_runs(1, 93, 1, False) == []
+    hits = {n: 0 for n in (1001, 1100, 5000, 10_000, 10_001, 16_365, 30_000)}
+    for seed in range(400):
+        runs = places.chosen_runs(10, 1_000_000, seed, True)
+        assert all(1000 < first <= last <= 1_000_000 for first, last in runs)
+        for n in hits:
+            hits[n] += sum(first <= n <= last for first, last in runs)
+    # 128 of 250, and 128 of 1,250: each n with the same chance.
+    assert all(150 < hits[n] < 260 for n in hits if n <= 10_000), hits
+    assert all(15 < hits[n] < 75 for n in hits if n > 10_000), hits
+
+
+TENTH = stages.find(paths.STAGES, [10])[0]
+
+
+def small_tenth(answers: Answer) -> Verified:
+    """Runs only, of a stage with the tenth's number that goes to 3,000."""
+    record = verify._Record(replace(BUILT, stage=TENTH))
+    guest = FakeGuest(FakeWire(answers, {}), "", True)
+    runs = [(1500, 1520), (2000, 2005)]
+    verify._measure_runs(guest, record, runs, 7, 6.0, lambda _: None)  # type: ignore[arg-type]
+    return record.closed()
+
+
+def run_answer(request: str, time: int, wrong: int = 0) -> str:
+    """What a stage answers in which one F(n) is wrong."""
+    verb, *words = request.split()
+    if verb == "pread" and int(words[2]) == wrong:
+        text = oracle.digits(wrong - 1)
+        return f"{len(text)} {len(text)} {text}\n"
+    if verb != "measure":
+        return right(request, time)
+    got = {k: int(v) for k, v in (word.split("=") for word in words[1:])}
+    n, spread = got["n"], got["spread"]
+    digest = oracle.digest(n, spread, got["repeat"], got["nonce"])
+    return f"0 digest={digest ^ (n - spread <= wrong <= n)} digits=0 limbs=1\n"
+
+
+def test_a_run_that_is_right() -> None:
+    result = small_tenth(run_answer)
+    assert result.ok and result.tests["value"] == Tally(27, 0)
+
+
+def test_one_wrong_n_of_a_run_is_named() -> None:
+    result = small_tenth(lambda request, time: run_answer(request, time, 1507))
+    (failure,) = result.failures
+    assert (failure.test, failure.n) == ("value", 1507)
+    assert failure.expected == oracle.digits(1507)
+
+
+def test_a_run_that_only_fails_in_one_call() -> None:
+    """Alone each n is right, one after the other is not."""
+
+    def answers(request: str, time: int) -> str:
+        return run_answer(request, time, 1507 if request.startswith("measure") else 0)
+
+    (failure,) = small_tenth(answers).failures
+    assert failure.test == "value" and failure.expected.startswith("digest ")

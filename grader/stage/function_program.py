@@ -23,6 +23,8 @@ from grader.sandbox import COMPILER, PROGRAM, Ended, Room
 from grader.stage import build, contract
 from grader.stage.stages import Stage
 
+# The first stage whose numbers are asked for in decimal.
+DECIMAL_FROM = 8
 # Processor time for all answers to one operation's questions.
 SECONDS = 60
 # A program that was built that long ago is removed when another is built.
@@ -42,9 +44,14 @@ HERE = Path(__file__).resolve().parent
 def program(stage: Stage) -> Path:
     """Build the program for a stage; LabError says where it does not compile."""
     userspace = paths.COMMON / "userspace"
-    ours = [HERE / "function_tests.c", userspace / "account_malloc.c"]
+    numbers = "hex" if stage.number < DECIMAL_FROM else "decimal"
+    ours = [
+        HERE / "function_tests.c",
+        HERE / f"function_tests_{numbers}.c",
+        userspace / "account_malloc.c",
+    ]
     own = list(build.sources(stage, []))
-    headers = sorted([*paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
+    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
     content = b"".join(path.read_bytes() for path in [*ours, *own, *headers])
     key = hashlib.sha256(content + str(stage.directory).encode()).hexdigest()[:20]
     folder = paths.BUILD / "operations"

@@ -93,7 +93,7 @@ def _positive(answer: str) -> bool:
 
 def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
     """What a measurement must answer, in words."""
-    least = max(1, -(-oracle.fibonacci(n).bit_length() // 64))
+    least = max(1, -(-oracle.bits(n) // 64))
     return (
         f"digest {oracle.digest(n, spread, repeat, nonce):016x},"
         f" digits {oracle.digit_total(n, spread, repeat)},"
@@ -110,7 +110,7 @@ def _measured(n: int, spread: int, repeat: int, nonce: int) -> Callable[[str], b
             and got["digits"] == oracle.digit_total(n, spread, repeat)
             # A limb has 64 bits at most. They are counted after the conversion to decimal: a
             # number that it has used up is too short.
-            and got["limbs"] * 64 >= oracle.fibonacci(n).bit_length()
+            and got["limbs"] * 64 >= oracle.bits(n)
             and got["limbs"] >= 1
         )
 

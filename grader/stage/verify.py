@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.base.errors import MachineError
 from grader.base.finding import Failure, Finding, failed
 from grader.lab import ending, kernel_log
 from grader.lab.machines import Machine, Running
-from grader.stage import device, oracle, system_calls
+from grader.stage import device, oracle, places, system_calls
 from grader.stage.build import Built
 
 # Seconds on the lab machine for one answer; the slowest call takes about two.
 CALL_TIMEOUT = 6.0
 # How many failures of one test are worth showing.
 SHOWN = 5
-EVERY_N_TO = 1000
 MODULE = f"{device.MODULES}/{device.NAME}.ko"
 
 
@@ -78,6 +77,10 @@ class _Record:
         if not tally.failed:
             self._findings.append(finding or failed(failure, f"F({failure.n})"))
 
+    def count(self, test: str) -> Tally:
+        """How many tests of a kind there were so far."""
+        return self._tests.get(test, Tally())
+
     def ends(self, finding: Finding) -> None:
         """Note what went wrong beside the tests."""
         self._findings.append(finding)
@@ -87,23 +90,12 @@ class _Record:
         return Verified(self.built, dict(self._tests), tuple(self._failures), tuple(self._findings))
 
 
-def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
-    """Which n are verified: all to 1,000, golden ones and random ones above, max_n."""
-    some = list(range(min(max_n, EVERY_N_TO) + 1))
-    if max_n > EVERY_N_TO:
-        rng = random.Random(seed)
-        ratio = max_n / EVERY_N_TO
-        count = 8 if quick else 24
-        above = {round(EVERY_N_TO * ratio ** rng.random()) for _ in range(count)}
-        golden = [n for n in oracle.golden_n() if n <= max_n]
-        above.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
-        above.update({EVERY_N_TO + 1, max_n - 1, max_n})
-        some.extend(sorted(above - set(some)))
-    return some
-
-
 def _read_values(
-    guest: Running, record: _Record, n_list: list[int], timeout: float, at: Callable[[str], None]
+    guest: Running,
+    record: _Record,
+    n_list: Sequence[int],
+    timeout: float,
+    at: Callable[[str], None],
 ) -> None:
     reads = [f"pread 0 {n // 4 + 64} {n}" for n in n_list]
     answers = device.ask(guest, ["open 0 r", *reads], timeout)
@@ -121,6 +113,55 @@ def _read_values(
     at("close")
     for _ in answers:
         pass
+
+
+def _measure_runs(
+    guest: Running,
+    record: _Record,
+    runs: Sequence[tuple[int, int]],
+    nonce: int,
+    timeout: float,
+    at: Callable[[str], None],
+) -> None:
+    """Verify runs of consecutive n by a digest of all their digits; of a wrong one, read each n."""
+    requests = [
+        f"measure 0 n={last} spread={last - first} repeat={last - first + 1} nonce={nonce}"
+        for first, last in runs
+    ]
+    answers = device.ask(guest, ["open 0 r", *requests], timeout)
+    at("open")
+    next(answers)
+    wrong = []
+    for (first, last), request in zip(runs, requests):
+        at(f"F({first}) to F({last})")
+        answer = next(answers)
+        oracle.learn(first, last)
+        count = last - first + 1
+        want = oracle.digest(last, last - first, count, nonce)
+        if _digest(answer) == want:
+            for _ in range(count):
+                record.passes("value")
+        else:
+            wrong.append((first, last, f"digest {want:016x}", request, answer))
+    at("close")
+    for _ in answers:
+        pass
+    for first, last, want_digest, request, answer in wrong[:SHOWN]:
+        failed_before = record.count("value").failed
+        _read_values(guest, record, range(first, last + 1), timeout, at)
+        if record.count("value").failed == failed_before:
+            got = system_calls.in_words(request, answer)
+            title = f"F({first}) to F({last}) in one call ({request})"
+            record.fails(Failure("value", last, want_digest, got, title))
+
+
+def _digest(answer: str) -> int | None:
+    """The digest of a measurement that went through."""
+    try:
+        got = system_calls.fields(answer)
+    except ValueError:
+        return None
+    return got.get("digest") if got["returned"] == 0 else None
 
 
 def _check_abi(guest: Running, record: _Record, timeout: float, at: Callable[[str], None]) -> None:
@@ -180,9 +221,17 @@ class _Steps:
 
 
 def verify(
-    built: Built, machine: Machine, seed: int, quick: bool, tell: Callable[[str], None]
+    built: Built,
+    machine: Machine,
+    seed: int,
+    quick: bool,
+    tell: Callable[[str], None],
+    runs: bool = True,
 ) -> Verified:
-    """Boot a machine for one stage and try all that the ABI promises."""
+    """Boot a machine for one stage and try all that the ABI promises.
+
+    Without runs it does not try thousands of n above 1,000: on machines that are very slow.
+    """
     record = _Record(built)
     if not built.ok:
         record.ends(Finding("build-failed", built.cause, built.module.log[-4000:]))
@@ -195,14 +244,19 @@ def verify(
         record.fails(failure, Finding("wrong", said, failure=failure))
     guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
-        _verify_in(guest, record, seed, quick, tell)
+        _verify_in(guest, record, seed, quick, tell, runs)
     finally:
         guest.stop()
     return record.closed()
 
 
 def _verify_in(
-    guest: Running, record: _Record, seed: int, quick: bool, tell: Callable[[str], None]
+    guest: Running,
+    record: _Record,
+    seed: int,
+    quick: bool,
+    tell: Callable[[str], None],
+    runs: bool,
 ) -> None:
     timeout = CALL_TIMEOUT * guest.speed_factor
     manifest = record.built.stage.manifest
@@ -237,9 +291,17 @@ def _verify_in(
     if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.at)):
         return
     tell("values")
-    numbers = chosen_n(manifest.max_n, seed, quick)
+    numbers = places.chosen_n(manifest.max_n, seed, quick)
     if not steps.run(
         "values", "wrong", lambda: _read_values(guest, record, numbers, timeout, steps.at)
+    ):
+        return
+    consecutive = places.chosen_runs(manifest.number, manifest.max_n, seed, quick) if runs else []
+    nonce = random.Random(seed).getrandbits(64)
+    if consecutive and not steps.run(
+        "values",
+        "wrong",
+        lambda: _measure_runs(guest, record, consecutive, nonce, timeout, steps.at),
     ):
         return
     if not steps.run("unload while open", "unload-failed", busy):

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * F(n) as text, for each n named: by GMP, whose arithmetic is binary and shares
+ * no code with bc, with Python or with the stages. See make.sh.
+ *
+ * By mpz_mul only, and F(n) with its neighbour from the top bit of n down:
+ *
+ *	F(2m) = F(m) (2 F(m - 1) + F(m)), F(2m - 1) = F(m)^2 + F(m - 1)^2
+ *
+ * and by mpz_fib_ui, GMP's own way; both must agree.
+ */
+#include <gmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	mpz_t a, b, c, d; /* F(m - 1) and F(m), and what follows from them */
+
+	mpz_inits(a, b, c, d, NULL);
+	for (int i = 1; i < argc; i++) {
+		unsigned long n = strtoul(argv[i], NULL, 10), bit = 1;
+
+		while (2 * bit <= n)
+			bit *= 2;
+		mpz_set_ui(a, 1); /* F(-1) */
+		mpz_set_ui(b, 0);
+		for (; bit; bit /= 2) {
+			mpz_mul_2exp(d, a, 1);
+			mpz_add(d, d, b);
+			mpz_mul(d, d, b);
+			mpz_mul(a, a, a);
+			mpz_mul(b, b, b);
+			mpz_add(a, a, b);
+			mpz_swap(b, d);
+			if (n & bit) {
+				mpz_add(a, a, b);
+				mpz_swap(a, b);
+			}
+		}
+		mpz_fib_ui(c, n);
+		if (mpz_cmp(b, c)) {
+			fprintf(stderr, "large: two ways to F(%lu)\n", n);
+			return 1;
+		}
+		mpz_out_str(stdout, 10, b);
+		putchar('\n');
+	}
+	mpz_clears(a, b, c, d, NULL);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What function_tests.c has of a stage's numbers: from function_tests_hex.c up to
+ * stage 7, from function_tests_decimal.c from stage 8 on.
+ */
+#ifndef FUNCTION_TESTS_H
+#define FUNCTION_TESTS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trial.h"
+
+/**
+ * struct request - a line, as it has been read
+ * @op: which operation
+ * @a: its first operand
+ * @b: its second; "" for none
+ */
+struct request {
+	char op[16];
+	const char *a;
+	const char *b;
+};
+
+/* Does what is asked for, and prints the result. */
+void run(struct fib_call *call, const struct request *r);
+
+/* Prints a number as it is read. */
+void print_value(const union fib_value *f);
+
+/* fib_decimal into so many bytes, and prints what comes of it. */
+void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
+
+#endif
