@@ -225,7 +225,7 @@ MUTATIONS = [
     _m((8, 9, 10, 11), "bignum", "no product in the middle", "if (k % 2 == 0)", "if (k % 4 == 0)"),
     _m((8, 9, 10, 11), "decimal", "a half too small by a part of its last digit",
        "(half * SCALE >> 25) + 1", "half * SCALE >> 25"),
-    _m(89, "decimal", "no decimal limbs that just fit", "if (count > size)", "if (count >= size)"),
+    _m(89, "decimal", "no decimal limbs that just fit", "if (total > size)", "if (total >= size)"),
     _m((8, 10), "decimal", "the first limb keeps its zeros",
        "first + LIMB_DIGITS - width, width", "first, width"),
     _m(8, "fib", "one decimal limb too few", "return n / 86 + 2;", "return n / 86 + 1;"),

@@ -36,7 +36,7 @@ static struct bignum *parse(struct fib_call *call, const char *text,
 
 	memset(a->limb, 0, size * sizeof(*a->limb));
 	a->size = size;
-	for (size_t i = 0; i < length; i++) {
+	for (size_t i = 0; i != length; i++) {
 		limb_t *limb = &a->limb[(length - 1 - i) / LIMB_DIGITS];
 
 		*limb = *limb * 10 + (limb_t)(text[i] - '0');

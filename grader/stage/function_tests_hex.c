@@ -88,7 +88,7 @@ static struct bignum *parse(struct fib_call *call, const char *hex, size_t more)
 
 	memset(a->limb, 0, size * sizeof(*a->limb));
 	a->size = size;
-	for (size_t i = 0; i < length; i++) {
+	for (size_t i = 0; i != length; i++) {
 		char digit[2] = { hex[length - 1 - i] };
 		limb_t value = strtoul(digit, NULL, 16);
 

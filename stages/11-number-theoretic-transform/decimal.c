@@ -69,14 +69,14 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 {
 	const struct bignum *a = f->big;
 	char first[LIMB_DIGITS];
-	size_t width, count;
+	size_t width, total;
 	int err;
 
 	/* The first limb of the number is the only one cut short. */
 	limb_digits(first, a->limb[a->size - 1]);
 	width = limb_width(first);
-	count = width + (a->size - 1) * LIMB_DIGITS;
-	if (count > size)
+	total = width + (a->size - 1) * LIMB_DIGITS;
+	if (total > size)
 		return -ERANGE;
 	memcpy(digits, first + LIMB_DIGITS - width, width);
 	digits += width;
@@ -89,5 +89,5 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		limb_digits(digits, a->limb[i]);
 		digits += LIMB_DIGITS;
 	}
-	return count;
+	return total;
 }

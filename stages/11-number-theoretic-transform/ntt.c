@@ -472,11 +472,11 @@ static int join_parts(struct fib_call *call, u64 *f, struct shape s,
 
 /* f[] = the coefficients of a number, six digits each, and zeros up to @points */
 static int points_of(struct fib_call *call, u64 *f, size_t points,
-		     const limb_t *a, size_t size)
+		     const limb_t *a, size_t a_size)
 {
 	int err;
 
-	for (size_t i = 0; i < size; i++) {
+	for (size_t i = 0; i < a_size; i++) {
 		limb_t above = a[i] / POINT_BASE;
 
 		if (i % AT_ONCE == 0) {
@@ -488,8 +488,8 @@ static int points_of(struct fib_call *call, u64 *f, size_t points,
 		f[LIMB_POINTS * i + 1] = above % POINT_BASE;
 		f[LIMB_POINTS * i + 2] = above / POINT_BASE;
 	}
-	memset(f + LIMB_POINTS * size, 0,
-	       (points - LIMB_POINTS * size) * sizeof(*f));
+	memset(f + LIMB_POINTS * a_size, 0,
+	       (points - LIMB_POINTS * a_size) * sizeof(*f));
 	return 0;
 }
 

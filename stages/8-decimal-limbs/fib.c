@@ -37,13 +37,13 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 	return bits;
 }
 
-/* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
+/* c = F(2k), from a = F(k) and b = F(k + 1); u is scratch. */
 static int fib_even(struct bignum *c, const struct bignum *a,
-		    const struct bignum *b, struct bignum *t)
+		    const struct bignum *b, struct bignum *u)
 {
-	bn_add(t, b, b);
-	bn_sub(t, t, a);
-	return bn_mul(c, a, t);
+	bn_add(u, b, b);
+	bn_sub(u, u, a);
+	return bn_mul(c, a, u);
 }
 
 /* d = F(2k + 1), from a = F(k) and b = F(k + 1); t is scratch. */
