@@ -96,11 +96,12 @@ def _plan(
     plans = []
     once = _ask(turn, subject, [(n, 1) for n in subject.sizes], rng)
     tried = {n: (1, reading) for n, reading in zip(subject.sizes, once)}
-    # Of the short ones again, so many that the clock's steps do not matter.
+    # Again, so often that the clock's steps do not matter; but for the long ones, of which once is
+    # enough, since it cannot be that something else took most of it.
     more = [
-        (n, min(1000, SHORTEST_PHASE_NS // max(1, sum(reading.ns.values()))))
+        (n, max(1, min(1000, SHORTEST_PHASE_NS // max(1, sum(reading.ns.values())))))
         for n, (_, reading) in tried.items()
-        if sum(reading.ns.values()) < SHORTEST_PHASE_NS / 2
+        if sum(reading.ns.values()) < 2 * BATCH_NS
     ]
     for (n, repeat), reading in zip(more, _ask(turn, subject, more, rng) if more else []):
         tried[n] = repeat, reading
