@@ -37,7 +37,7 @@ def test_the_kits_own_stages() -> None:
     assert not any(s.own_driver for s in found)
     for stage in found:
         assert stage.key == f"{stage.number}-{stage.manifest.name}"
-        assert stage.manifest.measure[-1] == stage.manifest.max_n
+        assert stage.manifest.measure[-1] == min(stage.manifest.max_n, 1_000_000)
         assert list(stage.manifest.measure) == sorted(set(stage.manifest.measure))
 
 

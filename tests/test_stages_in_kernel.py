@@ -9,7 +9,7 @@ import pytest
 
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, stages, verify
+from grader.stage import build, places, stages, verify
 from grader.stage.stages import Stage
 
 # In a student repository, these are the objects that stand for the reference's sources; here
@@ -28,5 +28,5 @@ def test_stage(stage: Stage, uml: Machine, kernel: Kernel, booted: list[Path]) -
     result = verify.verify(built, uml, seed=1, quick=True, tell=steps.append)
     assert (result.findings, result.failures) == ((), ())
     assert set(result.tests) >= {"contract", "abi", "value", "load", "log"}
-    assert result.tests["value"].passed >= min(stage.manifest.max_n, verify.EVERY_N_TO) + 1
+    assert result.tests["value"].passed >= min(stage.manifest.max_n, places.EVERY_N_TO) + 1
     assert len(booted) == 1 and len(steps) == len(set(steps))

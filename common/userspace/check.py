@@ -88,6 +88,8 @@ def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
     failing = f"100-{min(300, max_n)}" if max_n >= 100 else f"0-{max_n}"
     large = up_to(max_n, 1000, 4658, 9999, 10000, 30000, 100000, 300000)
     failing_large = up_to(max_n, 1000, 3000, 10000, 100000)
+    if max_n > 1000000:  # transforms begin at about 120,000
+        failing_large += up_to(max_n, 300000)
     if check == "memcheck":
         # At full speed the counters tell of every leak: each failure there can be.
         every = 10**9
@@ -101,7 +103,7 @@ def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
         return [Plan("plain", VALGRIND, runs)]
     runs = [Run("check", (small,)), Run("fail", (failing,), 200), Run("kill", (failing,), 100)]
     if large:
-        runs += [Run("check", large + up_to(max_n, 1000000))]
+        runs += [Run("check", large + up_to(max_n, 1000000, 10000000))]
         runs += [Run("fail", failing_large, 50), Run("kill", failing_large, 20)]
     flavours = ["asan"]
     if any("FIB_NO_ASM" in path.read_text() for path in stage.glob("*.[ch]")):
