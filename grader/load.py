@@ -29,6 +29,8 @@ def _built(stage: stages.Stage, machine: Machine) -> build.Built:
         print(f"note: {breach.got}; stage.h allows {breach.expected}", file=sys.stderr)
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+    for warning in built.module.warnings:
+        print(warning, file=sys.stderr)
     return built
 
 

@@ -153,7 +153,8 @@ def _verify_and_measure(
     rights = []
     for i, stage in enumerate(options.stages):
         rights.append(verifying.result(i))
-        for note in rights[-1].verified.built.left_out:
+        built = rights[-1].verified.built
+        for note in (*built.left_out, *built.module.warnings):
             progress.say(f"note: {_label(stage)}: {note}")
         stands = status.of_verified(rights[-1].verified)
         if stands.name != "ok":

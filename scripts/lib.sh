@@ -5,7 +5,7 @@
 # Standard output belongs to the scripts' results; every message goes to
 # standard error.
 
-LAB_CACHE=${XDG_CACHE_HOME:-${HOME:?HOME is not set}/.cache}/fibdrv-lab
+LAB_CACHE=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/fibdrv-lab
 export LAB_CACHE
 
 say() { printf '%s\n' "$*" >&2; }

@@ -101,6 +101,9 @@ class FakeGuest:
     def console(self) -> str:
         return self.text
 
+    def killed(self) -> bool:
+        return False
+
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
         return uid, gid
 

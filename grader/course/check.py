@@ -106,6 +106,8 @@ def check(
     progress.step(f"stage {number}: build the module")
     machine = machines.get(machine_name)
     built = build.build(stage, machine.kernel())
+    for warning in built.module.warnings:
+        progress.say(warning)
     progress.step(f"stage {number}: verify it in the lab kernel")
     result = verify.verify(built, machine, seed, True, lambda _what: None)
     right = judged.judge(result, (), tried)

@@ -40,6 +40,7 @@ class GuestProcess:
         self.boot_seconds = boot_seconds
         self._ours = ours
         self._stopped = False
+        self._status = 0
         self.wire = Wire(folder / "wire.in", folder / "wire.out", self.alive)
 
     @property
@@ -58,14 +59,21 @@ class GuestProcess:
             return False
         if self._ours:
             try:
-                return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
             except ChildProcessError:
                 return False
+            if pid:
+                self._status = status
+            return not pid
         return process_is(self.pid, self.folder)
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
         """The same: nobody has given it away."""
         return uid, gid
+
+    def killed(self) -> bool:
+        """Whether somebody has killed it: a kernel that runs out of memory, most often."""
+        return os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) == signal.SIGKILL
 
     def stop(self) -> None:
         """Kill the process and all that it started; remove its files."""

@@ -61,6 +61,9 @@ class Running(Protocol):
     def alive(self) -> bool:
         """Whether it is still up."""
 
+    def killed(self) -> bool:
+        """Whether it has ended because somebody on this computer has killed it."""
+
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
         """Whose a node was when it was made, given whose it is: machine host gives it away."""
 

@@ -158,10 +158,11 @@ def _cost(reading: Reading) -> int:
 
 def _series(phase: str, n: int, repeat: int, counted: list[Reading]) -> Series:
     counts = [reading.cycles[phase] for reading in counted]
-    if min(counts) < repeat:
+    least = repeat * max(1, counted[0].least.get(phase, 1))
+    if min(counts) < least:
         title = f"the count of {phase}, F({n}), {repeat} times"
-        got = f"{min(counts)} instructions"
-        raise WrongAnswer(Failure("measure", n, "one a call or more", got, title))
+        expected, got = f"at least {least:,} instructions", f"{min(counts):,}"
+        raise WrongAnswer(Failure("measure", n, expected, got, title))
     return Series(
         [value / repeat for value in counts],
         counted[0].allocations[phase] / repeat,

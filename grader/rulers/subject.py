@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from grader.base.finding import Failure, failed
@@ -29,6 +29,8 @@ class Reading:
     cycles: Mapping[str, int]  # of the TSC; where instructions are counted, those
     allocations: Mapping[str, int]
     peak_bytes: int  # the most held at once by any one call
+    # No call can take fewer instructions than this, by phase: what does not fit is no figure.
+    least: Mapping[str, int] = field(default_factory=dict)
     overhead: int = 0  # instructions that the measurement itself takes besides, roughly
 
 

@@ -115,7 +115,8 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     return Recipe(
         name=device.NAME,
-        folder=f"{stage.key}-{tag}",
+        # A name may be as long as a file's may be; this is one with something behind it.
+        folder=f"{stage.key[:80]}-{tag}",
         files=own | kit,
         objects=("kit/driver", "kit/account", *names),
         flags=(

@@ -27,6 +27,13 @@ def spread_of(n: int) -> int:
     return min(7, n // 100)
 
 
+def least_instructions(n: int) -> dict[str, int]:
+    """What no way to F(n) can do without: an instruction a limb, and one a chunk of digits."""
+    digits = len(oracle.digits(n))
+    # 3.32 bits a digit, 64 a limb; a product of two limbs prints 19 digits at the most.
+    return {"compute": digits * 332 // 100 // 64, "decimal": digits // 19}
+
+
 @dataclass(frozen=True)
 class StageSubject:
     """A built stage, measured at the n of its manifest unless others are named."""
@@ -87,6 +94,7 @@ class StageSubject:
             {phase: got[f"{phase}_cycles"] for phase in PHASES},
             {phase: got[f"{phase}_allocations"] for phase in PHASES},
             got["peak_bytes"],
+            least_instructions(n - spread),
             HASH * got["digits"],
         )
 
