@@ -110,14 +110,14 @@ def by_operands(stage: Stage) -> str:
         return "hangs"
 
 
-def by_grader(stage: Stage) -> str:
-    """Whether the grader sees it, with all the n that it verifies."""
+def by_grader(stage: Stage, thorough: bool) -> str:
+    """Whether the grader sees it; thorough: with all the n that it verifies."""
     machine = machines.get("uml")
     built = build.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
         raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}")
     found = verify.verify(built, machine, 1, True, lambda what: None)
-    if found.ok:
+    if found.ok and thorough:
         found = verify.verify(built, machine, 1, False, lambda what: None)
     stands = status.of_verified(found).name
     if stands == "ok":
@@ -151,7 +151,8 @@ def one(mutation: Mutation, number: int) -> Result:
     stage = mutant(mutation, number)
     result = Result(mutation, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)
-    result.caught["grader"] = by_grader(stage)
+    # The long list of n is for what nothing else has seen.
+    result.caught["grader"] = by_grader(stage, thorough=result.alive)
     if result.alive:
         result.caught["sanitizers"] = by_sanitizers(stage)
         result.caught["debug"] = by_debug(stage)
@@ -229,12 +230,27 @@ def load(path: Path) -> tuple[list[Result], float]:
     return rows, float(kept["seconds"])
 
 
+def rows_of_others(numbers: list[int]) -> list[Result]:
+    """What the table says of the stages that are not these."""
+    by_name = {m.name: m for m in MUTATIONS}
+    found = []
+    for line in TABLE.read_text().split("## All")[1].splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if cells[0].isdigit() and int(cells[0]) not in numbers and cells[2] in by_name:
+            said = {part: "" if by in ("no", "-") else by for part, by in zip(PARTS, cells[3:])}
+            found.append(Result(by_name[cells[2]], int(cells[0]), said))
+    return found
+
+
 def main(words: list[str]) -> int:
     """Run the mutants; returns the exit status."""
     parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--stage", default="", help="only these stages (those that have faults)")
     parser.add_argument("--name", default="", help="only faults whose name contains this")
     parser.add_argument("--redraw", action="store_true", help="the table of the last whole run")
+    parser.add_argument(
+        "--keep", action="store_true", help="with --stage: the table's rows of other stages stay"
+    )
     options = parser.parse_args(words)
     if options.redraw:
         TABLE.write_text(table(*load(paths.BUILD / "mutation/results.json")))
@@ -259,6 +275,9 @@ def main(words: list[str]) -> int:
     if whole:
         save(paths.BUILD / "mutation/results.json", run.results, run.progress.elapsed())
         TABLE.write_text(text)
+    if options.keep and not options.name:
+        kept = rows_of_others(numbers)
+        TABLE.write_text(table([*run.results, *kept], run.progress.elapsed()))
     print(text.split("## All")[0])
     return 1 if any(r.alive and not r.mutation.reason for r in run.results) else 0
 
