@@ -15,6 +15,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,6 +31,7 @@ from grader.sandbox.limits import Ended, Limits, ended_by_signal, kill_groups, t
 from grader.sandbox.room import Room
 
 SOURCE = Path(__file__).with_name("warden.c")
+_ONE_AT_A_TIME = threading.Lock()
 WATCH_SECONDS = 0.05
 # Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
 DEATH_SECONDS = 20
@@ -354,6 +356,11 @@ def _sealed(content: bytes) -> Iterator[int]:
 @cache
 def _warden() -> Path:
     """The program that stands between, made when it is first needed."""
+    with _ONE_AT_A_TIME:
+        return _made_warden()
+
+
+def _made_warden() -> Path:
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
     program = paths.BUILD / "sandbox" / f"warden-{digest}"
     if program.is_file():
