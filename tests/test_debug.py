@@ -18,7 +18,7 @@ from grader.lab import log_meaning, machines
 from grader.lab.log_meaning import About
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, device, stages, verify
+from grader.stage import build, device, places, stages
 from grader.stage.stages import Stage
 from grader.stage.strain import Plan, examine
 
@@ -201,7 +201,7 @@ def test_the_grader_does_the_same_on_that_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
-    monkeypatch.setattr(verify, "EVERY_N_TO", 50)
+    monkeypatch.setattr(places, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
     for name in ("3-unchecked-allocation", "3-leak") if LONG else ("3-unchecked-allocation",):
         shutil.copytree(paths.ROOT / "tests/faults" / name, tree / name)
@@ -294,7 +294,7 @@ def test_a_leak_of_the_driver_when_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block that is not the stage's, so that nobody counts it: kmemleak must find it."""
-    monkeypatch.setattr(verify, "EVERY_N_TO", 50)
+    monkeypatch.setattr(places, "EVERY_N_TO", 50)
     debug = machines.get("uml-debug")
     fault = [("ret = checked_error(ret, n);\n\t\tgoto out;", "return checked_error(ret, n);")]
     built = build.build(with_driver_fault(7, fault, tmp_path), debug.kernel())

@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.stage import build, stages, verify
+from grader.stage import build, places, stages
 from grader.stage.strain import Plan, examine
 
 FAULTS = paths.ROOT / "tests/faults"
@@ -78,7 +78,7 @@ def test_table_is_complete() -> None:
 @pytest.mark.machine
 @pytest.mark.parametrize("key", PLANTED)
 def test_planted(key: str, debug: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "EVERY_N_TO", 50)  # these show themselves at once
+    monkeypatch.setattr(places, "EVERY_N_TO", 50)  # these show themselves at once
     stage, want = FOUND[key], PLANTED[key]
     lines = (stage.directory / "fib.c").read_text().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if want.at in text)

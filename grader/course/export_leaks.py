@@ -37,7 +37,7 @@ def solution_lines() -> dict[str, str]:
             readable = "\n".join(given)
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
-                    lines[line] = f"stage {stage}, task {task.number}, {function}"
+                    lines.setdefault(line, f"stage {stage}, task {task.number}, {function}")
     return lines
 
 
