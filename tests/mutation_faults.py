@@ -256,7 +256,10 @@ MUTATIONS = [
     _m((11,), "ntt", "sums on the way back are not folded", "f[i] = fold(a0 + a2);",
        "f[i] = a0 + a2;"),
     _m((11,), "ntt", "the difference of sums gets too little",
-       "times(a2 - a0 + 8 * P, w)", "times(a2 - a0 + 4 * P, w)"),
+       "times(a2 - a0 + 8 * P, w)", "times(a2 - a0 + 4 * P, w)",
+       "a bound, not a value: times(x) is less than P + P x / 2^64, here 1.25 P, where the"
+       " comment grants 2 P. A difference below -4 P takes four products near the greatest"
+       " and four near 0 at the same place, which operands hardly ever meet"),
     _m((11,), "ntt", "a remainder of P or more", "return x - (-(u64)(x >= P) & P);", "return x;"),
     _m((11,), "ntt", "roots of half the level", "s.parts ? s.main : s.main / 2", "s.main / 2"),
     _m((11,), "ntt", "the wrong node for additional points",
