@@ -129,6 +129,11 @@ def test_readable_paths(stage: Stage) -> None:
         f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
     )
+
+
+@pytest.mark.skipif(not (paths.ROOT / "tests/mutants").is_dir(), reason="an export has no mutants")
+def test_readable_paths_of_a_mutant() -> None:
+    log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
     mutant = stages.find(paths.ROOT / "tests/mutants", [1])
     (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
     assert module.readable(log, Path("/b"), build._recipe(writes, _no_kernel(), []).shown) == (

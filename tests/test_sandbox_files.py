@@ -210,6 +210,8 @@ def test_descriptors_are_given_back() -> None:
 @needs_sandbox
 @pytest.mark.machine
 def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None:
+    if not (stages.kit(2).directory / "fib.c").is_file():
+        pytest.skip("an export has no source of the reference")
     built = build.build(stages.kit(2), kernel)
     assert built.ok, built.log
     module, folder = built.module.path, built.module.directory
