@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from grader.stage import oracle
@@ -37,18 +38,18 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries run far
 
 
-def _pairs(rng: random.Random, count: int) -> Iterator[tuple[int, int]]:
-    for a in _EDGES:
-        for b in _EDGES:
-            yield a, b
-    numbers = list(_numbers(rng, count))
+def pairs(
+    rng: random.Random, edges: Sequence[int], numbers: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Each of the edges with each, and each of the numbers with some other."""
+    yield from itertools.product(edges, repeat=2)
     for a in numbers:
         yield a, rng.choice(numbers)
 
 
 def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered: bool) -> Tries:
     def tries(rng: random.Random, stage: Stage) -> Iterator[Try]:
-        for a, b in _pairs(rng, 60):
+        for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
             allowed = names if stage.number >= 5 else names[:2] if stage.number == 4 else names[:1]
             for name in allowed:

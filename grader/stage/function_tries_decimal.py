@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from decimal import MAX_EMAX, Context, Decimal, Inexact
 
 from grader.stage import oracle
-from grader.stage.function_tries import Tries, Try, computed_n
+from grader.stage.function_tries import Tries, Try, computed_n, pairs
 from grader.stage.stages import Stage
 
 LIMB_DIGITS = 18
@@ -80,27 +80,18 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries run far
 
 
-def _pairs(rng: random.Random, count: int) -> Iterator[tuple[int, int]]:
-    for a in _EDGES:
-        for b in _EDGES:
-            yield a, b
-    numbers = list(_numbers(rng, count))
-    for a in numbers:
-        yield a, rng.choice(numbers)
-
-
 def _try(request: str, expected: int, size: int) -> Try:
     return Try(request, str(expected), len(str(size)))
 
 
 def _sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
-    for a, b in _pairs(rng, 60):
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         for name in ("add", "add-a", "add-b"):
             yield _try(f"{name} {a} {b}", a + b, max(a, b))
 
 
 def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
-    for a, b in _pairs(rng, 60):
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
             yield _try(f"{name} {x} {y}", x - y, x)
@@ -132,7 +123,7 @@ def _square(a: str) -> Try:
 
 
 def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
-    for a, b in _pairs(rng, 60):
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
     for size in _LONG:
         if 3 < size <= _SHORT:
