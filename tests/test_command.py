@@ -206,6 +206,22 @@ def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
     assert left_over(place) == []
 
 
+def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
+    """A thread may be preparing a machine when a signal ends the run."""
+    lines = (
+        "import itertools, threading",
+        "folder = scratch.folder()",
+        "def fill():",
+        "    for i in itertools.count():",
+        "        (folder / str(i)).touch()",
+        "threading.Thread(target=fill, daemon=True).start()",
+        "time.sleep(0.3)",
+        "raise KeyboardInterrupt",
+    )
+    assert run(place, *lines).returncode == 130
+    assert left_over(place) == []
+
+
 def test_what_is_to_stay_stays(place: Path) -> None:
     lines = (
         f"folder = '{place}/staying'",

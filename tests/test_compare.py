@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from grader import compare
-from grader.base import paths, scratch
+from grader.base import paths
 from grader.base.errors import LabError
 from grader.rulers.comparison import Compared
 from grader.stage import stages
 from grader.verdict import compared
 from grader.verdict.compared import Row
+from tests.left_over import left_over
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 
@@ -232,5 +233,4 @@ def test_interrupted_it_leaves_nothing():
         _, said = process.communicate(timeout=90)
         assert process.returncode == 130
         assert "stopped" in said
-        assert not list(machines.glob("m*"))
-        assert not scratch.processes_in(Path(short))
+        assert left_over(Path(short)) == []

@@ -84,8 +84,17 @@ def folder() -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder; its processes have ended."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove a folder; its processes have ended.
+
+    A thread that is just filling it could put a file into it between the removal of the last one
+    and its own: under another name it is out of the thread's reach.
+    """
+    going = path.with_name(f".{path.name}")
+    try:
+        path.rename(going)
+    except OSError:
+        going = path
+    shutil.rmtree(going, ignore_errors=True)
     _folders.discard(path)
 
 
