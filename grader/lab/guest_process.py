@@ -34,11 +34,19 @@ LINES = ("wire", "shell")
 class GuestProcess:
     """A guest that runs as a process of this computer, its files in a folder of its own."""
 
-    def __init__(self, folder: Path, pid: int, boot_seconds: float, ours: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        pid: int,
+        boot_seconds: float,
+        ours: bool,
+        guard: subprocess.Popen[bytes] | None = None,
+    ) -> None:
         self.folder = folder
         self.pid = pid
         self.boot_seconds = boot_seconds
         self._ours = ours
+        self._guard = guard
         self._stopped = False
         self._status = 0
         self.wire = Wire(folder / "wire.in", folder / "wire.out", self.alive)
@@ -86,6 +94,8 @@ class GuestProcess:
                 except ChildProcessError:
                     pass
             self.wire.close()
+            if self._guard:
+                _dismiss(self._guard)
         scratch.remove(self.folder)
 
 
@@ -101,6 +111,16 @@ def process_is(pid: int, folder: Path) -> bool:
 
 # Loaded now: between fork and exec, with other threads about, is no time for it.
 _LIBC = ctypes.CDLL(None)
+
+# What waits for the end of this process, be it by SIGKILL, to end a machine's whole group and to
+# remove its files. The signal at the parent's death reaches the machine's first process alone: one
+# that user-mode Linux has just forked asks to be traced by its parent, and when that is init by
+# then, it stands still for ever. More than once: not every host's kernel kills what is just forked.
+GUARD = """\
+read -r _
+for _ in 1 2 3 4 5 6 7 8; do kill -KILL -- "-$1" || break; sleep 0.1; done
+rm -rf -- "$2"
+"""
 
 
 def _die_with_parent() -> None:
@@ -140,7 +160,8 @@ def start(
                 os.mkfifo(folder / f"{line}.{end}", 0o600)
         begin = time.monotonic()
         pid = _spawn(folder, command, environment, stays)
-        guest = GuestProcess(folder, pid, 0.0, ours=True)
+        guard = None if stays else _watch(pid, folder)
+        guest = GuestProcess(folder, pid, 0.0, True, guard)
         guest.wire.wait_ready(BOOT_TIMEOUT)
     except MachineError as error:
         scratch.kill_group(pid)
@@ -158,6 +179,24 @@ def start(
     state = {"pid": pid, "boot_seconds": guest.boot_seconds}
     (folder / "state.json").write_text(json.dumps(state))
     return guest
+
+
+def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
+    """Have a machine ended, and its folder removed, when this process is no more."""
+    return subprocess.Popen(
+        ["sh", "-c", GUARD, "sh", str(pid), str(folder)],
+        stdin=subprocess.PIPE,  # which nobody else holds: its end is ours
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _dismiss(guard: subprocess.Popen[bytes]) -> None:
+    guard.kill()
+    guard.wait()
+    if guard.stdin:
+        guard.stdin.close()
 
 
 def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, stays: bool) -> int:
