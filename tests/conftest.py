@@ -20,6 +20,15 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
+    config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is marked long unless the long form is asked for."""
+    if os.environ.get("LAB_TESTS") != "long":
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip("part of the long form: LAB_TESTS=long make test"))
 
 
 @pytest.fixture(scope="session")

@@ -338,7 +338,7 @@ def test_the_search_finds_a_word_of_each_chapter(file: Path, page: Page, tmp_pat
     assert answers[-1] == []
 
 
-@pytest.mark.skipif(os.environ.get("LAB_TESTS") != "long", reason="half a minute: LAB_TESTS=long")
+@pytest.mark.long
 def test_the_pdf(tmp_path: Path) -> None:
     if shutil.which("lualatex") is None:
         pytest.skip("there is no LaTeX: scripts/setup.sh pdf")

@@ -124,7 +124,7 @@ def allowed(figures: dict[str, int]) -> int:
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("number", [3, 4, 5, 6, 7] if LONG else [3, 6])
+@pytest.mark.parametrize("number", [3, 4, 5, 6, 7] if LONG else [6])
 def test_killed(loaded: Loaded, number: int) -> None:
     """A reader that is killed, by a timer, anywhere in F(max_n) ends after bounded work.
 

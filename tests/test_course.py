@@ -38,7 +38,9 @@ def solved(number: int, place: Path) -> Path:
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("number", STAGES)
+@pytest.mark.parametrize(
+    "number", [n if n in (2, 5, 11) else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
+)
 def test_the_reference_earns_all_points(number: int) -> None:
     result = check.check(number, skeleton.reference(number), 7)
     assert (result.earned, result.possible) == (100, 100), results.table(result)

@@ -196,6 +196,7 @@ def test_a_sound_stage_is_clean() -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_grader_does_the_same_on_that_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -203,7 +204,7 @@ def test_the_grader_does_the_same_on_that_machine(
     """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
     monkeypatch.setattr(places, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
-    for name in ("3-unchecked-allocation", "3-leak") if LONG else ("3-unchecked-allocation",):
+    for name in ("3-unchecked-allocation", "3-leak"):
         shutil.copytree(paths.ROOT / "tests/faults" / name, tree / name)
     words = ["--machine", "uml-debug", "--quick", "--tree", str(tree), "--out", str(tmp_path / "r")]
     assert grade(words) == 1
@@ -289,7 +290,7 @@ def test_the_kernel_has_every_option_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.machine
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not LONG, reason="part of the long form: LAB_TESTS=long")
+@pytest.mark.long
 def test_a_leak_of_the_driver_when_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,10 +27,6 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 # A namespace in which mounts may be changed and nobody else sees them.
 NAMESPACE = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-rm"]
 
-long_form = pytest.mark.skipif(
-    os.environ.get("LAB_TESTS") != "long", reason="part of the long form: LAB_TESTS=long"
-)
-
 
 def environment(**more: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | more
@@ -64,7 +60,7 @@ def is_right(run: subprocess.CompletedProcess[str]) -> None:
     assert "Traceback" not in run.stderr
 
 
-@long_form
+@pytest.mark.long
 @pytest.mark.machine
 @needs_namespace
 def test_no_network_and_no_shm(tmp_path: Path) -> None:
@@ -123,7 +119,7 @@ def test_no_place_for_the_memory(tmp_path: Path) -> None:
     assert not (tmp_path / "report").exists()
 
 
-@long_form
+@pytest.mark.long
 @pytest.mark.machine
 @needs_namespace
 def test_a_checkout_that_is_read_only(tmp_path: Path) -> None:
@@ -140,7 +136,7 @@ def test_a_checkout_that_is_read_only(tmp_path: Path) -> None:
 @needs_namespace
 @pytest.mark.parametrize(
     "size",
-    ["300k", *(pytest.param(size, marks=long_form) for size in ("100k", "1200k", "2500k"))],
+    ["300k", *(pytest.param(size, marks=pytest.mark.long) for size in ("100k", "1200k", "2500k"))],
 )
 def test_a_full_disk(tmp_path: Path, size: str) -> None:
     """Where the results go: one line, and nothing half-written."""
@@ -153,7 +149,9 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
 
 
 @needs_namespace
-@pytest.mark.parametrize("size", ["4M", *(pytest.param(s, marks=long_form) for s in ("1M", "2M"))])
+@pytest.mark.parametrize(
+    "size", ["4M", *(pytest.param(s, marks=pytest.mark.long) for s in ("1M", "2M"))]
+)
 def test_a_full_folder_for_temporary_files(tmp_path: Path, size: str) -> None:
     """Where a machine has its files: TMPDIR is what helps."""
     (tmp_path / "small").mkdir()
@@ -232,7 +230,7 @@ def test_two_runs_at_once_in_a_path_of_many_letters(tmp_path: Path) -> None:
         assert report["stages"][0]["status"] == "ok"
 
 
-@long_form
+@pytest.mark.long
 @pytest.mark.machine
 def test_a_stage_directory_full_of_junk(tmp_path: Path) -> None:
     stage = tmp_path / "tree/1-junk"

@@ -287,6 +287,7 @@ def test_two_boots_agree() -> None:
         assert a > 10
 
 
+@pytest.mark.long
 def test_one_percent_is_seen_of_any_module() -> None:
     todo = [(loops, "a") for loops in (99, 100)]
     runs = sensitivity.machine_runs(qemu.MACHINE, todo, lambda *_: None)

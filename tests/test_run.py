@@ -97,7 +97,9 @@ def test_a_failing_stage_is_exit_1_and_the_others_go_on(place: Path) -> None:
     assert not (place / "ran").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("moment", ["set up", "build", "verify", "measure", "draw"])
 def test_a_signal_leaves_nothing(place: Path, moment: str, number: signal.Signals) -> None:
     out = place / "report"

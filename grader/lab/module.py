@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.base import paths, scratch
-from grader.base.errors import check_disk
+from grader.base.errors import LabError, check_disk
 from grader.lab.log_meaning import Dialect
 from grader.sandbox import COMPILER, Ended, Room, kernel_places
 
@@ -52,6 +52,8 @@ class Recipe:
     # What the compiler's messages are to call them, where that is something else.
     shown: Mapping[str, str] = field(default_factory=dict)
     isolated: bool = False  # whether it is a stranger's: compiled in the sandbox
+    # What else is linked, first: compiled apart, once for all who name it, outside of any sandbox.
+    shared: Recipe | None = None
     dialect: Dialect = field(default_factory=Dialect)
 
 
@@ -95,6 +97,10 @@ def from_directory(directory: Path, name: str) -> Recipe:
     return Recipe(name, f"{directory.name}-{tag}", files, objects, labels={"": label})
 
 
+def _objects(recipe: Recipe) -> tuple[str, ...]:
+    return (*_objects(recipe.shared), *recipe.objects) if recipe.shared else recipe.objects
+
+
 def folder_of(recipe: Recipe, kernel: Kernel) -> Path:
     """Where a recipe is built for a kernel."""
     return _kbuild_base() / kernel.key / recipe.folder
@@ -103,40 +109,74 @@ def folder_of(recipe: Recipe, kernel: Kernel) -> Path:
 def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:
     """Build a module, or find that nothing has changed since the last time."""
     directory = folder_of(recipe, kernel)
-    kbuild = _kbuild(recipe, kernel)
-    digest = hashlib.sha256(
-        repr((kernel, kbuild, sorted(recipe.files.items()))).encode()
-    ).hexdigest()
     own = tuple(label for label in recipe.labels.values() if label not in recipe.support)
     module = Module(recipe.name, directory, own=own, support=recipe.support, dialect=recipe.dialect)
     with _locked(directory.with_suffix(".lock")):
-        return _build_locked(module, recipe, kernel, digest, kbuild, jobs)
+        return _build_locked(module, recipe, kernel, jobs)
 
 
-def _build_locked(
-    module: Module, recipe: Recipe, kernel: Kernel, digest: str, kbuild: str, jobs: int
-) -> Module:
-    directory = module.directory
+def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
+    """The objects of a recipe, compiled once, as files that others take in place of its sources.
+
+    By path below a recipe's directory: object.o_shipped, which kbuild copies, what it would keep
+    beside it, and headers. LabError if they do not compile: such sources are nobody's to mend.
+    """
+    directory, digest = folder_of(recipe, kernel), _digest(recipe, kernel)
+    stamp = directory / "built.digest"
+    with _locked(directory.with_suffix(".lock")):
+        if not stamp.is_file() or stamp.read_text() != digest:
+            _prepare(directory, recipe, recipe.files, kernel)
+            # Linked into one object, and no module of it: symbols are still missing.
+            ended = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
+            if ended.status or ended.ended_by:
+                check_disk(ended.text, directory)
+                why = ended.cause or _error_line(readable(ended.text, directory, recipe.labels))
+                raise LabError(f"what all modules share does not compile here: {why}")
+            stamp.write_text(digest)
+        files = {name: text for name, text in recipe.files.items() if name.endswith(".h")}
+        for name in recipe.objects:
+            record = (directory / name).with_name(f".{Path(name).name}.o.cmd")
+            files[f"{name}.o_shipped"] = (directory / f"{name}.o").read_bytes()
+            files[record.relative_to(directory).as_posix()] = record.read_bytes()
+        return files
+
+
+def _digest(recipe: Recipe, kernel: Kernel) -> str:
+    """Of all that a build depends on."""
+    shared = _digest(recipe.shared, kernel) if recipe.shared else ""
+    made_of = (kernel, _kbuild(recipe, kernel), sorted(recipe.files.items()), shared)
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()
+
+
+def _prepare(directory: Path, recipe: Recipe, files: Mapping[str, bytes], kernel: Kernel) -> None:
+    (directory / "built.digest").unlink(missing_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    _sync(directory, files)
+    (directory / "Kbuild").write_text(_kbuild(recipe, kernel))
+
+
+def _command(kernel: Kernel, directory: Path, target: str, jobs: int = 2) -> list[str]:
+    return [
+        "make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}", target
+    ]  # fmt: skip
+
+
+def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
+    directory, digest = module.directory, _digest(recipe, kernel)
     stamp = directory / "built.digest"
     said = directory / "built.warnings"
-    made = [module.path, module.stripped, *(directory / f"{name}.o" for name in recipe.objects)]
+    made = [module.path, module.stripped, *(directory / f"{name}.o" for name in _objects(recipe))]
     try:
         if stamp.read_text() == digest and all(path.is_file() for path in made):
             return replace(module, warnings=tuple(said.read_text().splitlines()))
     except OSError:
         pass
-    stamp.unlink(missing_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    _sync(directory, recipe.files)
-    (directory / "Kbuild").write_text(kbuild)
+    shared = _compiled(recipe.shared, kernel) if recipe.shared else {}
+    _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
     room = None
     if recipe.isolated:
         room = Room(read=kernel_places(kernel.tree), write=(directory,))
-    ended = _make(
-        ["make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
-         "modules"],
-        room,
-    )  # fmt: skip
+    ended = _make(_command(kernel, directory, "modules", jobs), room)
     log = readable(ended.text, directory, {**recipe.labels, **recipe.shown})
     if ended.ended_by:
         return replace(module, cause=f"the compiler was stopped: {ended.cause}", log=log)
@@ -167,13 +207,13 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
         f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}"
         for place, label in recipe.labels.items()
     ]
-    objects = " ".join(f"{name}.o" for name in recipe.objects)
+    objects = " ".join(f"{name}.o" for name in _objects(recipe))
     return "\n".join(
         [
             "# Made by grader/lab/module.py.",
             f"obj-m := {recipe.name}.o",
             # One object of the module's own name needs no list.
-            *([] if recipe.objects == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
+            *([] if _objects(recipe) == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
             "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
             *recipe.settings,
             "",

@@ -19,6 +19,7 @@ from grader.stage.stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
 KIT_FILES = ("driver.c", "account.c", "fibdrv.h", "stage.h")
+KIT_OBJECTS = ("kit/driver", "kit/account")
 SOURCE_BYTES = 1 << 20
 
 
@@ -105,6 +106,18 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     label, shown = _label(stage), paths.shown(stage.directory)
     labels = {"stage": label, "kit": "common"}
     says = {"stage": shown, "kit": "common"}
+    flags = (
+        "-I$(src)/kit",
+        f"-DFIBDRV_STAGE={manifest.number}",
+        f"-DFIBDRV_MAX_N={manifest.max_n}",
+        f"-DFIBDRV_NAME='\"{manifest.name}\"'",
+        # On every kernel the same: no vectors and no floating point, wherever it could have
+        # them (uml is a program). And what debuggers unwind by is not in memory.
+        "-mgeneral-regs-only",
+        "-fno-asynchronous-unwind-tables",
+    )
+    # Some distributions' kernels look for overflows, with writable data of their own.
+    settings = () if _instrumented(kernel) else ("UBSAN_SANITIZE := n",)
     if stage.own_driver:
         kit["kit/kit_driver.c"] = kit["kit/driver.c"]
         kit["kit/driver.c"] = (stage.directory / "driver.c").read_bytes()
@@ -113,29 +126,23 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
+    shared = Recipe(
+        device.NAME, f"kit-{manifest.number}", kit, KIT_OBJECTS, flags, settings, {"kit": "common"}
+    )
     return Recipe(
         name=device.NAME,
         # A name may be as long as a file's may be; this is one with something behind it.
         folder=f"{stage.key[:80]}-{tag}",
-        files=own | kit,
-        objects=("kit/driver", "kit/account", *names),
-        flags=(
-            "-I$(src)/kit",
-            f"-DFIBDRV_STAGE={manifest.number}",
-            f"-DFIBDRV_MAX_N={manifest.max_n}",
-            f"-DFIBDRV_NAME='\"{manifest.name}\"'",
-            # On every kernel the same: no vectors and no floating point, wherever it could have
-            # them (uml is a program). And what debuggers unwind by is not in memory.
-            "-mgeneral-regs-only",
-            "-fno-asynchronous-unwind-tables",
-        ),
-        # Some distributions' kernels look for overflows, with writable data of their own.
-        settings=() if _instrumented(kernel) else ("UBSAN_SANITIZE := n",),
+        files=own | kit if stage.own_driver else own,
+        objects=(*KIT_OBJECTS, *names) if stage.own_driver else tuple(names),
+        flags=flags,
+        settings=settings,
         labels=labels,
         support=("common",),
         shown=says,
         dialect=device.DIALECT,
         isolated=stage.isolated,
+        shared=None if stage.own_driver else shared,
     )
 
 

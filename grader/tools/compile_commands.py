@@ -26,12 +26,15 @@ def commands(built: build.Built, kernel: Kernel) -> list[dict[str, str]]:
             continue
         source = record.name[1:].removesuffix(".o.cmd") + ".c"
         call = match[1].split(" ; ")[0]
-        copy = str(built.module.directory / record.parent.name / source)
+        # The kit's own are compiled in a directory that all copies of a stage share.
+        copy = re.search(rf"\S+/{record.parent.name}/{re.escape(source)}(?=\s|$)", call)
+        if not copy:
+            continue
         entries.append(
             {
                 "directory": str(kernel.tree),
                 "file": str(home / source),
-                "command": call.replace(copy, str(home / source)),
+                "command": call.replace(copy[0], str(home / source)),
             }
         )
     return entries
