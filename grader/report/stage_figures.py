@@ -24,9 +24,9 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 def figures(report: Report) -> list[Figure]:
     """Every picture of the report, in the order in which a reader meets them."""
     rulers = {machine["ruler"] for machine in report["machines"]}
-    found = [_speedup(report), _cost(report, "ns")]
+    found = [speedup(report), cost(report, "ns")]
     if "instructions" in rulers:
-        found.append(_cost(report, "instructions"))
+        found.append(cost(report, "instructions"))
     found.append(_memory(report))
     if any(stage.get("round_trips") for stage in report["stages"]):
         found.append(_round_trips(report))
@@ -94,7 +94,7 @@ def _points(stage: Json, machine: str, ruler: str, phase: str) -> list[Point]:
     )
 
 
-def _cost(report: Report, ruler: str) -> Figure:
+def cost(report: Report, ruler: str) -> Figure:
     """Time, or instructions, against n for all stages."""
     styles = stage_styles(report)
     panels = []
@@ -140,7 +140,7 @@ def _cost_panel(series: list[Series], title: str, ruler: str) -> Panel:
     )
 
 
-def _speedup(report: Report) -> Figure:
+def speedup(report: Report) -> Figure:
     """Speedup of each stage over the stage before, against n."""
     panels = []
     for machine in report["machines"]:

@@ -3,7 +3,7 @@
 loops that differ by one percent.
 
 cost.svg      time of each stage over n, both phases     from report.json
-speedup.svg   each stage against the one before          from report.json
+speedup.svg   each stage's whole read against the one before  from report.json
 compare-gmp.svg  the whole read over GMP's              from build/compare-gmp/rows.tsv
 loops.svg     distributions of 98, 99 and 100 loops      measured here, half a minute
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,17 @@ from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines, qemu
-from grader.report.figures import COLOURS, style
+from grader.report import stage_figures
+from grader.report.figures import COLOURS, Figure
 from grader.report.plots import draw_one
 from grader.tools import peer_figure, peer_rows
 
 HERE = Path(__file__).resolve().parent
-MOST_BYTES = 80_000
+MOST_BYTES = 110_000
 RUNS = 60
 # Handout 7 shows the seven stages of the course's first part; more lines hide one another.
 FIRST_PART = 7
+LONG = r"(?<![\d.])(\d+\.\d)\d+"
 HEAD = """\
 set encoding utf8
 set terminal svg size {width},{height} font 'DejaVu Sans,13' background '#ffffff'
@@ -48,7 +51,6 @@ set label 1 '{caption}' at screen 0.5,0.02 center noenhanced textcolor rgb '#576
 set bmargin 5
 set key samplen 1.5 textcolor rgb '#24292f'
 """
-Series = dict[tuple[Any, ...], list[tuple[float, float]]]
 
 
 def plain(text: str) -> str:
@@ -68,8 +70,10 @@ def draw(name: str, size: tuple[int, int], caption: str, script: str) -> None:
 def keep(name: str, drawn: str) -> None:
     """Put gnuplot's picture into its place, made smaller, if it is small enough."""
     out = HERE / f"{name}.svg"
-    # Positions to a tenth of a pixel are enough, and groups of nothing say nothing.
-    picture = re.sub(r"(?<![\d.])(\d+\.\d)\d+", r"\1", re.sub(r"[ \t]+", " ", drawn))
+    # Positions to a tenth of a pixel are enough (what a label says stays as it is), and groups of
+    # nothing say nothing.
+    picture = re.sub(r"[ \t]+", " ", drawn)
+    picture = re.sub(r"<[^>]*>", lambda tag: re.sub(LONG, r"\1", tag[0]), picture)
     picture = re.sub(r" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", "", picture)
     picture = re.sub(r"<g [^>]*>\s*</g>\s*", "", picture)
     picture = re.sub(r"<title>.*?</title>", f"<title>{name}</title>", picture, count=1)
@@ -93,81 +97,33 @@ def machine_text(report: dict[str, Any], ruler: str) -> str:
     return f"{found['cpu']}, {found['name']} {found['kernel']}, {found['compiler']}"
 
 
-def series(entries: list[dict[str, Any]], key: tuple[str, ...], value: str, ruler: str) -> Series:
-    """Points (n, value) by key."""
-    found: Series = {}
-    for e in entries:
-        if e["ruler"] == ruler and e[value] is not None:
-            found.setdefault(tuple(e[k] for k in key), []).append((e["n"], e[value]))
-    return {k: sorted(v) for k, v in sorted(found.items())}
-
-
-def lines(data: Series, label: str, keys: bool) -> tuple[str, str]:
-    """Data blocks, and the plot command for them, a line for each stage."""
-    blocks, plots = "", []
-    for k, points in data.items():
-        stage = int(k[-1])
-        look = style(stage - 1, "")
-        name = f"d{abs(hash((label, *k))) % 10**9}"
-        blocks += block(name, points)
-        title = f"title 'stage {stage}'" if keys else "notitle"
-        plots.append(
-            f"${name} using 1:2 with linespoints linewidth 1.4 pointsize 0.5"
-            f" pointtype {look.filled} linecolor rgb '{look.colour}' {title}"
-        )
-    return blocks, "plot " + ", \\\n ".join(plots) + "\n"
-
-
-def panels(parts: list[tuple[str, str, str, Series]]) -> str:
-    """Panels side by side, log-log: (title, y, more commands, data). The first has keys."""
-    script = "set logscale xy\nset format xy '10^{%L}'\nset xlabel 'n' textcolor rgb '#57606a'\n"
-    plots = ""
-    for i, (title, label, more, data) in enumerate(parts):
-        blocks, plot = lines(data, title, keys=i == 0)
-        script += blocks
-        plots += f"set title '{title}'\nset ylabel '{label}' textcolor rgb '#57606a'\n"
-        plots += f"{more}{plot}unset label 1\nunset key\n"
-    return f"{script}set multiplot layout 1,{len(parts)}\n{plots}unset multiplot\n"
+def keep_figure(name: str, figure: Figure) -> None:
+    """Draw what the report or a tool would draw, and keep the picture."""
+    with tempfile.TemporaryDirectory(prefix=".draw-", dir=HERE) as folder:
+        drawn = Path(folder) / "picture.svg"
+        draw_one(figure, drawn)
+        keep(name, drawn.read_text(encoding="utf-8"))
 
 
 def draw_cost(report: dict[str, Any]) -> None:
-    """Time over n, by stage of the first part."""
-    samples = [
-        {**s, "stage": stage["number"]}
+    """Time over n, by stage of the first part, computing and converting."""
+    stages = [
+        {**stage, "samples": [s for s in stage["samples"] if s["phase"] != stage_figures.WHOLE]}
         for stage in report["stages"]
         if stage["number"] <= FIRST_PART
-        for s in stage["samples"]
     ]
-    data = series(samples, ("phase", "stage"), "median", "ns")
-    parts = [
-        (
-            phase,
-            "ns",
-            "set key bottom right\nset yrange [1:1e9]\n",
-            {k: v for k, v in data.items() if k[0] == phase},
-        )
-        for phase in ("compute", "decimal")
-    ]
-    draw("cost", (900, 430), machine_text(report, "ns"), panels(parts))
+    figure = stage_figures.cost({**report, "stages": stages}, "ns")
+    keep_figure("cost", replace(figure, notes=[machine_text(report, "ns")]))
 
 
 def draw_speedup(report: dict[str, Any]) -> None:
-    """Each stage against the one before, computing, by both rulers."""
-    entries = [
-        e for e in report["speedups"] if e["phase"] == "compute" and e["to"] == e["from"] + 1
-    ]
-    more = "set key top left\nset yrange [0.5:200]\nset format y '%g'\n"
-    more += "set arrow 1 from graph 0,first 1 to graph 1,first 1 nohead linecolor rgb '#57606a'\n"
-    parts = [
-        (title, "times as fast as the stage before", more, series(entries, ("to",), "ratio", ruler))
-        for title, ruler in (("time", "ns"), ("instructions", "instructions"))
-    ]
-    # Stage 3 against 2 is a loss by a thousand: it buys range.
-    for _, _, _, data in parts:
-        data.pop((3,), None)
-    captions = [machine_text(report, ruler) for ruler in ("ns", "instructions")]
-    kernels = f"{captions[0]}; {captions[1].split(', ')[1]}"
-    draw("speedup", (900, 430), kernels, panels(parts))
+    """Each stage against the one before, the whole read, by both rulers."""
+    # Stage 3 against 2 is a loss by a thousand: it buys range, and the text beside it says so.
+    whole = [e for e in report["speedups"] if e["phase"] == stage_figures.WHOLE and e["to"] != 3]
+    notes = [machine_text(report, ruler) for ruler in ("ns", "instructions")]
+    keep_figure(
+        "speedup", replace(stage_figures.speedup({**report, "speedups": whole}), notes=notes)
+    )
 
 
 def steps(values: list[float]) -> list[tuple[float, float]]:
@@ -211,11 +167,7 @@ def draw_loops(report: dict[str, Any], runs: int) -> None:
 
 def draw_compare_gmp(recorded: Path) -> None:
     """The whole read of all stages and of Python's decimal, over GMP's."""
-    figure = peer_figure.figure(peer_rows.read(recorded), [peer_rows.READ])
-    with tempfile.TemporaryDirectory(prefix=".draw-", dir=HERE) as folder:
-        drawn = Path(folder) / "picture.svg"
-        draw_one(figure, drawn)
-        keep("compare-gmp", drawn.read_text(encoding="utf-8"))
+    keep_figure("compare-gmp", peer_figure.figure(peer_rows.read(recorded), [peer_rows.READ]))
 
 
 def main() -> int:
