@@ -338,6 +338,16 @@ def test_the_search_finds_a_word_of_each_chapter(file: Path, page: Page, tmp_pat
     assert answers[-1] == []
 
 
+@pytest.mark.parametrize(
+    "picture", sorted((paths.ROOT / "handouts/figures").glob("*.svg")), ids=lambda p: p.name
+)
+def test_a_picture_can_be_drawn_for_the_pdf(picture: Path, tmp_path: Path) -> None:
+    if shutil.which("rsvg-convert") is None:
+        pytest.skip("there is no rsvg-convert: scripts/setup.sh pdf")
+    call = ["rsvg-convert", "-f", "pdf", "-o", tmp_path / "picture.pdf", picture]
+    assert subprocess.run(call, capture_output=True, text=True).stderr == ""
+
+
 @pytest.mark.long
 def test_the_pdf(tmp_path: Path) -> None:
     if shutil.which("lualatex") is None:

@@ -125,6 +125,10 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
     if done.returncode != 0 or not drawn.exists() or drawn.stat().st_size == 0:
         reason = " ".join(done.stderr.split())[-200:]
         raise ReportError(f"gnuplot failed on {output.name}: {reason}")
+    if kind == "svg":
+        # A bar has a mark of no size. Not all who draw SVG can take a matrix of zeros.
+        svg = drawn.read_text(encoding="utf-8")
+        drawn.write_text(re.sub(r"<use [^>]*scale\(0\.0+\)[^>]*/>\n?", "", svg), encoding="utf-8")
     drawn.replace(output)
 
 
