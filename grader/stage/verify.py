@@ -11,13 +11,16 @@ from grader.base.errors import MachineError
 from grader.base.finding import Failure, Finding, failed
 from grader.lab import ending, kernel_log
 from grader.lab.machines import Machine, Running
-from grader.stage import device, oracle, places, system_calls
+from grader.lab.module import Module
+from grader.stage import device, oracle, places, system_calls, trials
 from grader.stage.build import Built
 
 # Seconds on the lab machine for one answer; the slowest call takes about two.
 CALL_TIMEOUT = 6.0
 # How many failures of one test are worth showing.
 SHOWN = 5
+# On the computer itself a fault is a real one; the debug kernel sees with eyes of its own.
+NO_TRIAL = ("host", "uml-debug")
 MODULE = f"{device.MODULES}/{device.NAME}.ko"
 
 
@@ -242,9 +245,16 @@ def verify(
         failure = Failure("contract", None, breach.expected, breach.got)
         said = f"{breach.got}; stage.h allows {breach.expected}"
         record.fails(failure, Finding("wrong", said, failure=failure))
-    guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
+    modules = {device.NAME: built.module.stripped}
+    trial = None if machine.name in NO_TRIAL else trials.link(built, machine.kernel())
+    if trial:
+        modules[trial.name] = trial.stripped
+    guest = machine.boot(device.contents(modules))
     try:
-        _verify_in(guest, record, seed, quick, tell, runs)
+        if _verify_in(guest, record, seed, quick, tell, runs):
+            tell("on trial")
+            if trial is None or _on_trial(guest, record, trial, seed):
+                _read_log(guest, record)
     finally:
         guest.stop()
     return record.closed()
@@ -257,7 +267,8 @@ def _verify_in(
     quick: bool,
     tell: Callable[[str], None],
     runs: bool,
-) -> None:
+) -> bool:
+    """Whether all steps went through, whatever was found on the way."""
     timeout = CALL_TIMEOUT * guest.speed_factor
     manifest = record.built.stage.manifest
     steps = _Steps(record, guest)
@@ -280,22 +291,22 @@ def _verify_in(
 
     tell("load")
     if not steps.run("load", "load-failed", load):
-        return
+        return False
     tell("unload")
     if not steps.run("unload", "unload-failed", unload):
-        return
+        return False
     tell("load again")
     if not steps.run("second load", "load-failed", load):
-        return
+        return False
     tell("the ABI")
     if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.at)):
-        return
+        return False
     tell("values")
     numbers = places.chosen_n(manifest.max_n, seed, quick)
     if not steps.run(
         "values", "wrong", lambda: _read_values(guest, record, numbers, timeout, steps.at)
     ):
-        return
+        return False
     # What leaks would fill the machine before all runs are through, and hide behind that.
     runs = runs and kernel_log.dirt(guest.console(), record.built.module) is None
     consecutive = places.chosen_runs(manifest.number, manifest.max_n, seed, quick) if runs else []
@@ -305,13 +316,32 @@ def _verify_in(
         "wrong",
         lambda: _measure_runs(guest, record, consecutive, nonce, timeout, steps.at),
     ):
-        return
+        return False
     if not steps.run("unload while open", "unload-failed", busy):
-        return
+        return False
     tell("unload again")
     if not steps.run("second unload", "unload-failed", unload):
-        return
+        return False
     record.passes("load")
+    return True
+
+
+def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool:
+    """Whether it came to an end, whatever was found."""
+    timeout = CALL_TIMEOUT * guest.speed_factor
+    try:
+        failures = trials.run(guest, record.built.stage, seed, timeout)
+    except MachineError as error:
+        record.ends(ending.of(error, guest, trial, "wrong").within("on trial"))
+        return False
+    for failure in failures:
+        record.fails(failure, Finding("wrong", failure.title, failure=failure))
+    if not failures:
+        record.passes(trials.TEST)
+    return True
+
+
+def _read_log(guest: Running, record: _Record) -> None:
     dirt = kernel_log.dirt(guest.console(), record.built.module)
     if dirt:
         failure = Failure("log", None, "a clean kernel log", dirt.cause, "kernel log")

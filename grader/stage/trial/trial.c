@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * fibtrial: its parameter "ask" takes a verb and an n, and then holds the
+ * answer: a line of figures, or "wrong: " and why.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/spinlock.h>
+
+#include "trial.h"
+
+static char answer[1024];
+static char said[256];
+static DEFINE_SPINLOCK(said_lock);
+
+void complain(const char *format, ...)
+{
+	va_list args;
+
+	spin_lock(&said_lock);
+	if (!said[0]) {
+		va_start(args, format);
+		vscnprintf(said, sizeof(said), format, args);
+		va_end(args);
+	}
+	spin_unlock(&said_lock);
+}
+
+bool trial_wrong(void)
+{
+	return said[0];
+}
+
+size_t digits_bound(u64 n)
+{
+	return div_u64(n * 2089877, 10000000) + 1;
+}
+
+u64 fnv1a(const char *bytes, size_t size)
+{
+	u64 hash = 0xcbf29ce484222325ULL;
+
+	while (size--)
+		hash = (hash ^ (u8)*bytes++) * 0x100000001b3ULL;
+	return hash;
+}
+
+static int ask_set(const char *value, const struct kernel_param *kp)
+{
+	char verb[16];
+	u64 n;
+
+	if (sscanf(value, "%15s %llu", verb, &n) != 2)
+		return -EINVAL;
+	said[0] = '\0';
+	if (!strcmp(verb, "try"))
+		try(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "pace"))
+		pace(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "together"))
+		together(n, answer, sizeof(answer));
+	else
+		return -EINVAL;
+	if (trial_wrong())
+		scnprintf(answer, sizeof(answer), "wrong: %s\n", said);
+	return 0;
+}
+
+static int ask_get(char *buffer, const struct kernel_param *kp)
+{
+	return scnprintf(buffer, PAGE_SIZE, "%s", answer);
+}
+
+static const struct kernel_param_ops ask_ops = {
+	.set = ask_set,
+	.get = ask_get,
+};
+module_param_cb(ask, &ask_ops, NULL, 0600);
+
+static int __init fibtrial_init(void)
+{
+	return arena_create();
+}
+
+static void __exit fibtrial_exit(void)
+{
+	arena_destroy();
+}
+
+module_init(fibtrial_init);
+module_exit(fibtrial_exit);
+
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("A stage of fibdrv on trial");

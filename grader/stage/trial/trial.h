@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * fibtrial: a stage's objects on an account that believes nothing. The module is
+ * linked with the very objects that the driver is linked with; what it is asked
+ * by its parameter "ask" it tries, and says there what does not fit stage.h.
+ */
+#ifndef FIBTRIAL_H
+#define FIBTRIAL_H
+
+#include <linux/ktime.h>
+#include <linux/list.h>
+
+#include "stage.h"
+
+/* Bytes around each block, result and buffer that nobody may write to. */
+#define ZONE 64
+#define ZONE_BYTE 0xa5
+
+/**
+ * struct trial_call - a call, and what is known of it that the stage cannot reach
+ * @call: what the stage sees
+ * @list: among the calls there are
+ * @blocks: those that it has not given back
+ * @allocations: blocks it was given
+ * @count: blocks not given back
+ * @bytes: bytes in them
+ * @peak_bytes: the most that @bytes ever was
+ * @asked: allocations asked for, the refused ones too
+ * @looks: look-ups so far
+ * @announced: products that fib_spend was told of, where @impatient is set
+ * @fail_at: the allocation that is refused, counted from 1; 0 for none
+ * @kill_at: the look-up that finds the caller killed; 0 for none
+ * @own_ticks: what the account has taken of them, where @at_look is set
+ * @checks: how often the frozen blocks are still looked at
+ * @fill: what fresh memory holds
+ * @impatient: look up at every fib_spend
+ * @arena: memory comes from the arena: no function of the kernel is called
+ * @between: called at allocations and look-ups; NULL for nothing
+ * @at_look: called at look-ups; NULL for nothing
+ */
+struct trial_call {
+	struct fib_call call;
+	struct list_head list;
+	struct list_head blocks;
+	u64 allocations;
+	u64 count;
+	u64 bytes;
+	u64 peak_bytes;
+	u64 asked;
+	u64 looks;
+	u64 announced;
+	u64 fail_at;
+	u64 kill_at;
+	u64 own_ticks;
+	unsigned int checks;
+	u8 fill;
+	bool impatient;
+	bool arena;
+	void (*between)(struct trial_call *t);
+	void (*at_look)(struct trial_call *t);
+};
+
+/* The finest clock there is: the TSC where there is one, else nanoseconds. */
+static inline u64 ticks(void)
+{
+#ifdef __x86_64__
+	u32 low, high;
+
+	asm volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return (u64)high << 32 | low;
+#else
+	return ktime_get_ns();
+#endif
+}
+
+/* Says what is wrong; the first time counts. */
+__printf(1, 2) void complain(const char *format, ...);
+
+bool trial_wrong(void);
+
+/* Begins a call whose options are set, and ends it: nothing of it may be left. */
+void trial_begin(struct trial_call *t);
+void trial_end(struct trial_call *t, const char *when);
+
+/* Complains unless what the stage sees of its account is what it has used. */
+void trial_compare(const struct trial_call *t, const char *when);
+
+/* The blocks there are now are to stay as they are, until the call ends. */
+void trial_freeze(struct trial_call *t);
+void trial_check_frozen(struct trial_call *t);
+
+int arena_create(void);
+void arena_destroy(void);
+/* Bytes that a call may take from the arena, all its blocks together. */
+size_t arena_size(void);
+
+/* All that can be tried with F(@n). */
+void try(u64 n, char *answer, size_t answer_size);
+
+/* How work is announced where calls are long, up to @max_n; says so in @answer. */
+void pace(u64 max_n, char *answer, size_t size);
+
+/* Calls on all CPUs at the same time. */
+void together(u64 n, char *answer, size_t size);
+
+/* Bytes enough for the digits of F(n), see driver.c. */
+size_t digits_bound(u64 n);
+
+u64 fnv1a(const char *bytes, size_t size);
+
+#endif

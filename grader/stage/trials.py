@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage on trial: its objects linked with an account that believes nothing (trial/).
+
+What stage.h asks for is tried call by call in the machine: failures and kills at each place, fresh
+memory that holds what nobody expects, zones around all that is handed out, calls within calls.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grader import sandbox
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.finding import Failure
+from grader.lab import module
+from grader.lab.machines import Running
+from grader.lab.module import Kernel, Module, Recipe
+from grader.sandbox import COMPILER, Room
+from grader.stage import device, function_program, oracle
+from grader.stage.build import Built, stage_objects
+from grader.stage.places import SLOW_STAGES
+from grader.stage.stages import Stage
+
+NAME = "fibtrial"
+MODULE = f"{device.MODULES}/{NAME}.ko"
+TEST = "promise"  # as the report calls what is tried here
+FILES = Path(__file__).with_name("trial")
+# Bytes of the stack that a call may take: a kernel's has 16 KB, and others are on it. The kit's
+# take up to 1,400, the trial's own 600 of a call among them.
+STACK_BYTES = 4096
+# Bytes that a call may hold at its peak: so many a digit, and some that do not depend on n. The
+# kit's take up to 2.8 up to stage 9, then 12.9 where products are transforms.
+BYTES_A_DIGIT = 8
+BYTES_A_DIGIT_OF_TRANSFORMS = 32
+BYTES_BESIDE = 1024
+TRANSFORMS_FROM = 10
+# Between two looks at most 10^5 products are announced. The kit's take up to 4 times as long as
+# that many multiplications that wait for one another; emulated, where stage 3 allocates, up to 19.
+PRODUCTS = 100_000
+MOST_UNITS = 40
+# For a number of so many limbs, compute announces products by their square: of two factors of half
+# the length, 1/8 at the least where a square takes half; the kit's 0.4 to 0.9, bit by bit 20 to 40.
+# So does decimal of binary limbs: 0.5, and bit by bit 154. Methods that take less come from
+# TRANSFORMS_FROM on.
+ANNOUNCED_LIMBS = 20
+LEAST_OF_SQUARE = 1 / 16
+MOST_OF_SQUARE = 16
+MOST_OF_SQUARE_BIT_BY_BIT = 512
+# Announced at once, whatever is still to be done of it.
+AT_ONCE = 1 << 16
+ASK = f"/sys/module/{NAME}/parameters/ask"
+# What a limb may be: 10^9 has not quite 30 bits.
+LIMB_BITS = (29.0, 64.0)
+
+
+def _kit(kernel: Kernel) -> Module:
+    """The kit's half, which is the same for every stage."""
+    sources = sorted(FILES.glob("*.[ch]"))
+    files = {f"trial/{path.name}": path.read_bytes() for path in sources}
+    files["trial/stage.h"] = (paths.COMMON / "stage.h").read_bytes()
+    label = FILES.relative_to(paths.ROOT).as_posix()
+    made = module.build(
+        Recipe(
+            NAME,
+            NAME,
+            files,
+            tuple(f"trial/{path.stem}" for path in sources if path.suffix == ".c"),
+            labels={"trial": label},
+            support=(label,),
+        ),
+        kernel,
+    )
+    if not made.ok:
+        raise LabError(f"the kit's own {NAME} does not compile: {made.cause}")
+    return made
+
+
+def link(built: Built, kernel: Kernel) -> Module:
+    """The very objects of a stage's module, linked with the trial instead of the driver."""
+    kit = _kit(kernel)
+    folder = built.module.directory
+    support = (*kit.support, *built.module.support)
+    made = replace(built.module, name=NAME, support=support, dialect=device.DIALECT)
+    room = Room(read=(kit.directory,), write=(folder,)) if built.stage.isolated else None
+    # Two runs in one checkout must not meet half a file.
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
+        _run(["ld", "-r", "-o", str(whole), str(kit.path), *map(str, stage_objects(built))], room)
+        _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
+        os.replace(whole, made.path)
+        os.replace(bare, made.stripped)
+    return made
+
+
+def _run(command: list[str], room: Room | None) -> None:
+    ours = None if room else module.environment()
+    ended = sandbox.run(command, COMPILER, room, environment=ours, together=True)
+    if ended.status or ended.ended_by:
+        raise LabError(f"{command[0]}: {ended.cause or ended.text.strip()}")
+
+
+def tried_n(stage: Stage, seed: int) -> list[int]:
+    """Which n are tried: around the widths of words, where ways part, and some by chance."""
+    top = stage.manifest.max_n
+    # With each allocation that fails the call is made once more, and stage 3 makes thousands.
+    most = 1000 if stage.number in SLOW_STAGES else top
+    rng = random.Random(seed)
+    some = {rng.randrange(2, min(top, 1000)) for _ in range(3)}
+    fixed = {0, 1, 2, 3, 47, 48, 93, 94, 300, 1000, 3000, 10_000}
+    # Halves, blocks and transforms begin above.
+    fixed |= {30_000, 100_000} if stage.number >= TRANSFORMS_FROM else set()
+    return sorted(n for n in fixed | some if n <= min(top, most))
+
+
+def questions(stage: Stage, seed: int) -> list[str]:
+    """What the trial is asked."""
+    top = stage.manifest.max_n
+    return [
+        *(f"try {n}" for n in tried_n(stage, seed)), f"pace {top}", f"together {min(top, 300)}"
+    ]  # fmt: skip
+
+
+def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+    """What is wrong with the answers."""
+    shortest, longest = LIMB_BITS
+    for question, answer in zip(asked, answers):
+        verb, n = question.split()[0], int(question.split()[1])
+        if answer.startswith("wrong: "):
+            yield _failure(n, "what stage.h asks for", answer.removeprefix("wrong: "))
+            continue
+        got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
+        if verb == "try":
+            yield from _tried(stage, n, got)
+            # So many limbs that have all these numbers are of so many bits.
+            bits = _log2(n)
+            shortest = max(shortest, bits / got["limbs"])
+            longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
+            if shortest > longest:
+                said = f"fib_limbs says {got['limbs']}"
+                yield _failure(n, "limbs without leading zeros, all of one width", said)
+                shortest, longest = LIMB_BITS
+        elif verb == "pace":
+            yield from _paced(stage, got)
+
+
+def _log2(n: int) -> float:
+    """How many bits F(n) takes: F(n) is phi^n / sqrt(5), very nearly."""
+    return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
+
+
+def _failure(n: int, expected: str, got: str) -> Failure:
+    return Failure(TEST, n, expected, got, f"F({n:,}): {got}")
+
+
+def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
+    text = oracle.digits(n)
+    if got["digits"] != len(text) or got["hash"] != oracle.fnv1a(n):
+        yield _failure(n, text, "other digits than those of F(n)")
+    if got["stack"] > STACK_BYTES:
+        yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
+    yield from _memory(stage, n, got["peak"])
+    yield from _announced(stage, n, got)
+
+
+def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
+    transforms = stage.number >= TRANSFORMS_FROM
+    each = BYTES_A_DIGIT_OF_TRANSFORMS if transforms else BYTES_A_DIGIT
+    most = BYTES_BESIDE + each * (n * 2_089_877 // 10**7 + 1)
+    if peak > most:
+        yield _failure(
+            n, f"at most {most:,}", f"{peak:,} bytes held at the peak, {most:,} are plenty"
+        )
+
+
+def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
+    """Whether fib_spend is told of what there must be to do."""
+    square = got["limbs"] ** 2
+    if stage.number < 3 or got["limbs"] < ANNOUNCED_LIMBS:
+        return
+    most = (
+        MOST_OF_SQUARE_BIT_BY_BIT * square
+        if stage.number in SLOW_STAGES
+        else MOST_OF_SQUARE * square + AT_ONCE
+    )
+    least = LEAST_OF_SQUARE * square if stage.number < TRANSFORMS_FROM else got["limbs"]
+    binary = stage.number < function_program.DECIMAL_FROM
+    for phase, counted, lowest in (
+        ("compute", got["computing"], least),
+        ("decimal", got["converting"], least if binary else 0),
+    ):
+        if not lowest <= counted <= most:
+            wanted = f"between {lowest:,.0f} and {most:,.0f}"
+            yield _failure(n, wanted, f"{counted:,} products announced by {phase}, not {wanted}")
+
+
+def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
+    n, unit = got["n"], got["unit"] * PRODUCTS / 1000
+    yield from _memory(stage, n, got["peak"])
+    if got["longest"] > MOST_UNITS * unit:
+        took = f"{got['longest'] / unit:.0f} times what {PRODUCTS:,} products take"
+        yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")
+
+
+def run(
+    guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
+) -> list[Failure]:
+    """Load the trial, ask, unload: what is wrong."""
+    asked = questions(stage, seed)
+    guest.wire.check(f"insmod {path}", timeout)
+    words = " ".join(f"'{question}'" for question in asked)
+    said = guest.wire.check(
+        f"for q in {words}; do echo $q >{ASK}; cat {ASK};"
+        f" grep -q ^wrong {ASK} && break; done; true",
+        3 * timeout,
+    )
+    guest.wire.check(f"rmmod {NAME}", timeout)
+    return list(judge(stage, asked, said.splitlines()))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a stage promises by stage.h, and no digit shows: each breach is said by the trial.
+
+All in one machine: a mutant is a stage of the kit with a line changed, compiled as kbuild has
+compiled the stage, linked with the trial and loaded in its turn.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.base import paths, toml
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Kernel
+from grader.stage import build, device, stages, trials
+from grader.stage.build import Built
+
+ROWS = toml.read(paths.ROOT / "tests/mutants/promises.toml")
+SEED = 1
+TIMEOUT = 10.0
+
+
+def edited(row: dict[str, Any], text: str) -> str:
+    """The source with the row's lines changed."""
+    for old, new in row.get("edits", []):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    if "all" in row:
+        old, new = row["all"]
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) -> Built:
+    """The stage with one of its objects compiled anew, by the command that kbuild has noted."""
+    directory = built.module.directory
+    shutil.copytree(directory / "stage", folder / "stage")
+    source = folder / "stage" / row["file"]
+    source.write_text(edited(row, source.read_text()))
+    noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
+    command = noted.split(" := ", 1)[1].split(" ; ")[0]
+    # The kit's headers are where they were; all else is the copy's.
+    command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
+    subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
+    return replace(built, module=replace(built.module, directory=folder))
+
+
+@pytest.fixture(scope="module")
+def on_trial(
+    uml: Machine, kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Running, dict[str, Built]]]:
+    """A machine with the trials of all mutants on board."""
+    folder = tmp_path_factory.mktemp("promises")
+    numbers = {row["stage"] for row in ROWS.values()}
+    known = {n: build.build(stages.kit(n), kernel) for n in numbers}
+
+    def make(name: str) -> Built:
+        made = compiled(known[ROWS[name]["stage"]], ROWS[name], folder / name, kernel)
+        trials.link(made, kernel)
+        return made
+
+    with ThreadPoolExecutor(2) as pool:
+        made = dict(zip(ROWS, pool.map(make, ROWS)))
+    modules = {
+        name: one.module.directory / f"{trials.NAME}.stripped.ko" for name, one in made.items()
+    }
+    guest = uml.boot(device.contents(modules))
+    yield guest, made
+    guest.stop()
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("name", ROWS)
+def test_broken_promise(name: str, on_trial: tuple[Running, dict[str, Built]]) -> None:
+    guest, made = on_trial
+    module = f"{device.MODULES}/{name}.ko"
+    failures = trials.run(guest, made[name].stage, SEED, TIMEOUT, module)
+    said = [failure.title for failure in failures]
+    assert said, "nothing was found"
+    assert re.search(ROWS[name]["said"], said[0]), said[:3]
