@@ -34,8 +34,7 @@ mapfile -t shell < <(git ls-files -co --exclude-standard -z |
 check clang-format clang-format --dry-run -Werror "${c_files[@]}"
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	--enable=warning,performance,portability --suppress=missingIncludeSystem \
-	-D__x86_64__ '-D__stringify(x)=#x' \
-	'-Dlist_for_each_entry(p, head, member)=for (p = first(head); p; p = next(p))' -I common "${analysed[@]}"
+	-D__x86_64__ '-D__stringify(x)=#x' -I common "${analysed[@]}"
 check sparse scripts/sparse.sh
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .

@@ -95,6 +95,7 @@ void trial_freeze(struct trial_call *t)
 
 	list_for_each_entry(block, &t->blocks, list)
 	{
+		/* cppcheck-suppress uninitvar */
 		block->frozen = block_hash(block);
 	}
 	t->checks = FROZEN_CHECKS;
@@ -109,6 +110,7 @@ void trial_check_frozen(struct trial_call *t)
 	t->checks--;
 	list_for_each_entry(block, &t->blocks, list)
 	{
+		/* cppcheck-suppress uninitvar */
 		if (block->frozen && block->frozen != block_hash(block))
 			complain(
 				"decimal writes to the number it is given, if only for a while");
@@ -155,7 +157,7 @@ static struct trial_call *known(const struct fib_call *call)
 	list_for_each_entry(t, &calls, list)
 	{
 		if (&t->call == call)
-			found = t;
+			found = t; /* cppcheck-suppress uninitvar */
 	}
 	spin_unlock(&lock);
 	if (!found)
@@ -242,6 +244,7 @@ static struct block *block_of(const void *pointer)
 	{
 		list_for_each_entry(block, &t->blocks, list)
 		{
+			/* cppcheck-suppress uninitvar */
 			if ((char *)(block + 1) + ZONE == pointer)
 				found = block;
 		}
