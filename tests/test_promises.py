@@ -21,9 +21,10 @@ import pytest
 from grader.base import paths, toml
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Kernel
-from grader.stage import build, device, stages, trials
+from grader.stage import build, device, function_program, function_tests, stages, trials
 from grader.stage.build import Built
 
+OPERANDS = toml.read(paths.ROOT / "tests/mutants/operands.toml")
 ROWS = toml.read(paths.ROOT / "tests/mutants/promises.toml")
 SEED = 1
 TIMEOUT = 10.0
@@ -88,3 +89,22 @@ def test_broken_promise(name: str, on_trial: tuple[Running, dict[str, Built]]) -
     said = [failure.title for failure in failures]
     assert said, "nothing was found"
     assert re.search(ROWS[name]["said"], said[0]), said[:3]
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[stages.Stage, Path]:
+    """A copy of a stage with all the faults, and its program."""
+    kit = stages.kit(OPERANDS["stage"])
+    folder = tmp_path_factory.mktemp("operands") / kit.directory.name
+    shutil.copytree(kit.directory, folder)
+    source = folder / OPERANDS["file"]
+    for fault in OPERANDS["fault"]:
+        source.write_text(edited(fault, source.read_text()))
+    stage = stages.single(folder, folder.name)
+    return stage, function_program.program(stage)
+
+
+@pytest.mark.parametrize("fault", OPERANDS["fault"], ids=lambda fault: str(fault["operation"]))
+def test_fault_with_operands(fault: dict[str, Any], faulty: tuple[stages.Stage, Path]) -> None:
+    outcome = function_tests.outcome(*faulty, fault["operation"], SEED)
+    assert re.search(fault["said"], outcome.fault), outcome.fault

@@ -48,7 +48,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	if (++trial.allocations != trial.fail_at &&
 	    !__builtin_mul_overflow(count, size, &bytes) &&
 	    !__builtin_add_overflow(bytes, sizeof(*block), &total))
-		block = malloc(total);
+		block = trial.get ? trial.get(total) : malloc(total);
 	if (!block) {
 		call->error = -ENOMEM;
 		return NULL;
@@ -74,7 +74,8 @@ void fib_free(const void *pointer)
 	unhide(block);
 	block->call->blocks--;
 	block->call->bytes -= block->bytes;
-	free(block);
+	if (!trial.put || !trial.put(block))
+		free(block);
 }
 
 int fib_look_up(struct fib_call *call)

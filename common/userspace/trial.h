@@ -14,6 +14,8 @@
  * @impatient: look up from work at every fib_spend
  * @allocations: allocations asked for so far
  * @look_ups: look-ups so far
+ * @get: where blocks come from; NULL for malloc
+ * @put: takes a block back, and returns whether it came from @get
  */
 struct trial {
 	u64 fail_at;
@@ -21,6 +23,8 @@ struct trial {
 	bool impatient;
 	u64 allocations;
 	u64 look_ups;
+	void *(*get)(size_t bytes);
+	bool (*put)(void *block);
 };
 
 extern struct trial trial;

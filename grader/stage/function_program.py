@@ -47,6 +47,7 @@ def program(stage: Stage) -> Path:
     numbers = "hex" if stage.number < DECIMAL_FROM else "decimal"
     ours = [
         HERE / "function_tests.c",
+        HERE / "function_tests_apart.c",
         HERE / f"function_tests_{numbers}.c",
         userspace / "account_malloc.c",
     ]
@@ -134,5 +135,9 @@ def _last_words(ended: Ended) -> str:
         return f"the assertion {assertion[3]} does not hold ({name}:{assertion[2]})"
     kind = re.search(r"ERROR: AddressSanitizer: (\S+)|runtime error: (.*)", said)
     where = re.search(r"(?:#\d+ \S+ in (\w+) )?(?:\S*/)?(\w+\.[ch]):(\d+)", said)
+    if "caused by a WRITE memory access" in said:
+        where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", said)
+        place = f" ({where[2]}:{where[3]} in {where[1]})" if where else ""
+        return f"a write to an operand, or to memory that is nobody's{place}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {ended.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -11,6 +11,8 @@
  *	lshift A BITS, copy A			before stage 8
  *	increase A B, decrease A B, div5 A	from stage 9 on; B is a limb
  *	add-a, add-b, sub-a, sub-b, lshift-a, div5-a	into the operand itself
+ *	add-s, sub-s, mul-s	one number as both operands: the second is not looked at
+ *	add-t, sub-t		and the result into it
  *	decimal A SIZE		its digits, or ERANGE
  *	compute N		F(N), allocations, peak bytes
  */

@@ -32,4 +32,10 @@ void print_value(const union fib_value *f);
 /* fib_decimal into so many bytes, and prints what comes of it. */
 void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
 
+/* Whether the blocks that are asked for from now on have pages of their own. */
+void apart(bool on);
+
+/* Whether those blocks are to be read only. */
+void protect(bool on);
+
 #endif

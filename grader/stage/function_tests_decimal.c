@@ -129,9 +129,14 @@ static int operate(const struct request *r, struct bignum *c, struct bignum *a,
 
 static void decimal(struct fib_call *call, const struct request *r)
 {
-	union fib_value f = { .big = parse(call, r->a, 0) };
+	union fib_value f;
 
+	apart(true);
+	f.big = parse(call, r->a, 0);
+	apart(false);
+	protect(true);
 	do_decimal(call, &f, strtoul(r->b, NULL, 10));
+	protect(false);
 	bn_free(f.big);
 }
 
@@ -139,8 +144,9 @@ void run(struct fib_call *call, const struct request *r)
 {
 	const char *dash = strchr(r->op, '-'), *b_text = *r->b ? r->b : "1";
 	bool into_b = dash && dash[1] == 'b';
-	bool into_a =
-		is(r, "increase") || is(r, "decrease") || (dash && !into_b);
+	bool one = dash && (dash[1] == 's' || dash[1] == 't');
+	bool into_a = is(r, "increase") || is(r, "decrease") ||
+		      (dash && (dash[1] == 'a' || dash[1] == 't'));
 	size_t room = room_for(r);
 	struct bignum *a, *b, *c, *a_before, *b_before;
 	int err;
@@ -149,12 +155,17 @@ void run(struct fib_call *call, const struct request *r)
 		decimal(call, r);
 		return;
 	}
+	apart(!into_a);
 	a = parse(call, r->a, into_a ? room : 0);
+	apart(!into_b);
 	b = parse(call, b_text, into_b ? room : 0);
+	apart(false);
 	a_before = parse(call, r->a, 0);
 	b_before = parse(call, b_text, 0);
 	c = into_a ? a : into_b ? b : new_number(call, room);
-	err = operate(r, c, a, b);
+	protect(true);
+	err = operate(r, c, a, one ? a : b);
+	protect(false);
 	if (err)
 		printf("ERROR %d", err);
 	else

@@ -122,7 +122,7 @@ static struct bignum *operate(const char *op, size_t bits, struct bignum *c,
 		INTO(bn_sub, a, b);
 	else if (!strncmp(op, "lshift", 6))
 		INTO(bn_lshift, a, bits);
-	else if (!strcmp(op, "mul"))
+	else if (!strncmp(op, "mul", 3))
 		INTO(bn_mul, a, b);
 	else if (!strcmp(op, "square"))
 		INTO(bn_square, a);
@@ -155,24 +155,33 @@ void run(struct fib_call *call, const struct request *r)
 						 bits / LIMB_BITS + 2;
 	size_t more = FIBDRV_STAGE < 7 ? 0 : room;
 	const char *dash = strchr(r->op, '-');
-	struct bignum *a = parse(call, r->a, more);
-	struct bignum *b = parse(call, has_b ? r->b : "1", more);
-	struct bignum *c, *a_before, *b_before;
+	char into = dash ? dash[1] : 0;
+	bool one = into == 's' || into == 't';
+	struct bignum *a, *b, *c, *a_before, *b_before;
 
+	apart(into != 'a' && into != 't');
+	a = parse(call, r->a, more);
+	apart(into != 'b');
+	b = parse(call, has_b ? r->b : "1", more);
+	apart(false);
 	if (!strcmp(r->op, "decimal")) {
 		union fib_value f = { .big = a };
 
+		protect(true);
 		do_decimal(call, &f, strtoul(r->b, NULL, 10));
+		protect(false);
 		bn_free(b);
 		bn_free(a);
 		return;
 	}
 	a_before = parse(call, r->a, 0);
 	b_before = parse(call, has_b ? r->b : "1", 0);
-	c = dash && dash[1] == 'a' ? a :
-	    dash && dash[1] == 'b' ? b :
-				     new_number(call, room);
-	c = operate(r->op, bits, c, a, b);
+	c = into == 'a' || into == 't' ? a :
+	    into == 'b'		       ? b :
+					 new_number(call, room);
+	protect(true);
+	c = operate(r->op, bits, c, a, one ? a : b);
+	protect(false);
 	if (!c)
 		printf("NULL");
 	else

@@ -55,6 +55,11 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield Try(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
+        # One number as both operands; the result into it, where it may go into either.
+        same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
+        for a in _numbers(rng, 20):
+            for name in same:
+                yield Try(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
 
     return tries
 

@@ -88,6 +88,9 @@ def _sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         for name in ("add", "add-a", "add-b"):
             yield _try(f"{name} {a} {b}", a + b, max(a, b))
+    for a in _numbers(rng, 20):
+        for name in ("add-s", "add-t"):
+            yield _try(f"{name} {a} {a}", 2 * a, a)
 
 
 def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
@@ -95,6 +98,9 @@ def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
             yield _try(f"{name} {x} {y}", x - y, x)
+    for a in _numbers(rng, 20):
+        for name in ("sub-s", "sub-t"):
+            yield _try(f"{name} {a} {a}", 0, a)
 
 
 def _fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
@@ -125,6 +131,8 @@ def _square(a: str) -> Try:
 def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
+    for a in _numbers(rng, 20):
+        yield _try(f"mul-s {a} {a}", a * a, a)
     for size in _LONG:
         if 3 < size <= _SHORT:
             for row in _ROWS:

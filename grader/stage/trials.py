@@ -8,7 +8,6 @@ memory that holds what nobody expects, zones around all that is handed out, call
 from __future__ import annotations
 
 import math
-import os
 import random
 import re
 import tempfile
@@ -95,8 +94,8 @@ def link(built: Built, kernel: Kernel) -> Module:
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
         _run(["ld", "-r", "-o", str(whole), str(kit.path), *map(str, stage_objects(built))], room)
         _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
-        os.replace(whole, made.path)
-        os.replace(bare, made.stripped)
+        whole.replace(made.path)
+        bare.replace(made.stripped)
     return made
 
 
