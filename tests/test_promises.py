@@ -19,13 +19,15 @@ from typing import Any
 import pytest
 
 from grader.base import paths, toml
+from grader.lab import machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Kernel
-from grader.stage import build, device, function_program, function_tests, stages, trials
+from grader.stage import build, device, function_program, function_tests, stages, trials, verify
 from grader.stage.build import Built
 
-OPERANDS = toml.read(paths.ROOT / "tests/mutants/operands.toml")
-ROWS = toml.read(paths.ROOT / "tests/mutants/promises.toml")
+MUTANTS = paths.ROOT / "tests/mutants"
+OPERANDS = toml.read(MUTANTS / "operands.toml")
+ROWS = toml.read(MUTANTS / "promises.toml")
 SEED = 1
 TIMEOUT = 10.0
 
@@ -56,14 +58,17 @@ def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) ->
     return replace(built, module=replace(built.module, directory=folder))
 
 
-@pytest.fixture(scope="module")
-def on_trial(
-    uml: Machine, kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Running, dict[str, Built]]]:
-    """A machine with the trials of all mutants on board."""
-    folder = tmp_path_factory.mktemp("promises")
-    numbers = {row["stage"] for row in ROWS.values()}
-    known = {n: build.build(stages.kit(n), kernel) for n in numbers}
+Prepared = tuple[Running, dict[str, Built]]
+
+
+def of_machine(name: str) -> list[str]:
+    return [key for key, row in ROWS.items() if row.get("machine", "uml") == name]
+
+
+def prepared(machine: Machine, folder: Path) -> Iterator[Prepared]:
+    """A machine with the trials of all its mutants on board."""
+    names, kernel = of_machine(machine.name), machine.kernel()
+    known = {n: build.build(stages.kit(n), kernel) for n in {ROWS[k]["stage"] for k in names}}
 
     def make(name: str) -> Built:
         made = compiled(known[ROWS[name]["stage"]], ROWS[name], folder / name, kernel)
@@ -71,24 +76,55 @@ def on_trial(
         return made
 
     with ThreadPoolExecutor(2) as pool:
-        made = dict(zip(ROWS, pool.map(make, ROWS)))
+        made = dict(zip(names, pool.map(make, names)))
     modules = {
         name: one.module.directory / f"{trials.NAME}.stripped.ko" for name, one in made.items()
     }
-    guest = uml.boot(device.contents(modules))
+    guest = machine.boot(device.contents(modules))
     yield guest, made
     guest.stop()
 
 
-@pytest.mark.machine
-@pytest.mark.parametrize("name", ROWS)
-def test_broken_promise(name: str, on_trial: tuple[Running, dict[str, Built]]) -> None:
+@pytest.fixture(scope="module")
+def on_uml(uml: Machine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    yield from prepared(uml, tmp_path_factory.mktemp("promises"))
+
+
+@pytest.fixture(scope="module")
+def on_qemu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    yield from prepared(machines.get("qemu-smp"), tmp_path_factory.mktemp("promises"))
+
+
+def check_said(name: str, on_trial: Prepared) -> None:
     guest, made = on_trial
-    module = f"{device.MODULES}/{name}.ko"
-    failures = trials.run(guest, made[name].stage, SEED, TIMEOUT, module)
+    module, timeout = f"{device.MODULES}/{name}.ko", TIMEOUT * guest.speed_factor
+    failures = trials.run(guest, made[name].stage, SEED, timeout, module)
     said = [failure.title for failure in failures]
     assert said, "nothing was found"
     assert re.search(ROWS[name]["said"], said[0]), said[:3]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("name", of_machine("uml"))
+def test_broken_promise(name: str, on_uml: Prepared) -> None:
+    check_said(name, on_uml)
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("name", of_machine("qemu-smp"))
+def test_broken_promise_where_it_shows(name: str, on_qemu: Prepared) -> None:
+    check_said(name, on_qemu)
+
+
+@pytest.mark.machine
+def test_user_memory_is_out_of_reach() -> None:
+    """The verifying machine's kernel keeps its hands off it (SMAP)."""
+    smp = machines.get("qemu-smp")
+    stage = next(s for s in stages.find(MUTANTS) if s.key == "1-touches-user-memory")
+    built = build.build(stage, smp.kernel())
+    found = verify.verify(built, smp, SEED, True, lambda _what: None, runs=False).findings
+    assert found[0].status == "crashed"
+    assert re.search(r"direct_copy, tests/mutants/1-touches-user-memory/driver.c", found[0].cause)
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,10 @@ MACHINE = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     EMULATED_CPU,
 )
-SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, EMULATED_CPU)
+# Where nothing is counted, the kernel's guards are up: user memory is out of its reach but by
+# copy_from_user and the like, and there are vectors that somebody might spoil.
+GUARDED_CPU = f"{EMULATED_CPU},+smap,+smep,+avx"
+SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, GUARDED_CPU)
 KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)
 
 

@@ -123,7 +123,7 @@ def questions(stage: Stage, seed: int) -> list[str]:
     """What the trial is asked."""
     top = stage.manifest.max_n
     return [
-        *(f"try {n}" for n in tried_n(stage, seed)), f"pace {top}", f"together {min(top, 300)}"
+        *(f"try {n}" for n in tried_n(stage, seed)), f"pace {top}", f"together {min(top, 100)}"
     ]  # fmt: skip
 
 

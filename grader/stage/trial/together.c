@@ -2,62 +2,69 @@
 /*
  * Calls that share nothing, on two CPUs at the same time: the verb "together N".
  */
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "trial.h"
 
-/* Calls of each CPU go on for so long: some at least meet. */
-#define NS 30000000
+/*
+ * Each goes on until all have made so many calls, however often a CPU is taken
+ * away meanwhile; but no longer than that.
+ */
+#define CALLS 20000
+#define NS 400000000
+
+static atomic_t missing; /* callers that have calls to make */
 
 /* Calls of a CPU among those of others. */
 struct caller {
 	struct completion done;
 	u64 n;
 	u64 hash;
+	char *digits;
 	bool right;
 };
 
-/* Calls for so many ns, at least one; @hash is that of the first, unless given. */
-static bool calls_agree(u64 n, u64 *hash, u64 ns)
+static u64 hash_of_call(u64 n, char *digits)
 {
-	char *digits = kvmalloc(digits_bound(n), GFP_KERNEL);
-	bool right = digits;
-	u64 begin = ktime_get_ns();
+	struct trial_call t = { .fill = 0x5a };
+	union fib_value f;
+	ssize_t count;
+	u64 hash = 0;
 
-	while (right && (!*hash || ktime_get_ns() - begin < ns)) {
-		struct trial_call t = { .fill = 0x5a };
-		union fib_value f;
-		ssize_t count;
-		u64 got;
-
-		trial_begin(&t);
-		right = !fib_compute(&t.call, n, &f);
-		if (right) {
-			count = fib_decimal(&t.call, &f, digits,
-					    digits_bound(n));
-			fib_release(&f);
-			right = count > 0;
-			got = right ? fnv1a(digits, count) : 0;
-			right = right && (!*hash || got == *hash);
-			*hash = got;
-		}
-		trial_end(&t, "among others");
+	trial_begin(&t);
+	if (!fib_compute(&t.call, n, &f)) {
+		count = fib_decimal(&t.call, &f, digits, digits_bound(n));
+		fib_release(&f);
+		if (count > 0)
+			hash = fnv1a(digits, count);
 	}
-	kvfree(digits);
-	return right;
+	trial_end(&t, "among others");
+	return hash;
 }
 
 static int caller_run(void *arg)
 {
 	struct caller *caller = arg;
+	u64 begin = ktime_get_ns();
 
-	caller->right = calls_agree(caller->n, &caller->hash, NS);
+	for (int i = 0; atomic_read(&missing) > 0; i++) {
+		u64 hash = hash_of_call(caller->n, caller->digits);
+
+		caller->right = caller->right && hash == caller->hash;
+		if (i == CALLS)
+			atomic_dec(&missing);
+		if (!caller->right || ktime_get_ns() - begin > NS)
+			atomic_set(&missing, 0);
+		cond_resched();
+	}
 	complete(&caller->done);
 	return 0;
 }
@@ -65,30 +72,45 @@ static int caller_run(void *arg)
 void together(u64 n, char *answer, size_t size)
 {
 	struct caller callers[2] = { { .n = n }, { .n = n - n / 8 } };
-	int begun = 0, cpu;
+	struct task_struct *tasks[2];
+	int count = 0, cpu;
 
+	if (num_online_cpus() == 1) {
+		scnprintf(answer, size, "callers=1\n");
+		return;
+	}
+	/* What it is to be, while nobody else is there. */
+	for (int i = 0; i < ARRAY_SIZE(callers); i++) {
+		callers[i].digits = kvmalloc(digits_bound(n), GFP_KERNEL);
+		if (!callers[i].digits)
+			complain("there is no memory");
+		else
+			callers[i].hash =
+				hash_of_call(callers[i].n, callers[i].digits);
+		callers[i].right = true;
+	}
 	for_each_online_cpu(cpu)
 	{
-		struct caller *caller = &callers[begun];
-		struct task_struct *task;
-
-		if (begun == ARRAY_SIZE(callers))
+		if (count == ARRAY_SIZE(callers) || trial_wrong())
 			break;
-		/* What it is to be: nobody is there yet. */
-		calls_agree(caller->n, &caller->hash, 0);
-		init_completion(&caller->done);
-		task = kthread_create(caller_run, caller, "fibtrial/%d", cpu);
-		if (IS_ERR(task))
+		init_completion(&callers[count].done);
+		tasks[count] = kthread_create(caller_run, &callers[count],
+					      "fibtrial/%d", cpu);
+		if (IS_ERR(tasks[count]))
 			break;
-		kthread_bind(task, cpu);
-		wake_up_process(task);
-		begun++;
+		kthread_bind(tasks[count], cpu);
+		count++;
 	}
-	for (int i = 0; i < begun; i++) {
+	atomic_set(&missing, count);
+	for (int i = 0; i < count; i++)
+		wake_up_process(tasks[i]);
+	for (int i = 0; i < count; i++) {
 		wait_for_completion(&callers[i].done);
 		if (!callers[i].right)
 			complain("F(%llu) is another among calls on other CPUs",
 				 callers[i].n);
 	}
-	scnprintf(answer, size, "callers=%d\n", begun);
+	for (int i = 0; i < ARRAY_SIZE(callers); i++)
+		kvfree(callers[i].digits);
+	scnprintf(answer, size, "callers=%d\n", count);
 }
