@@ -230,6 +230,102 @@ def test_two_runs_at_once_in_a_path_of_many_letters(tmp_path: Path) -> None:
         assert report["stages"][0]["status"] == "ok"
 
 
+def test_programs_of_a_stage_in_a_path_of_many_letters(tmp_path: Path) -> None:
+    """Built by make, which takes no blank and no quote in a name."""
+    checkout = tmp_path / "kit für Ada's lab"
+    shutil.copytree(
+        paths.ROOT, checkout, ignore=shutil.ignore_patterns("build", ".git", ".*cache", "tests")
+    )
+    run = subprocess.run(
+        ["make", "stage=1", "user", "sanitize", "memcheck"],
+        cwd=checkout, env={k: v for k, v in environment().items() if k != "LAB_BUILD"},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    is_right(run)
+    assert "built build/user/1-iterative-u64/plain/fib\n" in run.stdout
+    assert "sanitize: 1-iterative-u64: nothing found" in run.stdout
+    assert "memcheck: 1-iterative-u64: no error, no byte lost" in run.stdout
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("turned", "status"), [("<&- >&-", 0), ("<&- >/dev/full", 2)], ids=["closed", "full"]
+)
+def test_streams_that_are_closed_or_full(tmp_path: Path, turned: str, status: int) -> None:
+    """Nothing to read, nowhere to print: the run is right, or says so in a line."""
+    run = subprocess.run(
+        ["sh", "-c", f'exec "$@" {turned}', "sh", RUN, *ONE_STAGE,
+         "--out", str(tmp_path / "report")],
+        cwd=paths.ROOT, env=environment(), stderr=subprocess.PIPE, text=True, timeout=300,
+    )  # fmt: skip
+    if status:
+        assert one_line(run) == "grader: No space left on device: standard output"
+    else:
+        assert run.returncode == 0, run.stderr
+    report = json.loads((tmp_path / "report/report.json").read_text())
+    assert report["stages"][0]["status"] == "ok"
+
+
+@pytest.mark.long
+@pytest.mark.machine
+def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
+    """Not a word of it, and no status of a stage that has failed."""
+    script = '{ "$@"; echo "status $?" >&2; } | true'
+    run = subprocess.run(
+        ["sh", "-c", script, "sh", RUN, *ONE_STAGE, "--out", str(tmp_path / "report")],
+        cwd=paths.ROOT, env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.stderr.splitlines()[-1] in ("status 141", "status 0")
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.machine
+def test_no_home_a_long_name_and_a_fifo(tmp_path: Path) -> None:
+    """A stage with as long a name as a file may have; a FIFO beside it is no file to wait for."""
+    stage = tmp_path / "tree" / ("1-" + "a" * 240)
+    (original,) = paths.STAGES.glob("1-*")
+    shutil.copytree(original, stage)
+    os.mkfifo(stage / "pipe.h")
+    run = subprocess.run(
+        [str(paths.ROOT / RUN), *ONE_STAGE, "--machine", "uml", "--tree", str(tmp_path / "tree"),
+         "--out", str(tmp_path / "report")],
+        env={k: v for k, v in environment(XDG_CACHE_HOME=str(CACHE)).items() if k != "HOME"},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    is_right(run)
+
+
+@pytest.mark.machine
+def test_a_fifo_that_is_included(tmp_path: Path) -> None:
+    """It keeps no compiler waiting: it is left out, and so not there."""
+    stage = tmp_path / "tree/1-waits"
+    (original,) = paths.STAGES.glob("1-*")
+    shutil.copytree(original, stage)
+    os.mkfifo(stage / "pipe.h")
+    source = stage / "fib.c"
+    source.write_text('#include "pipe.h"\n' + source.read_text())
+    run = subprocess.run(
+        [str(paths.ROOT / RUN), *ONE_STAGE, "--machine", "uml", "--tree", str(tmp_path / "tree"),
+         "--out", str(tmp_path / "report")],
+        env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert run.returncode == 1, run.stderr
+    assert "pipe.h is left out: not a file of this directory" in run.stderr
+    assert "pipe.h: No such file or directory" in run.stderr + run.stdout
+
+
+@needs_namespace
+def test_a_read_only_checkout_has_no_room_for_work(tmp_path: Path) -> None:
+    script = 'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; cd "$0"; exec "$@"'
+    run = subprocess.run(
+        [*NAMESPACE, "sh", "-euc", script, str(paths.ROOT), "scripts/python.sh",
+         "-m", "grader.course.commands", "start", "--stage", "1"],
+        env=environment(LAB_BUILD=str(tmp_path / "build"), PYTHONPATH=str(paths.ROOT)),
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert "Read-only file system" in one_line(run)
+
+
 @pytest.mark.long
 @pytest.mark.machine
 def test_a_stage_directory_full_of_junk(tmp_path: Path) -> None:

@@ -114,7 +114,11 @@ def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
 def build(stage: Path, flavour: str) -> Path:
     """Build the program and return its path."""
     out = paths.BUILD / "user" / stage.name / flavour
-    variables = [f"STAGE_DIR={stage}", f"FLAVOUR={flavour}", f"OUT={out}"]
+    variables = [
+        f"STAGE_DIR={paths.for_make(stage)}",
+        f"FLAVOUR={flavour}",
+        f"OUT={paths.for_make(out)}",
+    ]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
     made = subprocess.run(
         ["make", "-s", "-C", str(ROOT / "common/userspace"), *variables],

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+from grader.base.errors import LabError
 
 # What the names of folders begin with that are not below BUILD.
 KIT = "fibdrv-lab"
@@ -26,3 +29,11 @@ def shown(path: Path) -> str:
     """The path as a person at the top of the checkout would type it."""
     path = path.absolute()
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def for_make(path: Path) -> str:
+    """A path as make takes it: without blanks or the like, relative to the top if need be."""
+    for name in (str(path), os.path.relpath(path, ROOT)):
+        if re.fullmatch(r"[\w./+-]+", name, re.ASCII):
+            return name
+    raise LabError(f"{path}: make takes no name with blanks or the like: choose another folder")

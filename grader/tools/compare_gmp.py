@@ -114,7 +114,7 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
         _run(
             [
                 *("make", "-s", "-C", str(paths.COMMON / "userspace"), "so"),
-                *(f"STAGE_DIR={stage.directory}", f"OUT={folder}"),
+                *(f"STAGE_DIR={paths.for_make(stage.directory)}", f"OUT={paths.for_make(folder)}"),
             ],
             f"stage {stage.number} does not build",
         )

@@ -49,8 +49,8 @@ def program(stage: Stage) -> Path:
     """The stage as a program, see common/userspace/main.c."""
     out = paths.BUILD / "user" / stage.key / "plain"
     make = subprocess.run(
-        ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={stage.directory}",
-         f"OUT={out}"],
+        ["make", "-s", "-C", str(paths.COMMON / "userspace"),
+         f"STAGE_DIR={paths.for_make(stage.directory)}", f"OUT={paths.for_make(out)}"],
         capture_output=True,
         text=True,
         env=module.environment(),
