@@ -25,6 +25,7 @@ LEFT_OUT = {
     "tests/test_handout_mistakes.py": "needs solved stages",
     "tests/test_mutants.py": "needs the mutants",
     "tests/test_mutation_faults.py": "needs the mutants",
+    "tests/test_promises.py": "needs the mutants",
     "tests/test_operands.py": "needs solved stages",
     "tests/test_debug_faults.py": "needs the faults, and the debug kernel",
     "tests/test_profile.py": "needs solved stages",
