@@ -252,8 +252,10 @@ def verify(
     guest = machine.boot(device.contents(modules))
     try:
         if _verify_in(guest, record, seed, quick, tell, runs):
+            # Where digits are wrong already, promises would only say so once more.
+            wrong = record.count("abi").failed + record.count("value").failed
             tell("on trial")
-            if trial is None or _on_trial(guest, record, trial, seed):
+            if trial is None or wrong or _on_trial(guest, record, trial, seed):
                 _read_log(guest, record)
     finally:
         guest.stop()
