@@ -15,7 +15,7 @@ from grader.base.finding import Failure, Finding, failed
 from grader.lab.machines import Contents
 from grader.lab.module import Module
 from grader.lab.wire import Done
-from grader.stage import device, oracle, places, stages, system_calls, verify
+from grader.stage import device, oracle, places, stages, system_calls, trials, verify
 from grader.stage.build import Built
 from grader.stage.contract import Breach
 from grader.stage.verify import Tally, Verified
@@ -144,6 +144,18 @@ def stands(result: Verified) -> tuple[str, str]:
     return found.name, found.cause
 
 
+@pytest.fixture(autouse=True)
+def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
+    """What the trial finds, nothing unless a test puts it there; there is no module to link."""
+    found: list[Failure] = []
+    monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
+    monkeypatch.setattr(
+        trials, "link", lambda built, _kernel: replace(built.module, name="fibtrial")
+    )
+    monkeypatch.setattr(trials, "run", lambda *_: found)
+    return found
+
+
 def verified(machine: FakeMachine, built: Built = BUILT) -> Verified:
     """Verify with the machine; it is stopped whatever happens."""
     result = verify.verify(built, machine, 1, True, lambda step: None)  # type: ignore[arg-type]
@@ -170,6 +182,32 @@ def test_all_right() -> None:
     assert result.tests["value"] == Tally(94, 0)
     assert result.tests["abi"] == Tally(len(system_calls.cases(STAGE.manifest)))
     assert result.failed == 0 and result.passed == sum(t.passed for t in result.tests.values())
+
+
+def test_a_broken_promise(on_trial: list[Failure]) -> None:
+    on_trial.append(
+        Failure("promise", 300, "nothing left", "2 blocks are left", "F(300): 2 blocks")
+    )
+    result = verified(FakeMachine())
+    assert stands(result) == ("wrong", "F(300): 2 blocks")
+    assert result.tests["promise"] == Tally(0, 1)
+
+
+def test_where_digits_are_wrong_there_is_no_trial(on_trial: list[Failure]) -> None:
+    on_trial.append(Failure("promise", 300, "", ""))
+    result = verified(FakeMachine(but("read 0 64", "1 1 1")))
+    assert "promise" not in result.tests
+    assert result.failed
+
+
+def test_a_machine_that_ends_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object) -> list[Failure]:
+        raise MachineDied("the machine ended")
+
+    monkeypatch.setattr(trials, "run", ends)
+    found = stands(verified(FakeMachine()))
+    assert found[0] == "crashed"
+    assert found[1].startswith("on trial: ")
 
 
 def test_a_wrong_value() -> None:
