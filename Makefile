@@ -5,7 +5,7 @@
 stage :=
 n :=
 machine :=
-seed := 1
+seed :=
 args :=
 yes :=
 instructor :=
@@ -30,6 +30,8 @@ endif
 
 # Quoted, so that whatever is given arrives as one word.
 quote = '$(subst ','\'',$(1))'
+# Without one LAB_SEED of the environment counts; without that it is drawn, but for debug.
+seed_option = $(if $(seed),--seed $(call quote,$(seed)))
 lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
 
 # With a stage and no target: build that stage.
@@ -90,7 +92,7 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
 
 .PHONY: check
 check: core  ## [stage=N]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) --seed $(call quote,$(seed)) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) --no-measure --out $(build)/check)
+	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
 
 .PHONY: start
 start: core  ## stage=N: make work/N-name/, your copy of the stage, with the tasks left to do
@@ -102,15 +104,15 @@ status: core  ## the whole course: points by stage, and what is next
 
 .PHONY: hint
 hint: core  ## stage=N: the next hint for the first task that is not done
-	@$(course) hint --stage $(call quote,$(stage))
+	@$(course) hint --stage $(call quote,$(stage)) $(seed_option)
 
 .PHONY: watch
 watch: core  ## stage=N: check your copy again whenever you save
-	@$(course) watch --stage $(call quote,$(stage)) --seed $(call quote,$(seed))
+	@$(course) watch --stage $(call quote,$(stage)) $(seed_option)
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(wordlist 2,999,$(numbers)),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) --seed $(call quote,$(seed)) $(if $(stage),--out $(build)/bench)
+	@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(wordlist 2,999,$(numbers)),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
@@ -119,7 +121,7 @@ profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by 
 
 .PHONY: debug
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
-	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(if $(filter-out 1,$(seed)),--seed $(call quote,$(seed)))
+	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
 # These take one stage, the learner's copy if there is one, or all of the kit's.
 stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from grader.base import command, paths
+from grader.base import command, paths, seed
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 
@@ -55,8 +55,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         help="with --stage: your copies in work/ where there are any",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the report goes")
-    parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
-    parser.add_argument("--quick", action="store_true", help="fewer n and rounds: a first look")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="for all that is random, and the n that speed is judged at (LAB_SEED; else drawn)",
+    )
+    parser.add_argument("--quick", action="store_true", help="measure less, judge as much")
     parser.add_argument(
         "--stats",
         choices=("median", "all"),
@@ -120,12 +124,15 @@ def main(words: list[str]) -> int:
         sandbox.require()
         chosen = [replace(stage, isolated=True) for stage in chosen]
     progress = Progress()
+    chosen_seed, said = seed.chosen(arguments.seed, "--seed ")
+    if said:
+        progress.say(said)
     result = run.grade(
         run.Options(
             stages=chosen,
             machines=_machines(arguments, tree),
             needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
-            seed=arguments.seed,
+            seed=chosen_seed,
             quick=arguments.quick,
             measure=not arguments.no_measure,
             user_time=arguments.user_time,

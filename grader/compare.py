@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from grader.base import command, paths
+from grader.base import command, paths, seed
 from grader.base.background import Background
 from grader.base.errors import LabError
 from grader.base.finding import Finding
@@ -136,7 +136,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--details", action="store_true", help="every figure behind the verdict")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it: a .svg or .png file")
     parser.add_argument("--no-exact", action="store_true", help="by time only")
-    parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
+    parser.add_argument("--seed", type=int, help="for all that is random (LAB_SEED; else drawn)")
     return parser.parse_args(words)
 
 
@@ -152,6 +152,9 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     names = (paths.shown(both[0].directory), paths.shown(both[1].directory))
     progress = Progress()
+    arguments.seed, said = seed.chosen(arguments.seed, "--seed ")
+    if said:
+        progress.say(said)
     progress.step("set up")
     machines.get("uml").kernel()
     if not arguments.no_exact:

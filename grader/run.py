@@ -9,13 +9,11 @@ count does not care what else the computer does; the clock has the computer to i
 from __future__ import annotations
 
 import datetime
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from grader.base import paths
 from grader.base.background import Background, Side
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
@@ -29,7 +27,7 @@ from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import course
 from grader.stage.verify import Verified
-from grader.verdict import judged, par, points, rows, speedups, status
+from grader.verdict import judged, par, points, rows, speed_n, speedups, status
 from grader.verdict.judged import Judged
 from grader.verdict.points import Line, Tried
 from grader.verdict.rows import Besides
@@ -74,18 +72,6 @@ class Ruler:
     warnings: tuple[str, ...] = ()
 
 
-def commit() -> str:
-    """The commit of the checkout, "-dirty" behind it when files have changed; or ""."""
-    git = ["git", "-C", str(paths.ROOT)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
-    if head.returncode:
-        return ""
-    state = subprocess.run(
-        [*git, "--no-optional-locks", "status", "--porcelain"], capture_output=True, text=True
-    )
-    return head.stdout.strip() + ("-dirty" if state.stdout.strip() else "")
-
-
 def grade(options: Options, progress: Progress) -> dict[str, Any]:
     """Build, verify, measure and judge; the report as a dict, see report/schema.json."""
     for name in options.machines:
@@ -107,7 +93,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     progress.clear()
     return {
         "schema": 2,
-        "commit": commit(),
+        "commit": rows.commit(),
         "started": started,
         "seconds": round(progress.elapsed(), 1),
         "seed": options.seed,
@@ -186,7 +172,7 @@ def _right(options: Options, stage: Stage, machine: Machine, progress: Progress)
     built = build.build(stage, machine.kernel(), jobs=1)
     tell = _teller(progress, f"verify {_label(stage)}")
     # The debug kernel is slow: the longer list of large n is for the other machines.
-    quick = options.quick or verifier.name == "uml-debug"
+    quick = verifier.name == "uml-debug"
     verified = verify.verify(built, verifier, options.seed, quick, tell)
     if stage.shipped:
         return Right(verified, None, {})
@@ -204,18 +190,23 @@ def _whole_read(stages: Sequence[Stage]) -> bool:
     return any(stage.number >= WHOLE_READ_FROM for stage in stages)
 
 
-def _subject(stage: Stage, machine: Machine, jobs: int, whole_read: bool) -> StageSubject | Finding:
+def _subject(
+    stage: Stage, machine: Machine, jobs: int, whole_read: bool, seed: int
+) -> StageSubject | Finding:
     """A stage built for the machine that measures it, or why there is none."""
     built = build.build(stage, machine.kernel(), jobs)
     if not built.ok:
         return Finding("build-failed", built.cause, built.module.log[-4000:])
     if built.objection:  # the same rules in every build
         return Finding("wrong", built.objection)
-    return StageSubject(built, whole_read=whole_read)
+    speed = speed_n.asked(stage.number, seed) if machine.ruler == "instructions" else None
+    needed = (speed.n,) if speed else ()
+    numbers = (*stage.manifest.measure, *needed)
+    return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
 
 
 def _subjects(
-    stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int
+    stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int, seed: int
 ) -> tuple[list[StageSubject], dict[str, Finding]]:
     """The stages built for a machine; and what keeps others from being measured there."""
     subjects, findings, whole = [], {}, _whole_read(stages)
@@ -227,7 +218,7 @@ def _subjects(
             )
             continue
         progress.step(f"build for {machine.name}")
-        made = _subject(stage, machine, jobs, whole)
+        made = _subject(stage, machine, jobs, whole, seed)
         if isinstance(made, Finding):
             findings[stage.key] = made
         else:
@@ -237,7 +228,7 @@ def _subjects(
 
 def _count(options: Options, machine: Machine, verifying: Side[Right], progress: Progress) -> Ruler:
     """Instructions of each stage, as soon as it is known to be right."""
-    subjects, findings = _subjects(options.stages, machine, progress, 1)
+    subjects, findings = _subjects(options.stages, machine, progress, 1, options.seed)
     places = {stage.key: i for i, stage in enumerate(options.stages)}
 
     def right_ones() -> Iterator[StageSubject]:
@@ -269,7 +260,7 @@ def _time(
         findings: dict[str, Finding] = {}
     else:
         stages = [right.verified.built.stage for right in rights]
-        subjects, findings = _subjects(stages, machine, progress, 2)
+        subjects, findings = _subjects(stages, machine, progress, 2, options.seed)
     measured = clock.measure(
         machine,
         subjects,
@@ -371,15 +362,19 @@ def _judge(
     if stage.key in trips:
         found.append(Found("user-time", trips[stage.key]))
     everything = [*(Found("verify", f) for f in right.verified.findings), *found]
-    speed = _speed(stage, rulers, known, status.of(everything))
+    speed = _speed(stage, rulers, known, status.of(everything), options.seed)
     return judged.judge(right.verified, tuple(found), right.tried, speed)
 
 
 def _speed(
-    stage: Stage, rulers: Sequence[Ruler], known: par.Par | None, stands: status.Status
+    stage: Stage,
+    rulers: Sequence[Ruler],
+    known: par.Par | None,
+    stands: status.Status,
+    seed: int,
 ) -> Line | None:
     """The line for speed, where instructions were counted and the course asks for it."""
-    asked = None if stage.shipped else course(stage.number).speed
+    asked = None if stage.shipped else speed_n.asked(stage.number, seed)
     if asked is None or known is None or not par.knows(known, stage.number, asked):
         return None
     counted = next(r.measured.samples for r in rulers if r.machine.ruler == "instructions")

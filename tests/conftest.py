@@ -19,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the markers; forget the make above us, which `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
+    os.environ.setdefault("LAB_SEED", "1")  # what is shown and expected is so with this one
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from grader.stage import build, stages, tasks, verify
 from grader.stage.measured import READ, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import Speed
-from grader.verdict import judged, par, points
+from grader.verdict import judged, par, points, speed_n
 from grader.verdict.points import Line
 from grader.verdict.status import Status
 
@@ -32,6 +32,12 @@ class Result:
     stage: int
     directory: str
     lines: tuple[Line, ...]
+    seed: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is left to do."""
+        return all(line.full for line in self.lines)
 
     @property
     def earned(self) -> int:
@@ -49,13 +55,15 @@ def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
     return points.task_lines(course, judged.try_functions(stage, course, seed))
 
 
-def _speed_line(stage: Stage, stands: Status, speed: Speed, seed: int, tell: Progress) -> Line:
-    """By instructions against par; without that ruler by time, against the stage before."""
+def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Progress) -> Line:
+    """By instructions against par, at an n by the seed; else by time, against the stage before."""
+    speed = speed_n.drawn(course, seed)
     if stands.name != "ok":
         return Line("speed", 0, speed.points, "is measured when the device is right")
     known = _par(stage.number, speed)
     if known is None:
-        return _by_time(stage, speed, seed, tell)
+        # The course says how many times as fast for its own n only.
+        return _by_time(stage, course, seed, tell)
     machine = machines.get("qemu")
     built = build.build(stage, machine.kernel())
     if built.objection:
@@ -109,24 +117,26 @@ def check(
     for warning in built.module.warnings:
         progress.say(warning)
     progress.step(f"stage {number}: verify it in the lab kernel")
-    result = verify.verify(built, machine, seed, True, lambda _what: None)
+    result = verify.verify(built, machine, seed, False, lambda _what: None)
     right = judged.judge(result, (), tried)
     if course.speed and speed:
         line = _speed_line(stage, right.status, course.speed, seed, progress)
         right = judged.judge(result, (), tried, line)
     progress.clear()
-    return Result(number, paths.shown(directory), right.lines)
+    return Result(number, paths.shown(directory), right.lines, seed)
 
 
-def earlier(number: int, seed: int, machine_name: str) -> Iterator[str]:
+def earlier(
+    number: int, seed_of: Callable[[int], int], machine_name: str
+) -> Iterator[tuple[Result, str]]:
     """Check the learner's copies of the stages before once more, but for speed: a line each."""
     for before in range(1, number):
         directory = skeleton.learner_directory(before)
         if directory is None:
             continue
-        result = check(before, directory, seed, machine_name, speed=False)
+        result = check(before, directory, seed_of(before), machine_name, speed=False)
         said = f"stage {before}, {result.directory}: {result.earned} of {result.possible} points"
         if tasks.course(before).speed:
             said += " without speed"
         wrong = next((line for line in result.lines if not line.full), None)
-        yield f"{said}; {wrong.name}: {wrong.remark}" if wrong else said
+        yield result, f"{said}; {wrong.name}: {wrong.remark}" if wrong else said

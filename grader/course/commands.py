@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from grader.base import command, paths
+from grader.base import command, paths, seed
 from grader.base.errors import LabError
 from grader.course import bring_over, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
@@ -59,16 +59,30 @@ def _own(number: int) -> Path:
     return directory
 
 
-def hint(number: int, seed: int) -> None:
+def _seed(number: int, option: int | None) -> int:
+    """The seed that is given; else the one the stage last failed with; else a drawn one."""
+    kept = records.failed_seed(number)
+    if seed.given(option) is None and kept is not None:
+        chosen, said = kept, f"seed {kept}, with which stage {number} did not pass last time"
+    else:
+        chosen, said = seed.chosen(option, "seed=")
+    if said:
+        print(said, file=sys.stderr, flush=True)
+    return chosen
+
+
+def hint(number: int, option: int | None) -> None:
     """The next hint for the first task that is not done."""
     directory = _own(number)
     course = tasks.course(number)
     stage = stages.single(directory, directory.name, number)
-    lines = task_lines(stage, course, seed)
+    chosen = _seed(number, option)
+    lines = task_lines(stage, course, chosen)
     undone = next((line for line in lines if not line.full), None)
     if undone is None:
         print(f"all tasks are done: make stage={number} check tells the rest")
         return
+    records.settle(number, chosen, False)
     if undone.remark.startswith(function_program.NO_PROGRAM):
         raise LabError(undone.remark)
     task = course.tasks[undone.task - 1]
@@ -97,21 +111,23 @@ def status() -> None:
     print(f"next: {upcoming}" if upcoming else "all stages are done")
 
 
-def watch(number: int, seed: int) -> None:
+def watch(number: int, option: int | None) -> None:
     """Check the learner's copy, and again whenever it is saved."""
     directory = _own(number)
     for _ in changes(directory):
         try:
-            result = _check_and_record(number, directory, seed, "uml")
+            result = _check_and_record(number, directory, option, "uml")
             print(f"\n{results.table(result)}\n{results.outcome(result)}")
         except LabError as error:
             print(f"\ncourse: {error}")
         print("watching; Ctrl-C ends it", flush=True)
 
 
-def _check_and_record(number: int, directory: Path, seed: int, machine: str) -> Result:
-    result = check(number, directory, seed, machine)
+def _check_and_record(number: int, directory: Path, option: int | None, machine: str) -> Result:
+    chosen = _seed(number, option)
+    result = check(number, directory, chosen, machine)
     records.record(result, directory)
+    records.settle(number, chosen, result.full)
     return result
 
 
@@ -128,8 +144,15 @@ def _grade(number: int, options: argparse.Namespace) -> int:
     else:
         # Flushed: the earlier stages take a while.
         print(results.table(result), flush=True)
-        for line in () if options.only else earlier(number, options.seed, machine):
+        given = seed.given(options.seed) is not None
+
+        def seed_of(before: int) -> int:
+            return (not given and records.failed_seed(before)) or result.seed
+
+        for one, line in () if options.only else earlier(number, seed_of, machine):
             print(line, flush=True)
+            if not one.full:
+                records.settle(one.stage, one.seed, False)
         print(results.outcome(result))
     return 0 if result.earned == 100 else 1
 
@@ -140,7 +163,7 @@ def main() -> int:
     parser.add_argument("verb", choices=["start", "check", "status", "hint", "watch"])
     parser.add_argument("--stage", default="")
     parser.add_argument("--machine", default="uml")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int)
     parser.add_argument("--json", type=Path, help="also write Gradescope's results.json there")
     parser.add_argument("--classroom", type=Path, help="also write GitHub Classroom's there")
     parser.add_argument("--only", action="store_true", help="do not check earlier stages again")

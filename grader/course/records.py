@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is remembered of a learner's work: the last points of each stage, the hints given."""
+"""What is remembered of a learner's work: points, hints given, seeds that have found something."""
 
 from __future__ import annotations
 
@@ -44,6 +44,31 @@ def recorded(number: int) -> tuple[Result, bool] | None:
     directory = paths.ROOT / result.directory
     fresh = directory.is_dir() and _fingerprint(directory) == row.get("fingerprint")
     return result, fresh
+
+
+def _failed() -> dict[str, int]:
+    try:
+        found: dict[str, int] = json.loads((_folder() / "seeds.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def failed_seed(number: int) -> int | None:
+    """The seed that a stage has failed with and not passed with since."""
+    return _failed().get(str(number))
+
+
+def settle(number: int, seed: int, passed: bool) -> None:
+    """Keep the seed of a failure, so that the same is asked again; forget it once that passes."""
+    kept = _failed()
+    if passed and kept.get(str(number)) != seed:
+        return
+    kept[str(number)] = seed
+    if passed:
+        del kept[str(number)]
+    _folder().mkdir(parents=True, exist_ok=True)
+    (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
 def next_hint(stage: int, task: int, last: int) -> int:

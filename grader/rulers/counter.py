@@ -75,7 +75,8 @@ def count(
     """Instructions per call of each subject, by phase and n; all in one machine.
 
     subjects: whose turn it is, in order; they may come while others are measured. everyone: those
-    that may come, who are put on board. limit: what a call may take, in instructions.
+    that may come, who are put on board. limit: what a call may take, in instructions;
+    one that is needed always LIMIT.
     """
     rng = random.Random(seed)
     stream = iter(subjects)
@@ -119,10 +120,10 @@ def _subject(
     left_out: list[LeftOut] = []
     with turn.of(subject):
         last_n, last_cost = 0, 0.0
-        for n in sorted(subject.sizes):
+        for n in sorted(set(subject.sizes)):
             # Schoolbook arithmetic: no subject's cost grows faster than by the square of n.
             expected = last_cost * (n / last_n) ** 2 if last_n else 0.0
-            if expected > limit:
+            if expected > (LIMIT if n in subject.needed else limit):
                 left_out.append(LeftOut(subject.key, n, expected))
                 continue
             patience = turn.timeout + 2 * max(expected, LONG) / SLOWEST

@@ -62,6 +62,10 @@ class Subject(Protocol):
         """The n that it is to be measured at."""
 
     @property
+    def needed(self) -> tuple[int, ...]:
+        """Those of them that a run counts even where it leaves out what takes long."""
+
+    @property
     def phases(self) -> tuple[str, ...]:
         """What it times apart."""
 

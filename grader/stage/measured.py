@@ -42,6 +42,7 @@ class StageSubject:
     numbers: tuple[int, ...] = ()
     label: str = ""
     whole_read: bool = False  # whether compute and decimal together are a figure of their own
+    needed: tuple[int, ...] = ()  # of the numbers, those that are counted whatever they take
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)

@@ -2,8 +2,9 @@
 """Par: how many instructions the reference takes, and what part of the points coming near it earns.
 
 expected/par.json keeps the counts of the reference stages, with what they depend on: kernel,
-compiler, emulator. Where those are others, a calibration module says how many instructions they
-make of the same work, and par is scaled by that, with more tolerance.
+compiler, emulator: at the n of each manifest, and where speed may be judged (see speed_n.py). Where
+those are others, a calibration module says how many instructions they make of the same work, and
+par is scaled by that, with more tolerance.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from grader.rulers.samples import Samples
 from grader.stage import build, stages
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.tasks import Speed
+from grader.verdict import speed_n
 
 FILE = paths.EXPECTED / "par.json"
 CALIBRATION = Path(__file__).resolve().parent / "par_scale"
@@ -133,7 +135,8 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
         if built.objection:
             raise LabError(f"stage {stage.number}: {built.objection}")
         whole = stage.number >= WHOLE_READ_FROM - 1
-        subjects.append(StageSubject(built, whole_read=whole))
+        numbers = {*stage.manifest.measure, *speed_n.counted(stage.number)}
+        subjects.append(StageSubject(built, tuple(sorted(numbers)), whole_read=whole))
     samples = _count(machine, subjects, tell)
     table: dict[str, dict[str, dict[str, float]]] = {}
     for subject in subjects:

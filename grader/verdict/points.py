@@ -107,9 +107,9 @@ def speed_by_instructions(
     best, worst = known.counts[number][place], known.counts[speed.before][place]
     most = best * known.tolerance
     remark = (
-        f"{speed.phase} of F({speed.n:,}) takes {series.median:,.0f} instructions; par is"
-        f" {best:,.0f}, and up to {most:,.0f} earns all points, the {worst:,.0f} of stage"
-        f" {speed.before} none"
+        f"{speed.phase} of F({speed.n:,}), an n drawn by the seed, takes {series.median:,.0f}"
+        f" instructions; par is {best:,.0f}, and up to {most:,.0f} earns all points, the"
+        f" {worst:,.0f} of stage {speed.before} none"
     )
     share = par.share(series.median, most, worst)
     return Line("speed", int(share * speed.points), speed.points, remark)

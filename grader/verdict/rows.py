@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,18 @@ class Besides:
 
     round_trips: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     strained: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def commit() -> str:
+    """The commit of the checkout, "-dirty" behind it when files have changed; or ""."""
+    git = ["git", "-C", str(paths.ROOT)]
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+    if head.returncode:
+        return ""
+    state = subprocess.run(
+        [*git, "--no-optional-locks", "status", "--porcelain"], capture_output=True, text=True
+    )
+    return head.stdout.strip() + ("-dirty" if state.stdout.strip() else "")
 
 
 def cpu_model() -> str:

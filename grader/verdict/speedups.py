@@ -127,7 +127,8 @@ def sample_rows(stage: Stage, ruled: Ruled, seed: int) -> list[dict[str, Any]]:
     """The samples of a stage as the report has them."""
     rows = []
     for (key, phase, n), series in ruled.samples.items():
-        if key != stage.key:
+        # Where points alone are judged is another n each time: no place in a table or a picture.
+        if key != stage.key or n not in stage.manifest.measure:
             continue
         summary = stats.summarise(series.values, seed)
         rows.append(

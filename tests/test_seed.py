@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What cannot be known beforehand: the seed, and the n that speed is judged at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths, seed
+from grader.base.errors import LabError
+from grader.course import commands, records
+from grader.rulers.samples import Samples, Series
+from grader.stage import stages
+from grader.stage.tasks import course
+from grader.verdict import par, speed_n, speedups
+
+NUMBERS = sorted(stages.manifests())
+FAST = [number for number in NUMBERS if course(number).speed]
+
+
+def test_a_seed_is_given_or_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_SEED", "5")
+    assert seed.chosen(7, "--seed ") == (7, "")
+    assert seed.chosen(None, "--seed ") == (5, "")
+    monkeypatch.setenv("LAB_SEED", "five")
+    with pytest.raises(LabError, match="it is a number"):
+        seed.chosen(None, "")
+    monkeypatch.delenv("LAB_SEED")
+    found = {seed.chosen(None, "--seed ") for _ in range(20)}
+    assert len(found) > 15
+    assert all(f"--seed {number} asks for the same" in said for number, said in found)
+
+
+@pytest.mark.parametrize("number", FAST)
+def test_speed_is_judged_at_one_of_32(number: int) -> None:
+    speed = course(number).speed
+    assert speed
+    drawn = [speed_n.drawn(speed, s).n for s in range(1, 33)]
+    assert drawn[0] == speed.n
+    assert len(set(drawn)) == 32
+    assert speed.n / 2 <= min(drawn) <= 1.04 * speed.n / 2
+    assert max(drawn) == speed.n
+    for one in (number, speed.before):
+        assert speed.n <= stages.manifests()[one].max_n
+        assert set(drawn) <= set(speed_n.counted(one))
+
+
+@pytest.mark.parametrize("number", FAST)
+def test_par_is_known_for_each_of_them(number: int) -> None:
+    record = json.loads(par.FILE.read_text())["records"][0]
+    known = par.Par(par._counts(record, 1.0), 1.0, par.TOLERANCE)
+    speed = course(number).speed
+    assert speed
+    for s in range(1, 33):
+        asked = speed_n.drawn(speed, s)
+        assert par.knows(known, number, asked)
+        place = (asked.phase, asked.n)
+        own, before = known.counts[number][place], known.counts[speed.before][place]
+        # Between all points and none there is room, whichever n it is.
+        assert before > 1.05 * par.TOLERANCE * own, (number, asked.n)
+
+
+def test_the_drawn_n_is_in_no_table() -> None:
+    (stage,) = stages.find(paths.STAGES, [5])
+    samples: Samples = {(stage.key, "compute", n): Series([9.0]) for n in (10_000, 8_409)}
+    rows = speedups.sample_rows(stage, speedups.Ruled("qemu", "instructions", samples), 1)
+    assert [row["n"] for row in rows] == [10_000]
+
+
+def test_a_seed_that_failed_is_used_until_it_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.delenv("LAB_SEED", raising=False)
+    first = commands._seed(3, None)
+    assert f"seed={first} asks for the same" in capsys.readouterr().err
+    records.settle(3, first, False)
+    assert [commands._seed(3, None) for _ in range(3)] == [first] * 3
+    assert "did not pass last time" in capsys.readouterr().err
+    assert commands._seed(3, 77) == 77
+    # Another seed that passes says nothing of this one.
+    records.settle(3, 77, True)
+    assert records.failed_seed(3) == first
+    assert records.failed_seed(4) is None
+    records.settle(3, first, True)
+    assert records.failed_seed(3) is None
+    records.settle(4, 1, True)
