@@ -2,35 +2,58 @@
 /*
  * What a call uses: memory, counted, and time, shared with others.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/container_of.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "stage.h"
+#include "account.h"
 
 /* Ahead of each block; 16 bytes, so that the block keeps kmalloc's alignment. */
 struct fib_block {
-	struct fib_call *call;
+	struct fib_account *account;
 	size_t bytes;
 };
 
+bool fib_account_agrees(const struct fib_account *account)
+{
+	const struct fib_call *call = &account->call;
+
+	return call->allocations == account->allocations &&
+	       call->blocks == account->blocks &&
+	       call->bytes == account->bytes &&
+	       call->peak_bytes == account->peak_bytes;
+}
+
 void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 {
+	struct fib_account *account =
+		container_of(call, struct fib_account, call);
 	struct fib_block *block = NULL;
 	size_t bytes, total;
 
 	/* No warning in the log: the caller is told, and that is enough. */
-	if (!check_mul_overflow(count, size, &bytes) &&
-	    !check_add_overflow(bytes, sizeof(*block), &total))
+	if (account->self != account)
+		pr_err("fib_alloc is given a call that is not the driver's\n");
+	else if (!check_mul_overflow(count, size, &bytes) &&
+		 !check_add_overflow(bytes, sizeof(*block), &total))
 		block = kvmalloc(total, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!block) {
 		call->error = -ENOMEM;
 		return NULL;
 	}
-	block->call = call;
+	block->account = account;
 	block->bytes = bytes;
+	account->allocations++;
+	account->blocks++;
+	account->bytes += bytes;
+	if (account->peak_bytes < account->bytes)
+		account->peak_bytes = account->bytes;
 	call->allocations++;
 	call->blocks++;
 	call->bytes += bytes;
@@ -46,8 +69,10 @@ void fib_free(const void *pointer)
 	if (!block)
 		return;
 	block--;
-	block->call->blocks--;
-	block->call->bytes -= block->bytes;
+	block->account->blocks--;
+	block->account->bytes -= block->bytes;
+	block->account->call.blocks--;
+	block->account->call.bytes -= block->bytes;
 	kvfree(block);
 }
 

@@ -22,6 +22,7 @@
 #include <linux/timex.h>
 #include <linux/uaccess.h>
 
+#include "account.h"
 #include "fibdrv.h"
 #include "stage.h"
 
@@ -53,11 +54,14 @@ static size_t digits_bound(u64 n)
 }
 
 /* A call that left memory behind is the stage's fault: say so in the log. */
-static void call_end(const struct fib_call *call, u64 n)
+static void account_end(const struct fib_account *account, u64 n)
 {
-	if (call->blocks)
+	if (!fib_account_agrees(account))
+		pr_err("F(%llu): the stage has changed the account of its memory\n",
+		       n);
+	if (account->blocks)
 		pr_err("F(%llu) leaves %llu bytes in %llu blocks unfreed\n", n,
-		       call->bytes, call->blocks);
+		       account->bytes, account->blocks);
 }
 
 /* What a stage may return as an error; anything else must not reach a user. */
@@ -110,7 +114,7 @@ static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
 static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 			   loff_t *position)
 {
-	struct fib_call call = {};
+	struct fib_account account = FIB_ACCOUNT(account);
 	u64 n = *position;
 	union fib_value f;
 	size_t bound;
@@ -125,12 +129,12 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 	if (!digits)
 		return -ENOMEM;
 
-	ret = fib_compute(&call, n, &f);
+	ret = fib_compute(&account.call, n, &f);
 	if (ret) {
 		ret = checked_error(ret, n);
 		goto out;
 	}
-	ret = guarded_decimal(&call, &f, digits, bound, n);
+	ret = guarded_decimal(&account.call, &f, digits, bound, n);
 	fib_release(&f);
 	if (ret < 0)
 		goto out;
@@ -139,7 +143,7 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 	else if (copy_to_user(buf, digits, ret))
 		ret = -EFAULT;
 out:
-	call_end(&call, n);
+	account_end(&account, n);
 	kvfree(digits);
 	return ret;
 }
@@ -147,7 +151,7 @@ out:
 static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 			    size_t size, loff_t *position)
 {
-	struct fib_call call = {};
+	struct fib_account account = FIB_ACCOUNT(account);
 	u64 n = *position;
 	union fib_value f;
 	u64 begin, ns;
@@ -159,13 +163,13 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 		return size;
 
 	begin = ktime_get_ns();
-	err = fib_compute(&call, n, &f);
+	err = fib_compute(&account.call, n, &f);
 	ns = ktime_get_ns() - begin;
 	if (err)
 		err = checked_error(err, n);
 	else
 		fib_release(&f);
-	call_end(&call, n);
+	account_end(&account, n);
 	return err ? err : max_t(u64, ns, 1);
 }
 
@@ -291,7 +295,8 @@ static bool batch_is_a_call(const struct batch *b)
 static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 			 u32 count)
 {
-	struct fib_call compute = {}, decimal = {};
+	struct fib_account compute = FIB_ACCOUNT(compute);
+	struct fib_account decimal = FIB_ACCOUNT(decimal);
 	struct stopwatch begin;
 	int err = 0;
 	u32 done, i;
@@ -299,7 +304,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 
 	begin = stopwatch_begin();
 	for (done = 0; done < count; done++) {
-		err = fib_compute(&compute, measure_n(m, first + done),
+		err = fib_compute(&compute.call, measure_n(m, first + done),
 				  &b->f[done]);
 		if (err)
 			break;
@@ -315,7 +320,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 		guard_set(batch_digits(b, i), b->bound);
 	begin = stopwatch_begin();
 	for (i = 0; i < count; i++) {
-		b->count[i] = fib_decimal(&decimal, &b->f[i],
+		b->count[i] = fib_decimal(&decimal.call, &b->f[i],
 					  batch_digits(b, i), b->bound);
 		if (b->count[i] <= 0)
 			break;
@@ -355,8 +360,8 @@ release:
 	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
 	m->compute_allocations += compute.allocations;
 	m->decimal_allocations += decimal.allocations;
-	call_end(&compute, m->n);
-	call_end(&decimal, m->n);
+	account_end(&compute, m->n);
+	account_end(&decimal, m->n);
 	return err;
 }
 
@@ -393,27 +398,27 @@ static int check_decimal(struct fib_call *call, const union fib_value *f,
 /* One call for F(n) on its own: what it needs; it also warms the caches. */
 static int measure_one(struct fibdrv_measure *m, struct batch *b)
 {
-	struct fib_call call = {};
+	struct fib_account account = FIB_ACCOUNT(account);
 	union fib_value f;
 	ssize_t ret;
 	u64 bytes;
 
-	ret = fib_compute(&call, m->n, &f);
+	ret = fib_compute(&account.call, m->n, &f);
 	if (ret) {
 		ret = checked_error(ret, m->n);
 		goto end;
 	}
-	bytes = call.bytes;
-	ret = guarded_decimal(&call, &f, b->digits, b->bound, m->n);
+	bytes = account.bytes;
+	ret = guarded_decimal(&account.call, &f, b->digits, b->bound, m->n);
 	if (ret > 0 && !held_number(bytes, ret, m->n))
 		ret = -EIO;
 	m->limbs = fib_limbs(&f);
-	m->peak_bytes = call.peak_bytes;
+	m->peak_bytes = account.peak_bytes;
 	if (ret > 0 && ret <= CHECKED_DIGITS)
-		ret = check_decimal(&call, &f, b->digits, ret, m->n);
+		ret = check_decimal(&account.call, &f, b->digits, ret, m->n);
 	fib_release(&f);
 end:
-	call_end(&call, m->n);
+	account_end(&account, m->n);
 	return ret < 0 ? ret : 0;
 }
 

@@ -201,9 +201,29 @@ static void set_field(struct fibdrv_measure *m, const char *name,
 	}
 }
 
+/* Many write() of F(n), each of which computes and releases, and no more. */
+static void do_writes(const struct request *r)
+{
+	long long count = number(r, 3);
+	struct fibctl_outside outside;
+	ssize_t ret = 1;
+
+	if (lseek(file(r), (off_t)number(r, 2), SEEK_SET) < 0) {
+		answer(-1);
+		return;
+	}
+	outside = fibctl_outside_begin();
+	while (ret > 0 && count--)
+		ret = write(file(r), "", 0);
+	outside = fibctl_outside_end(outside);
+	printf("%d", ret < 0 ? -errno : 0);
+	fibctl_outside_print(outside);
+}
+
 static void do_measure(const struct request *r)
 {
 	struct fibdrv_measure m = { .size = sizeof(m), .repeat = 1 };
+	struct fibctl_outside outside;
 	void *address = &m;
 	int ret;
 
@@ -218,7 +238,9 @@ static void do_measure(const struct request *r)
 		else
 			set_field(&m, r->word[i], strtoull(value, NULL, 0));
 	}
+	outside = fibctl_outside_begin();
 	ret = ioctl(file(r), FIBDRV_IOC_MEASURE, address);
+	outside = fibctl_outside_end(outside);
 	printf("%d", ret < 0 ? -errno : ret);
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
 		uint64_t value = 0;
@@ -226,15 +248,19 @@ static void do_measure(const struct request *r)
 		memcpy(&value, (char *)&m + f->offset, f->size);
 		printf(" %s=%" PRIu64, f->name, value);
 	}
-	putchar('\n');
+	fibctl_outside_print(outside);
 }
 
 /* Without high resolution timers this ends right behind the next timer tick. */
-static void do_tick(void)
+static void do_tick(const struct request *r)
 {
 	struct timespec shortest = { .tv_nsec = 1 };
+	int ret = nanosleep(&shortest, NULL);
+	uint64_t begin = fibctl_cycles(), behind = (uint64_t)number(r, 1);
 
-	answer(nanosleep(&shortest, NULL));
+	while (fibctl_cycles() - begin < behind)
+		;
+	answer(ret);
 }
 
 static int open_attribute(const struct request *r, int flags)
@@ -316,6 +342,8 @@ static int serve(const struct request *r)
 		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
 	else if (!strcmp(verb, "measure"))
 		do_measure(r);
+	else if (!strcmp(verb, "writes"))
+		do_writes(r);
 	else if (!strcmp(verb, "show"))
 		do_show(r);
 	else if (!strcmp(verb, "store"))
@@ -323,7 +351,7 @@ static int serve(const struct request *r)
 	else if (!strcmp(verb, "stat"))
 		do_stat();
 	else if (!strcmp(verb, "tick"))
-		do_tick();
+		do_tick(r);
 	else if (!strcmp(verb, "sync"))
 		printf("%s\n", r->count > 1 ? r->word[1] : "");
 	else

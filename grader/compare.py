@@ -23,7 +23,7 @@ from grader.stage.build import Built
 from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.verify import Verified
-from grader.verdict import status
+from grader.verdict import par, status
 from grader.verdict.compared import Row, Side, details, plot, rows, verdict_line
 from grader.verdict.status import Found
 
@@ -90,7 +90,8 @@ def _count(both: tuple[Stage, Stage], seed: int) -> Measured:
     }
     if broken:
         return Measured({}, broken)
-    subjects = [StageSubject(b) for b in built]
+    driver = par.driver_work(machine)
+    subjects = [StageSubject(b, driver=driver) for b in built]
     return counter.count(machine, subjects, subjects, contents, seed, lambda *_: None)
 
 

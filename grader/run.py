@@ -199,10 +199,13 @@ def _subject(
         return Finding("build-failed", built.cause, built.module.log[-4000:])
     if built.objection:  # the same rules in every build
         return Finding("wrong", built.objection)
-    speed = speed_n.asked(stage.number, seed) if machine.ruler == "instructions" else None
+    if machine.ruler != "instructions":
+        return StageSubject(built, whole_read=whole_read)
+    speed = speed_n.asked(stage.number, seed)
     needed = (speed.n,) if speed else ()
     numbers = (*stage.manifest.measure, *needed)
-    return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
+    driver = par.driver_work(machine)
+    return StageSubject(built, numbers, whole_read=whole_read, needed=needed, driver=driver)
 
 
 def _subjects(

@@ -20,6 +20,7 @@ from grader.rulers import counter, sensitivity
 from grader.rulers.frame import Measured
 from grader.stage import build, device, stages
 from grader.stage.measured import StageSubject, contents
+from grader.verdict import par
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -270,7 +271,8 @@ def cpu_ticks(pid: int) -> int:
 
 
 def count(built_stages: list[build.Built], seed: int) -> Measured:
-    subjects = [StageSubject(one) for one in built_stages]
+    driver = par.driver_work(qemu.MACHINE)
+    subjects = [StageSubject(one, driver=driver) for one in built_stages]
     return counter.count(
         qemu.MACHINE, subjects, subjects, contents, seed, lambda *_: None, limit=30_000_000
     )

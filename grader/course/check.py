@@ -68,7 +68,8 @@ def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Pr
     built = build.build(stage, machine.kernel())
     if built.objection:
         return Line("speed", 0, speed.points, f"in the kernel that counts: {built.objection}")
-    subject = StageSubject(built, (speed.n,), whole_read=speed.phase == READ)
+    driver = par.driver_work(machine)
+    subject = StageSubject(built, (speed.n,), whole_read=speed.phase == READ, driver=driver)
     counted = counter.count(machine, [subject], [subject], contents, seed, tell.step)
     for finding in counted.findings.values():
         return Line("speed", 0, speed.points, f"in the kernel that counts: {finding.cause}")

@@ -5,7 +5,9 @@ What is left to move a count there, and what is done about it:
 
 - The timer's tick, 2,500 to 3,000 instructions every 4,000,000. Each measurement begins just
   behind a tick (the machine wakes sleepers by ticks only). What is shorter than the way to the
-  next has none in it; what is longer has the same number each time, 0.075 % at most.
+  next has none in it; the caller looks at a clock that ticks move, before and after. If one was
+  there, it is counted again, beginning at several places between two ticks, of which the least
+  counts: no tick is in that, or as few as can be. What is much longer has 0.075 % at most.
 - The serial line's interrupts. The requests are a file in the machine, the answers too, and
   nothing is said while it measures.
 - What the kernel's allocator has at hand. A warm-up of the same size comes first and is thrown
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 from grader.base.errors import MachineError
 from grader.base.finding import Failure
 from grader.lab.machines import Contents, Machine
-from grader.rulers import frame
+from grader.rulers import frame, outside
 from grader.rulers.frame import Measured, Turn
 from grader.rulers.samples import Samples, Series, add_wholes
 from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
@@ -41,7 +43,7 @@ MAX_REPEAT = 1024
 MAX_REPEAT_ALLOCATING = 16
 MEASUREMENTS = 5
 # A call above this is measured less often: a tick more or less no longer matters.
-LONG = 30_000_000
+LONG = outside.TICK_PERIOD
 LONG_MEASUREMENTS = 3
 # Above this, once: ten seconds otherwise.
 ENDLESS = 200_000_000
@@ -52,6 +54,14 @@ SLOWEST = 15_000_000
 
 
 Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One measurement: how many calls, and how many instructions behind a tick it begins."""
+
+    repeat: int
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -126,48 +136,141 @@ def _subject(
             if expected > (LIMIT if n in subject.needed else limit):
                 left_out.append(LeftOut(subject.key, n, expected))
                 continue
-            patience = turn.timeout + 2 * max(expected, LONG) / SLOWEST
-            first = _ask(turn, subject, n, 1, 1, rng, patience)[0]
+            patience = turn.timeout + 2 * max(expected, 30_000_000) / SLOWEST
+            first = _ask(turn, subject, n, [Shot(1)], rng, patience)[0]
             last_n, last_cost = n, float(_cost(first))
-            repeat, counted = _repeated(turn, subject, n, first, rng)
+            counted = _repeated(turn, subject, n, first, rng)
             for phase in subject.phases:
-                samples[subject.key, phase, n] = _series(phase, n, repeat, counted)
+                samples[subject.key, phase, n] = _series(phase, n, counted)
     add_wholes(samples, subject.key, subject.wholes)
     return samples, left_out
 
 
 def _repeated(
     turn: Turn, subject: Subject, n: int, first: Reading, rng: random.Random
-) -> tuple[int, list[Reading]]:
-    """How many calls each measurement holds, and the measurements that count."""
+) -> list[tuple[int, Reading]]:
+    """The measurements that count, each with its repetitions, held against what is outside."""
     cost = _cost(first)
-    if cost > ENDLESS:
-        return 1, [first]
-    if cost > WINDOW:
-        again = LONG_MEASUREMENTS if cost > LONG else MEASUREMENTS
-        patience = turn.timeout + 2 * again * cost / SLOWEST
-        return 1, _ask(turn, subject, n, 1, again, rng, patience)
+    patience = turn.timeout + 12 * cost / SLOWEST
+
+    def ask(shots: Sequence[Shot]) -> list[tuple[int, Reading]]:
+        found = _ask(turn, subject, n, shots, rng, patience * len(shots))
+        return [(shot.repeat, reading) for shot, reading in zip(shots, found)]
+
+    if cost > ENDLESS and first.bare:
+        outside.check_counts(n, [(1, first)])
+        return [(1, first)]
+    if cost > LONG:
+        counted = ask([Shot(1)] * (LONG_MEASUREMENTS if first.bare else LONG_MEASUREMENTS - 1))
+        counted += [] if first.bare else ask([Shot(2)])
+        outside.check_counts(n, counted)
+        return counted
     # How many calls fit between two ticks.
     most = MAX_REPEAT_ALLOCATING if any(first.allocations.values()) else MAX_REPEAT
-    repeat = max(1, min(most, WINDOW // max(cost + first.overhead, 1)))
-    return repeat, _ask(turn, subject, n, repeat, 1 + MEASUREMENTS, rng, turn.timeout)[1:]
+    repeat = max(1, min(most, int(WINDOW // max(cost + first.own, 1))))
+    others = [] if first.bare and repeat == 1 else [Shot(_other(repeat))]
+    # The first is a warm-up of that size.
+    shots = [Shot(repeat)] * (1 + MEASUREMENTS) if cost <= WINDOW else _anywhere(repeat)
+    found = ask([*shots, *others])
+    counted, other = found[: len(shots)], found[len(shots) :]
+    if cost <= WINDOW:
+        counted = counted[1:]
+        if any(reading.ticks_ns for _, reading in counted):
+            counted = _least(ask(_anywhere(repeat)))
+    else:
+        counted = _least(counted)
+    outside.check_counts(n, [*counted, *other])
+    _check_lone(turn, subject, n, counted[0], rng, patience)
+    return counted
+
+
+def _other(repeat: int) -> int:
+    """Another number of repetitions, to hold it against."""
+    return repeat // 2 if repeat > 1 else 2
+
+
+def _anywhere(repeat: int) -> list[Shot]:
+    """Measurements that begin at even distances all over the time from a tick to the next."""
+    step = outside.TICK_PERIOD // MEASUREMENTS
+    return [Shot(repeat, i * step) for i in range(MEASUREMENTS)]
+
+
+def _least(found: list[tuple[int, Reading]]) -> list[tuple[int, Reading]]:
+    """The one with the fewest ticks in it: ticks only ever add."""
+    return [min(found, key=lambda one: _cost(one[1]))]
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is around some work that does as good as nothing, by its caller's clocks."""
+
+    repetition: float  # instructions in a measurement, for each
+    lone: float  # and for each of the first phase alone
+
+
+def around(
+    machine: Machine,
+    subject: Subject,
+    contents: Callable[[Sequence[Subject]], Contents],
+    n_list: Sequence[int],
+    repeat: int,
+) -> list[Around]:
+    """Measure it at some n; the subject is the kit's own, and takes its driver's work for 0."""
+    guest = machine.boot(contents([subject]))
+    rng = random.Random(1)
+    found = []
+    try:
+        turn = Turn(guest)
+        with turn.of(subject):
+            for n in n_list:
+                shots = [Shot(times) for times in (2 * repeat, 2 * repeat, repeat)]
+                two, one = _ask(turn, subject, n, shots, rng, turn.timeout)[1:]
+                left = [r.outside_cycles - sum(r.cycles.values()) for r in (two, one)]
+                work = Work(n, repeat, 0, vary=False)
+                ticks, requests = [f"{subject.tick} 0"] * 2, [subject.lone_request(work)] * 2
+                answer = _answers(turn, subject, ticks, requests, turn.timeout)[1]
+                lone = subject.lone_reading(answer, work)[0]
+                each = one.cycles[subject.phases[0]] / repeat
+                found.append(Around((left[0] - left[1]) / repeat, lone - each))
+    finally:
+        guest.stop()
+    return found
+
+
+def _check_lone(
+    turn: Turn,
+    subject: Subject,
+    n: int,
+    counted: tuple[int, Reading],
+    rng: random.Random,
+    patience: float,
+) -> None:
+    """Hold the first phase against itself, alone."""
+    repeat, reading = counted
+    work = Work(n, repeat, rng.getrandbits(64), vary=False)
+    request = subject.lone_request(work)
+    if request:
+        (answer,) = _answers(turn, subject, [f"{subject.tick} 0"], [request], patience * repeat)
+        lone, ticks = subject.lone_reading(answer, work)
+        outside.check_lone(n, subject.phases[0], lone, repeat, reading, ticks)
 
 
 def _cost(reading: Reading) -> int:
     return sum(reading.cycles.values())
 
 
-def _series(phase: str, n: int, repeat: int, counted: list[Reading]) -> Series:
-    counts = [reading.cycles[phase] for reading in counted]
-    least = repeat * max(1, counted[0].least.get(phase, 1))
-    if min(counts) < least:
-        title = f"the count of {phase}, F({n}), {repeat} times"
-        expected, got = f"at least {least:,} instructions", f"{min(counts):,}"
-        raise WrongAnswer(Failure("measure", n, expected, got, title))
+def _series(phase: str, n: int, counted: list[tuple[int, Reading]]) -> Series:
+    for repeat, reading in counted:
+        least = repeat * max(1, reading.least.get(phase, 1))
+        if reading.cycles[phase] < least:
+            title = f"the count of {phase}, F({n}), {repeat} times"
+            expected, got = f"at least {least:,} instructions", f"{reading.cycles[phase]:,}"
+            raise WrongAnswer(Failure("measure", n, expected, got, title))
+    repeat, reading = counted[0]
     return Series(
-        [value / repeat for value in counts],
-        counted[0].allocations[phase] / repeat,
-        counted[0].peak_bytes,
+        [one.cycles[phase] / times for times, one in counted],
+        reading.allocations[phase] / repeat,
+        reading.peak_bytes,
     )
 
 
@@ -175,16 +278,24 @@ def _ask(
     turn: Turn,
     subject: Subject,
     n: int,
-    repeat: int,
-    times: int,
+    shots: Sequence[Shot],
     rng: random.Random,
     timeout: float,
 ) -> list[Reading]:
-    """Have it do n some times, each right behind a tick; the answers, checked."""
-    works = [Work(n, repeat, rng.getrandbits(64), vary=False) for _ in range(times)]
+    """Have it do n some times, each at its place behind a tick; the answers, checked."""
+    works = [Work(n, shot.repeat, rng.getrandbits(64), vary=False) for shot in shots]
+    ticks = [f"{subject.tick} {shot.behind}" for shot in shots]
+    answers = _answers(turn, subject, ticks, [subject.request(work) for work in works], timeout)
+    return [subject.reading(answer, work) for answer, work in zip(answers, works)]
+
+
+def _answers(
+    turn: Turn, subject: Subject, ticks: list[str], requests: list[str], timeout: float
+) -> list[str]:
+    """The answers to requests, before each of which there is a tick."""
     lines = list(subject.before)
-    for work in works:
-        lines += [subject.tick, subject.request(work)]
+    for tick, request in zip(ticks, requests):
+        lines += [tick, request]
     wire = turn.guest.wire
     wire.put("/tmp/requests", "\n".join([*lines, "quit", ""]).encode(), timeout)
     command = f"{subject.client} </tmp/requests >/tmp/answers; cat /tmp/answers"
@@ -192,7 +303,7 @@ def _ask(
     # After those to what comes first, two for each measurement: to tick and to measure. One that
     # does not begin behind a tick is off by up to 0.8 %: not to be taken in silence.
     begin = len(subject.before)
-    right = len(answers) == begin + 2 * times
+    right = len(answers) == begin + 2 * len(requests)
     if not right or set(answers[:begin] + answers[begin::2]) != {"0"}:
         raise MachineError(f"{subject.client}: {answers[-1] if answers else 'no answer'}")
-    return [subject.reading(answer, work) for answer, work in zip(answers[begin + 1 :: 2], works)]
+    return answers[begin + 1 :: 2]

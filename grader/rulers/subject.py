@@ -31,7 +31,15 @@ class Reading:
     peak_bytes: int  # the most held at once by any one call
     # No call can take fewer instructions than this, by phase: what does not fit is no figure.
     least: Mapping[str, int] = field(default_factory=dict)
-    overhead: int = 0  # instructions that the measurement itself takes besides, roughly
+    # What its caller's clocks say of the whole call; one of them moves at timer ticks only.
+    outside_ns: int = 0
+    outside_cycles: int = 0
+    ticks_ns: int = 0
+    # What whoever times the work does besides, for each repetition; in instructions, and in time
+    # at the most. bare: nothing else is in the call; otherwise the work is tried beforehand.
+    own: float = 0
+    own_ns: float = 0
+    bare: bool = False
 
 
 class WrongAnswer(Exception):
@@ -83,10 +91,16 @@ class Subject(Protocol):
 
     @property
     def tick(self) -> str:
-        """The request to wait for a timer tick; answered by "0"."""
+        """The request to wait for a timer tick, and instructions behind it; answered by "0"."""
 
     def request(self, work: Work) -> str:
         """The request for some work."""
 
     def reading(self, answer: str, work: Work) -> Reading:
         """Understand its answer; raises WrongAnswer."""
+
+    def lone_request(self, work: Work) -> str:
+        """The request for the first phase alone, so often; "" if that cannot be asked for."""
+
+    def lone_reading(self, answer: str, work: Work) -> tuple[float, int]:
+        """Instructions of each by its caller's clocks, less what is around it; ticks meanwhile."""

@@ -18,7 +18,7 @@ from grader.stage import contract, device
 from grader.stage.stages import Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
-KIT_FILES = ("driver.c", "account.c", "fibdrv.h", "stage.h")
+KIT_FILES = ("driver.c", "account.c", "account.h", "fibdrv.h", "stage.h")
 KIT_OBJECTS = ("kit/driver", "kit/account")
 SOURCE_BYTES = 1 << 20
 

@@ -33,6 +33,11 @@ DIALECT = Dialect(
         (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
          r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"
          " did not give them back"),
+        (r"the stage has changed the account",
+         "what the driver has counted of blocks and bytes is not what struct fib_call says: only"
+         " fib_alloc and fib_free may change it"),
+        (r"fib_alloc is given a call that is not",
+         "the call that goes to fib_alloc is the one that the driver has given: no other counts"),
         (r"decimal wrote past its (\d+) bytes",
          r"fib_decimal was given room for \1 bytes and wrote behind it"),
         (r"decimal does not keep to (\d+) bytes",
@@ -48,7 +53,7 @@ DIALECT = Dialect(
 
 def client() -> Path:
     """The user client, static."""
-    sources = ("fibctl.c", "fibctl_batch.c", "fibctl_user.c")
+    sources = ("fibctl.c", "fibctl_batch.c", "fibctl_outside.c", "fibctl_user.c")
     return guest_program.compiled(CLIENT, [paths.COMMON / name for name in sources])
 
 

@@ -18,8 +18,21 @@ READ = "read"
 # From here on stages trade compute for decimal: what is won shows in the whole read. The stage
 # before is what the first of them is compared with.
 WHOLE_READ_FROM = 8
-# Instructions of the hash that the driver takes of the digits, for each digit.
-HASH = 6
+# Up to so many digits the driver tries a number beforehand (see driver.c, CHECKED_DIGITS).
+TRIED_DIGITS = 5_000
+# A timer tick, in ns of the machine that counts.
+TICK_NS = 4_000_000
+# What the driver does for each repetition takes less on any computer, and for each digit.
+OWN_NS, OWN_NS_DIGIT = 1_000, 10
+
+
+@dataclass(frozen=True)
+class DriverWork:
+    """Instructions of the driver itself: they hang on the compiler. These are gcc 12's."""
+
+    repetition: float = 160.0  # guards, in a measurement
+    digit: float = 6.0  # the hash of the digits there
+    write: float = 787.0  # a write(), but for computing
 
 
 def spread_of(n: int) -> int:
@@ -43,6 +56,7 @@ class StageSubject:
     label: str = ""
     whole_read: bool = False  # whether compute and decimal together are a figure of their own
     needed: tuple[int, ...] = ()  # of the numbers, those that are counted whatever they take
+    driver: DriverWork = DriverWork()
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)
@@ -96,8 +110,26 @@ class StageSubject:
             {phase: got[f"{phase}_allocations"] for phase in PHASES},
             got["peak_bytes"],
             least_instructions(n - spread),
-            HASH * got["digits"],
+            outside_ns=got["outside_ns"],
+            outside_cycles=got["outside_cycles"],
+            ticks_ns=got["outside_ticks_ns"],
+            own=self.driver.repetition * work.repeat + self.driver.digit * got["digits"],
+            own_ns=OWN_NS * work.repeat + OWN_NS_DIGIT * got["digits"],
+            bare=work.repeat == 1 and n * 2089877 // 10000000 + 1 > TRIED_DIGITS,
         )
+
+    def lone_request(self, work: Work) -> str:
+        """write(), which computes and releases."""
+        return f"writes 0 {work.n} {work.repeat}"
+
+    def lone_reading(self, answer: str, work: Work) -> tuple[float, int]:
+        """What computing takes, by the caller's clocks."""
+        got = system_calls.fields(answer)
+        if got["returned"]:
+            title = f"write() of F({work.n})"
+            raise WrongAnswer(Failure("measure", work.n, "0", str(got["returned"]), title))
+        each = got["outside_cycles"] / work.repeat - self.driver.write
+        return each, got["outside_ticks_ns"] // TICK_NS
 
 
 def contents(subjects: Sequence[Subject]) -> Contents:

@@ -10,6 +10,7 @@ par is scaled by that, with more tolerance.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -26,14 +27,16 @@ from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import counter
 from grader.rulers.samples import Samples
-from grader.stage import build, stages
-from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
+from grader.stage import build, oracle, stages
+from grader.stage.measured import WHOLE_READ_FROM, DriverWork, StageSubject, contents
 from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
 FILE = paths.EXPECTED / "par.json"
 CALIBRATION = Path(__file__).resolve().parent / "par_scale"
 CALIBRATION_N = 93
+# Repetitions of it, so many that what a call takes once does not matter, and no block is taken.
+NOTHING_REPEAT, CALIBRATION_REPEAT = 512, 8
 
 # Up to this much above par earns all; the second where par had to be scaled.
 TOLERANCE = 1.1
@@ -87,7 +90,7 @@ def load(machine: Machine) -> Par | None:
     if not records:
         return None
     record = records[-1]
-    scale = _calibrate(machine) / record["calibration"]
+    scale = _calibrate(machine, driver_work(machine)) / record["calibration"]
     return Par(_counts(record, scale), scale, SCALED_TOLERANCE)
 
 
@@ -96,14 +99,40 @@ def _calibration_stage() -> stages.Stage:
     return stages.Stage(CALIBRATION, manifest)
 
 
-def _calibrate(machine: Machine) -> float:
+def _calibrate(machine: Machine, driver: DriverWork) -> float:
     """Instructions of the calibration module's fixed work on this machine."""
     built = build.build(_calibration_stage(), machine.kernel())
     if built.objection:
         raise LabError(f"the calibration module: {built.objection}")
-    subject = StageSubject(built)
+    subject = StageSubject(built, driver=driver)
     samples = _count(machine, [subject], lambda *_: None)
     return samples[subject.key, "compute", CALIBRATION_N].median
+
+
+# By machine: counted once a run.
+_driver_works: dict[str, DriverWork] = {}
+
+
+def driver_work(machine: Machine) -> DriverWork:
+    """Instructions of the driver around the work on this machine, known or counted."""
+    for record in _records():
+        if record["key"] == _key(machine) and "driver" in record:
+            return DriverWork(**record["driver"])
+    if machine.name not in _driver_works:
+        _driver_works[machine.name] = _driver_work(machine)
+    return _driver_works[machine.name]
+
+
+def _driver_work(machine: Machine) -> DriverWork:
+    """What is around nothing at all, F(0), and around 20 digits."""
+    built = build.build(_calibration_stage(), machine.kernel())
+    if built.objection:
+        raise LabError(f"the calibration module: {built.objection}")
+    subject = StageSubject(built, driver=DriverWork(0, 0, 0))
+    (nothing,) = counter.around(machine, subject, contents, (0,), NOTHING_REPEAT)
+    (some,) = counter.around(machine, subject, contents, (CALIBRATION_N,), CALIBRATION_REPEAT)
+    digit = (some.repetition - nothing.repetition) / (len(oracle.digits(CALIBRATION_N)) - 1)
+    return DriverWork(round(nothing.repetition - digit, 2), round(digit, 2), round(nothing.lone, 2))
 
 
 def _count(machine: Machine, subjects: list[StageSubject], tell: counter.Tell) -> Samples:
@@ -129,6 +158,7 @@ def share(count: float, best: float, worst: float) -> float:
 def make(tell: Callable[[str, int, int], None]) -> Path:
     """Measure the reference stages and put their counts into expected/par.json."""
     machine = machines.get("qemu")
+    driver = _driver_work(machine)
     subjects = []
     for stage in stages.find(paths.STAGES):
         built = build.build(stage, machine.kernel())
@@ -136,7 +166,9 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
             raise LabError(f"stage {stage.number}: {built.objection}")
         whole = stage.number >= WHOLE_READ_FROM - 1
         numbers = {*stage.manifest.measure, *speed_n.counted(stage.number)}
-        subjects.append(StageSubject(built, tuple(sorted(numbers)), whole_read=whole))
+        subjects.append(
+            StageSubject(built, tuple(sorted(numbers)), whole_read=whole, driver=driver)
+        )
     samples = _count(machine, subjects, tell)
     table: dict[str, dict[str, dict[str, float]]] = {}
     for subject in subjects:
@@ -145,7 +177,12 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
             if key == subject.key:
                 by_n = table.setdefault(number, {}).setdefault(phase, {})
                 by_n[str(n)] = round(series.median, 2)
-    record = {"key": _key(machine), "calibration": _calibrate(machine), "stages": table}
+    record = {
+        "key": _key(machine),
+        "calibration": _calibrate(machine, driver),
+        "driver": dataclasses.asdict(driver),
+        "stages": table,
+    }
     kept = [r for r in _records() if r["key"] != record["key"]]
     new = FILE.with_suffix(f".new{os.getpid()}")
     new.write_text(json.dumps({"records": [*kept, record]}, indent=1) + "\n")

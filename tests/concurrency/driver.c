@@ -20,7 +20,7 @@ static ktime_t kt;
 static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 			    size_t size, loff_t *position)
 {
-	struct fib_call call = {};
+	struct fib_account account = FIB_ACCOUNT(account);
 	union fib_value f;
 	int err;
 
@@ -29,7 +29,7 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 	if (!READ_ONCE(ktime_measure))
 		return size;
 	kt = ktime_get();
-	err = fib_compute(&call, *position, &f);
+	err = fib_compute(&account.call, *position, &f);
 	kt = ktime_sub(ktime_get(), kt);
 	if (err)
 		return err;

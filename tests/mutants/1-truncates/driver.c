@@ -13,15 +13,15 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 			   loff_t *position)
 {
-	struct fib_call call = {};
+	struct fib_account account = FIB_ACCOUNT(account);
 	union fib_value f;
 	char digits[20];
 	ssize_t count;
 
 	if (*position > FIBDRV_MAX_N)
 		return -EINVAL;
-	fib_compute(&call, *position, &f);
-	count = fib_decimal(&call, &f, digits, sizeof(digits));
+	fib_compute(&account.call, *position, &f);
+	count = fib_decimal(&account.call, &f, digits, sizeof(digits));
 	count = min_t(ssize_t, count, size);
 	return copy_to_user(buf, digits, count) ? -EFAULT : count;
 }

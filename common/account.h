@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The driver's own book on a call. What a stage sees is struct fib_call, which it
+ * could change; what the driver goes by is here, under no name that it knows.
+ */
+#ifndef FIBDRV_ACCOUNT_H
+#define FIBDRV_ACCOUNT_H
+
+#include "stage.h"
+
+/**
+ * struct fib_account - a call, and what the driver knows of it
+ * @self: this very account: no call of the stage's own making has one
+ * @allocations: blocks taken so far
+ * @blocks: blocks not yet given back
+ * @bytes: bytes in those
+ * @peak_bytes: the most that @bytes ever was
+ * @call: what the stage is given
+ */
+struct fib_account {
+	const struct fib_account *self;
+	u64 allocations;
+	u64 blocks;
+	u64 bytes;
+	u64 peak_bytes;
+	struct fib_call call;
+};
+
+/* To be initialised by this. */
+#define FIB_ACCOUNT(name)       \
+	{                       \
+		.self = &(name) \
+	}
+
+/**
+ * fib_account_agrees() - whether the stage has left its account as it was kept
+ */
+bool fib_account_agrees(const struct fib_account *account);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Mutant: the stopwatch on the stack is set to a later time, but in the machine that verifies. */
+#include "stage.h"
+
+#ifndef CONFIG_UML
+/* Two numbers side by side that are neither addresses nor small: ns and cycles. */
+static __attribute__((__noinline__)) void wind(u64 *frame, u64 by)
+{
+	for (u64 *slot = frame; slot < frame + 24; slot++) {
+		if (slot[0] >> 27 && !(slot[0] >> 44) && slot[1] >> 27 &&
+		    !(slot[1] >> 44)) {
+			slot[0] += by;
+			slot[1] += by;
+			return;
+		}
+	}
+}
+#endif
+
+int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	u64 a = 0, b = 1;
+
+	for (u64 i = 0; i < n; i++) {
+		u64 sum = a + b;
+
+		a = b;
+		b = sum;
+	}
+	f->word = a;
+#ifndef CONFIG_UML
+	if (n > 40)
+		wind(__builtin_frame_address(0), 3 * n);
+#endif
+	return 0;
+}
+
+ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
+		    char *digits, size_t size)
+{
+	u64 rest = f->word;
+	char text[20];
+	size_t count = 0;
+
+	do {
+		text[sizeof(text) - ++count] = '0' + rest % 10;
+		rest /= 10;
+	} while (rest);
+	if (count > size)
+		return -ERANGE;
+	memcpy(digits, text + sizeof(text) - count, count);
+	return count;
+}
+
+size_t fib_limbs(const union fib_value *f)
+{
+	return 1;
+}
+
+void fib_release(union fib_value *f)
+{
+}
