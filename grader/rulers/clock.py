@@ -2,7 +2,9 @@
 """Measure subjects by the clock of a machine's kernel, in rounds.
 
 In each round every subject is loaded, measured and unloaded, in shuffled order; the round is the
-statistical unit.
+statistical unit. Rounds are spread over several boots: where a module lies, in which pages of which
+colour, hangs on what the machine has done before, and stays much the same until it boots again. Of
+two copies of one stage one was 6 % slower in all of a boot, and not in the next.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from grader.base.finding import Finding
 from grader.lab.machines import Contents, Machine
-from grader.rulers import frame, stats
+from grader.rulers import frame, outside, stats
 from grader.rulers.frame import Measured, Turn
-from grader.rulers.samples import Samples, Series, add_wholes
-from grader.rulers.subject import Reading, Subject, Work
+from grader.rulers.samples import Round, Samples, Series, add_wholes
+from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 
 # The clock in the lab kernel moves in such steps; a batch of a hundred of them is right within 1 %.
 STEP_NS = 256
@@ -31,6 +35,8 @@ MAX_REPEAT = 1 << 20
 # A round measures so many times and keeps the least: what disturbs a batch makes it longer.
 BATCHES = 5
 ROUNDS = 15
+# One takes half a second. Rounds are spread over so many.
+BOOTS = 5
 QUICK_ROUNDS = stats.FEWEST
 
 Tell = Callable[[str, int, int], None]
@@ -50,6 +56,88 @@ class Plan:
         return BATCHES if self.repeat >= BATCHES else 1
 
 
+@dataclass
+class _Session:
+    """What is known of a measurement that goes over several boots."""
+
+    rng: random.Random
+    tell: Tell
+    rounds: int
+    target_ns: int
+    boots: int
+    samples: Samples = field(default_factory=dict)
+    plans: dict[str, list[Plan]] = field(default_factory=dict)
+    # By subject and n: in which rounds the caller's clock agreed, and what it was about.
+    fits: dict[tuple[str, int], list[bool]] = field(default_factory=dict)
+    told: dict[tuple[str, int], list[Reading]] = field(default_factory=dict)
+
+    def work(self, boot: int, turn: Turn, running: Sequence[Subject]) -> Measured:
+        """All rounds of one boot."""
+        if boot == 0:
+            for i, subject in enumerate(running):
+                self.tell("warm up", i, len(running))
+                self.plans[subject.key] = _plan(
+                    turn, subject, self.rng, self.rounds, self.target_ns
+                )
+        found: Samples = {}
+        for i in range(_share(self.rounds, self.boots, boot)):
+            self.tell("measure, round", boot * self.rounds // self.boots + i + 1, self.rounds)
+            for subject in self.rng.sample(list(running), len(running)):
+                planned = [
+                    plan
+                    for plan in self.plans[subject.key]
+                    if i < _share(plan.rounds, self.boots, boot)
+                ]
+                self._round(turn, subject, planned, found, (boot, i))
+                frame.no_complaint(turn)
+        return Measured(found)
+
+    def take(self, found: Samples) -> None:
+        """Add what a boot has come to."""
+        for which, series in found.items():
+            whole = self.samples.setdefault(which, Series())
+            whole.values += series.values
+            whole.rounds += series.rounds
+            whole.shortest_batch = min(whole.shortest_batch, series.shortest_batch)
+            whole.allocations, whole.peak_bytes = series.allocations, series.peak_bytes
+
+    def _round(
+        self, turn: Turn, subject: Subject, plans: list[Plan], samples: Samples, place: Round
+    ) -> None:
+        """One round of one subject: of each plan's batches the least time of each phase."""
+        wanted = [(p.n, p.repeat // p.batches) for p in plans for _ in range(p.batches)]
+        readings = iter(_ask(turn, subject, wanted, self.rng) if wanted else [])
+        for plan in plans:
+            repeat = plan.repeat // plan.batches
+            batches = [next(readings) for _ in range(plan.batches)]
+            which = subject.key, plan.n
+            self.fits.setdefault(which, []).append(outside.times_fit(batches, repeat))
+            self.told.setdefault(which, []).append(batches[0])
+            for phase in subject.phases:
+                series = samples.setdefault((subject.key, phase, plan.n), Series())
+                least = min(reading.ns[phase] for reading in batches)
+                series.values.append(max(least, 1) / repeat)
+                series.rounds.append(place)
+                series.shortest_batch = min(series.shortest_batch, least)
+                series.allocations = batches[0].allocations[phase] / repeat
+                series.peak_bytes = batches[0].peak_bytes
+
+    def doubts(self) -> dict[str, Finding]:
+        """Subjects whose account does not fit what their caller's clock says."""
+        found: dict[str, Finding] = {}
+        for (key, n), fits in self.fits.items():
+            try:
+                outside.check_times(n, fits, self.told[key, n])
+            except WrongAnswer as error:
+                found.setdefault(key, error.finding)
+        return found
+
+
+def _share(rounds: int, boots: int, boot: int) -> int:
+    """How many of some rounds are in a boot."""
+    return rounds // boots + (boot < rounds % boots)
+
+
 def measure(
     machine: Machine,
     subjects: Sequence[Subject],
@@ -58,27 +146,26 @@ def measure(
     tell: Tell,
     rounds: int = ROUNDS,
     target_ns: int = BATCH_NS,
+    boots: int = BOOTS,
 ) -> Measured:
-    """Nanoseconds per call of each subject, by phase and n: interleaved rounds in one machine."""
-    rng = random.Random(seed)
-
-    def work(turn: Turn, running: Sequence[Subject]) -> Measured:
-        samples: Samples = {}
-        plans = {}
-        for i, subject in enumerate(running):
-            tell("warm up", i, len(running))
-            plans[subject.key] = _plan(turn, subject, rng, rounds, target_ns)
-        for i in range(rounds):
-            tell("measure, round", i + 1, rounds)
-            for subject in rng.sample(list(running), len(running)):
-                planned = [plan for plan in plans[subject.key] if i < plan.rounds]
-                _round(turn, subject, planned, rng, samples)
-                frame.no_complaint(turn)
-        for subject in running:
+    """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots."""
+    session = _Session(random.Random(seed), tell, rounds, target_ns, boots)
+    findings: dict[str, Finding] = {}
+    for boot in range(boots):
+        running = [subject for subject in subjects if subject.key not in findings]
+        session.rng.shuffle(running)
+        work = partial(session.work, boot)
+        measured = frame.in_turn(machine, running, contents, work, "measure")
+        findings.update(measured.findings)
+        session.take(measured.samples)
+    findings = {**session.doubts(), **findings}
+    samples = {
+        which: series for which, series in session.samples.items() if which[0] not in findings
+    }
+    for subject in subjects:
+        if subject.key not in findings:
             add_wholes(samples, subject.key, subject.wholes)
-        return Measured(samples)
-
-    return frame.in_turn(machine, subjects, contents, work, "measure")
+    return Measured(samples, findings)
 
 
 def _ask(
@@ -115,24 +202,6 @@ def _plan(
         fewest = min(rounds, stats.FEWEST)
         plans.append(Plan(n, repetitions, max(fewest, min(rounds, possible))))
     return plans
-
-
-def _round(
-    turn: Turn, subject: Subject, plans: list[Plan], rng: random.Random, samples: Samples
-) -> None:
-    """One round of one subject: of each plan's batches the least time of each phase."""
-    wanted = [(plan.n, plan.repeat // plan.batches) for plan in plans for _ in range(plan.batches)]
-    readings = iter(_ask(turn, subject, wanted, rng) if wanted else [])
-    for plan in plans:
-        repeat = plan.repeat // plan.batches
-        batches = [next(readings) for _ in range(plan.batches)]
-        for phase in subject.phases:
-            series = samples.setdefault((subject.key, phase, plan.n), Series())
-            least = min(reading.ns[phase] for reading in batches)
-            series.values.append(max(least, 1) / repeat)
-            series.shortest_batch = min(series.shortest_batch, least)
-            series.allocations = batches[0].allocations[phase] / repeat
-            series.peak_bytes = batches[0].peak_bytes
 
 
 def _read(path: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.rulers import counter, stats
+from grader.rulers.samples import Series
 
 
 @dataclass(frozen=True)
@@ -24,26 +25,55 @@ class Compared:
     verdict: str  # of the second: "faster", "slower", or "~" when nothing can be claimed
 
 
-Pairs = Sequence[tuple[Sequence[float], Sequence[float]]]
+Pairs = Sequence[tuple[Series, Series]]
 
 
 def compare(ruler: str, pairs: Pairs, seed: int, margin: float = stats.MARGIN) -> list[Compared]:
     """Compare pairs of series; margin: how much a time must differ to be claimed."""
     if ruler == "instructions":
-        return [_by_resolution(*map(statistics.median, pair)) for pair in pairs]
-    found = [stats.compare(before, after, seed) for before, after in pairs]
+        return [_by_resolution(before.median, after.median) for before, after in pairs]
+    rounds = [paired(before, after) for before, after in pairs]
+    found = [stats.compare(one.before, one.after, seed) for one in rounds]
     return [
         Compared(
-            statistics.median(before),
-            statistics.median(after),
+            before.median,
+            after.median,
             one.ratio,
             one.low,
             one.high,
             p,
-            stats.verdict(one, p, margin),
+            stats.unanimous(stats.verdict(one, p, margin), both.by_boot()),
         )
-        for (before, after), one, p in zip(pairs, found, stats.holm([c.p for c in found]))
+        for (before, after), both, one, p in zip(
+            pairs, rounds, found, stats.holm([c.p for c in found])
+        )
     ]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The rounds that two series share."""
+
+    before: list[float]
+    after: list[float]
+    boots: list[int]
+
+    def by_boot(self) -> list[float]:
+        """The median ratio of each boot."""
+        ratios: dict[int, list[float]] = {}
+        for boot, before, after in zip(self.boots, self.before, self.after):
+            ratios.setdefault(boot, []).append(before / after)
+        return [statistics.median(some) for some in ratios.values()]
+
+
+def paired(before: Series, after: Series) -> Paired:
+    """Values of the same rounds; what one has more than the other is left out."""
+    if not before.rounds or not after.rounds:
+        both = min(len(before.values), len(after.values))
+        return Paired(before.values[:both], after.values[:both], [0] * both)
+    one, other = (dict(zip(series.rounds, series.values)) for series in (before, after))
+    shared = [place for place in one if place in other]
+    return Paired([one[p] for p in shared], [other[p] for p in shared], [p[0] for p in shared])
 
 
 def _by_resolution(before: float, after: float) -> Compared:

@@ -8,6 +8,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+# In which boot of the machine a figure was measured, and in which round of that.
+Round = tuple[int, int]
+
 
 @dataclass
 class Series:
@@ -17,6 +20,7 @@ class Series:
     allocations: float = 0.0
     peak_bytes: int = 0
     shortest_batch: float = math.inf  # in the ruler's unit, all repetitions of it
+    rounds: list[Round] = field(default_factory=list)  # of each value; none: one boot, by place
 
     @property
     def median(self) -> float:
@@ -31,6 +35,7 @@ def added(parts: Sequence[Series]) -> Series:
         sum(part.allocations for part in parts),
         max(part.peak_bytes for part in parts),
         min(part.shortest_batch for part in parts),
+        list(parts[0].rounds),
     )
 
 

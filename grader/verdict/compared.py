@@ -50,8 +50,7 @@ def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> 
         if all((stage.key, phase, n) in samples for stage in both)
     ]
     pairs = [
-        (samples[both[0].key, phase, n].values, samples[both[1].key, phase, n].values)
-        for phase, n in places
+        (samples[both[0].key, phase, n], samples[both[1].key, phase, n]) for phase, n in places
     ]
     compared = comparison.compare(ruler, pairs, seed, NS_MARGIN)
     return [Row(ruler, phase, n, one) for (phase, n), one in zip(places, compared)]

@@ -61,10 +61,10 @@ def speedups(
             gaps.append(_gap(before, after, samples))
         pairs += shared
     series = [
-        tuple(samples[stage.key, pair.phase, pair.n].values for stage in (pair.before, pair.after))
+        (samples[pair.before.key, pair.phase, pair.n], samples[pair.after.key, pair.phase, pair.n])
         for pair in pairs
     ]
-    compared = comparison.compare(ruled.ruler, [(a, b) for a, b in series], seed)
+    compared = comparison.compare(ruled.ruler, series, seed)
     rows = [
         {
             "machine": ruled.machine,
