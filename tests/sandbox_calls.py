@@ -52,6 +52,8 @@ def place() -> Iterator[Path]:
     shutil.copytree(
         paths.ROOT / "grader", folder / "kit/grader", ignore=shutil.ignore_patterns("__pycache__")
     )
+    # The checkout itself may lie where only its owner gets to.
+    shutil.copy(HERE / "as_user.py", folder)
     gcc = ["gcc", "-std=gnu11", "-O1", "-w", "-static", "-pthread"]
     subprocess.run([*gcc, "-o", str(folder / "attack"), str(HERE / "attack.c")], check=True)
     (folder / "secret").write_text(f"{SECRET}\n")
@@ -87,7 +89,7 @@ class Caller:
                 f"LAB_BUILD={self.folder}/build",
                 "LAB_SECRET=swordfish",
             ),
-            *(PYTHON, "-S", "-B", str(HERE / "as_user.py"), str(self.place / "kit")),
+            *(PYTHON, "-S", "-B", str(self.place / "as_user.py"), str(self.place / "kit")),
             *(str(self.folder / f"{name}.in"), str(answer)),
         ], answer
 

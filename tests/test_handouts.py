@@ -275,7 +275,7 @@ def test_a_bad_formula_is_found(text: str, good: bool) -> None:
 
 
 # The larger are no figures but data.
-FIGURE_BYTES = 80_000
+FIGURE_BYTES = 100_000
 
 
 def test_the_figures_are_small_and_say_where_they_come_from() -> None:
