@@ -26,7 +26,7 @@ SPEED_ROUNDS = 5
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(points.Lines):
     """A stage's points, and what they are for."""
 
     stage: int
@@ -38,16 +38,6 @@ class Result:
     def full(self) -> bool:
         """Whether nothing is left to do."""
         return all(line.full for line in self.lines)
-
-    @property
-    def earned(self) -> int:
-        """The points."""
-        return sum(line.earned for line in self.lines)
-
-    @property
-    def possible(self) -> int:
-        """100, or what is left of it where the speed was not measured."""
-        return sum(line.possible for line in self.lines)
 
 
 def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:

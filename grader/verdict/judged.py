@@ -16,7 +16,7 @@ from grader.verdict.status import Found, Status
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(points.Lines):
     """Everything that is known of a stage, and what it comes to."""
 
     verified: Verified
@@ -29,16 +29,6 @@ class Judged:
     def stage(self) -> Stage:
         """The stage."""
         return self.verified.built.stage
-
-    @property
-    def earned(self) -> int:
-        """The points."""
-        return sum(line.earned for line in self.lines)
-
-    @property
-    def possible(self) -> int:
-        """100, or what is left of it where something was not tried."""
-        return sum(line.possible for line in self.lines)
 
 
 def try_functions(stage: Stage, asked: Course, seed: int) -> Tried:

@@ -40,6 +40,22 @@ class Line:
         return self.earned == self.possible
 
 
+class Lines:
+    """What some lines come to."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def earned(self) -> int:
+        """The points."""
+        return sum(line.earned for line in self.lines)
+
+    @property
+    def possible(self) -> int:
+        """100, or what is left of it where something was not tried."""
+        return sum(line.possible for line in self.lines)
+
+
 def task_lines(course: Course, tried: Tried) -> list[Line]:
     """One line a task: its function tried in a program."""
     if isinstance(tried, str):
