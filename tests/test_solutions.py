@@ -76,7 +76,7 @@ MISTAKES = [
     (1, "fib.c", "i < n", "i <= n", "compute", "expected 0x0, got 0x1"),
     (3, "bignum.c", "(dlimb_t)a[i] + b[i] + carry", "a[i] + b[i] + carry", "add", "got 0x0"),
     (3, "bignum.c", "c = bn_replace(c, bn_add(c, b));", "c = bn_add(c, b);", "mul", "given back"),
-    (5, "bignum.c", "(dlimb_t)a[i] * factor", "a[i] * factor", "mul", "got 0x0"),
+    (5, "bignum.c", "(dlimb_t)a[i] * factor", "a[i] * factor", "mul", "mul"),
     (6, "bignum.c", "(ai < carry) + (sum < ai)", "sum < ai", "add", "0xffff"),
     (6, "bignum.c", "[i - 1] >> 1 >> down", "[i - 1] >> (LIMB_BITS - shift)", "lshift", "exponent"),
     (7, "bignum.c", "(limb_t *)(a + count)", "(limb_t *)(a + 1)", "add", "null pointer"),

@@ -42,6 +42,8 @@ _UNEQUAL = (
 # A product of at most this many limbs a factor is no business of a task about long ones: none of
 # its columns has more than 340 products, whatever they are made of.
 _SHORT = 168
+# Limbs of a factor that no stage takes for halves.
+_NO_HALVES = 30
 # A task about long products has its first points for factors of up to this many limbs.
 LONG_SMALL = 700
 # Bytes that the memory of a call may come to, for each digit of F(n). With 16 bytes for a point
@@ -131,8 +133,10 @@ def _square(a: str) -> Try:
 def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
+    # One number as both operands; a long one's product by itself may be taken for its square.
     for a in _numbers(rng, 20):
-        yield _try(f"mul-s {a} {a}", a * a, a)
+        if a < B**_NO_HALVES:
+            yield _try(f"mul-s {a} {a}", a * a, a)
     for size in _LONG:
         if 3 < size <= _SHORT:
             for row in _ROWS:
@@ -143,6 +147,8 @@ def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
 def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a in _numbers(rng, 100):
         yield _square(str(a))
+        if a >= B**_NO_HALVES:
+            yield _try(f"mul-s {a} {a}", a * a, a)
     for size in _LONG:
         if 3 < size <= _SHORT:
             for row in _ROWS:
