@@ -9,6 +9,16 @@ seed :=
 args :=
 yes :=
 instructor :=
+elective :=
+PROG :=
+AGAINST :=
+INPUT :=
+SYSY :=
+O :=
+RUNS :=
+RED_ZONE :=
+CODE_MODEL :=
+KERNEL_STACK :=
 
 root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
@@ -33,6 +43,12 @@ quote = '$(subst ','\'',$(1))'
 # Without one LAB_SEED of the environment counts; without that it is drawn, but for debug.
 seed_option = $(if $(seed),--seed $(call quote,$(seed)))
 lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
+
+# An option of kbench for each variable that is set.
+kbench_options = $(foreach name,PROG AGAINST INPUT RUNS,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) $(call quote,$($(name))))) \
+	$(if $(O),--level $(call quote,$(O))) $(if $(machine),--machine $(call quote,$(machine))) \
+	$(if $(CODE_MODEL),--code-model $(call quote,$(CODE_MODEL))) \
+	$(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
 # With a stage and no target: build that stage.
 .DEFAULT_GOAL := $(if $(stage),build,help)
@@ -147,6 +163,11 @@ sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without as
 compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
 	@$(setup) user
 	@$(python) -m grader.tools.compare_gmp
+
+.PHONY: kbench
+kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all rulers; see handouts/electives
+	@$(setup) kbench
+	@$(python) -m electives.kbench $(kbench_options)
 
 # not exported
 .PHONY: par

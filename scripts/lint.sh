@@ -40,7 +40,7 @@ check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
 check "import-linter" floors
-check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader scripts/module.py
+check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then
 	echo "lint: not clean: ${failed[*]} (make format mends what is only form)"

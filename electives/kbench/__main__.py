@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The command line of make kbench."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from electives.kbench import kernel, report
+from electives.kbench.program import Options
+from grader.base import command
+from grader.base.errors import LabError
+
+USAGE = "say make kbench PROG=electives/kbench/loop.c, or PROG of your own, a .c or a .ll file"
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make kbench", description=__doc__)
+    parser.add_argument("--prog", default="", metavar="FILE", help="the program, .c or .ll")
+    parser.add_argument("--input", default="", metavar="FILE", help="what it reads")
+    parser.add_argument("--machine", default="", help="uml, qemu or host; all rulers without it")
+    parser.add_argument("--sysy", action="store_true", help="with the library of SysY")
+    parser.add_argument("--level", default="0", help="clang's -O for C: 0 to 3, s or z (0)")
+    parser.add_argument("--runs", default="", help="runs by each clock (10)")
+    parser.add_argument("--red-zone", action="store_true", help="leave the red zone: it hangs")
+    parser.add_argument("--code-model", default="", help="llc's for the module: to see it fail")
+    parser.add_argument("--kernel-stack", action="store_true", help="on the kernel's own stack")
+    return parser.parse_args(words)
+
+
+def _read(name: str) -> bytes:
+    if not name:
+        return b""
+    try:
+        given = Path(name).read_bytes()
+    except OSError as error:
+        raise LabError(f"INPUT={name}: {error.strerror}") from None
+    if len(given) > kernel.MOST_INPUT:
+        raise LabError(f"INPUT={name}: more than {kernel.MOST_INPUT >> 20} MB")
+    return given
+
+
+def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
+    if arguments.level not in tuple("0123sz"):
+        raise LabError(f"O={arguments.level}: clang knows 0, 1, 2, 3, s and z")
+    if arguments.runs and not (arguments.runs.isdigit() and 1 <= int(arguments.runs) <= 1000):
+        raise LabError(f"RUNS={arguments.runs}: say a number from 1 to 1000")
+    options = Options(
+        level=arguments.level,
+        sysy=arguments.sysy,
+        red_zone=arguments.red_zone,
+        code_model=arguments.code_model,
+        endbr=arguments.machine == "host",
+    )
+    return report.Asked(
+        options,
+        _read(arguments.input),
+        int(arguments.runs or rounds),
+        arguments.machine,
+        "kernel_stack=1" if arguments.kernel_stack else "",
+    )
+
+
+def main(words: list[str]) -> int:
+    """Do what is asked for."""
+    arguments = _arguments(words)
+    if not arguments.prog:
+        raise LabError(f"which program? {USAGE}")
+    return report.one(Path(arguments.prog), _asked(arguments, 10))
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("kbench", lambda: main(sys.argv[1:])))

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The program inside a kernel: linked into a module, loaded, run by a write to /proc/kbench/run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from electives.kbench import ends, tools
+from electives.kbench.native import Ran
+from electives.kbench.program import Program
+from grader.base import scratch
+from grader.base.errors import LabError, MachineError
+from grader.lab import module
+from grader.lab.machines import Contents, Machine, Running
+from grader.lab.module import Kernel, Module, Recipe
+
+SOURCES = Path(__file__).with_name("kernel")
+FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
+DOOR = "/proc/kbench"
+NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
+# Seconds for a run, on top of so many times what it takes as a process: machine qemu emulates.
+LEAST_SECONDS = 15.0
+SLOWER = 120.0
+MOST_INPUT = 4 << 20  # as kernel/kbench.h has room for
+# For a program that does not end as a process either.
+HOPELESS_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """A program and what it reads."""
+
+    program: Program
+    given: bytes = b""
+    seconds: float = LEAST_SECONDS
+    parameters: str = ""  # of the module
+
+    @classmethod
+    def after(cls, program: Program, given: bytes, native: Ran, parameters: str = "") -> Task:
+        """With the patience that its run as a process asks for."""
+        return cls(program, given, LEAST_SECONDS + SLOWER * native.ns / 1e9, parameters)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run in a kernel has come to."""
+
+    output: str
+    status: int
+    ns: int
+    cycles: int  # on machine qemu: instructions
+    left_blocks: int
+    left_bytes: int
+    same_current: bool
+    why: str = ""  # it ended itself for this reason: abort, an assertion, too much output
+
+
+def support(kernel: Kernel) -> Module:
+    """The module without a program: what each is linked with, built by kbuild once a kernel."""
+    files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.is_file()}
+    del files["sysy_native.h"]
+    recipe = Recipe(
+        name="kbench",
+        folder="kbench",
+        files=files,
+        objects=FILES,
+        flags=("-I$(src)", "-mgeneral-regs-only"),
+        settings=("OBJECT_FILES_NON_STANDARD_trampoline.o := y",),
+        labels={"": "kbench"},
+    )
+    made = module.build(recipe, kernel)
+    if not made.ok:
+        raise LabError(f"the module kbench does not build: {made.cause}")
+    return made
+
+
+def link(program: Program, kernel: Kernel) -> Path:
+    """The module with the program in it, as kbuild would link it."""
+    base = support(kernel)
+    target = program.folder / f"{kernel.key}.ko"
+    if target.is_file() and target.stat().st_mtime >= base.path.stat().st_mtime:
+        return target
+    linker, script = _linker(base)
+    work = Path(tempfile.mkdtemp(prefix=".link-", dir=program.folder))
+    try:
+        for source, name in (
+            (base.directory / "kbench.o", "kbench.o"),
+            (base.directory / "kbench.mod.o", "kbench.mod.o"),
+            (program.folder / f"{kernel.arch}.o", "program.o"),
+            (kernel.tree / script, "module.lds"),
+        ):
+            shutil.copy(source, work / name)
+        isolated = program.isolated
+        parts = [work / name for name in ("kbench.o", "program.o", "kbench.mod.o")]
+        tools.must(
+            [*linker, "-T", work / "module.lds", "-o", work / "whole.ko", *parts],
+            work,
+            isolated,
+            program.name,
+        )
+        tools.must(["strip", "--strip-debug", work / "whole.ko"], work, isolated, program.name)
+        (work / "whole.ko").rename(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def _linker(base: Module) -> tuple[list[str], str]:
+    """How kbuild has linked the module: the command up to its script, and that."""
+    said = (base.directory / ".kbench.ko.cmd").read_text()
+    match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+) ", said)
+    if match is None:
+        raise LabError(
+            f"this kernel's kbuild links modules in a way that is not known: {said[:200]}"
+        )
+    return match[1].split(), match[2]
+
+
+class Session:
+    """A machine that is up, with the modules of some programs on board."""
+
+    def __init__(self, machine: Machine, guest: Running, places: dict[str, str]) -> None:
+        self.machine = machine
+        self.guest = guest
+        self._places = places
+
+    def run(self, task: Task) -> Run:
+        """Load, run, unload; raises ends.Ended when the machine does not survive it."""
+        program = task.program
+        quiet = " quiet=0" if self.machine.name == "host" else ""
+        given = self._given(task)
+        command = (
+            f"insmod /lib/kbench/{program.key}.ko{quiet} {task.parameters} || exit 1;"
+            f" cat {given} >{DOOR}/input && echo 1 >{DOOR}/run &&"
+            f" cat {DOOR}/status {DOOR}/output; s=$?; rmmod kbench; exit $s"
+        )
+        try:
+            text = self.guest.wire.check(command, task.seconds * self.guest.speed_factor)
+        except MachineError as error:
+            raise ends.of(error, self.guest, self.machine.name, program) from error
+        return _understood(text)
+
+    def _given(self, task: Task) -> str:
+        if not task.given:
+            return "/dev/null"
+        return self._places[task.program.key]
+
+
+@contextmanager
+def session(machine: Machine, tasks: Sequence[Task]) -> Iterator[Session]:
+    """Boot a machine with these on board."""
+    kernel = machine.kernel()
+    folder = scratch.folder()
+    files, places = {}, {}
+    for task in tasks:
+        key = task.program.key
+        files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel)
+        if task.given:
+            here = folder / f"{key}.input"
+            here.write_bytes(task.given)
+            files[f"/lib/kbench/{key}.input"] = here
+            # Commands of machine host run here, where it has not been copied to the guest's place.
+            places[key] = str(here) if machine.name == "host" else f"/lib/kbench/{key}.input"
+    guest = machine.boot(Contents(files, "kbench", NODES))
+    try:
+        yield Session(machine, guest, places)
+    finally:
+        guest.stop()
+        scratch.remove(folder)
+
+
+def _understood(text: str) -> Run:
+    head, _, output = text.partition("\n\n")
+    found = dict(re.findall(r"^(\w+) (.*)$", head, re.MULTILINE))
+    try:
+        blocks, size = map(int, found["left"].split())
+        return Run(
+            output, int(found["exit"]), int(found["ns"]), int(found["cycles"]), blocks, size,
+            found["current"] == "same", found.get("why", ""),
+        )  # fmt: skip
+    except (KeyError, ValueError) as error:
+        raise LabError(f"the module does not say how the run went: {head[:200]}") from error

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A program inside the kernel: a write to /proc/kbench/run runs it, once a
+ * load, since its globals stay as it leaves them.
+ *
+ *	/proc/kbench/input	to be written before, if it reads any
+ *	/proc/kbench/run	a write returns when the program has ended
+ *	/proc/kbench/status	exit status, figures, what was not freed
+ *	/proc/kbench/output	what it has printed
+ */
+#include <linux/irqflags.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "kbench.h"
+#include "shims.h"
+
+/* Off while it runs: no tick is counted with it. Not on a real computer. */
+static bool quiet = true;
+module_param(quiet, bool, 0400);
+
+/* For the experiments of the handout: what is lost without the other stack,
+ * and what becomes of "current" on it.
+ */
+static bool kernel_stack;
+module_param(kernel_stack, bool, 0400);
+
+char *kbench_output, *kbench_input, *kbench_heap;
+size_t kbench_output_size, kbench_input_size;
+
+static char *stack;
+static bool has_run, given_up, current_is_same;
+static struct task_struct *caller;
+static int exit_status;
+static u64 nanoseconds, cycles;
+static char why[200];
+
+u64 kbench_cycles(void)
+{
+	u32 low, high;
+
+	asm volatile("lfence\n\trdtsc\n\tlfence"
+		     : "=a"(low), "=d"(high)
+		     :
+		     : "memory");
+	return (u64)high << 32 | low;
+}
+
+/* Replaced by the program's when the two are linked. */
+int __weak kbench_main(int argc, char **argv)
+{
+	return 0;
+}
+
+/* The kernel's functions that a program may call as they are: named here, so
+ * that this module has their versions and addresses.
+ */
+static const void *const as_they_are[] __used = {
+	memcpy,	 memmove, memset,  memcmp, memchr,  strlen,
+	strnlen, strcmp,  strncmp, strcpy, strncpy, strcat,
+	strncat, strchr,  strstr,  strspn, strcspn, strpbrk,
+};
+
+int kbench_begin(void)
+{
+	static char name[] = "program";
+	static char *words[] = { name, NULL };
+
+	current_is_same = current == caller;
+	return kbench_main(1, words);
+}
+
+void kbench_give_up(int status, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	given_up = true;
+	kbench_leave(status);
+}
+
+static ssize_t run_write(struct file *file, const char __user *buffer,
+			 size_t size, loff_t *position)
+{
+	unsigned long flags = 0;
+	u64 ns, count;
+	char *top;
+
+	if (has_run)
+		return -EBUSY;
+	has_run = true;
+	caller = current;
+	if (quiet)
+		local_irq_save(flags);
+	ns = ktime_get_ns();
+	count = kbench_cycles();
+	top = kernel_stack ? NULL : stack + STACK_BYTES;
+	exit_status = kbench_on_stack(top) & 0xff;
+	cycles = kbench_cycles() - count;
+	nanoseconds = ktime_get_ns() - ns;
+	if (quiet)
+		local_irq_restore(flags);
+	return (ssize_t)size;
+}
+
+static ssize_t input_write(struct file *file, const char __user *buffer,
+			   size_t size, loff_t *position)
+{
+	if (size > INPUT_BYTES - kbench_input_size)
+		return -EFBIG;
+	if (copy_from_user(kbench_input + kbench_input_size, buffer, size))
+		return -EFAULT;
+	kbench_input_size += size;
+	return (ssize_t)size;
+}
+
+static ssize_t output_read(struct file *file, char __user *buffer, size_t size,
+			   loff_t *position)
+{
+	return simple_read_from_buffer(buffer, size, position, kbench_output,
+				       kbench_output_size);
+}
+
+static int status_show(struct seq_file *file, void *unused)
+{
+	size_t blocks, bytes;
+
+	kbench_heap_left(&blocks, &bytes);
+	seq_printf(file, "ran %d\n", has_run);
+	seq_printf(file, "exit %d\n", exit_status);
+	seq_printf(file, "ns %llu\n", nanoseconds);
+	seq_printf(file, "cycles %llu\n", cycles);
+	seq_printf(file, "left %zu %zu\n", blocks, bytes);
+	seq_printf(file, "current %s\n", current_is_same ? "same" : "other");
+	if (given_up)
+		seq_printf(file, "why %s\n", why);
+	seq_puts(file, "\n");
+	return 0;
+}
+
+static int status_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, status_show, NULL);
+}
+
+static const struct proc_ops run_ops = { .proc_write = run_write };
+static const struct proc_ops input_ops = { .proc_write = input_write };
+static const struct proc_ops output_ops = { .proc_read = output_read };
+static const struct proc_ops status_ops = {
+	.proc_open = status_open,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
+	.proc_release = single_release,
+};
+
+static void free_all(void)
+{
+	vfree(kbench_output);
+	vfree(kbench_input);
+	vfree(kbench_heap);
+	vfree(stack);
+}
+
+static int __init kbench_init(void)
+{
+	struct proc_dir_entry *folder;
+
+	kbench_output = vmalloc(OUTPUT_BYTES);
+	kbench_input = vmalloc(INPUT_BYTES);
+	kbench_heap = vmalloc(HEAP_BYTES);
+	stack = vmalloc(STACK_BYTES);
+	if (!kbench_output || !kbench_input || !kbench_heap || !stack)
+		goto failed;
+	folder = proc_mkdir("kbench", NULL);
+	if (!folder)
+		goto failed;
+	if (proc_create("run", 0200, folder, &run_ops) &&
+	    proc_create("input", 0200, folder, &input_ops) &&
+	    proc_create("output", 0400, folder, &output_ops) &&
+	    proc_create("status", 0400, folder, &status_ops))
+		return 0;
+	remove_proc_subtree("kbench", NULL);
+failed:
+	free_all();
+	return -ENOMEM;
+}
+
+static void __exit kbench_exit(void)
+{
+	remove_proc_subtree("kbench", NULL);
+	free_all();
+}
+
+module_init(kbench_init);
+module_exit(kbench_exit);
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("A program inside the kernel, measured");

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * To another stack and back. The kernel's own has 16 KB, which a program's
+ * recursion fills at once.
+ *
+ * kbench_on_stack(top): keeps what a function must keep, notes where it is,
+ * and calls kbench_begin with the stack at top; without a top, on the kernel's. kbench_leave(status) goes back
+ * to that note from any depth: this is all that exit() is.
+ */
+	.text
+	.globl	kbench_on_stack
+	.type	kbench_on_stack, @function
+kbench_on_stack:
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rsp, kbench_back(%rip)
+	testq	%rdi, %rdi
+	jz	1f
+	movq	%rdi, %rsp
+1:	andq	$-16, %rsp
+	xorl	%ebp, %ebp
+	call	kbench_begin
+	movl	%eax, %edi
+	/* The program has returned: leave as if it had called exit. */
+	.globl	kbench_leave
+	.type	kbench_leave, @function
+kbench_leave:
+	movl	%edi, %eax
+	movq	kbench_back(%rip), %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	ret
+	.size	kbench_leave, . - kbench_leave
+	.size	kbench_on_stack, . - kbench_on_stack
+
+	.bss
+	.balign	8
+kbench_back:
+	.quad	0
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,23 @@
+/* The program of the source: OUT_LOOP times a million steps of no meaning. */
+#ifndef OUT_LOOP
+#define OUT_LOOP 100
+#endif
+
+int main(void)
+{
+	int i;
+	int a;
+	int j;
+
+	a = 2;
+	j = 0;
+	while (j < OUT_LOOP) {
+		i = 0;
+		while (i < 1000000) {
+			a = a * i + 1;
+			i = i + 1;
+		}
+		j = j + 1;
+	}
+	return a;
+}

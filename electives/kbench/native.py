@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The program as an ordinary process: what it prints, how it ends, how long it takes."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from electives.kbench.program import Program
+from grader import sandbox
+from grader.base import scratch
+from grader.sandbox import Limits, Room
+
+# Seconds for one run; what takes longer is taken for endless.
+SECONDS = 10
+MB = 1 << 20
+# As much output as kernel/kbench.h has room for.
+OUTPUT_BYTES = MB
+STACK_NEAR = 1 << 20  # a fault so near the stack pointer is the stack's
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run ended."""
+
+    output: str
+    status: int
+    ns: float = 0.0
+    counted: int = 0  # instructions, under callgrind
+    fault: str = ""  # what ended it that a kernel had better not try; in words, with the function
+
+    @property
+    def ok(self) -> bool:
+        """Whether it came to an end of its own."""
+        return not self.fault
+
+
+def run(program: Program, given: bytes, prefix: Sequence[str] = (), seconds: int = SECONDS) -> Ran:
+    """Run it once; prefix: a command that it is to run under."""
+    limits = Limits(
+        wall_seconds=seconds + 10,
+        cpu_seconds=seconds + 10,
+        memory_bytes=1024 * MB,
+        processes=16,
+        open_files=64,
+        file_bytes=16 * MB,
+        store_bytes=64 * MB,
+        store_files=1000,
+        output_bytes=OUTPUT_BYTES + MB // 16,
+    )
+    scratch.check_stopped()
+    room = Room(read=(program.folder,)) if program.isolated else None
+    ended = sandbox.run([*prefix, program.native, str(seconds)], limits, room, stdin=given)
+    errors = ended.errors.decode(errors="replace")
+    if ended.ended_by:
+        what = ended.cause
+        if ended.ended_by == "output":
+            what = f"it prints more than {OUTPUT_BYTES:,} bytes"
+        return Ran(ended.text, 1, fault=what)
+    if match := re.findall(r"^kbench: ns (\d+)$", errors, re.MULTILINE):
+        return Ran(ended.text, ended.status or 0, float(match[-1]), counted=_counted(errors))
+    if match := re.findall(r"^kbench: signal (\d+) (\w+) (\w+) (\w+)$", errors, re.MULTILINE):
+        number, address, place, stack = match[-1]
+        # An assertion, or abort: an end as any other.
+        if int(number) == signal.SIGABRT:
+            return Ran(ended.text, 128 + signal.SIGABRT)
+        where = f" in {function}" if (function := function_at(program, int(place, 16))) else ""
+        said = _in_words(int(number), int(address, 16), int(stack, 16))
+        return Ran(ended.text, 128 + int(number), fault=f"{said}{where}")
+    if ended.status is not None and ended.status >= 0:  # by _exit or the like
+        return Ran(ended.text, ended.status)
+    return Ran(ended.text, 1, fault=f"it was ended by signal {-(ended.status or 0)}")
+
+
+def _counted(errors: str) -> int:
+    match = re.search(r"^==\d+== Collected : (\d+)", errors, re.MULTILINE)
+    return int(match[1]) if match else 0
+
+
+def _in_words(number: int, address: int, stack: int) -> str:
+    if number == signal.SIGALRM:
+        return f"it was not done after {SECONDS} s: a loop without end?"
+    if number == signal.SIGSEGV:
+        if address < 4096:
+            return "a null pointer is followed"
+        if abs(address - stack) < STACK_NEAR:
+            return "the stack is full: recursion without end, or very large variables"
+        return f"a bad pointer is followed ({address:#x})"
+    if number == signal.SIGFPE:
+        return "a division by zero, or a quotient that is too large"
+    return f"it was ended by {signal.Signals(number).name}"
+
+
+def function_at(program: Program, address: int) -> str:
+    """The program's own function at an address of the executable; "" for none."""
+    found = ""
+    for begin, name in _symbols(program.native):
+        if begin > address:
+            break
+        found = name
+    return found if found != "kbench_main" else "main"
+
+
+@cache
+def _symbols(native: Path) -> list[tuple[int, str]]:
+    listing = subprocess.run(["nm", "-n", str(native)], capture_output=True, text=True).stdout
+    return [
+        (int(match[1], 16), match[2])
+        for match in re.finditer(r"^([0-9a-f]+) [tT] (\S+)$", listing, re.MULTILINE)
+    ]

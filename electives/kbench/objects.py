@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a program's object calls and does that a kernel cannot let it, by function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+KERNEL = Path(__file__).with_name("kernel")
+
+# The kernel's own serve as they are: kernel/module.c names the same.
+AS_THEY_ARE = frozenset(
+    "memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strcpy strncpy strcat"
+    " strncat strchr strstr strspn strcspn strpbrk".split()
+)
+# By what other names C libraries and compilers call what a shim does.
+OTHER_NAMES = {
+    "__isoc99_scanf": "scanf",
+    "__isoc23_scanf": "scanf",
+    "__assert_fail": "assert_fail",
+    "_IO_getc": "getc",
+    "_IO_putc": "putc",
+    "_sysy_starttime": "starttime",
+    "_sysy_stoptime": "stoptime",
+}
+SYSY = frozenset(
+    "getint getch getarray putint putch putarray putf starttime stoptime".split()
+)  # and these only where they are asked for
+# What compilers call for types that neither C nor this processor has.
+_SOFT_FLOAT = re.compile(
+    r"__(?:add|sub|mul|div|neg|cmp|eq|ne|lt|le|gt|ge|unord|fix\w*|float\w*|extend\w+|trunc\w+)"
+    r"(?:[sdtx]f\w*)$"
+)
+_WIDE = re.compile(r"__u?(?:div|mod|divmod|mul|ashl|ashr|lshr)ti\d$")
+# Instructions that ask the kernel for something, or that only a kernel may use.
+_FORBIDDEN = re.compile(
+    r"^(?:syscall|sysenter|sysret\w*|sysexit\w*|int|int1|int3|into|iret\w*|hlt|cli|sti|in[bwl]?"
+    r"|out[bwl]?|ins[bwl]|outs[bwl]|rdmsr|wrmsr|lgdt\w*|lidt\w*|lldt|ltr|invlpg|invd|wbinvd"
+    r"|swapgs|clts|lmsw|vmcall|vmmcall|stac|clac|pushf\w*|popf\w*|xsetbv|rdpmc)$"
+)
+_VECTORS = re.compile(r"%[xyz]?mm\d|%st\b|%cr\d|%dr\d")
+_HEAD = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+_STEP = re.compile(r"^\s+[0-9a-f]+:\s+(?:(?:rep\w*|lock|data16|notrack)\s+)*(\S+)\s*(.*)$")
+_RELOCATED = re.compile(r"^\s+[0-9a-f]+: R_X86_64_\w+\s+([\w.$]+)")
+
+
+@cache
+def shims() -> frozenset[str]:
+    """What a program may call of ours: kernel/shims.h says so."""
+    text = (KERNEL / "shims.h").read_text()
+    return frozenset(re.findall(r"\bkb_(\w+)(?=\(|,|;)", text))
+
+
+def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
+    """The names of the shims that take the places of undefined ones."""
+    found = {}
+    for name in undefined:
+        shim = OTHER_NAMES.get(name, name)
+        if shim in shims() and (sysy or shim not in SYSY):
+            found[name] = f"kb_{shim}"
+    return found
+
+
+def objection(listing: str, undefined: set[str], sysy: bool) -> str:
+    """The first that a kernel cannot let happen, with the function, in one line; or "".
+
+    listing: what objdump -dr has printed; undefined: the names that the object does not define.
+    """
+    known = set(replaced(undefined, sysy)) | AS_THEY_ARE
+    for function, mnemonic, operands, symbol in _steps(listing):
+        if symbol in undefined and symbol not in known:
+            return f"{function} {_of_symbol(symbol)}"
+        if _FORBIDDEN.match(mnemonic):
+            return (
+                f'{function} has the instruction "{mnemonic}" in it, which leaves user space'
+                " or is a kernel's own: a program in a kernel has no system to call"
+            )
+        if _VECTORS.search(operands):
+            return (
+                f"{function} uses vector, floating point or control registers:"
+                f" {mnemonic} {operands}"
+            )
+    unknown = sorted(undefined - known)
+    return f"something in it {_of_symbol(unknown[0])}" if unknown else ""
+
+
+def _of_symbol(symbol: str) -> str:
+    if _SOFT_FLOAT.match(symbol):
+        return f"uses floating point (by {symbol}), which a kernel does not have"
+    if _WIDE.match(symbol):
+        return f"divides 128-bit numbers (by {symbol}), which a kernel has no function for"
+    if OTHER_NAMES.get(symbol, symbol) in SYSY:
+        return f"calls {symbol}, which nothing defines: SYSY=1 brings the library of SysY"
+    return f"calls {symbol}, which nothing defines: a program here has what kernel/shims.h lists"
+
+
+def _steps(listing: str) -> Iterator[tuple[str, str, str, str]]:
+    """Function, mnemonic, operands, symbol that is referred to; of relocations only the last."""
+    function = "?"
+    for line in listing.splitlines():
+        if match := _HEAD.match(line):
+            function = match[1]
+        elif match := _RELOCATED.match(line):
+            yield function, "", "", re.split(r"[-+]0x", match[1])[0]
+        elif match := _STEP.match(line):
+            yield function, match[1], match[2].split("<")[0].split("#")[0].strip(), ""

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A program, C or LLVM IR: looked at, rewritten, compiled for the kernels and as a process."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from electives.kbench import ir, objects, tools
+from grader.base import paths
+from grader.base.errors import LabError
+
+FOLDER = Path(__file__).parent
+MOST_BYTES = 4 << 20  # of a source
+# llc's code model by the kernel's arch: uml loads modules far from itself.
+CODE_MODEL = {"um": "large", "x86": "kernel", "native": "small"}
+# Of clang, before its IR is rewritten: no code that only user space has a use for.
+CLANG = "-std=gnu11 -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fcf-protection=none"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How programs are compiled."""
+
+    level: str = "0"  # clang's, for C
+    defines: tuple[str, ...] = ()
+    sysy: bool = False
+    isolated: bool = False  # a stranger's: all tools in the sandbox
+    # For the handout's experiments.
+    red_zone: bool = False
+    code_model: str = ""  # of the module's object; "": the right one
+    endbr: bool = False  # for computers that check where calls lead
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that a kernel can take."""
+
+    name: str  # as the caller would call it
+    folder: Path  # um.o, x86.o and native
+    functions: tuple[str, ...]
+    isolated: bool
+
+    @property
+    def key(self) -> str:
+        """Names it in a machine."""
+        return self.folder.name
+
+    @property
+    def native(self) -> Path:
+        """The executable."""
+        return self.folder / "native"
+
+
+def prepare(path: Path, options: Options) -> Program:
+    """Compile the program, or find it as it was compiled before; LabError says what is wrong."""
+    name = paths.shown(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise LabError(f"{name}: larger than {MOST_BYTES >> 20} MB")
+        source = path.read_bytes()
+    except OSError as error:
+        raise LabError(f"{name}: {error.strerror}: PROG names a .c or a .ll file") from None
+    if path.suffix not in (".c", ".ll"):
+        raise LabError(f"{name}: PROG names a .c file or LLVM IR as text, a .ll file")
+    return _Making(path, name, source, options).program()
+
+
+def _digest(text: str, options: Options) -> str:
+    own = [path.read_bytes() for path in sorted(FOLDER.glob("native/*"))]
+    own += [path.read_bytes() for path in sorted(FOLDER.glob("kernel/s*"))]
+    own += [(FOLDER / name).read_bytes() for name in ("ir.py", "objects.py", "program.py")]
+    about = repr((text, options, tools.version())).encode()
+    return hashlib.sha256(b"".join([about, *own])).hexdigest()[:16]
+
+
+class _Making:
+    """One program on its way."""
+
+    def __init__(self, path: Path, name: str, source: bytes, options: Options) -> None:
+        self.path, self.name, self.source, self.options = path, name, source, options
+        self.base = paths.BUILD / "kbench" / "programs"
+        self.base.mkdir(parents=True, exist_ok=True)
+
+    def program(self) -> Program:
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=self.base))
+        try:
+            text = self._text(new)
+            if why := ir.objection(text):
+                raise LabError(f"{self.name}: {why}")
+            folder = self.base / _digest(text, self.options)
+            defined = tuple(function.name for function in ir.functions(text))
+            if not (folder / "native").is_file():
+                self._make(new, text)
+                new.chmod(0o755)
+                try:
+                    new.rename(folder)
+                except OSError:  # another run was faster
+                    pass
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+        return Program(self.name, folder, defined, self.options.isolated)
+
+    def _tool(self, command: Sequence[str | Path], folder: Path) -> str:
+        return tools.must(command, folder, self.options.isolated, self.name)
+
+    def _text(self, new: Path) -> str:
+        """The program as IR."""
+        if self.path.suffix == ".c":
+            return self._clang(new)
+        try:
+            return self.source.decode()
+        except UnicodeDecodeError:
+            raise LabError(f"{self.name}: this is no text: llvm-dis makes IR of bitcode") from None
+
+    def _clang(self, new: Path) -> str:
+        flags = [*CLANG.split(), f"-O{self.options.level}", *self.options.defines]
+        source = self.path.absolute()
+        if self.options.isolated:
+            source = new / "program.c"
+            source.write_bytes(self.source)
+        ended = tools.run(
+            ["clang", "-S", "-emit-llvm", *flags, "-o", new / "made.ll", source],
+            new,
+            self.options.isolated,
+        )
+        if ended.status != 0:
+            said = ended.errors.decode(errors="replace")
+            errors = re.findall(r"^(.*error: .*)$", said, re.MULTILINE)
+            line = (errors or said.splitlines() or ["clang failed"])[0]
+            line = line.replace(str(source), self.name)
+            raise LabError(ended.cause and f"{self.name}: clang: {ended.cause}" or line)
+        return (new / "made.ll").read_text(errors="replace")
+
+    def _make(self, new: Path, text: str) -> None:
+        options = self.options
+        (new / "program.ll").write_text(ir.rewritten(text, options.red_zone, options.endbr))
+        for target, right in CODE_MODEL.items():
+            model = options.code_model if target != "native" else ""
+            self._llc(new, text, target, model or right)
+        undefined = set(self._tool(["nm", "-u", "--format=posix", new / "x86.o"], new).split()[::2])
+        listing = self._tool(
+            ["objdump", "-dr", "--no-show-raw-insn", "--section=.text", new / "x86.o"], new
+        )
+        if why := objects.objection(listing, undefined, options.sysy):
+            raise LabError(f"{self.name}: {why}")
+        shims = objects.replaced(undefined, options.sysy)
+        for target in ("um", "x86"):
+            self._rename(new, new / f"{target}.o", {**shims, "main": "kbench_main"})
+        self._rename(new, new / "native.o", {"main": "kbench_main"})
+        sysy = [FOLDER / "kernel/sysy.c"] if options.sysy else []
+        gcc: list[str | Path] = [
+            "gcc",
+            "-O2",
+            "-no-pie",
+            "-Wl,-z,noexecstack",
+            "-o",
+            new / "native.new",
+        ]
+        parts = [FOLDER / "native/runner.c", *sysy, new / "native.o"]
+        self._native([*gcc, *parts], new)
+        (new / "native.new").rename(new / "native")
+
+    def _native(self, command: Sequence[str | Path], new: Path) -> None:
+        read = (FOLDER / "native", FOLDER / "kernel")
+        ended = tools.run(command, new, self.options.isolated, read)
+        if ended.status != 0:
+            said = ended.errors.decode(errors="replace")
+            match = re.search(r"undefined reference to `([^']*)'", said)
+            what = f"{match[1]} is not in the C library" if match else said.strip()[-200:]
+            raise LabError(f"{self.name}: as a program it does not link: {what}")
+
+    def _llc(self, new: Path, text: str, target: str, model: str) -> None:
+        ended = tools.run(
+            ["llc", "-O0", "--relocation-model=static", f"--code-model={model}",
+             "-mtriple=x86_64-linux-gnu", "--filetype=obj", "-o", new / f"{target}.o",
+             new / "program.ll"],
+            new,
+            self.options.isolated,
+        )  # fmt: skip
+        if ended.status == 0 and not ended.ended_by:
+            return
+        said = ended.errors.decode(errors="replace")
+        raise LabError(f"{self.name}{self._of_llc(ended.cause, said, text)}")
+
+    def _of_llc(self, cause: str, said: str, text: str) -> str:
+        if cause:
+            return f": llc: {cause}"
+        here = f"llc here is of LLVM {tools.version()}"
+        if tools.version() < 15 and ir.has_opaque_pointers(text):
+            return (
+                f": this IR is of LLVM 15 or later (its pointers are ptr), {here}: compile it"
+                f" with clang {tools.version()}, or with -Xclang -no-opaque-pointers"
+            )
+        match = re.search(r"program\.ll:(\d+):\d+: error: (.*)", said)
+        if match:
+            function = ir.function_at(text, int(match[1]))
+            inside = f", in {function}" if function else ""
+            return f":{match[1]}{inside}: {match[2]}; {here}: is this IR of another version?"
+        inline = re.search(r"error: (.*)", said)
+        fault = inline[1] if inline else (said.strip().splitlines() or ["it failed"])[-1]
+        named = re.search(r"function '@?([^']+)'", said)
+        return f": {f'{named[1]}: ' if named else ''}{fault[:200]} ({here})"
+
+    def _rename(self, new: Path, path: Path, names: dict[str, str]) -> None:
+        """Give names their places' ones; all that the program defines is its own but main."""
+        table = new / f"{path.stem}.names"
+        table.write_text("".join(f"{old} {name}\n" for old, name in names.items()))
+        self._tool(["objcopy", f"--redefine-syms={table}", path], new)
+        self._tool(["objcopy", "--keep-global-symbol=kbench_main", path], new)

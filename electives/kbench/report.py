@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make kbench PROG=FILE: what the program did in a kernel, and what it costs by each ruler."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from electives.kbench import ends, kernel, native, rulers, show, tools
+from electives.kbench.kernel import Run, Task
+from electives.kbench.native import Ran
+from electives.kbench.program import Options, Program, prepare
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.lab import machines
+
+# Lines of output that are shown; all is in the file that is named.
+LINES = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every command: the options of the programs, the input, how many runs."""
+
+    options: Options
+    given: bytes
+    rounds: int
+    machine: str  # "" for all rulers
+    parameters: str = ""
+
+
+def ready(path: Path, asked: Asked, progress: Progress) -> tuple[Program, Ran]:
+    """A program that is compiled and has run as a process, and how it ran there.
+
+    One that does not end well there is tried in machine qemu, which it may break, to say what a
+    kernel makes of it; then LabError has both.
+    """
+    progress.step(f"compile {paths.shown(path)}")
+    program = prepare(path, asked.options)
+    progress.step(f"run {program.name} as a process")
+    ran = native.run(program, asked.given)
+    if ran.ok:
+        return program, ran
+    raise LabError(f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, asked)}")
+
+
+def _in_a_kernel(program: Program, asked: Asked) -> str:
+    """What a kernel makes of a program that does not end well."""
+    machine = machines.get("qemu")
+    task = Task(program, asked.given, kernel.HOPELESS_SECONDS)
+    try:
+        with kernel.session(machine, [task]) as session:
+            run = session.run(task)
+    except ends.Ended as error:
+        return f"in a kernel: {error}"
+    return f"in a kernel: {run.why or f'it ends, with status {run.status}'}"
+
+
+def story(program: Program, ran: Ran, run: Run | None, where: str) -> str:
+    """What was run, and what it has printed."""
+    log = paths.BUILD / "kbench" / f"{_stem(program)}.out"
+    log.write_text(ran.output)
+    lines = ran.output.splitlines()
+    rows = [f"{program.name}: {len(program.functions)} functions, by LLVM {tools.version()}"]
+    if lines:
+        rows.append(f"  output     {len(lines):,} lines, {paths.shown(log)}")
+        rows += [f"    | {line[:90]}" for line in lines[:LINES]]
+        if len(lines) > LINES:
+            rows.append("    | ...")
+    else:
+        rows.append("  output     none")
+    rows.append(f"  exit       {ran.status}, the same as a process and {where}")
+    if run and run.why:
+        rows.append(f"  why        {run.why}")
+    if run:
+        left = "nothing"
+        if run.left_blocks:
+            left = f"{run.left_blocks:,} blocks, {run.left_bytes:,} bytes: a kernel keeps them"
+        rows.append(f"  not freed  {left}")
+    return "\n".join(rows)
+
+
+def _stem(program: Program) -> str:
+    return re.sub(r"[^\w.+-]", "_", Path(program.name).name, flags=re.ASCII)
+
+
+def one(path: Path, asked: Asked) -> int:
+    """Run one program, and show all about it."""
+    progress = Progress()
+    program, ran = ready(path, asked, progress)
+    task = Task.after(program, asked.given, ran, asked.parameters)
+    chosen = rulers.ALL if not asked.machine else (_ruler(asked.machine),)
+    measured = rulers.measure([task], [ran], chosen, asked.rounds, progress.step)
+    progress.clear()
+    where = " and ".join(measured.runs) or "nowhere else"
+    last = next((found[0] for found in measured.runs.values()), None)
+    print(story(program, ran, last, f"in {where}"))
+    print()
+    if measured.values:
+        print(show.table(measured))
+        picture = paths.BUILD / "kbench" / f"{_stem(program)}.svg"
+        show.picture_of_one(measured, program.name, picture)
+        print(f"\nPicture: {paths.shown(picture)}")
+    for note in measured.notes:
+        print("\n".join(textwrap.wrap(f"note: {note}", 100)))
+    return 0 if measured.runs else 1
+
+
+def _ruler(machine: str) -> rulers.Ruler:
+    for ruler in (rulers.UML, rulers.QEMU, rulers.HOST):
+        if ruler.key == machine:
+            return ruler
+    raise LabError(f"machine={machine}: kbench takes uml, qemu or host")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""clang, llc and the GNU binutils, run within limits, and away from everything for strangers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from grader import sandbox
+from grader.base import scratch
+from grader.base.errors import LabError, check_disk
+from grader.sandbox import COMPILER, Ended, Room
+
+# Older ones lack inline stack probes, or have not been tried.
+OLDEST = 14
+SET_UP = "scripts/setup.sh kbench installs it"
+
+
+@cache
+def version() -> int:
+    """LLVM's version, that is llc's: the first of its numbers."""
+    for name in ("clang", "llc"):
+        if shutil.which(name) is None:
+            raise LabError(f"there is no {name}: {SET_UP}")
+    said = subprocess.run(["llc", "--version"], capture_output=True, text=True).stdout
+    match = re.search(r"LLVM version (\d+)", said)
+    if match is None or int(match[1]) < OLDEST:
+        raise LabError(f"llc is of LLVM {match[1] if match else '?'}: {OLDEST} or later is needed")
+    return int(match[1])
+
+
+def run(
+    command: Sequence[str | Path], folder: Path, isolated: bool, read: Sequence[Path] = ()
+) -> Ended:
+    """Run a tool whose results go into folder; isolated: what it reads there is a stranger's.
+
+    read: what else it has to see.
+    """
+    scratch.check_stopped()
+    room = Room(read=tuple(read), write=(folder,)) if isolated else None
+    ended = sandbox.run(command, COMPILER, room, cwd=None if room else folder)
+    check_disk(ended.errors.decode(errors="replace"), folder)
+    return ended
+
+
+def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str) -> str:
+    """The output of a tool that has no reason to fail."""
+    ended = run(command, folder, isolated)
+    if ended.status != 0:
+        said = ended.errors.decode(errors="replace").strip().splitlines()
+        raise LabError(f"{what}: {Path(command[0]).name}: {ended.cause or (said or ['failed'])[0]}")
+    return ended.text

@@ -1,0 +1,22 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+/* exit from deep inside, with two blocks that nobody frees. */
+static void dive(int depth)
+{
+	if (depth == 1000) {
+		printf("deep enough\n");
+		exit(77);
+	}
+	dive(depth + 1);
+}
+
+int main(void)
+{
+	int *kept = malloc(40), *too = malloc(60);
+
+	printf("%d\n", kept && too);
+	dive(0);
+	printf("never here\n");
+	return 0;
+}

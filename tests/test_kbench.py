@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Elective kbench: programs do in a kernel what they do as a process, in every form."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from electives.kbench import kernel, native
+from electives.kbench.program import Options, Program, prepare
+from electives.kbench.rulers import differs
+from grader.base import paths, scratch
+from grader.lab import machines
+
+HERE = paths.ROOT / "tests/kbench"
+PROGRAMS = sorted(path.stem for path in HERE.glob("*.c"))
+FORMS = ("c", "O0", "O2", "bare")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def set_up() -> Iterator[None]:
+    """clang and llc, as make kbench has them."""
+    subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
+    yield
+    scratch.remove_all()
+
+
+def clang(source: Path, level: str) -> str:
+    """A program as clang's IR."""
+    command = ["clang", "-S", "-emit-llvm", f"-O{level}", "-fno-vectorize", "-fno-slp-vectorize"]
+    return subprocess.run(
+        [*command, "-o", "-", source], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def bare(text: str) -> str:
+    """IR as a student's compiler writes it: no attributes, no header, nothing that is optional."""
+    text = re.sub(r"^(attributes|target|source_filename|!llvm|!\d).*\n", "", text, flags=re.M)
+    text = re.sub(r" #\d+| dso_local| local_unnamed_addr| noundef| nocapture", "", text)
+    return re.sub(r", ![\w.]+ !\d+", "", text)
+
+
+def program(name: str, form: str, folder: Path) -> Program:
+    """One of the programs in a form."""
+    source = HERE / f"{name}.c"
+    if form == "c":
+        return prepare(source, Options())
+    text = clang(source, form[1]) if form in ("O0", "O2") else bare(clang(source, "0"))
+    written = folder / f"{name}-{form}.ll"
+    written.write_text(text)
+    return prepare(written, Options())
+
+
+def given(name: str) -> bytes:
+    """What a program reads."""
+    path = HERE / f"{name}.txt"
+    return path.read_bytes() if path.is_file() else b""
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("where", ["uml", "qemu"])
+def test_a_dozen_programs_in_four_forms(where: str, tmp_path: Path) -> None:
+    """Output and exit status are those of the process; all in one boot."""
+    assert len(PROGRAMS) >= 12
+    tasks = {}
+    for name in PROGRAMS:
+        for form in FORMS:
+            made = program(name, form, tmp_path)
+            ran = native.run(made, given(name))
+            assert ran.ok, (name, form, ran)
+            tasks[name, form] = kernel.Task.after(made, given(name), ran), ran
+    machine = machines.get(where)
+    wrong = {}
+    with kernel.session(machine, [task for task, _ in tasks.values()]) as session:
+        for key, (task, ran) in tasks.items():
+            run = session.run(task)
+            if difference := differs(run, ran):
+                wrong[key] = difference
+            left = {"leaves": (2, 100)}.get(key[0], (0, 0))
+            assert (run.left_blocks, run.left_bytes) == left, key
+            if key[0] == "asserts":
+                assert run.status == 134 and "half" in run.why
+    assert wrong == {}
