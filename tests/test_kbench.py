@@ -81,8 +81,10 @@ def test_a_dozen_programs_in_four_forms(where: str, tmp_path: Path) -> None:
             run = session.run(task)
             if difference := differs(run, ran):
                 wrong[key] = difference
-            left = {"leaves": (2, 100)}.get(key[0], (0, 0))
-            assert (run.left_blocks, run.left_bytes) == left, key
+            if key[1] != "O2":  # where clang does without the blocks
+                left = {"leaves": (2, 100)}.get(key[0], (0, 0))
+                assert (run.left_blocks, run.left_bytes) == left, key
             if key[0] == "asserts":
-                assert run.status == 134 and "half" in run.why
+                assert run.status == 134
+                assert "half" in run.why and "x % 2 == 0" in run.why
     assert wrong == {}

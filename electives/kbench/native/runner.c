@@ -57,6 +57,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	char text[128];
 	int size;
 
+	/* abort leaves what is printed in its buffer, if that is no terminal. */
+	if (number == SIGABRT)
+		fflush(stdout);
 	/* A second fault, while looking for the place, ends it silently. */
 	signal(SIGSEGV, SIG_DFL);
 	size = snprintf(text, sizeof(text),

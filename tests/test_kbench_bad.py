@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Elective kbench: what a kernel cannot run gets one line, with the function."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from electives.kbench import kernel, native, report
+from electives.kbench.program import Options, prepare
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+
+LONG = os.environ.get("LAB_TESTS") == "long"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def set_up() -> Iterator[None]:
+    """clang and llc, as make kbench has them."""
+    subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
+    yield
+    scratch.remove_all()
+
+
+MAIN = "int main(void) { return f(1); }"
+# Refused before anything runs: the suffix, the source, what must be said.
+REFUSED = {
+    "float": (".c", f"int f(int x) {{ double d = x; return d * 1.5; }} {MAIN}",
+              "f uses floating point (double)"),
+    "float-ir": (".ll", "define float @g(float %x) {\n  ret float %x\n}\n"
+                 "define i32 @main() {\n  ret i32 0\n}\n", "g uses floating point (float)"),
+    "vector": (".ll", "define i32 @v(<4 x i32> %x) {\n  %a = extractelement <4 x i32> %x, i32 0\n"
+               "  ret i32 %a\n}\ndefine i32 @main() {\n  ret i32 0\n}\n",
+               "v uses vectors, which a kernel does not have: compile it with -fno-vectorize"),
+    "syscall": (".c", 'int f(int x) { asm volatile("syscall" : "+a"(x) : : "rcx", "r11", "memory");'
+                f" return x; }} {MAIN}", 'f has the instruction "syscall"'),
+    "interrupt": (".c", f'int f(int x) {{ asm("int $0x80" : "+a"(x)); return x; }} {MAIN}',
+                  'f has the instruction "int"'),
+    "undefined": (".c", f"int g(int x); int f(int x) {{ return g(x); }} {MAIN}",
+                  "f calls g, which nothing defines"),
+    "no-sysy": (".c", f"int getint(void); int f(int x) {{ return getint(); }} {MAIN}",
+                "f calls getint, which nothing defines: SYSY=1 brings"),
+    "wide": (".c", f"int f(int x) {{ __int128 a = x; return (int)(1000 / a); }} {MAIN}",
+             "f divides 128-bit numbers"),
+    "no-main": (".c", "int f(int x) { return x; }", "it defines no main"),
+    "thread": (".c", f"_Thread_local int t; int f(int x) {{ return t + x; }} {MAIN}",
+               "@t is a variable of each thread"),
+    "c-error": (".c", f"int f(int x) {{ return y; }} {MAIN}",
+                "error: use of undeclared identifier 'y'"),
+    "no-ir": (".ll", "define i32 @main() {\n  %a = add i32 1\n  ret i32 %a\n}\n", "in main:"),
+    "no-text": (".ll", "\udcff\udcfe", "llvm-dis"),
+    "suffix": (".txt", "x", "names a .c file or LLVM IR as text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    suffix, source, said = REFUSED[name]
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(os.fsencode(source))
+    before = sorted((paths.BUILD / "kbench/programs").glob("*"))
+    with pytest.raises(LabError) as error:
+        prepare(path, Options())
+    assert said in str(error.value) and "\n" not in str(error.value)
+    assert str(error.value).startswith(str(path))
+    assert sorted((paths.BUILD / "kbench/programs").glob("*")) == before, "half of it is left"
+
+
+def test_ir_of_another_version(tmp_path: Path) -> None:
+    """The version here is said, and what helps."""
+    path = tmp_path / "new.ll"
+    path.write_text("define i32 @main() {\n  %p = alloca i32\n  store i32 1, ptr %p\n"
+                    "  ret i32 0\n}\n")  # fmt: skip
+    old = tmp_path / "old.ll"
+    old.write_text(path.read_text().replace("ptr %p", "i32* %p"))
+    refused = []
+    for one in (path, old):
+        try:
+            prepare(one, Options())
+        except LabError as error:
+            refused.append(str(error))
+    # LLVM 15 and 16 take both.
+    assert len(refused) <= 1
+    for text in refused:
+        assert "llc here is of LLVM" in text
+
+
+# What a process does not survive either: said of it, and of the kernel.
+FATAL = {
+    "null": ("int f(int *p) { return *p; } int main(void) { return f(0); }",
+             "as a process: a null pointer is followed in f",
+             "in a kernel: a null pointer is followed in f: it ends machine qemu"),
+    "recursion": ("int f(int x) { volatile int a[9]; a[x % 9] = x; return f(x + 1) + a[1]; }"
+                  "int main(void) { return f(1); }",
+                  "the stack is full: recursion without end, or very large variables in f",
+                  "in a kernel: the stack of 8 MB is full: recursion without end,"
+                  " or very large variables in f: it ends machine qemu"),
+    "stack": ("int f(int x) { volatile char a[64 << 20]; a[x] = 1; return a[x]; }"
+              "int main(void) { return f(1); }",
+              "the stack is full",
+              "in a kernel: the stack of 8 MB is full: recursion without end,"
+              " or very large variables in f: it ends machine qemu"),
+    "output": ('#include <stdio.h>\nint f(void) { for (;;) printf("more\\n"); }'
+               "int main(void) { return f(); }",
+               "it prints more than 1,048,576 bytes",
+               "in a kernel: it prints more than 1048576 bytes, in f"),
+    "divide": ("int f(int x) { return 1 / x; } int main(void) { return f(0); }",
+               "a division by zero, or a quotient that is too large in f",
+               "in a kernel: a division by zero, or a quotient that is too large in f"),
+    "loop": ("int f(volatile int x) { while (x) x = 1; return x; }"
+             "int main(void) { return f(1); }",
+             "a loop without end? in f", "machine qemu does not answer in time"),
+}  # fmt: skip
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", FATAL)
+def test_what_ends_a_kernel_is_said(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "SECONDS", 2)
+    monkeypatch.setattr(kernel, "HOPELESS_SECONDS", 3.0)
+    source, process, inside = FATAL[name]
+    path = tmp_path / "bad.c"
+    path.write_text(source)
+    asked = report.Asked(Options(), b"", 1, "")
+    with pytest.raises(LabError) as error:
+        report.ready(path, asked, Progress())
+    assert process in str(error.value)
+    assert inside in str(error.value)
+    assert "\n" not in str(error.value)
