@@ -12,9 +12,12 @@ instructor :=
 elective :=
 PROG :=
 AGAINST :=
+CLASS :=
+TABLE :=
 INPUT :=
 SYSY :=
 O :=
+LLC :=
 RUNS :=
 RED_ZONE :=
 CODE_MODEL :=
@@ -45,10 +48,10 @@ seed_option = $(if $(seed),--seed $(call quote,$(seed)))
 lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
 
 # An option of kbench for each variable that is set.
-kbench_options = $(foreach name,PROG AGAINST INPUT RUNS,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) $(call quote,$($(name))))) \
+kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) $(call quote,$($(name))))) \
 	$(if $(O),--level $(call quote,$(O))) $(if $(machine),--machine $(call quote,$(machine))) \
 	$(if $(CODE_MODEL),--code-model $(call quote,$(CODE_MODEL))) \
-	$(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
+	$(if $(filter 1,$(TABLE)),--table) $(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
 # With a stage and no target: build that stage.
 .DEFAULT_GOAL := $(if $(stage),build,help)

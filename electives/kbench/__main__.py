@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from electives.kbench import kernel, report
+from electives.kbench import against, compilers, kernel, report, source_table
 from electives.kbench.program import Options
 from grader.base import command
 from grader.base.errors import LabError
@@ -18,11 +18,19 @@ USAGE = "say make kbench PROG=electives/kbench/loop.c, or PROG of your own, a .c
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make kbench", description=__doc__)
     parser.add_argument("--prog", default="", metavar="FILE", help="the program, .c or .ll")
+    parser.add_argument("--against", default="", metavar="FILE", help="what to compare it with")
+    parser.add_argument("--table", action="store_true", help="98, 99, 100 loops by all rulers")
+    parser.add_argument(
+        "--class", dest="classes", default="", metavar="DIR", help="programs by several compilers"
+    )
     parser.add_argument("--input", default="", metavar="FILE", help="what it reads")
     parser.add_argument("--machine", default="", help="uml, qemu or host; all rulers without it")
     parser.add_argument("--sysy", action="store_true", help="with the library of SysY")
     parser.add_argument("--level", default="0", help="clang's -O for C: 0 to 3, s or z (0)")
-    parser.add_argument("--runs", default="", help="runs by each clock (10)")
+    parser.add_argument("--llc", default="0", help="llc's -O: 0 to 3 (0)")
+    parser.add_argument(
+        "--runs", default="", help="runs by each clock (10; against another 20; of the table 30)"
+    )
     parser.add_argument("--red-zone", action="store_true", help="leave the red zone: it hangs")
     parser.add_argument("--code-model", default="", help="llc's for the module: to see it fail")
     parser.add_argument("--kernel-stack", action="store_true", help="on the kernel's own stack")
@@ -44,10 +52,13 @@ def _read(name: str) -> bytes:
 def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
     if arguments.level not in tuple("0123sz"):
         raise LabError(f"O={arguments.level}: clang knows 0, 1, 2, 3, s and z")
+    if arguments.llc not in tuple("0123"):
+        raise LabError(f"LLC={arguments.llc}: llc knows 0, 1, 2 and 3")
     if arguments.runs and not (arguments.runs.isdigit() and 1 <= int(arguments.runs) <= 1000):
         raise LabError(f"RUNS={arguments.runs}: say a number from 1 to 1000")
     options = Options(
         level=arguments.level,
+        back_end=arguments.llc,
         sysy=arguments.sysy,
         red_zone=arguments.red_zone,
         code_model=arguments.code_model,
@@ -65,8 +76,16 @@ def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
 def main(words: list[str]) -> int:
     """Do what is asked for."""
     arguments = _arguments(words)
+    if arguments.table:
+        return source_table.show(_asked(arguments, 30))
+    if arguments.classes:
+        return compilers.compare(Path(arguments.classes), _asked(arguments, 1))
     if not arguments.prog:
         raise LabError(f"which program? {USAGE}")
+    if arguments.against:
+        rounds = 20  # as the statistics want them
+        asked = _asked(arguments, rounds)
+        return against.compare(Path(arguments.prog), Path(arguments.against), asked)
     return report.one(Path(arguments.prog), _asked(arguments, 10))
 
 

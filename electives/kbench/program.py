@@ -28,6 +28,8 @@ class Options:
     """How programs are compiled."""
 
     level: str = "0"  # clang's, for C
+    # llc's: 0 leaves what a compiler's own optimisations were worth to be seen, and spills much.
+    back_end: str = "0"
     defines: tuple[str, ...] = ()
     sysy: bool = False
     isolated: bool = False  # a stranger's: all tools in the sandbox
@@ -177,7 +179,7 @@ class _Making:
 
     def _llc(self, new: Path, text: str, target: str, model: str) -> None:
         ended = tools.run(
-            ["llc", "-O0", "--relocation-model=static", f"--code-model={model}",
+            ["llc", f"-O{self.options.back_end}", "--relocation-model=static", f"--code-model={model}",
              "-mtriple=x86_64-linux-gnu", "--filetype=obj", "-o", new / f"{target}.o",
              new / "program.ll"],
             new,

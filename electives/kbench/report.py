@@ -92,7 +92,7 @@ def one(path: Path, asked: Asked) -> int:
     progress = Progress()
     program, ran = ready(path, asked, progress)
     task = Task.after(program, asked.given, ran, asked.parameters)
-    chosen = rulers.ALL if not asked.machine else (_ruler(asked.machine),)
+    chosen = rulers.ALL if not asked.machine else (ruler_of(asked.machine),)
     measured = rulers.measure([task], [ran], chosen, asked.rounds, progress.step)
     progress.clear()
     where = " and ".join(measured.runs) or "nowhere else"
@@ -109,7 +109,8 @@ def one(path: Path, asked: Asked) -> int:
     return 0 if measured.runs else 1
 
 
-def _ruler(machine: str) -> rulers.Ruler:
+def ruler_of(machine: str) -> rulers.Ruler:
+    """The ruler of a machine."""
     for ruler in (rulers.UML, rulers.QEMU, rulers.HOST):
         if ruler.key == machine:
             return ruler

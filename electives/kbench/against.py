@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make kbench PROG=A AGAINST=B: is A faster than B, by each ruler, and why may they disagree?"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from electives.kbench import report, rulers, show
+from electives.kbench.kernel import Task
+from electives.kbench.report import Asked
+from electives.kbench.rulers import Ruler
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.rulers import comparison
+from grader.rulers.comparison import Compared
+
+# As grader/compare.sh has it: a few seconds on a computer that does other things besides cannot be
+# trusted with a smaller difference of times.
+NS_MARGIN = 0.03
+SEED = 1
+
+
+def compare(path: Path, against: Path, asked: Asked) -> int:
+    """Compare two programs that must print the same; the verdict is about the first."""
+    progress = Progress()
+    second, before = report.ready(against, asked, progress)
+    first, ran = report.ready(path, asked, progress)
+    if difference := rulers.differs(ran, before):
+        raise LabError(
+            f"{first.name} does not do what {second.name} does, so nothing is compared:"
+            f" {difference.replace('that of the process', f'that of {second.name}')}"
+        )
+    pair = [(second, before), (first, ran)]
+    tasks = [Task.after(program, asked.given, own) for program, own in pair]
+    chosen = rulers.ALL if not asked.machine else (report.ruler_of(asked.machine),)
+    measured = rulers.measure(tasks, [before, ran], chosen, asked.rounds, progress.step)
+    progress.clear()
+    found = {
+        ruler: comparison.compare(ruler.unit, [(values[0], values[1])], SEED, NS_MARGIN)[0]
+        for ruler, values in measured.values.items()
+    }
+    print(f"{first.name} against {second.name}: the same output, exit {ran.status}")
+    print()
+    print(table(found))
+    for line in [*why(found), *(f"note: {note}" for note in measured.notes)]:
+        print("\n".join(textwrap.wrap(line, 100)))
+    if found:
+        picture = paths.BUILD / "kbench" / "against.svg"
+        show.picture(
+            list(found),
+            [(one.ratio, one.low, one.high, one.verdict != "~") for one in found.values()],
+            f"{second.name} over {first.name}: above 1 the latter costs less",
+            [
+                f"A: {first.name}, against B: {second.name}.",
+                "Bars: 95 % intervals. A hollow mark: nothing can be claimed.",
+            ],
+            picture,
+        )
+        print(f"\nPicture: {paths.shown(picture)}")
+    return 0
+
+
+def change(one: Compared) -> str:
+    """What the first costs more or less than what it is compared with."""
+    return f"{100 * (one.after / one.before - 1):+.3f} %"
+
+
+def table(found: dict[Ruler, Compared]) -> str:
+    """A row a ruler; the verdict is about the program, not what it is compared with."""
+    rows = [["ruler", "against", "program", "change", "95 % interval", "p", "program is"]]
+    for ruler, one in found.items():
+        rows.append(
+            [
+                ruler.name,
+                show.amount(ruler, one.before),
+                show.amount(ruler, one.after),
+                change(one),
+                f"{100 * (1 / one.high - 1):+.2f} to {100 * (1 / one.low - 1):+.2f} %",
+                "exact" if one.p is None else f"{one.p:.2g}",
+                one.verdict,
+            ]
+        )
+    return show.aligned(rows, left=(0, 6))
+
+
+def why(found: dict[Ruler, Compared]) -> list[str]:
+    """Where rulers disagree, why that can be."""
+    counts = {one.verdict for ruler, one in found.items() if ruler.exact}
+    clocks = {one.verdict for ruler, one in found.items() if not ruler.exact}
+    claims = clocks - {"~"}
+    lines = []
+    if len(counts) > 1:
+        lines.append(
+            "The counters disagree: callgrind counts the C library's instructions, qemu those of"
+            " the kernel's and of our own functions in its place (printf, malloc, memcpy)."
+        )
+    if not clocks or not counts:
+        return lines
+    if claims and counts - {"~"} and not claims & counts:
+        lines.append(
+            "Instructions say the opposite of time: fewer instructions are not less time. One"
+            " division or one miss of a cache costs as much as dozens of additions."
+        )
+    elif not claims and counts - {"~"}:
+        lines.append(
+            "The counters see a difference and no clock does. Either it is smaller than what the"
+            " clocks can see here (3 % and the noise), or these instructions cost no time: a"
+            " processor does several at once, and waits for the slowest chain."
+        )
+    elif claims and counts == {"~"}:
+        lines.append(
+            "The clocks see a difference and no counter does: as many instructions, but slower"
+            " ones, or data in another order (divisions, caches, mispredicted jumps)."
+        )
+    if len(clocks) > 1:
+        lines.append(
+            "The clocks disagree: what is at the edge of the noise is seen by the quieter ones"
+            " only. RUNS=50 makes all of them see more."
+        )
+    return lines

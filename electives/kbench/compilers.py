@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make kbench CLASS=DIR: a class of compilers, by the instructions that their programs take.
+
+DIR holds a directory for each program: COMPILER.ll, the program as each compiler has made it;
+"output", what it must print; if it needs them "input", and "status", its exit status if not 0.
+The programs are others': their tools and processes are in the sandbox, their modules in qemu only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from electives.kbench import ends, kernel, native, rulers, show, tools
+from electives.kbench.kernel import Task
+from electives.kbench.native import Ran
+from electives.kbench.program import prepare
+from electives.kbench.report import Asked
+from grader import sandbox
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.lab import machines
+
+MOST_BYTES = 4 << 20  # of a file
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of the class: what it reads, what it must do."""
+
+    name: str
+    given: bytes
+    right: Ran
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A program by a compiler, ready to be counted."""
+
+    case: Case
+    compiler: str
+    task: Task
+
+
+@dataclass
+class Class:
+    """What there is, and what has come of it: instructions, or what is wrong."""
+
+    cases: list[Case]
+    compilers: list[str]
+    counts: dict[tuple[str, str], int]
+    wrong: dict[tuple[str, str], str]
+
+
+def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
+    """The class in a directory, and each program's file by program and compiler."""
+    if not folder.is_dir():
+        raise LabError(f"CLASS={folder}: no directory; it holds one for each program")
+    cases, files = [], {}
+    for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
+        found = sorted(inside.glob("*.ll"))
+        if not found:
+            continue
+        status = _bytes(inside / "status", b"0").strip()
+        if not re.fullmatch(rb"\d{1,3}", status):
+            raise LabError(f"{inside / 'status'}: say an exit status, a number from 0 to 255")
+        if not (inside / "output").is_file():
+            raise LabError(f"{inside / 'output'} is missing: what the program must print")
+        output = _bytes(inside / "output", b"").decode(errors="replace")
+        cases.append(Case(inside.name, _bytes(inside / "input", b""), Ran(output, int(status))))
+        for path in found:
+            files[inside.name, path.stem] = path
+    compilers = sorted({compiler for _, compiler in files})
+    if not cases or len(compilers) < 2:
+        raise LabError(
+            f"CLASS={folder}: {len(cases)} programs by {len(compilers)} compilers; it takes"
+            " PROGRAM/COMPILER.ll for one program and two compilers at least"
+        )
+    return Class(cases, compilers, {}, {}), files
+
+
+def _bytes(path: Path, otherwise: bytes) -> bytes:
+    if not path.exists():
+        return otherwise
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise LabError(f"{path}: larger than {MOST_BYTES >> 20} MB")
+        return path.read_bytes()
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}") from None
+
+
+def compare(folder: Path, asked: Asked) -> int:
+    """Count all programs, and print the table."""
+    progress = Progress()
+    school, files = read(folder)
+    sandbox.require()
+    tools.version()
+    options = replace(asked.options, isolated=True)
+    entries = []
+    cases = {case.name: case for case in school.cases}
+    for i, ((name, compiler), path) in enumerate(sorted(files.items())):
+        progress.step("compile, and run as processes in the sandbox", i, len(files))
+        case = cases[name]
+        try:
+            program = prepare(path, options)
+        except LabError as error:
+            school.wrong[name, compiler] = str(error)
+            continue
+        ran = native.run(program, case.given)
+        if said := _wrong(ran, case):
+            school.wrong[name, compiler] = f"as a process: {said}"
+            continue
+        entries.append(Entry(case, compiler, Task.after(program, case.given, ran)))
+    _count(school, entries, progress)
+    progress.clear()
+    print(table(school))
+    for (name, compiler), said in sorted(school.wrong.items()):
+        print(f"wrong: {compiler}, {name}: {said}")
+    return 1 if school.wrong else 0
+
+
+def _wrong(ran: Ran | kernel.Run, case: Case) -> str:
+    """What a run did otherwise than it must."""
+    said = rulers.differs(ran, case.right)
+    return said.replace("that of the process", "the expected one")
+
+
+def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
+    """Run all in machine qemu; one that ends the machine is wrong, and a new one goes on."""
+    machine = machines.get("qemu")
+    left = list(entries)
+    while left:
+        with kernel.session(machine, [entry.task for entry in left]) as session:
+            while left:
+                progress.step("count", len(entries) - len(left), len(entries))
+                entry = left.pop(0)
+                key = entry.case.name, entry.compiler
+                try:
+                    run = session.run(entry.task)
+                except ends.Ended as error:
+                    school.wrong[key] = f"in a kernel: {error}"
+                    break
+                if said := _wrong(run, entry.case):
+                    school.wrong[key] = f"in a kernel: {said}"
+                else:
+                    school.counts[key] = run.cycles
+
+
+def table(school: Class) -> str:
+    """Instructions by program and compiler; their geometric mean over the best of each."""
+    rows = [["instructions", *school.compilers]]
+    for case in school.cases:
+        rows.append([case.name, *(_cell(school, case.name, c) for c in school.compilers)])
+    rows.append(["mean, of the best", *(_mean(school, c) for c in school.compilers)])
+    lines = show.aligned(rows)
+    return (
+        f"{lines}\n\nThe mean is geometric, of a compiler's count over the lowest of the program;"
+        "\nprograms that some compiler has wrong are in nobody's mean. Lower is better."
+    )
+
+
+def _cell(school: Class, name: str, compiler: str) -> str:
+    if (name, compiler) in school.counts:
+        return f"{school.counts[name, compiler]:,}"
+    return "wrong" if (name, compiler) in school.wrong else "-"
+
+
+def _mean(school: Class, compiler: str) -> str:
+    ratios = []
+    for case in school.cases:
+        counts = [school.counts.get((case.name, c)) for c in school.compilers]
+        own = school.counts.get((case.name, compiler))
+        known = [count for count in counts if count]
+        if own and len(known) == len(counts):
+            ratios.append(own / min(known))
+    if not ratios:
+        return "-"
+    return f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}"
