@@ -31,6 +31,8 @@ build := $(or $(LAB_BUILD),build)
 numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
+# What a target is for an elective, where there is one: $(call door,TARGET).
+door = $(python) -m electives $(call quote,$(elective)) $(1)
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
 ref :=
 own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard work/$(stage)-*))))
@@ -85,8 +87,8 @@ build: core  ## stage=N: build the module (what `make stage=N` does)
 	@$(lab) make $(lab_options)
 
 .PHONY: load
-load: core  ## stage=N: load the stage on a machine that stays up; swaps it when one is loaded
-	@$(lab) load $(lab_options)
+load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded
+	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options))
 
 .PHONY: unload
 unload: core  ## end the machine that stays up
@@ -110,20 +112,20 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
 	@$(lab) gdb --stage $(call quote,$(stage)) --args=$(call quote,$(args))
 
 .PHONY: check
-check: core  ## [stage=N]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	@$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
+check: core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
+	@$(if $(elective),$(call door,check),$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check))
 
 .PHONY: start
-start: core  ## stage=N: make work/N-name/, your copy of the stage, with the tasks left to do
-	@$(course) start --stage $(call quote,$(stage))
+start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do
+	@$(if $(elective),$(call door,start),$(course) start --stage $(call quote,$(stage)))
 
 .PHONY: status
 status: core  ## the whole course: points by stage, and what is next
 	@$(course) status
 
 .PHONY: hint
-hint: core  ## stage=N: the next hint for the first task that is not done
-	@$(course) hint --stage $(call quote,$(stage)) $(seed_option)
+hint: core elective  ## stage=N or elective=NAME: the next hint for the first task that is not done
+	@$(if $(elective),$(call door,hint),$(course) hint --stage $(call quote,$(stage)) $(seed_option))
 
 .PHONY: watch
 watch: core  ## stage=N: check your copy again whenever you save
@@ -166,6 +168,15 @@ sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without as
 compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
 	@$(setup) user
 	@$(python) -m grader.tools.compare_gmp
+
+# What an elective needs besides core: a group of packages of its name.
+.PHONY: elective
+elective:
+	@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/elective.toml))))),$(elective)))
+
+.PHONY: run
+run: core elective  ## elective=NAME: what it is there for; without a name, the electives there are
+	@$(if $(elective),$(call door,run) $(kbench_options),$(python) -m electives list)
 
 .PHONY: kbench
 kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all rulers; see handouts/electives

@@ -98,12 +98,12 @@ FATAL = {
     "recursion": ("int f(int x) { volatile int a[9]; a[x % 9] = x; return f(x + 1) + a[1]; }"
                   "int main(void) { return f(1); }",
                   "the stack is full: recursion without end, or very large variables in f",
-                  "in a kernel: the stack of 8 MB is full: recursion without end,"
+                  "in a kernel: the stack is full: recursion without end,"
                   " or very large variables in f: it ends machine qemu"),
     "stack": ("int f(int x) { volatile char a[64 << 20]; a[x] = 1; return a[x]; }"
               "int main(void) { return f(1); }",
               "the stack is full",
-              "in a kernel: the stack of 8 MB is full: recursion without end,"
+              "in a kernel: the stack is full: recursion without end,"
               " or very large variables in f: it ends machine qemu"),
     "output": ('#include <stdio.h>\nint f(void) { for (;;) printf("more\\n"); }'
                "int main(void) { return f(); }",

@@ -31,6 +31,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--runs", default="", help="runs by each clock (10; against another 20; of the table 30)"
     )
+    parser.add_argument("--load", action="store_true", help="on the machine that stays up")
     parser.add_argument("--red-zone", action="store_true", help="leave the red zone: it hangs")
     parser.add_argument("--code-model", default="", help="llc's for the module: to see it fail")
     parser.add_argument("--kernel-stack", action="store_true", help="on the kernel's own stack")
@@ -82,6 +83,8 @@ def main(words: list[str]) -> int:
         return compilers.compare(Path(arguments.classes), _asked(arguments, 1))
     if not arguments.prog:
         raise LabError(f"which program? {USAGE}")
+    if arguments.load:
+        return report.load(Path(arguments.prog), _asked(arguments, 1))
     if arguments.against:
         rounds = 20  # as the statistics want them
         asked = _asked(arguments, rounds)

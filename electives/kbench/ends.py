@@ -12,7 +12,7 @@ from grader.lab.machines import Running
 # What the kernel says first, and what that means; the first that is found counts.
 _MEANS = (
     (r"PANIC: double fault|stack guard page was hit|kernel stack overflow",
-     "the stack of {stack} is full: recursion without end, or very large variables"),
+     "the stack is full: recursion without end, or very large variables"),
     (r"NULL pointer dereference, address: 0*([0-9a-f]+)", "a null pointer is followed"),
     (r"unable to handle page fault for address: ([0-9a-f]+)",
      "a bad pointer is followed (0x{0})"),
@@ -23,7 +23,6 @@ _MEANS = (
     (r"invalid opcode|Kernel mode signal 4",
      "an instruction that this processor does not have, or a place that cannot be reached"),
 )  # fmt: skip
-STACK = "8 MB"
 
 
 class Ended(Exception):
@@ -57,7 +56,7 @@ def meaning(console: str, otherwise: str = "it said nothing") -> str:
     """What a kernel log complains of first."""
     for pattern, text in _MEANS:
         if match := re.search(pattern, console):
-            return text.format(*match.groups(), stack=STACK)
+            return text.format(*match.groups())
     lines = re.findall(r"(?:BUG|Oops|Kernel panic|WARNING).*", console)
     return lines[0].strip() if lines else otherwise
 

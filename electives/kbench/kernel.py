@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from electives import tasks
 from electives.kbench import ends, tools
 from electives.kbench.native import Ran
 from electives.kbench.program import Program
-from grader.base import scratch
+from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
-from grader.lab import module
+from grader.lab import module, standing
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
 
@@ -63,27 +64,27 @@ class Run:
 
 def support(kernel: Kernel) -> Module:
     """The module without a program: what each is linked with, built by kbuild once a kernel."""
-    files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.is_file()}
-    del files["sysy_native.h"]
+    folder = tasks.sources("kbench", SOURCES)
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     recipe = Recipe(
         name="kbench",
-        folder="kbench",
+        folder="kbench" if folder == SOURCES else "kbench-work",
         files=files,
         objects=FILES,
         flags=("-I$(src)", "-mgeneral-regs-only"),
         settings=("OBJECT_FILES_NON_STANDARD_trampoline.o := y",),
-        labels={"": "kbench"},
+        labels={"": paths.shown(folder)},
     )
     made = module.build(recipe, kernel)
     if not made.ok:
-        raise LabError(f"the module kbench does not build: {made.cause}")
+        raise LabError(f"the module of {paths.shown(folder)} does not build: {made.cause}")
     return made
 
 
 def link(program: Program, kernel: Kernel) -> Path:
     """The module with the program in it, as kbuild would link it."""
     base = support(kernel)
-    target = program.folder / f"{kernel.key}.ko"
+    target = program.folder / f"{kernel.key}-{base.directory.name}.ko"
     if target.is_file() and target.stat().st_mtime >= base.path.stat().st_mtime:
         return target
     linker, script = _linker(base)
@@ -153,12 +154,12 @@ class Session:
 
 
 @contextmanager
-def session(machine: Machine, tasks: Sequence[Task]) -> Iterator[Session]:
+def session(machine: Machine, programs: Sequence[Task]) -> Iterator[Session]:
     """Boot a machine with these on board."""
     kernel = machine.kernel()
     folder = scratch.folder()
     files, places = {}, {}
-    for task in tasks:
+    for task in programs:
         key = task.program.key
         files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel)
         if task.given:
@@ -186,3 +187,19 @@ def _understood(text: str) -> Run:
         )  # fmt: skip
     except (KeyError, ValueError) as error:
         raise LabError(f"the module does not say how the run went: {head[:200]}") from error
+
+
+def load(program: Program, given: bytes, machine: Machine) -> None:
+    """Load the program on the machine that stays up, to be run by hand."""
+    kernel = machine.kernel()
+    support(kernel)
+    folder = program.folder / kernel.key
+    folder.mkdir(exist_ok=True)
+    made = Module("kbench", folder)
+    shutil.copy(link(program, kernel), made.stripped)
+    with standing.alone(machine.name):
+        running = standing.start(machine, Contents({}, "kbench", NODES))
+        standing.swap(running, made, "the program", "/lib/kbench/kbench.ko")
+        if given:
+            running.wire.put("/tmp/input", given, LEAST_SECONDS)
+            running.wire.check(f"cat /tmp/input >{DOOR}/input", LEAST_SECONDS)

@@ -115,3 +115,15 @@ def ruler_of(machine: str) -> rulers.Ruler:
         if ruler.key == machine:
             return ruler
     raise LabError(f"machine={machine}: kbench takes uml, qemu or host")
+
+
+def load(path: Path, asked: Asked) -> int:
+    """Load a program on the machine that stays up."""
+    machine = machines.get(asked.machine or "uml")
+    program = prepare(path, asked.options)
+    kernel.load(program, asked.given, machine)
+    print(
+        f"{program.name} is loaded: make shell, then echo 1 >{kernel.DOOR}/run and"
+        f" cat {kernel.DOOR}/status {kernel.DOOR}/output; it runs once a load"
+    )
+    return 0

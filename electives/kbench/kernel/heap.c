@@ -86,11 +86,13 @@ void kb_free(void *memory)
 	if (!memory)
 		return;
 	block = block_of(memory, "free", __builtin_return_address(0));
+	/* task 2 { */
 	block->state = FREE;
 	block->next[0] = waiting[block->order];
 	waiting[block->order] = block;
 	blocks--;
 	bytes -= block->size;
+	/* } task 2, until then: block->state = USED; */
 }
 
 void *kb_calloc(size_t count, size_t size)

@@ -89,12 +89,14 @@ static bool number(int base, int width, unsigned long long *value)
 	if (!base)
 		base = 10;
 	*value = 0;
+	/* task 3 { */
 	while (width-- > 0 && peek() >= 0 && digit(peek()) < base) {
 		*value = *value * (unsigned int)base +
 			 (unsigned int)digit(peek());
 		at++;
 		any = true;
 	}
+	/* } task 3, until then: any = digit(peek()) < base; */
 	if (!any)
 		at = begin;
 	if (minus)

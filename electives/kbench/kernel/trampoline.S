@@ -18,10 +18,12 @@ kbench_on_stack:
 	pushq	%r14
 	pushq	%r15
 	movq	%rsp, kbench_back(%rip)
+	/* task 1 { */
 	testq	%rdi, %rdi
 	jz	1f
 	movq	%rdi, %rsp
 1:	andq	$-16, %rsp
+	/* } task 1 */
 	xorl	%ebp, %ebp
 	call	kbench_begin
 	movl	%eax, %edi

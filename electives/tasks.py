@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What an elective leaves to write: its tasks, the copy in work/, the hints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import passages, paths, toml
+from grader.base.errors import LabError
+
+HERE = Path(__file__).parent
+SOURCES = (".c", ".h", ".S")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A passage to write, and what it earns."""
+
+    number: int
+    name: str
+    file: str
+    points: int
+    hints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Elective:
+    """What elective.toml says."""
+
+    name: str
+    title: str
+    handout: str
+    folder: Path  # the kit's sources, of which a copy is made
+    tasks: tuple[Task, ...]
+
+    @property
+    def work(self) -> Path:
+        """The learner's copy, whether it is there or not."""
+        return paths.ROOT / "work" / self.name
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a task: done, or what is wrong."""
+
+    task: Task
+    wrong: str = ""
+
+
+def names() -> list[str]:
+    """The electives there are."""
+    return sorted(path.parent.name for path in HERE.glob("*/elective.toml"))
+
+
+def read(name: str) -> Elective:
+    """An elective by its name; LabError names those there are."""
+    if name not in names():
+        raise LabError(f"there is no elective {name}: choose one of {', '.join(names())}")
+    said = toml.read(HERE / name / "elective.toml")
+    tasks = tuple(
+        Task(i + 1, one["name"], one["file"], one["points"], tuple(one["hints"]))
+        for i, one in enumerate(said["task"])
+    )
+    return Elective(name, said["title"], said["handout"], HERE / name / said["folder"], tasks)
+
+
+def sources(elective: str, folder: Path) -> Path:
+    """The learner's copy of an elective's sources if there is one, unless ref=1: else the kit's."""
+    own = paths.ROOT / "work" / elective
+    return own if own.is_dir() and not os.environ.get("LAB_REF") else folder
+
+
+def start(elective: Elective) -> None:
+    """Make the learner's copy, with the tasks left to do; never over one that is there."""
+    shown = paths.shown(elective.work)
+    if elective.work.exists():
+        raise LabError(f"{shown} is there: move it away, then start again")
+    elective.work.parent.mkdir(exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{elective.name}.", dir=elective.work.parent))
+    try:
+        new.chmod(0o755)
+        for path in sorted(elective.folder.iterdir()):
+            if path.suffix in SOURCES:
+                text = path.read_text(encoding="utf-8")
+                (new / path.name).write_text(passages.skeleton(text, path.name), encoding="utf-8")
+        new.rename(elective.work)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    print(f"{shown} is yours. Tasks:")
+    for task in elective.tasks:
+        print(f"  {task.number}  {task.name} ({task.file}), {task.points} points")
+    print(f"Read {elective.handout}, then try make elective={elective.name} check")
+
+
+def check(elective: Elective, tried: list[Tried]) -> int:
+    """Say what each task earns; 0 when all are done."""
+    earned = 0
+    for one in tried:
+        points = 0 if one.wrong else one.task.points
+        earned += points
+        said = f"task {one.task.number}, {one.task.name}: {one.wrong or 'done'}"
+        print(f"[{points:3}/{one.task.points:3}] {said}")
+    whole = sum(task.points for task in elective.tasks)
+    print(f"elective {elective.name}: {earned} of {whole} points")
+    undone = next((one.task for one in tried if one.wrong), None)
+    if undone:
+        place = elective.work if elective.work.is_dir() else elective.folder
+        print(
+            f"next: task {undone.number}, at {paths.shown(place / undone.file)};"
+            f" make elective={elective.name} hint"
+        )
+    return 0 if earned == whole else 1
+
+
+def hint(elective: Elective, tried: list[Tried]) -> None:
+    """The next hint for the first task that is not done; the last is said again and again."""
+    undone = next((one for one in tried if one.wrong), None)
+    if undone is None:
+        print(f"all tasks are done: make elective={elective.name} check")
+        return
+    task = undone.task
+    record = paths.BUILD / "electives" / elective.name / f"hints-{task.number}"
+    given = int(record.read_text()) if record.is_file() else 0
+    i = min(given, len(task.hints) - 1)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(str(i + 1))
+    print(f"task {task.number}, {task.name}: {undone.wrong}")
+    print(textwrap.fill(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}", 100))
