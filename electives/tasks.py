@@ -14,6 +14,7 @@ from grader.base import passages, paths, toml
 from grader.base.errors import LabError
 
 HERE = Path(__file__).parent
+WORK = paths.ROOT / "work"
 SOURCES = (".c", ".h", ".S")
 
 
@@ -41,7 +42,7 @@ class Elective:
     @property
     def work(self) -> Path:
         """The learner's copy, whether it is there or not."""
-        return paths.ROOT / "work" / self.name
+        return WORK / self.name
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def read(name: str) -> Elective:
 
 def sources(elective: str, folder: Path) -> Path:
     """The learner's copy of an elective's sources if there is one, unless ref=1: else the kit's."""
-    own = paths.ROOT / "work" / elective
+    own = WORK / elective
     return own if own.is_dir() and not os.environ.get("LAB_REF") else folder
 
 

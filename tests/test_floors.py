@@ -87,9 +87,10 @@ def test_scripts_call_doors_only() -> None:
 
 
 def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
-    """The linter fails when a file of the lab, or a ruler, knows a stage."""
+    """The linter fails when a file of the lab, a ruler, or an elective, knows a stage."""
     copy = tmp_path / "grader"
     subprocess.run(["cp", "-r", str(GRADER), str(copy)], check=True)
+    subprocess.run(["cp", "-r", str(paths.ROOT / "electives"), str(tmp_path)], check=True)
     (tmp_path / ".importlinter").write_text((paths.ROOT / ".importlinter").read_text())
     command = [
         str(paths.SCRIPTS / "python.sh"),
@@ -116,6 +117,13 @@ def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
         assert done.returncode != 0
         assert f"grader.{floor}.{file[:-3]} -> grader.stage" in done.stdout
         path.write_text(before)
+    path = tmp_path / "electives/kbench/show.py"
+    before = path.read_text()
+    path.write_text(f"{before}\nfrom grader.stage import stages  # noqa\n")
+    done = lint()
+    assert done.returncode != 0
+    assert "electives.kbench.show -> grader.stage" in done.stdout
+    path.write_text(before)
     (copy / "attic").mkdir()
     (copy / "attic/__init__.py").write_text("")
     assert lint().returncode != 0, "a folder that is no floor"

@@ -70,8 +70,14 @@ def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
         _read(arguments.input),
         int(arguments.runs or rounds),
         arguments.machine,
-        "kernel_stack=1" if arguments.kernel_stack else "",
+        _parameters(arguments),
     )
+
+
+def _parameters(arguments: argparse.Namespace) -> str:
+    """Of the module. Without interrupts nothing would write into the red zone."""
+    wanted = {"kernel_stack=1": arguments.kernel_stack, "quiet=0": arguments.red_zone}
+    return " ".join(words for words, asked in wanted.items() if asked)
 
 
 def main(words: list[str]) -> int:

@@ -49,7 +49,13 @@ def of(error: MachineError, guest: Running, machine: str, program: Program) -> E
         said = meaning(console, "")
         about = f": {said}{_inside(console, program)}" if said else ""
         return Ended(f"machine {machine} does not answer in time{about}", True)
-    return Ended(f"machine {machine}: {error}", False)
+    # Of a command that fails the last line says why; of a module that is refused, the log.
+    said = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
+    refused = re.search(
+        r".*(?:relocation|[Uu]nknown symbol|Unknown rela|disagrees about).*", console
+    )
+    log = f"; the kernel log says: {refused[0].strip()}" if refused else ""
+    return Ended(f"machine {machine}: {said}{log}", False)
 
 
 def meaning(console: str, otherwise: str = "it said nothing") -> str:

@@ -180,8 +180,8 @@ class _Making:
     def _llc(self, new: Path, text: str, target: str, model: str) -> None:
         ended = tools.run(
             ["llc", f"-O{self.options.back_end}", f"--code-model={model}",
-             "--relocation-model=static", "-mtriple=x86_64-linux-gnu", "--filetype=obj", "-o", new / f"{target}.o",
-             new / "program.ll"],
+             "--relocation-model=static", "-mtriple=x86_64-linux-gnu", "--filetype=obj",
+             "-o", new / f"{target}.o", new / "program.ll"],
             new,
             self.options.isolated,
         )  # fmt: skip

@@ -72,7 +72,8 @@ def story(program: Program, ran: Ran, run: Run | None, where: str) -> str:
             rows.append("    | ...")
     else:
         rows.append("  output     none")
-    rows.append(f"  exit       {ran.status}, the same as a process and {where}")
+    both = f"the same as a process and in {where}" if where else "as a process"
+    rows.append(f"  exit       {ran.status}, {both}")
     if run and run.why:
         rows.append(f"  why        {run.why}")
     if run:
@@ -80,6 +81,10 @@ def story(program: Program, ran: Ran, run: Run | None, where: str) -> str:
         if run.left_blocks:
             left = f"{run.left_blocks:,} blocks, {run.left_bytes:,} bytes: a kernel keeps them"
         rows.append(f"  not freed  {left}")
+        if not run.same_current:
+            rows.append(
+                "  current    is another there than outside: this kernel finds it by the stack"
+            )
     return "\n".join(rows)
 
 
@@ -95,9 +100,9 @@ def one(path: Path, asked: Asked) -> int:
     chosen = rulers.ALL if not asked.machine else (ruler_of(asked.machine),)
     measured = rulers.measure([task], [ran], chosen, asked.rounds, progress.step)
     progress.clear()
-    where = " and ".join(measured.runs) or "nowhere else"
+    where = " and ".join(measured.runs)
     last = next((found[0] for found in measured.runs.values()), None)
-    print(story(program, ran, last, f"in {where}"))
+    print(story(program, ran, last, where))
     print()
     if measured.values:
         print(show.table(measured))

@@ -2,8 +2,9 @@
 """scripts/export-course: the repository students get, with no solution in it or its history.
 
 It holds the kit's files as they are in the working tree, but for what export_left_out.py names and
-the passages between the marks "not exported". stages/ holds skeletons, reference/ an object for
-machine uml in place of each solution. What is made is searched for every line of every solution.
+the passages between the marks "not exported"; passages of electives that are tasks are left to
+write. stages/ holds skeletons, reference/ an object for machine uml in place of each solution. What
+is made is searched for every line of every solution.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.base import command, paths, scratch
+from grader.base import command, passages, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
+from grader.course import export_electives as electives
 from grader.course.export_leaks import refuse_leaks
 from grader.course.export_left_out import left_out
 from grader.course.export_skeletons import write_skeletons
@@ -81,6 +83,8 @@ def _copy_kit(folder: Path) -> None:
         except UnicodeDecodeError:
             continue
         made = without_marked(text, name)
+        if name.startswith(electives.FOLDER):
+            made = passages.skeleton(made, name)
         if made != text:
             target.write_text(made, encoding="utf-8")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.base.errors import LabError
+from grader.course import export_electives as electives
 from grader.course import skeleton
 from grader.course.export_skeletons import carried
 from grader.course.export_solutions import asked, definition, reference, squeezed, telling
@@ -38,7 +39,7 @@ def solution_lines() -> dict[str, str]:
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
                     lines.setdefault(line, f"stage {stage}, task {task.number}, {function}")
-    return lines
+    return lines | electives.solution_lines()
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ LEFT_OUT = {
     "tests/test_user_build.py": "needs solved stages",
     "tests/test_user_time.py": "needs solved stages",
     "tests/test_odd_places.py": "needs solved stages",
+    "tests/test_kbench*.py": "needs the elective solved, and the distribution's kernel",
+    "tests/test_electives.py": "needs the electives solved",
     "tests/mutants/*": "solutions, each with one fault",
     "tests/faults/*": "solutions, each with one fault",
     "tests/operands/*": "adapters to the solutions",
