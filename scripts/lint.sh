@@ -25,9 +25,9 @@ floors() {
 		{ printf '%s\n' "$said"; return 1; }
 }
 
-# Mutants are wrong on purpose: they are formatted, not analysed.
+# Mutants are wrong on purpose, and some programs that kbench measures: formatted, not analysed.
 mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
-mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -v '^tests/mutants/' | grep '\.c$')
+mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -vE '^tests/(mutants|kbench)/' | grep '\.c$')
 mapfile -t shell < <(git ls-files -co --exclude-standard -z |
 	xargs -0 awk 'FNR == 1 { if (/^#!.*sh/ || FILENAME ~ /\.sh$/) print FILENAME; nextfile }')
 

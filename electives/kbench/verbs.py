@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from electives.kbench import __main__ as door
 from electives.kbench import ends, kernel, native, rulers
+from electives.kbench.kernel import Run, Task
+from electives.kbench.native import Ran
 from electives.kbench.program import Options, prepare
 from electives.tasks import Elective, Tried
 from grader.base.errors import LabError
@@ -18,27 +20,42 @@ TRIES = Path(__file__).with_name("tries")
 
 
 def tried(elective: Elective) -> list[Tried]:
-    """Run each task's program in machine qemu, which may die of it."""
-    return [Tried(task, _wrong(TRIES / f"{task.number}.c")) for task in elective.tasks]
-
-
-def _wrong(path: Path) -> str:
-    program = prepare(path, Options())
-    words = path.with_suffix(".txt")
-    given = words.read_bytes() if words.is_file() else b""
-    ran = native.run(program, given)
-    task = kernel.Task.after(program, given, ran)
+    """Run each task's program in machine qemu; where one ends it, a new one goes on."""
+    runs = []
+    for task in elective.tasks:
+        program = prepare(TRIES / f"{task.number}.c", Options())
+        words = TRIES / f"{task.number}.txt"
+        given = words.read_bytes() if words.is_file() else b""
+        ran = native.run(program, given)
+        runs.append((kernel.Task.after(program, given, ran), ran))
     try:
-        with kernel.session(machines.get("qemu"), [task]) as session:
-            run = session.run(task)
-    except ends.Ended as error:
-        return f"{path.name}: {error}"
-    except LabError as error:
-        return str(error)
+        wrong = [_wrong(run, ran, task) for run, (task, ran) in zip(_outcomes(runs), runs)]
+    except LabError as error:  # what is written does not even compile
+        wrong = [str(error)] * len(runs)
+    return [Tried(task, said) for task, said in zip(elective.tasks, wrong)]
+
+
+def _outcomes(runs: list[tuple[Task, Ran]]) -> Iterator[Run | ends.Ended]:
+    """What comes of each in a kernel: a run, or how the machine ended."""
+    todo = [task for task, _ in runs]
+    while todo:
+        with kernel.session(machines.get("qemu"), todo) as session:
+            while todo:
+                try:
+                    yield session.run(todo.pop(0))
+                except ends.Ended as error:
+                    yield error
+                    break
+
+
+def _wrong(run: Run | ends.Ended, ran: Ran, task: Task) -> str:
+    name = Path(task.program.name).name
+    if isinstance(run, ends.Ended):
+        return f"{name}: {run}"
     said = rulers.differs(run, ran)
     if not said and run.left_blocks:
         said = f"{run.left_blocks} blocks are not freed, and all were given back"
-    return f"{path.name}: {said}" if said else ""
+    return f"{name}: {said}" if said else ""
 
 
 def load(words: list[str]) -> int:
