@@ -73,6 +73,7 @@ def test_a_copy_is_made_once(own_work: Path, capsys: pytest.CaptureFixture[str])
         tasks.start(elective)
 
 
+@pytest.mark.long
 @pytest.mark.machine
 @pytest.mark.timeout(600)
 def test_tasks_are_done_or_not(own_work: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,6 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 
-LONG = os.environ.get("LAB_TESTS") == "long"
-
 
 @pytest.fixture(scope="module", autouse=True)
 def set_up() -> Iterator[None]:
@@ -118,14 +116,36 @@ FATAL = {
 }  # fmt: skip
 
 
-@pytest.mark.machine
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", FATAL)
-def test_what_ends_a_kernel_is_said(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+# In the short form these are tried as processes only; a boot each.
+BOOTED = [
+    pytest.param(name, marks=[] if name in ("null", "recursion", "loop") else pytest.mark.long)
+    for name in FATAL
+]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds are without end, here."""
     monkeypatch.setattr(native, "SECONDS", 2)
     monkeypatch.setattr(kernel, "HOPELESS_SECONDS", 3.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("name", FATAL)
+def test_what_ends_a_process_is_said(name: str, tmp_path: Path) -> None:
+    source, said, _ = FATAL[name]
+    path = tmp_path / "bad.c"
+    path.write_text(source)
+    ran = native.run(prepare(path, Options()), b"")
+    assert not ran.ok
+    assert said in f"as a process: {ran.fault}"
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("name", BOOTED)
+def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
     source, process, inside = FATAL[name]
     path = tmp_path / "bad.c"
     path.write_text(source)

@@ -1,6 +1,9 @@
-/* The program of the source: OUT_LOOP times a million steps of no meaning. */
+/* OUT_LOOP times a million steps of no meaning: the program of the article. */
 #ifndef OUT_LOOP
 #define OUT_LOOP 100
+#endif
+#ifndef STEPS
+#define STEPS 1000000
 #endif
 
 int main(void)
@@ -13,7 +16,7 @@ int main(void)
 	j = 0;
 	while (j < OUT_LOOP) {
 		i = 0;
-		while (i < 1000000) {
+		while (i < STEPS) {
 			a = a * i + 1;
 			i = i + 1;
 		}
