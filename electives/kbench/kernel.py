@@ -27,7 +27,7 @@ DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
 # Seconds for a run, on top of so many times what it takes as a process: machine qemu emulates.
 LEAST_SECONDS = 15.0
-SLOWER = 120.0
+SLOWER = 60.0
 MOST_INPUT = 4 << 20  # as kernel/kbench.h has room for
 # For a program that does not end as a process either.
 HOPELESS_SECONDS = 10.0

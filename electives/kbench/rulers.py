@@ -90,6 +90,8 @@ def measure(
         except Disagreed:
             raise
         except LabError as error:
+            if len(rulers) == 1:  # it was asked for by name
+                raise
             notes.append(f"without {ruler.name}: {error}")
     return Measured(values, tuple(notes), runs)
 
