@@ -155,3 +155,27 @@ def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
     assert process in str(error.value)
     assert inside in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "which program? say make kbench PROG=electives/kbench/loop.c"),
+        (["PROG=/nowhere.c"], "/nowhere.c: No such file or directory"),
+        (["PROG=electives/kbench/loop.c", "INPUT=/nowhere"], "INPUT=/nowhere: No such file"),
+        (["PROG=electives/kbench/loop.c", "RUNS=0"], "RUNS=0: say a number from 1 to 1000"),
+        (["PROG=electives/kbench/loop.c", "O=fast"], "O=fast: clang knows"),
+        (["PROG=electives/kbench/loop.c", "LLC=9"], "LLC=9: llc knows"),
+        (["PROG=electives/kbench/loop.c", "machine=pdp11"], "kbench takes uml, qemu or host"),
+        (["TABLE=1", "RUNS=3"], "RUNS=3: at least 10"),
+        (["CLASS=/nowhere"], "CLASS=/nowhere: no directory"),
+    ],
+)
+def test_bad_words_on_the_command_line(words: list[str], said: str) -> None:
+    done = subprocess.run(
+        ["make", "-s", "kbench", *words], cwd=paths.ROOT, capture_output=True, text=True,
+        env={**os.environ, "MAKEFLAGS": ""},
+    )  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if line.startswith("kbench: ")]
+    assert done.returncode == 2 and len(lines) == 1
+    assert said in lines[0]

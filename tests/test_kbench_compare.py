@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from electives.kbench import against, compilers, ir, kernel, native, objects, report, rulers
+from electives.kbench import against, compilers, ends, ir, kernel, native, objects, report, rulers
 from electives.kbench.program import Options, prepare
 from electives.kbench.rulers import CALLGRIND, QEMU, UML, USER
 from electives.kbench.source_table import LOOP
@@ -50,6 +50,21 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
     assert 1.0095 < more / less < 1.0106
     found = comparison.compare("instructions", [([less], [more]), ([more], [more])], 1)
     assert [one.verdict for one in found] == ["slower", "~"]
+
+
+@pytest.mark.long
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+def test_the_red_zone_is_no_place_for_a_variable() -> None:
+    """With interrupts, what lies there is written over: another count each time, or no end."""
+    task = kernel.Task(prepare(LOOP, Options(red_zone=True)), b"", 30.0, "quiet=0")
+    with kernel.session(machines.get("qemu"), [task]) as session:
+        try:
+            counts = {session.run(task).cycles for _ in range(2)}
+        except ends.Ended as error:
+            assert error.timeout
+        else:
+            assert len(counts) == 2
 
 
 @pytest.mark.timeout(300)
@@ -104,6 +119,22 @@ define i32 @main() {
   ret i32 %x
 }
 """
+# Well as a process; in a kernel, where addresses of variables are negative numbers, a fault.
+ONLY_THERE = """\
+declare i32 @putchar(i32)
+define i32 @main() {
+  %x = alloca i32
+  %a = call i32 @putchar(i32 65)
+  %p = ptrtoint i32* %x to i64
+  %in = icmp slt i64 %p, 0
+  br i1 %in, label %kernel, label %process
+kernel:
+  %n = load volatile i32, i32* null
+  ret i32 %n
+process:
+  ret i32 0
+}
+"""
 PRINTS = """\
 declare i32 @putchar(i32)
 define i32 @main() {
@@ -117,7 +148,8 @@ define i32 @main() {
 @pytest.mark.timeout(300)
 def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Counts by program and compiler, a mean, and who is wrong where."""
-    (tmp_path / "letter").mkdir()
+    for name in ("fault", "letter"):
+        (tmp_path / name).mkdir()
     for name in ("queens", "sieve"):
         folder = tmp_path / name
         folder.mkdir()
@@ -133,15 +165,18 @@ def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (folder / "status").write_text(f"{ran.status}\n")
     (tmp_path / "queens/student.ll").write_text(CRASHES)
     (tmp_path / "sieve/student.ll").write_text(PRINTS)
-    for level in "02":
-        (tmp_path / f"letter/clang{level}.ll").write_text(PRINTS)
-    (tmp_path / "letter/student.ll").write_text(PRINTS)
-    (tmp_path / "letter/output").write_text("A")
+    for name in ("fault", "letter"):
+        for compiler in ("clang0", "clang2", "student"):
+            (tmp_path / f"{name}/{compiler}.ll").write_text(PRINTS)
+        (tmp_path / f"{name}/output").write_text("A")
+    (tmp_path / "fault/student.ll").write_text(ONLY_THERE)
     assert compilers.compare(tmp_path, ASKED) == 1
     said = capsys.readouterr().out
     assert re.search(r"^queens +[\d,]{6,} +[\d,]{6,} +wrong$", said, re.M)
     assert re.search(r"^mean, of the best +1.000 +1.000 +1.000$", said, re.M), said
     assert "wrong: student, queens: as a process: a null pointer is followed in main" in said
+    inside = "in a kernel: a null pointer is followed in main: it ends machine qemu"
+    assert f"wrong: student, fault: {inside}" in said
     assert "wrong: student, sieve: as a process: its output is not the expected one" in said
 
 

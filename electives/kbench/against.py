@@ -24,6 +24,7 @@ SEED = 1
 
 def compare(path: Path, against: Path, asked: Asked) -> int:
     """Compare two programs that must print the same; the verdict is about the first."""
+    chosen = report.chosen_rulers(asked)
     progress = Progress()
     second, before = report.ready(against, asked, progress)
     first, ran = report.ready(path, asked, progress)
@@ -34,7 +35,6 @@ def compare(path: Path, against: Path, asked: Asked) -> int:
         )
     pair = [(second, before), (first, ran)]
     tasks = [Task.after(program, asked.given, own) for program, own in pair]
-    chosen = rulers.ALL if not asked.machine else (report.ruler_of(asked.machine),)
     measured = rulers.measure(tasks, [before, ran], chosen, asked.rounds, progress.step)
     progress.clear()
     found = {

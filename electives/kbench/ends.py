@@ -48,7 +48,11 @@ def of(error: MachineError, guest: Running, machine: str, program: Program) -> E
     if isinstance(error, MachineTimeout):
         said = meaning(console, "")
         about = f": {said}{_inside(console, program)}" if said else ""
-        return Ended(f"machine {machine} does not answer in time{about}", True)
+        # There a fault on a stack that the kernel does not know hangs: see the handout.
+        where = (
+            "; a fault hangs it as well, and machine=qemu says where" if machine == "uml" else ""
+        )
+        return Ended(f"machine {machine} does not answer in time{about}{where}", True)
     # Of a command that fails the last line says why; of a module that is refused, the log.
     said = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
     refused = re.search(

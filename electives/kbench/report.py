@@ -94,10 +94,10 @@ def _stem(program: Program) -> str:
 
 def one(path: Path, asked: Asked) -> int:
     """Run one program, and show all about it."""
+    chosen = chosen_rulers(asked)
     progress = Progress()
     program, ran = ready(path, asked, progress)
     task = Task.after(program, asked.given, ran, asked.parameters)
-    chosen = rulers.ALL if not asked.machine else (ruler_of(asked.machine),)
     measured = rulers.measure([task], [ran], chosen, asked.rounds, progress.step)
     progress.clear()
     where = " and ".join(measured.runs)
@@ -114,12 +114,14 @@ def one(path: Path, asked: Asked) -> int:
     return 0 if measured.runs else 1
 
 
-def ruler_of(machine: str) -> rulers.Ruler:
-    """The ruler of a machine."""
+def chosen_rulers(asked: Asked) -> tuple[rulers.Ruler, ...]:
+    """All rulers, or that of the machine that is asked for."""
+    if not asked.machine:
+        return rulers.ALL
     for ruler in (rulers.UML, rulers.QEMU, rulers.HOST):
-        if ruler.key == machine:
-            return ruler
-    raise LabError(f"machine={machine}: kbench takes uml, qemu or host")
+        if ruler.key == asked.machine:
+            return (ruler,)
+    raise LabError(f"machine={asked.machine}: kbench takes uml, qemu or host")
 
 
 def load(path: Path, asked: Asked) -> int:
