@@ -20,6 +20,7 @@ from grader.base.errors import LabError
 from grader.lab import machines
 from grader.rulers import comparison
 from grader.rulers.comparison import Compared
+from grader.rulers.samples import Series
 
 HERE = paths.ROOT / "tests/kbench"
 ASKED = report.Asked(Options(), b"", 1, "")
@@ -48,7 +49,8 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
     assert boots[0] == boots[1]
     less, more = map(float, boots[0])
     assert 1.0095 < more / less < 1.0106
-    found = comparison.compare("instructions", [([less], [more]), ([more], [more])], 1)
+    fewer, greater = Series([less]), Series([more])
+    found = comparison.compare("instructions", [(fewer, greater), (greater, greater)], 1)
     assert [one.verdict for one in found] == ["slower", "~"]
 
 

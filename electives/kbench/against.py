@@ -15,6 +15,7 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.rulers import comparison
 from grader.rulers.comparison import Compared
+from grader.rulers.samples import Series
 
 # As grader/compare.sh has it: a few seconds on a computer that does other things besides cannot be
 # trusted with a smaller difference of times.
@@ -38,7 +39,9 @@ def compare(path: Path, against: Path, asked: Asked) -> int:
     measured = rulers.measure(tasks, [before, ran], chosen, asked.rounds, progress.step)
     progress.clear()
     found = {
-        ruler: comparison.compare(ruler.unit, [(values[0], values[1])], SEED, NS_MARGIN)[0]
+        ruler: comparison.compare(
+            ruler.unit, [(Series(values[0]), Series(values[1]))], SEED, NS_MARGIN
+        )[0]
         for ruler, values in measured.values.items()
     }
     print(f"{first.name} against {second.name}: the same output, exit {ran.status}")
