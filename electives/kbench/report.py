@@ -64,7 +64,10 @@ def story(program: Program, ran: Ran, run: Run | None, where: str) -> str:
     log = paths.BUILD / "kbench" / f"{_stem(program)}.out"
     log.write_text(ran.output)
     lines = ran.output.splitlines()
-    rows = [f"{program.name}: {len(program.functions)} functions, by LLVM {tools.version()}"]
+    count = len(program.functions)
+    rows = [
+        f"{program.name}: {count} function{'s' if count > 1 else ''}, by LLVM {tools.version()}"
+    ]
     if lines:
         rows.append(f"  output     {len(lines):,} lines, {paths.shown(log)}")
         rows += [f"    | {line[:90]}" for line in lines[:LINES]]
