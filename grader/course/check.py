@@ -12,6 +12,7 @@ from grader.base.errors import LabError, MachineError
 from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.lab import machines
+from grader.lab.machines import Machine
 from grader.rulers import clock, counter
 from grader.stage import build, stages, tasks, verify
 from grader.stage.measured import READ, StageSubject, contents
@@ -93,17 +94,14 @@ def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
     return points.speed_by_time(speed, *medians)
 
 
-def check(
-    number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
-) -> Result:
-    """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
-    course = tasks.course(number)
-    stage = stages.single(directory, directory.name, number)
-    progress = Progress()
+def judge(
+    stage: Stage, seed: int, machine: Machine, speed: bool, progress: Progress
+) -> judged.Judged:
+    """Grade a stage: the tasks, the device, the speed."""
+    number, course = stage.number, tasks.course(stage.number)
     progress.step(f"stage {number}: try the operations")
     tried = judged.try_functions(stage, course, seed)
     progress.step(f"stage {number}: build the module")
-    machine = machines.get(machine_name)
     built = build.build(stage, machine.kernel())
     for warning in built.module.warnings:
         progress.say(warning)
@@ -114,6 +112,15 @@ def check(
         line = _speed_line(stage, right.status, course.speed, seed, progress)
         right = judged.judge(result, (), tried, line)
     progress.clear()
+    return right
+
+
+def check(
+    number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
+) -> Result:
+    """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
+    stage = stages.single(directory, directory.name, number)
+    right = judge(stage, seed, machines.get(machine_name), speed, Progress())
     return Result(number, paths.shown(directory), right.lines, seed)
 
 

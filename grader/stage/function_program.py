@@ -54,9 +54,9 @@ def program(stage: Stage) -> Path:
     own = list(build.sources(stage, []))
     headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
     content = b"".join(path.read_bytes() for path in [*ours, *own, *headers])
-    key = hashlib.sha256(content + str(stage.directory).encode()).hexdigest()[:20]
+    key = hashlib.sha256(content).hexdigest()[:20]
     folder = paths.BUILD / "operations"
-    target = folder / f"{stage.number}-{key}"
+    target = folder / f"{_prefix(stage)}{key}"
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,6 +84,17 @@ def program(stage: Stage) -> Path:
         _compile([*compiler, "-o", "program", *objects, *kit], room, work, stage)
         shutil.move(work / "program", target)
     return target
+
+
+def _prefix(stage: Stage) -> str:
+    place = hashlib.sha256(str(stage.directory).encode()).hexdigest()[:12]
+    return f"{stage.number}-{place}-"
+
+
+def remove(stage: Stage) -> None:
+    """Remove the programs of a stage that will not be asked again."""
+    for path in (paths.BUILD / "operations").glob(f"{_prefix(stage)}*"):
+        path.unlink(missing_ok=True)
 
 
 def _compile(command: Sequence[str], room: Room | None, work: Path, stage: Stage) -> None:
