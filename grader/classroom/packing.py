@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A submission as one file, which is what is sent to whoever grades it: an archive.
+
+An archive stays what it is, unopened. Of a directory the C files are packed: plain ones, found
+without following a link, opened without running anything.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grader.base.errors import in_one_line
+from grader.classroom import unpacker
+from grader.classroom.submissions import ARCHIVES, archive_suffix
+
+ARCHIVE_BYTES = 64 << 20
+# Names in a directory that are looked at.
+ENTRIES = 50_000
+
+
+class Refused(Exception):
+    """Why a submission is not graded, in one line: what its author is to do."""
+
+
+def packed(path: Path) -> bytes:
+    """The submission as an archive; for a directory the same bytes wherever it lies."""
+    try:
+        with _opened(path, None) as fd:
+            if not stat.S_ISDIR(os.fstat(fd).st_mode):
+                return _archive(path.name, fd)
+            files, archives = _Files(), []
+            for name, found in files.below(fd, ()):
+                if len(name) == 1 and archive_suffix(name[0]):
+                    archives.append(name[0])
+                elif name[-1].endswith((".c", ".h")):
+                    files.take(name, found)
+            if not files.content and len(archives) == 1:
+                # As Moodle leaves them: a folder for each student, and in it what was sent.
+                with _opened(archives[0], fd) as inner:
+                    return _archive(archives[0], inner)
+            if not files.content:
+                more = f", but {len(archives)} archives: leave one" if archives else ""
+                raise Refused(f"it holds no C file{more}")
+            return files.archive()
+    except OSError as error:
+        if path.is_symlink():
+            raise Refused("it is a link, and not followed: send the files themselves") from None
+        raise Refused(f"it cannot be read: {in_one_line(error)}") from None
+
+
+@contextmanager
+def _opened(name: str | Path, parent: int | None) -> Iterator[int]:
+    # A pipe is not waited for.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fd = os.open(name, flags, dir_fd=parent)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _archive(name: str, fd: int) -> bytes:
+    suffix, found = archive_suffix(name), os.fstat(fd)
+    if suffix not in ARCHIVES or not stat.S_ISREG(found.st_mode):
+        raise Refused(f"{unpacker.shown(name)} is no archive that is known: send a zip or a tar")
+    content = b""
+    if found.st_size <= ARCHIVE_BYTES:
+        with os.fdopen(os.dup(fd), "rb") as file:
+            content = file.read(ARCHIVE_BYTES + 1)
+    if not 0 < len(content) <= ARCHIVE_BYTES:
+        size = "empty" if not found.st_size else f"larger than {ARCHIVE_BYTES:,} bytes"
+        raise Refused(f"the archive is {size}: send the stage's sources")
+    return content
+
+
+class _Files:
+    """The C files of a directory, bounded as an archive's are."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+        self.seen = 0
+        self.bytes = 0
+
+    def below(self, fd: int, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Path and descriptor of each plain file that may be wanted, in order."""
+        with os.scandir(fd) as entries:
+            names = sorted(entry.name for entry in entries)
+        for name in names:
+            self.seen += 1
+            if self.seen > ENTRIES:
+                raise Refused(f"it holds more than {ENTRIES:,} files: send the sources alone")
+            if name.startswith(".") or name in unpacker.SKIPPED:
+                continue
+            kind = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            path = (*above, name)
+            if stat.S_ISDIR(kind) and len(path) < unpacker.DEPTH:
+                with _opened(name, fd) as folder:
+                    yield from self.below(folder, path)
+            elif stat.S_ISREG(kind) and name.endswith((".c", ".h", *ARCHIVES)):
+                with _opened(name, fd) as file:
+                    yield path, file
+
+    def take(self, path: tuple[str, ...], fd: int) -> None:
+        """Read one; the unpacker says of one that is too large that it is left out."""
+        with os.fdopen(os.dup(fd), "rb") as file:
+            content = file.read(unpacker.FILE_BYTES + 1)
+        self.bytes += len(content)
+        if len(self.content) >= unpacker.FILES or self.bytes > unpacker.TAKEN_BYTES:
+            raise Refused(
+                f"it holds more than {unpacker.FILES:,} C files or {unpacker.TAKEN_BYTES:,}"
+                " bytes of them: send the stage alone"
+            )
+        self.content["/".join(path)] = content
+
+    def archive(self) -> bytes:
+        """All of them: the same bytes for the same files."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for name, content in sorted(self.content.items()):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        return out.getvalue()

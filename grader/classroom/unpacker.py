@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""unpacker.py ARCHIVE FOLDER: the C files of an archive. Runs in the sandbox, by Python alone.
+
+Prints one line of JSON: {"taken": N, "left": [...]} or {"refused": "why"}. It reads no more of an
+archive than the bounds below, and writes plain files in directories of plain names only.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import re
+import struct
+import sys
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+# A clone of the course with its history has some thousand files and 20 MB; a stage has ten files.
+MEMBERS = 20_000
+EXPANDED = 256 << 20
+FILES = 1_000
+FILE_BYTES = 1 << 20  # as grader/stage/build.py has it
+TAKEN_BYTES = 16 << 20
+DEPTH = 12
+# A zip's list of members, 46 bytes and the name for each.
+ZIP_LIST = MEMBERS * 200
+SKIPPED = {".git", "__MACOSX", "build", "node_modules"}
+NO_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
+
+
+class Refused(Exception):
+    """Why nothing is taken of it, in one line."""
+
+
+class Taker:
+    """Counts what there is, and writes what is wanted of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.members = self.taken = self.taken_bytes = 0
+        self.left: list[str] = []
+
+    def place(self, name: str) -> Path | None:
+        """Where a member is written; None for one that is not wanted."""
+        self.members += 1
+        if self.members > MEMBERS:
+            raise Refused(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
+        parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+        if name.startswith(("/", "\\")) or ".." in parts:
+            raise Refused(f"it holds {shown(name)}, which leads out of it")
+        if not parts or SKIPPED & set(parts) or parts[-1].startswith("."):
+            return None
+        if not parts[-1].endswith((".c", ".h")):
+            return None
+        if len(parts) > DEPTH:
+            raise Refused(f"it holds {shown(name)}, more than {DEPTH} folders deep")
+        plain = [re.sub(r"[^A-Za-z0-9 _.+-]", "_", part)[:100] for part in parts]
+        return self.folder.joinpath(*plain)
+
+    def leave(self, name: str, why: str) -> None:
+        """Note what is not taken."""
+        if len(self.left) < 20:
+            self.left.append(f"{shown(name)} is left out: {why}")
+
+    def take(self, name: str, place: Path, file: IO[bytes]) -> None:
+        """Write a member that is wanted."""
+        content = file.read(FILE_BYTES + 1)
+        if len(content) > FILE_BYTES:
+            self.leave(name, f"larger than {FILE_BYTES:,} bytes")
+            return
+        self.taken += 1
+        self.taken_bytes += len(content)
+        if self.taken > FILES or self.taken_bytes > TAKEN_BYTES:
+            raise Refused(
+                f"it holds more than {FILES:,} C files or {TAKEN_BYTES:,} bytes of them:"
+                " send the stage alone"
+            )
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def shown(name: str) -> str:
+    """A name, as part of one line."""
+    text = ascii(name)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+class Bounded:
+    """A stream that ends the work when too much has come out of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.room = EXPANDED
+
+    def read(self, size: int = -1) -> bytes:
+        """As of a file; size is given wherever tarfile asks."""
+        content = self.file.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
+        self.room -= len(content)
+        if self.room < 0:
+            raise Refused(f"it unpacks to more than {EXPANDED:,} bytes: send the sources alone")
+        return content
+
+
+def opened(path: Path) -> Any:
+    """The tar that is in the file, whatever packs it."""
+    import bz2
+    import gzip
+
+    with path.open("rb") as file:
+        begin = file.read(6)
+    if begin.startswith(b"\x1f\x8b"):
+        return gzip.open(path)
+    if begin.startswith(b"BZh"):
+        return bz2.open(path)
+    if begin.startswith(b"\xfd7zXZ"):
+        return lzma.open(path)
+    return path.open("rb")  # noqa: SIM115
+
+
+def take_tar(path: Path, taker: Taker) -> None:
+    """The wanted members of a tar."""
+    with opened(path) as packed:
+        stream: Any = Bounded(packed)
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            while (member := archive.next()) is not None:
+                place = taker.place(member.name)
+                file = archive.extractfile(member) if place and member.isreg() else None
+                if place and file:
+                    taker.take(member.name, place, file)
+                elif place:
+                    taker.leave(member.name, "not a plain file")
+
+
+def take_zip(path: Path, taker: Taker) -> None:
+    """The wanted members of a zip."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - 65_557))
+        end = file.read()
+    at = end.rfind(b"PK\5\6")
+    if at >= 0 and len(end) >= at + 16 and struct.unpack_from("<I", end, at + 12)[0] > ZIP_LIST:
+        raise Refused(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            place = taker.place(member.filename)
+            if not place or member.is_dir():
+                continue
+            if member.external_attr >> 28 not in (0, 8):  # what Unix calls it: a plain file
+                taker.leave(member.filename, "not a plain file")
+            elif member.flag_bits & 1:
+                raise Refused("it is encrypted: send it without a password")
+            else:
+                with archive.open(member) as file:
+                    taker.take(member.filename, place, file)
+
+
+def answer(path: Path, folder: Path) -> dict[str, Any]:
+    """What is to be printed."""
+    taker = Taker(folder)
+    try:
+        with path.open("rb") as file:
+            is_zip = file.read(2) == b"PK"
+        (take_zip if is_zip else take_tar)(path, taker)
+    except Refused as refused:
+        return {"refused": str(refused)}
+    except NO_ARCHIVE + (ValueError, NotImplementedError, RuntimeError) as error:
+        said = str(error).splitlines()[:1]
+        return {"refused": f"it is no zip or tar, or damaged ({shown(said[0] if said else '')})"}
+    return {"taken": taker.taken, "left": taker.left}
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer(Path(sys.argv[1]), Path(sys.argv[2]))))
