@@ -18,17 +18,29 @@ MOST_FAILURES = 20
 STATISTICS = ("mean", "trimmed_mean", "min", "max")
 
 
-def page(report: Report, pictures: list[Picture]) -> str:
-    """The whole page. Everything but our own SVG and CSS is escaped."""
-    here = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(here),
+HERE = Path(__file__).parent
+
+
+def templates(folder: Path) -> Environment:
+    """The templates of a folder: everything is escaped but our own markup."""
+    return Environment(
+        loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
     )
+
+
+def css() -> Markup:
+    """The style of every page, to stand in it."""
+    return Markup((HERE / "report.css").read_text(encoding="utf-8"))
+
+
+def page(report: Report, pictures: list[Picture]) -> str:
+    """The whole page. Everything but our own SVG and CSS is escaped."""
+    environment = templates(HERE)
     environment.filters.update(
         amount=text.amount,
         count=text.count,
@@ -43,7 +55,7 @@ def page(report: Report, pictures: list[Picture]) -> str:
         report=report,
         verdict=line,
         right=right,
-        css=Markup((here / "report.css").read_text(encoding="utf-8")),
+        css=css(),
         pictures=[
             {"figure": p.figure, "wide": Markup(p.wide), "narrow": Markup(p.narrow)}
             for p in pictures

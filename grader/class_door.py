@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""grader/class.sh: the command line. A class graded, or one submission of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from grader.base import command, paths
+from grader.base.errors import LabError, in_one_line
+
+EPILOG = """\
+What comes of it is in DIR: class.html, class.csv, students/. Ctrl-C, and the same again goes on
+where it was: done is what has a result for the same submission, kit and seed.
+Exit status: 0 all are graded or refused, 2 some are not, or the run itself could not be done.
+"""
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="grader/class.sh",
+        description="Grade a class: a stage of each student's, each in a sandbox and machines of"
+        " its own.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "submissions",
+        nargs="?",
+        type=Path,
+        metavar="SUBMISSIONS",
+        help="a folder with a directory or archive (zip, tar) for each student, or a list of paths",
+    )
+    parser.add_argument("--stage", required=True, type=int, metavar="N", help="which one it is")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="for all that is random, one a class (drawn, and kept)",
+    )
+    parser.add_argument("--jobs", default="", metavar="N", help="at once, on each host (its cores)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where it goes (build/class-N)")
+    parser.add_argument(
+        "--hosts",
+        type=Path,
+        metavar="FILE",
+        help="grade on these, by ssh: [JOBS/][USER@]HOST a line",
+    )
+    parser.add_argument(
+        "--prepare-hosts",
+        action="store_true",
+        help="bring the kit and its cache to the hosts first, to where they are here",
+    )
+    parser.add_argument(
+        "--alike", action="store_true", help="also look for submissions that are alike (for you)"
+    )
+    parser.add_argument(
+        "--one", type=Path, metavar="PATH", help="grade this one alone, into --json: for clusters"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --one: its result")
+    parser.add_argument("--part-of-a-class", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(words)
+    if arguments.one:
+        if not arguments.json or arguments.seed is None or arguments.submissions:
+            parser.error("--one goes with --json and --seed, and without SUBMISSIONS")
+    elif not arguments.submissions:
+        parser.error("name a folder of submissions, or a list of their paths")
+    elif arguments.prepare_hosts and not arguments.hosts:
+        parser.error("--prepare-hosts goes with --hosts FILE")
+    return arguments
+
+
+def _one(arguments: argparse.Namespace) -> int:
+    from grader.classroom import engine, one, outcome
+
+    if arguments.part_of_a_class:
+        engine.die_with_parent()
+    made = one.grade(arguments.one, arguments.stage, arguments.seed)
+    try:
+        outcome.write(arguments.json, made)
+    except OSError as error:
+        raise LabError(f"{in_one_line(error)}: name another --json") from error
+    if not made.graded:
+        raise LabError(f"{made.status}: {made.cause}")
+    said = f"{made.status}: {made.cause}" if made.cause else made.status
+    print(f"{made.earned} of {made.possible} points; {said}")
+    return 0
+
+
+def main(words: list[str]) -> int:
+    """Grade; returns the exit status."""
+    arguments = _arguments(words)
+    if arguments.one:
+        return _one(arguments)
+    from grader.classroom import whole
+
+    return whole.grade(
+        whole.Options(
+            submissions=arguments.submissions,
+            stage=arguments.stage,
+            seed=arguments.seed,
+            out=(arguments.out or paths.BUILD / f"class-{arguments.stage}").absolute(),
+            jobs=arguments.jobs,
+            hosts=arguments.hosts,
+            prepare_hosts=arguments.prepare_hosts,
+            alike=arguments.alike,
+        )
+    )
+
+
+if __name__ == "__main__":
+    stopped = "nothing is left running; the same again goes on"
+    sys.exit(command.end("class", lambda: main(sys.argv[1:]), stopped))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Other computers, by ssh: the kit and its cache brought to where they are here.
+
+The same paths: kernels and Python environments know their own. The same kernel, compiler and
+emulator: then par counts there as it does here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError, in_one_line
+from grader.base.progress import Progress
+
+# Of the cache what grading takes: the distribution's kernel, the Python environment.
+CACHED = ("distro-*", "venv-*", "kvm.json")
+
+
+def read(path: Path) -> list[str]:
+    """The hosts of a file as parallel's --sshloginfile takes it: [JOBS/][USER@]HOST a line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = in_one_line(error) if isinstance(error, OSError) else "no text"
+        raise LabError(f"--hosts {path}: {said}; a host a line, like 4/user@host") from error
+    named = [line.split("#")[0].strip() for line in lines]
+    named = [line for line in named if line]
+    for line in named:
+        if not re.fullmatch(r"(\d+/)?[\w.@:%+-]+", line, re.ASCII) or line.startswith("-"):
+            raise LabError(f"--hosts {path}: {line!r} is no host: one a line, like 4/user@host")
+        if line.rsplit("/", 1)[-1] == ":":
+            raise LabError(f"--hosts {path}: name this computer as localhost, with an ssh server")
+    if not named:
+        raise LabError(f"--hosts {path} names no host: one a line, like 4/user@host")
+    return [re.sub(r"^\d+/", "", line) for line in named]
+
+
+def prepare(path: Path, ssh: str, progress: Progress) -> None:
+    """Bring the kit and its cache there, and see that what it needs of the system is there."""
+    cache = Path(os.environ["LAB_CACHE"])
+    for host in read(path):
+        progress.step(f"bring the kit to {host}")
+        _run([*ssh.split(), host, f"mkdir -p {_quoted(paths.ROOT)} {_quoted(cache)}"], host)
+        sync = ["rsync", "-a", "--delete", "-e", ssh]
+        kit = [*sync, "--exclude=/build", "--exclude=__pycache__", "--exclude=/work"]
+        _run([*kit, f"{paths.ROOT}/", f"{host}:{_quoted(paths.ROOT)}/"], host)
+        found = [str(one) for pattern in CACHED for one in sorted(cache.glob(pattern))]
+        _run([*sync, "--exclude=kvm.json", *found, f"{host}:{_quoted(cache)}/"], host)
+        setup = paths.SCRIPTS / "setup.sh"
+        _run([*ssh.split(), host, f"{_quoted(setup)} core qemu sandbox"], host)
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))
+
+
+def _run(command: list[str], host: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise LabError(f"{host}: {said}; {command[0]} must get through without a question")

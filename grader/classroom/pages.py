@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The class as pages: class.html for the instructor, one for each student of that student's alone.
+
+Each is one file that fetches nothing; whatever comes of a submission is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from grader.classroom.alike import Pair
+from grader.classroom.tables import Row
+from grader.report import html
+
+HERE = Path(__file__).parent
+# Points that stand together; full points stand alone.
+STEP = 10
+
+
+def _environment() -> Environment:
+    made = html.templates(HERE)
+    made.globals["css"] = html.css() + Markup((HERE / "class.css").read_text(encoding="utf-8"))
+    return made
+
+
+def distribution(points: Sequence[int]) -> list[dict[str, Any]]:
+    """How many have how many points, with the share of the largest for a bar."""
+    counts = [0] * (100 // STEP + 1)
+    for one in points:
+        counts[min(max(one, 0), 100) // STEP] += 1
+    names = [f"{i * STEP} to {i * STEP + STEP - 1}" for i in range(100 // STEP)] + ["100"]
+    most = max(counts) or 1
+    return [
+        {"name": name, "count": count, "share": round(100 * count / most)}
+        for name, count in zip(names, counts)
+    ]
+
+
+def hardest(rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Each task with the part of its points that the class has earned, the least first."""
+    found = []
+    for name in names:
+        lines = [line for row in rows for line in row.outcome.lines if line.name == name]
+        possible = sum(line.possible for line in lines)
+        if possible:
+            share = round(100 * sum(line.earned for line in lines) / possible)
+            full, none = sum(line.full for line in lines), sum(not line.earned for line in lines)
+            found.append({"name": name, "share": share, "full": full, "none": none})
+    return sorted(found, key=lambda one: int(one["share"]))
+
+
+def failures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """What went wrong, the same causes (but for numbers and names) together, the most first."""
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.outcome.status != "ok":
+            alike = re.sub(r"0x[0-9a-f.]+|'[^']*'|[\d.,]+", "*", row.outcome.cause)
+            found[row.outcome.status, alike[:60]].append(row)
+    groups = [
+        {"status": status, "cause": group[0].outcome.cause, "rows": group}
+        for (status, _), group in found.items()
+    ]
+    return sorted(groups, key=lambda one: -len(one["rows"]))
+
+
+def class_page(
+    rows: Sequence[Row], names: Sequence[str], facts: dict[str, Any], pairs: Sequence[Pair] | None
+) -> str:
+    """The instructor's."""
+    graded = [row for row in rows if row.outcome.graded]
+    points = [row.outcome.earned for row in graded]
+    return (
+        _environment()
+        .get_template("class.html.j2")
+        .render(
+            rows=rows,
+            names=names,
+            facts=facts,
+            pairs=pairs,
+            median=round(statistics.median(points)) if points else None,
+            mean=round(statistics.mean(points)) if points else None,
+            refused=sum(row.outcome.status == "refused" for row in rows),
+            undone=len(rows) - len(graded),
+            bars=distribution(points),
+            hardest=hardest(graded, names),
+            failures=failures(rows),
+        )
+    )
+
+
+def student_page(row: Row, facts: dict[str, Any]) -> str:
+    """A student's own: nothing of anybody else is in it."""
+    return _environment().get_template("student.html.j2").render(row=row, facts=facts)

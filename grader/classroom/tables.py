@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The class for other programs: class.csv, and Gradescope's results.json for each student."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.classroom.outcome import Outcome, write_whole
+from grader.classroom.submissions import Submission
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student, and what came of the submission."""
+
+    submission: Submission
+    outcome: Outcome
+
+    @property
+    def student(self) -> str:
+        """The name."""
+        return self.submission.student
+
+
+def _cell(text: str) -> str:
+    """Text that a spreadsheet takes for text: a name may be a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def class_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """A line for each student; the points of who is not graded are empty."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["student", "points", *names, "status", "cause", "seconds", "fingerprint"])
+    for row in rows:
+        one = row.outcome
+        earned = {line.name: line.earned for line in one.lines}
+        points = [one.earned, *(earned.get(name, "") for name in names)]
+        table.writerow(
+            [
+                _cell(row.student),
+                *(points if one.graded else [""] * len(points)),
+                *(one.status, _cell(one.cause), one.seconds, one.fingerprint),
+            ]
+        )
+    return out.getvalue()
+
+
+def gradescope(outcome: Outcome) -> dict[str, Any]:
+    """Results as Gradescope reads them."""
+    said = [outcome.cause or outcome.status, *outcome.left_out]
+    return {
+        "score": outcome.earned,
+        "execution_time": outcome.seconds,
+        "output": "\n".join(said),
+        "tests": [
+            {"name": line.name, "score": line.earned, "max_score": line.possible,
+             "output": line.remark}
+            for line in outcome.lines
+        ],
+    }  # fmt: skip
+
+
+def write_gradescope(path: Path, outcome: Outcome) -> None:
+    """Write it; where nothing is graded there is none."""
+    if outcome.graded:
+        write_whole(path, json.dumps(gradescope(outcome), indent=1) + "\n")
+    else:
+        path.unlink(missing_ok=True)
