@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -74,6 +75,8 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 def _one(arguments: argparse.Namespace) -> int:
     from grader.classroom import engine, one, outcome
 
+    if not os.path.lexists(arguments.one):
+        raise LabError(f"{arguments.one} is not there: name a directory or an archive")
     if arguments.part_of_a_class:
         engine.die_with_parent()
     made = one.grade(arguments.one, arguments.stage, arguments.seed)

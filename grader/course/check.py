@@ -13,7 +13,7 @@ from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.rulers import clock, counter
+from grader.rulers import counter
 from grader.stage import build, stages, tasks, verify
 from grader.stage.measured import READ, StageSubject, contents
 from grader.stage.stages import Stage
@@ -79,6 +79,8 @@ def _par(number: int, speed: Speed) -> par.Par | None:
 
 
 def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
+    from grader.rulers import clock  # scipy, which takes as long as all else to load
+
     machine = machines.get("uml")
     subjects = []
     for label, one in (("before", stages.kit(speed.before)), ("own", stage)):

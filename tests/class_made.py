@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Submissions for tests of a class: right, unfinished, wrong, dishonest, hostile, damaged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.base import paths
+from grader.course import skeleton
+from tests.handout_mistakes import MISTAKES
+
+SECRET = "what-the-host-keeps-to-itself"
+
+
+def reference(folder: Path, stage: int) -> Path:
+    """The kit's own stage, as a student's."""
+    source = skeleton.reference(stage)
+    return Path(shutil.copytree(source, folder / source.name))
+
+
+def solved(folder: Path, stage: int, *tasks: int) -> Path:
+    """The skeleton, with some tasks done."""
+    return skeleton.write(stage, folder, frozenset(tasks))
+
+
+def mistake(folder: Path, stage: int, name: str) -> Path:
+    """One of the handouts' mistakes."""
+    made = reference(folder, stage)
+    for edit in MISTAKES[stage, name]:
+        text = (made / edit.file).read_text()
+        assert text.count(edit.what) == 1, edit
+        (made / edit.file).write_text(text.replace(edit.what, edit.instead))
+    return made
+
+
+def mutant(folder: Path, name: str) -> Path:
+    """One of the grader's mutants."""
+    return Path(shutil.copytree(paths.ROOT / "tests/mutants" / name, folder / name))
+
+
+def added(folder: Path, stage: int, text: str) -> Path:
+    """The kit's own stage with more in its fib.c."""
+    made = reference(folder, stage)
+    with (made / "fib.c").open("a") as file:
+        file.write(text)
+    return made
+
+
+def hostile(secret: Path, home: Path) -> dict[str, str]:
+    """What a fib.c may hold to do harm, by what it tries."""
+    constructor = "__attribute__((constructor)) static void at_once(void)\n{\n%s\n}\n"
+    return {
+        "incbin": f'asm(".incbin \\"{secret}\\"");\n',
+        "include": f'#include "{secret}"\n',
+        "endless source": '#include "/dev/zero"\n',
+        "writes home": f"int open(const char *, int, ...);\n"
+        + constructor % f'\topen("{home}/pwned", 0101, 0644);',
+        "forks": "int fork(void);\n" + constructor % "\tfor (;;)\n\t\tfork();",
+        "prints": "int puts(const char *);\n" + constructor % '\tfor (;;)\n\t\tputs("x");',
+        "kills": "int kill(int, int);\n" + constructor % "\tkill(-1, 9);",
+        "system call": 'static long raw(void)\n{\n\tlong r;\n\n\tasm volatile("syscall"'
+        ' : "=a"(r) : "a"(57));\n\treturn r;\n}\n' + constructor % "\traw();",
+        "keeps output open": "int fork(void);\nint pause(void);\n"
+        + constructor % "\tif (!fork())\n\t\tpause();",
+    }
+
+
+def packed(directory: Path, archive: Path) -> None:
+    """As a zip or tar, by its name, and no directory any more."""
+    files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive, "w") as out:
+            for path in files:
+                out.write(path, path.relative_to(directory))
+    else:
+        with tarfile.open(archive, "w:gz") as out_tar:
+            for path in files:
+                out_tar.add(path, path.relative_to(directory))
+    shutil.rmtree(directory)
+
+
+def class_sh(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """grader/class.sh, without setting up what the test's set-up has."""
+    return subprocess.run(command(*words), env={**os.environ, **environment}, capture_output=True,
+                          text=True, timeout=3000, cwd="/")  # fmt: skip
+
+
+def command(*words: str | Path) -> list[str]:
+    """The call."""
+    module = [sys.executable, str(paths.SCRIPTS / "module.py"), "grader.class_door"]
+    return [*module, *map(str, words)]
+
+
+def rows(out: Path) -> dict[str, dict[str, str]]:
+    """class.csv by student."""
+    text = (out / "class.csv").read_text(encoding="utf-8")
+    return {row["student"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+Maker = Callable[[Path], object]

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A class graded: points, what comes of it, and that it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from grader.base.errors import LabError, MachineDied
+from grader.classroom import engine, fingerprint, one, outcome, pages, tables
+from grader.classroom.outcome import Outcome
+from grader.classroom.submissions import Submission
+from grader.classroom.tables import Row
+from grader.course import check
+from grader.lab import machines
+from grader.verdict.points import Line
+from tests import class_made
+from tests.class_made import class_sh, rows
+from tests.left_over import left_over
+from tests.sandbox_calls import needs_sandbox
+
+SEED = 7
+ODD = "$(touch pwned) 'q\" \n<b>&amp; =1"
+needs_parallel = pytest.mark.skipif(not shutil.which("parallel"), reason="no GNU parallel")
+needs_qemu = [needs_sandbox, needs_parallel, pytest.mark.machine]
+
+# Points, status, cause of each.
+EXPECTED = {
+    ODD: ("100", "ok", "^$"),
+    "anna": ("0", "wrong", "expected 55, got 0"),
+    "bob": ("30", "wrong", r"F\(0\)|expected"),
+    "carol": ("0", "wrong", "a constructor or destructor"),
+    "dave": ("0", "build-failed", r"^1-iterative-u64/fib.c:15:\d+: error: expected ';'"),
+    "eve": ("0", "build-failed", "No such file|not found|can't open"),
+    "frank": ("0", "refused", "^it is a link, and not followed"),
+    "grace": ("0", "refused", "'../x.c', which leads out of it"),
+}
+
+
+def _make_class(folder: Path, secret: Path) -> None:
+    class_made.reference(folder / ODD, 1)
+    class_made.solved(folder / "anna", 1)
+    class_made.mistake(folder / "bob", 1, "one step too many")
+    class_made.packed(folder / "bob", folder / "bob.zip")
+    class_made.mutant(folder / "carol", "1-has-a-constructor")
+    class_made.mutant(folder / "dave", "1-does-not-compile")
+    class_made.packed(folder / "dave", folder / "dave.tar.gz")
+    class_made.added(folder / "eve", 1, f'asm(".incbin \\"{secret}\\"");\n')
+    (folder / "frank").symlink_to(paths.STAGES)
+    (folder / "x.c").write_text("")
+    with tarfile.open(folder / "grace.tar", "w") as archive:
+        archive.add(folder / "x.c", "../x.c")
+    (folder / "x.c").unlink()
+    (folder / "grades.csv").write_text("")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class that has been graded: submissions/ and out/."""
+    folder = tmp_path_factory.mktemp("class")
+    (folder / "secret").write_text(class_made.SECRET)
+    (folder / "submissions").mkdir()
+    (folder / "tmp").mkdir()
+    _make_class(folder / "submissions", folder / "secret")
+    done = _grade(folder)
+    assert done.returncode == 0, done.stderr
+    assert "no submissions, and left alone: 'grades.csv'" in done.stderr
+    assert "8 of 8 are graded: 1 with 100 points, 2 refused" in done.stdout
+    assert left_over(folder / "tmp") == []
+    return folder
+
+
+def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = [
+        str(folder / "submissions"),
+        "--stage",
+        "1",
+        "--out",
+        str(folder / "out"),
+        "--jobs",
+        "2",
+    ]
+    return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
+
+
+class TestShort:
+    """The short form: a class of stage 1, graded once."""
+
+    pytestmark = needs_qemu
+
+    def test_each_has_the_points_that_it_must_have(self, graded: Path) -> None:
+        found = rows(graded / "out")
+        assert {name: row["points"] for name, row in found.items()} == {
+            name: points for name, (points, _, _) in EXPECTED.items()
+        }
+        for name, (_, status, cause) in EXPECTED.items():
+            assert found[name]["status"] == status, found[name]
+            assert re.search(cause, found[name]["cause"]), found[name]
+            parts = [found[name][task] for task in ("compute", "decimal", "device")]
+            assert sum(map(int, parts)) == int(found[name]["points"])
+
+    def test_nothing_says_where_it_was_made_or_what_the_host_keeps(self, graded: Path) -> None:
+        for path in (graded / "out").rglob("*"):
+            if path.is_file() and path.name not in ("parallel.log", "parallel.err"):
+                text = path.read_text()
+                assert str(graded) not in text and class_made.SECRET not in text, path
+
+    def test_a_students_page_has_nothing_of_the_others(self, graded: Path) -> None:
+        out = graded / "out"
+        names = {Submission(name, Path()).id: name for name in EXPECTED}
+        folders = sorted((out / "students").iterdir())
+        assert [folder.name for folder in folders] == sorted(names)
+        for folder in folders:
+            page = (folder / "index.html").read_text()
+            for other in set(EXPECTED) - {names[folder.name], ODD}:
+                assert not re.search(rf"\b{other}\b", page), (folder, other)
+            assert "<b>" not in page
+            points, status, _ = EXPECTED[names[folder.name]]
+            assert f"<strong>{points} of 100 points</strong>" in page
+            results = json.loads((folder / "results.json").read_text())
+            assert results["score"] == int(points)
+            assert sum(test["max_score"] for test in results["tests"]) == 100
+
+    def test_the_class_page_fetches_nothing_and_leads_to_each(self, graded: Path) -> None:
+        text = (graded / "out" / "class.html").read_text()
+        assert not re.search(r"(src|href)=\"(?!students/)|url\(|@import|<script|<b>", text)
+        for link in re.findall(r'href="([^"]*)"', text):
+            assert (graded / "out" / link).is_file()
+
+    def test_again_it_does_only_what_is_not_done(self, graded: Path) -> None:
+        results = graded / "out" / "results"
+        before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+        dave = next(path for path in results.iterdir() if path.name.startswith("dave"))
+        dave.unlink()
+        done = _grade(graded)
+        assert done.returncode == 0 and "7 are done, 1 to do" in done.stderr, done.stderr
+        after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+        refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
+        assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
+        assert rows(graded / "out")["dave"]["status"] == "build-failed"
+        # A damaged one counts as none.
+        dave.write_text(dave.read_text()[:-20])
+        assert "7 are done, 1 to do" in _grade(graded).stderr
+
+
+def _line(name: str, earned: int) -> Line:
+    return Line(name, earned, 50, "said")
+
+
+def test_the_computers_fault_is_never_the_submissions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = class_made.reference(tmp_path / "anna", 1).parent
+    for error in (
+        LabError("killed\nmore"),
+        MachineDied("gone"),
+        OSError(28, "full"),
+        MemoryError(),
+    ):
+
+        def fails(*_: object, error: BaseException = error) -> None:
+            raise error
+
+        monkeypatch.setattr(one, "_judged", fails)
+        made = one.grade(path, 1, SEED)
+        assert made.status == outcome.NOT_GRADED and not made.lines and "\n" not in made.cause
+        assert made.cause
+
+
+def test_not_graded_is_no_number_and_no_result(tmp_path: Path) -> None:
+    undone = Row(Submission("=anna", tmp_path), Outcome("f", outcome.NOT_GRADED, "full"))
+    done = Row(Submission("bob", tmp_path), Outcome("f", "ok", "", (_line("a", 50),)))
+    text = tables.class_csv([undone, done], ["a"])
+    assert text.splitlines()[1:] == ["'=anna,,,not graded,full,0.0,f", "bob,50,50,ok,,0.0,f"]
+    tables.write_gradescope(tmp_path / "results.json", done.outcome)
+    tables.write_gradescope(tmp_path / "results.json", undone.outcome)
+    assert not (tmp_path / "results.json").exists()
+    facts = {"stage": 1, "name": "x", "seed": 1, "kit": "x"}
+    assert "1 is not graded" in pages.class_page([undone, done], ["a"], facts, None)
+
+
+def test_a_time_out_counts_when_it_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    class Judged:
+        def __init__(self, earned: int, cause: str) -> None:
+            self.earned = earned
+            self.status = type("S", (), {"name": "x", "cause": cause})
+            self.lines = ()
+
+    said = ["read: no answer within 50 s, it hangs or loops", ""]
+
+    def judge(*_: object) -> Judged:
+        calls.append(1)
+        return Judged(50 * len(calls), said[len(calls) - 1])
+
+    monkeypatch.setattr(check, "judge", judge)
+    monkeypatch.setattr(machines, "get", lambda _: type("M", (), {"verifier": lambda s: s})())
+    monkeypatch.setattr(one, "_clean_up", lambda *_: None)
+    assert one._judged(None, SEED).earned == 100 and len(calls) == 2  # type: ignore[arg-type]
+    calls.clear()
+    said[:] = ["gcc: fatal error: Killed signal terminated program cc1"]
+    with pytest.raises(LabError, match="killed"):
+        one._judged(None, SEED)  # type: ignore[arg-type]
+
+
+def test_another_seed_kit_or_text_is_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    prints = {fingerprint.of(*a) for a in ((b"a", 1, 1), (b"b", 1, 1), (b"a", 2, 1), (b"a", 1, 2))}
+    monkeypatch.setattr(fingerprint, "kit", lambda: "other")
+    assert len(prints | {fingerprint.of(b"a", 1, 1)}) == 5
+
+
+def test_bounds_of_the_longest_line() -> None:
+    bars = pages.distribution([0, 9, 10, 99, 100, 100])
+    assert [bar["count"] for bar in bars] == [2, 1, *[0] * 7, 1, 2]
+    assert bars[0]["share"] == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none", "--stage", "1"], "No such file"),
+        ([".", "--stage", "99"], "there are no tasks for stage 99"),
+        (["--stage", "1"], "name a folder of submissions"),
+        (["--one", "x", "--stage", "1"], "--one goes with --json and --seed"),
+        (["--one", "/none", "--stage", "1", "--seed", "1", "--json", "x"], "/none is not there"),
+        (["stages", "--stage", "1", "--prepare-hosts"], "--prepare-hosts goes with --hosts"),
+    ],
+)
+def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
+    done = subprocess.run(
+        class_made.command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and said in done.stderr.splitlines()[-1], done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@needs_sandbox
+@needs_parallel
+@pytest.mark.machine
+def test_interrupted_it_leaves_nothing_running(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    folder = tmp_path / "submissions"
+    for name in ("a", "b", "c"):
+        class_made.added(folder / name, 1, f"/* {name} */\n")
+    out = tmp_path / "out"
+    words = class_made.command(folder, "--stage", "1", "--seed", "7", "--jobs", "2", "--out", out)
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    first = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("tmp/fibdrv-lab-*/m*/console.log")):
+        assert time.monotonic() < until and first.poll() is None
+        time.sleep(0.1)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130 and said.splitlines()[-1].startswith("class: stopped;"), said
+    assert left_over(tmp_path / "tmp") == []
+    assert left_over(out) == []
+    assert not list((out / "results").glob("*.json"))
+
+
+def test_the_call_quotes_what_may_hold_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = engine.Engine(tmp_path, 5, 7, kept=("ODD",))
+    monkeypatch.setenv("ODD", "a b$(x)")
+    assert "'ODD=a b$(x)'" in work.parallel()[-1]
+    assert "--sshloginfile" not in work.parallel()
+    assert "--sshloginfile" in replace(work, hosts=Path("x")).parallel()
