@@ -62,7 +62,7 @@ def hostile(secret: Path, home: Path) -> dict[str, str]:
         "incbin": f'asm(".incbin \\"{secret}\\"");\n',
         "include": f'#include "{secret}"\n',
         "endless source": '#include "/dev/zero"\n',
-        "writes home": f"int open(const char *, int, ...);\n"
+        "writes home": "int open(const char *, int, ...);\n"
         + constructor % f'\topen("{home}/pwned", 0101, 0644);',
         "forks": "int fork(void);\n" + constructor % "\tfor (;;)\n\t\tfork();",
         "prints": "int puts(const char *);\n" + constructor % '\tfor (;;)\n\t\tputs("x");',
