@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import os
 import sys
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
@@ -163,6 +165,26 @@ def _known(n: int) -> tuple[int, int]:
         text = digits(n)
         _hashed[n] = _hash(text), len(text)
     return _hashed[n]
+
+
+def recall(path: Path) -> int:
+    """Know what another process has computed and kept: seconds of hashing. How many that are."""
+    try:
+        kept = json.loads(path.read_text())
+        _hashed.update({int(n): (int(value), int(size)) for n, (value, size) in kept.items()})
+    except (OSError, ValueError, TypeError, AttributeError):
+        pass
+    return len(_hashed)
+
+
+def keep(path: Path, known: int) -> None:
+    """Let other processes know what this one has computed, if it is more than was known."""
+    if len(_hashed) <= known:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(_hashed))
+    new.replace(path)
 
 
 def learn(first: int, last: int) -> None:
