@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
 # Runs the lab's Python, with the packages of requirements.txt, on the given
-# arguments; makes its environment in the cache the first time.
+# arguments; makes its environment in the cache the first time. LAB_PACKAGES
+# names another list, for an environment of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
-requirements=$here/../requirements.txt
+requirements=${LAB_PACKAGES:-$here/../requirements.txt}
 
 # choose_python: the first Python from 3.10 on that can make an environment;
 # the distribution's own before what is on PATH. Sets python and its version.
@@ -36,11 +37,11 @@ make_environment() {
 	run_step "Python $version environment: creating" "$log" 0 . \
 		env -u PYTHONPATH -u PYTHONHOME "$python" -I -m venv "$venv" ||
 		failed "$log" "cannot create a Python environment with $python"
-	run_step "Python $version environment: installing requirements.txt" "$log" 33 '^ *Collecting ' \
+	run_step "Python $version environment: installing ${requirements##*/}" "$log" 33 '^ *Collecting ' \
 		env -u PYTHONPATH -u PYTHONHOME PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		"$venv/bin/python" -m pip install --no-input --progress-bar off \
 		--only-binary :all: -r "$requirements" ||
-		failed "$log" "pip cannot install requirements.txt (see above; it needs the network)"
+		failed "$log" "pip cannot install ${requirements##*/} (see above; it needs the network)"
 	: >"$venv/.complete"
 	LAB_SCRATCH=()
 }

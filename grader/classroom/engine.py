@@ -34,7 +34,9 @@ TERMSEQ = "TERM,8000,TERM,2000,KILL,100"
 LOOK_SECONDS = 0.5
 SAY_SECONDS = 60.0
 # A host that does not answer for 45 s is given up, and its work goes to another.
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+SSH_OPTIONS = (
+    "-o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+)
 _LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 
@@ -48,8 +50,12 @@ class Engine:
     seed: int
     jobs: str = ""  # as parallel takes it; a job for each core if not given
     hosts: Path | None = None
-    ssh: str = SSH
     kept: tuple[str, ...] = field(default=("XDG_CACHE_HOME", "LAB_BUILD", "TMPDIR", "CC"))
+
+    @property
+    def ssh(self) -> str:
+        """How hosts are reached; PARALLEL_SSH is parallel's own name for another ssh."""
+        return f"{os.environ.get('PARALLEL_SSH') or 'ssh'} {SSH_OPTIONS}"
 
     def command(self) -> list[str]:
         """What grades one submission, {} being its id."""
@@ -67,6 +73,7 @@ class Engine:
         if self.jobs:
             words += ["--jobs", self.jobs]
         if self.hosts:
+            # Neither a host that is gone nor what it had is the end: elsewhere it goes on.
             words += ["--ssh", self.ssh, "--sshloginfile", str(self.hosts.absolute())]
             # A folder for each job on the host, removed behind it.
             words += ["--wd", "...", "--transferfile", "packed/{}.tar"]

@@ -90,6 +90,8 @@ def _grade(
     sandbox.require()
     machines.get("qemu").kernel()
     work = Engine(out, options.stage, seed, options.jobs, options.hosts)
+    if options.hosts:
+        hosts.read(options.hosts)
     if options.prepare_hosts and options.hosts:
         hosts.prepare(options.hosts, work.ssh, progress)
     prints = dict(_pack(found, out, options.stage, seed, progress))
