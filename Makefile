@@ -209,6 +209,10 @@ test:  ## the tests of the kit itself
 	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
 
 # not exported
+.PHONY: matrix
+matrix: core  ## all stages verified on the kernels of apt and of KSRC=a:b, one table (5 minutes each)
+	@scripts/matrix.sh $(args)
+
 .PHONY: mutation
 mutation: core  ## small faults in the bignum stages: which part of the kit catches each (20 minutes)
 	@$(setup) core test user

@@ -25,6 +25,13 @@ floors() {
 		{ printf '%s\n' "$said"; return 1; }
 }
 
+# What GitHub would refuse of its workflows; the tool brings the schema along.
+workflows() {
+	local files
+	mapfile -t files < <(git ls-files -co --exclude-standard -- '.github/workflows/*' '*-workflow.yml')
+	scripts/python.sh -m check_jsonschema --quiet --builtin-schema vendor.github-workflows "${files[@]}"
+}
+
 # Mutants are wrong on purpose, and some programs that kbench measures: formatted, not analysed.
 mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
 mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -vE '^tests/(mutants|kbench)/' | grep '\.c$')
@@ -40,6 +47,7 @@ check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
 check "import-linter" floors
+check workflows workflows
 check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then

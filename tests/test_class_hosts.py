@@ -45,11 +45,12 @@ class Server:
         )
 
     def die(self) -> None:
-        """As a computer does that loses its power: all at once, with what it had begun."""
+        """No word more comes from it, and it takes no connection: what it had begun is alone."""
         for pid in (*_below(self.process.pid), self.process.pid):
             try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
+                if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
+                    os.kill(pid, signal.SIGKILL)
+            except (FileNotFoundError, ProcessLookupError):
                 pass
         self.process.wait()
 
@@ -119,7 +120,7 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     }  # fmt: skip
     log = [line.split("\t") for line in (out / "parallel.log").read_text().splitlines()[1:]]
     assert {line[1] for line in log if line[6] == "0"} <= {"1/alpha", "1/beta", "alpha", "beta"}
-    # What the dead one had begun ends by itself: its connection is gone.
+    # What the dead one had begun ends by itself, and leaves nothing.
     until = time.monotonic() + 60
     while left_over(tmp_path / "tmp") and time.monotonic() < until:
         time.sleep(0.5)

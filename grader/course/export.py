@@ -23,7 +23,7 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import export_electives as electives
 from grader.course.export_leaks import refuse_leaks
-from grader.course.export_left_out import left_out
+from grader.course.export_left_out import EXPORTED_AS, left_out
 from grader.course.export_skeletons import write_skeletons
 from grader.lab import machines
 from grader.lab.module import Kernel
@@ -75,7 +75,7 @@ def _copy_kit(folder: Path) -> None:
         source = paths.ROOT / name
         if not name or left_out(name) or not source.is_file():
             continue
-        target = folder / name
+        target = folder / EXPORTED_AS.get(name, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
         try:

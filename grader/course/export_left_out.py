@@ -12,6 +12,9 @@ LEFT_OUT = {
     "handouts/experiments/*": "patches quote the solutions",
     "CONTRIBUTING.md": "about the kit itself",
     ".ci/*": "about the kit itself",
+    ".github/*": "about the kit itself; EXPORTED_AS has the course's",
+    "scripts/matrix.sh": "about the kit itself",
+    "grader/tools/matrix.py": "about the kit itself",
     "scripts/export-course": "nothing is left to export",
     "grader/course/export*.py": "nothing is left to export",
     "tests/test_export.py": "nothing is left to export",
@@ -48,6 +51,9 @@ LEFT_OUT = {
     "tests/MUTATION.md": "faults quote the solutions",
     "tests/USER_VALUES.md": "about the kit itself",
 }
+
+# What has another place in a course repository.
+EXPORTED_AS = {"scripts/course-workflow.yml": ".github/workflows/check.yml"}
 
 
 def left_out(name: str) -> bool:

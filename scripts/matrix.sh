@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Verifies the stages on every kernel that can be had here, and prints one table
+# of what runs where: user-mode Linux of each source that apt offers and of each
+# that KSRC=a:b names, and the distribution's own kernel in QEMU. Arguments go to
+# grader/run.sh: --stage 1-5.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=SCRIPTDIR/lib.sh
+. "$here/lib.sh"
+
+out=${LAB_BUILD:-$here/../build}/matrix
+IFS=: read -ra sources <<<"${KSRC:-}"
+unset KSRC
+"$here/setup.sh" core qemu
+make_cache
+
+# Prints the tarball of a linux-source package, installed, or from apt without installing it.
+tarball() {
+	local name=$1 kept=$LAB_CACHE/sources log=$LAB_CACHE/logs/$1.log there work
+	for there in "/usr/src/$name".tar.* "/usr/src/$name/$name".tar.* "$kept/$name".tar.*; do
+		[ ! -f "$there" ] || { printf '%s\n' "$there"; return; }
+	done
+	work=$(mktemp -d -- "$LAB_CACHE/$name.tmp.XXXXXX")
+	LAB_SCRATCH+=("$work")
+	run_step "$name: downloading" "$log" 0 . fetch "$name" "$work" || return 1
+	mkdir -p -- "$kept"
+	there=$(find "$work" -name "$name.tar.*" -type f -print -quit)
+	[ -n "$there" ] || return 1
+	mv -- "$there" "$kept/"
+	rm -rf -- "$work"
+	printf '%s\n' "$kept/${there##*/}"
+}
+
+# shellcheck disable=SC2317 # run_step calls it
+fetch() {
+	cd -- "$2"
+	LC_ALL=C apt-get -q -o APT::Sandbox::User=root download "$1"
+	dpkg-deb -x "$1"_*.deb .
+}
+
+if have apt-cache; then
+	while read -r name; do
+		if found=$(tarball "$name"); then
+			sources+=("$found")
+		else
+			say "note: going on without $name: it cannot be downloaded"
+		fi
+	done < <(apt-cache search --names-only '^linux-source-[0-9.]+$' | cut -d ' ' -f 1 | sort -V)
+fi
+[ ${#sources[@]} -gt 0 ] || say "note: no kernel source: apt offers none, and KSRC names none"
+
+rm -rf -- "$out"
+mkdir -p -- "$out"
+# verify NUMBER NAME COMMAND…: a report in its folder, or the reason why there is none.
+verify() {
+	local folder status=0
+	folder=$out/$1
+	mkdir -- "$folder"
+	printf '%s\n' "$2" >"$folder/name"
+	say "== $2"
+	shift 2
+	"$@" --no-measure --seed 1 --out "$folder/report" >"$folder/out" 2> >(tee "$folder/err" >&2) || status=$?
+	[ "$status" -ne 130 ] || exit 130
+}
+
+number=0
+for source in "${sources[@]}"; do
+	number=$((number + 1))
+	verify "$number" "uml ${source##*/}" env KSRC="$source" "$here/../grader/run.sh" --machine uml "$@"
+done
+verify $((number + 1)) "qemu, the distribution's" "$here/../grader/run.sh" --machine qemu "$@"
+"$here/python.sh" "$here/module.py" grader.tools.matrix "$out"
