@@ -57,14 +57,18 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         "--alike", action="store_true", help="also look for submissions that are alike (for you)"
     )
     parser.add_argument(
-        "--one", type=Path, metavar="PATH", help="grade this one alone, into --json: for clusters"
+        "--one",
+        type=Path,
+        metavar="PATH",
+        help="grade this one alone, for clusters: into DIR or --json",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="with --one: its result")
     parser.add_argument("--part-of-a-class", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(words)
     if arguments.one:
-        if not arguments.json or arguments.seed is None or arguments.submissions:
-            parser.error("--one goes with --json and --seed, and without SUBMISSIONS")
+        where = bool(arguments.json) + bool(arguments.out)
+        if where != 1 or arguments.seed is None or arguments.submissions:
+            parser.error("--one goes with --seed, with --out or --json, and without SUBMISSIONS")
     elif not arguments.submissions:
         parser.error("name a folder of submissions, or a list of their paths")
     elif arguments.prepare_hosts and not arguments.hosts:
@@ -74,16 +78,20 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 
 def _one(arguments: argparse.Namespace) -> int:
     from grader.classroom import engine, one, outcome
+    from grader.classroom.submissions import Submission, student_of
 
     if not os.path.lexists(arguments.one):
         raise LabError(f"{arguments.one} is not there: name a directory or an archive")
     if arguments.part_of_a_class:
         engine.die_with_parent()
+    # Where a run over all of them, with the same --out, finds it done.
+    alone = Submission(student_of(arguments.one.name), arguments.one)
+    target = arguments.json or arguments.out / "results" / f"{alone.id}.json"
     made = one.grade(arguments.one, arguments.stage, arguments.seed)
     try:
-        outcome.write(arguments.json, made)
+        outcome.write(target, made)
     except OSError as error:
-        raise LabError(f"{in_one_line(error)}: name another --json") from error
+        raise LabError(f"{in_one_line(error)}: name another place") from error
     if not made.graded:
         raise LabError(f"{made.status}: {made.cause}")
     said = f"{made.status}: {made.cause}" if made.cause else made.status

@@ -107,3 +107,32 @@ def rows(out: Path) -> dict[str, dict[str, str]]:
 
 
 Maker = Callable[[Path], object]
+
+
+def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str]]:
+    """Kinds of submissions of stage 5: how to make one, its points, status, a part of its cause."""
+    kinds: dict[str, tuple[Maker, str, str, str]] = {
+        "right": (lambda f: reference(f, 5), "100", "ok", ""),
+        "skeleton": (lambda f: solved(f, 5), "0", "wrong", "expected 55, got 0"),
+        "subtract": (lambda f: solved(f, 5, 1), "10", "wrong", ""),
+        "two tasks": (lambda f: solved(f, 5, 1, 2), "30", "wrong", ""),
+        "no square": (lambda f: solved(f, 5, 1, 2, 4), "40", "wrong", ""),
+        "broken": (lambda f: added(f, 5, "int x\n"), "0", "build-failed", "fib.c:"),
+        "empty": (lambda f: f.mkdir(), "0", "refused", "it holds no C file"),
+        "a link": (lambda f: f.symlink_to("/etc"), "0", "refused", "it is a link"),
+        "keeps a count": (
+            lambda f: added(f, 5, "int count = 7;\n"), "0", "wrong", "stage.h allows no writable"
+        ),
+        "wrong stage": (lambda f: mutant(f, "1-off-by-one"), "0", "refused", "it holds no stage 5"),
+    }  # fmt: skip
+    for name, points in (
+        ("no cast", "20"),
+        ("half the triangle", "40"),
+        ("carry of a row dropped", "40"),
+        ("carry that stops", "40"),
+    ):
+        kinds[name] = (lambda f, name=name: mistake(f, 5, name), points, "wrong", "")  # type: ignore[misc]
+    for name, text in hostile(secret, home).items():
+        status = "build-failed" if name in ("incbin", "include", "endless source") else "wrong"
+        kinds[name] = (lambda f, text=text: added(f, 5, text), "0", status, "")  # type: ignore[misc]
+    return kinds

@@ -149,6 +149,12 @@ class TestShort:
         refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
         assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
         assert rows(graded / "out")["dave"]["status"] == "build-failed"
+        # As a cluster does it, one by one.
+        dave.unlink()
+        archive = graded / "submissions" / "dave.tar.gz"
+        done = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
+        assert done.returncode == 0 and "0 of 100 points; build-failed" in done.stdout, done.stderr
+        assert "all are done" in _grade(graded).stderr
         # A damaged one counts as none.
         dave.write_text(dave.read_text()[:-20])
         assert "7 are done, 1 to do" in _grade(graded).stderr
@@ -235,7 +241,7 @@ def test_bounds_of_the_longest_line() -> None:
         (["none", "--stage", "1"], "No such file"),
         ([".", "--stage", "99"], "there are no tasks for stage 99"),
         (["--stage", "1"], "name a folder of submissions"),
-        (["--one", "x", "--stage", "1"], "--one goes with --json and --seed"),
+        (["--one", "x", "--stage", "1"], "--one goes with --seed, with --out or --json"),
         (["--one", "/none", "--stage", "1", "--seed", "1", "--json", "x"], "/none is not there"),
         (["stages", "--stage", "1", "--prepare-hosts"], "--prepare-hosts goes with --hosts"),
     ],
