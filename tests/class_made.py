@@ -127,12 +127,13 @@ def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str
     }  # fmt: skip
     for name, points in (
         ("no cast", "20"),
-        ("half the triangle", "40"),
-        ("carry of a row dropped", "40"),
-        ("carry that stops", "40"),
+        ("half the triangle", "46"),
+        ("carry of a row dropped", "46"),
+        ("carry that stops", "46"),
     ):
         kinds[name] = (lambda f, name=name: mistake(f, 5, name), points, "wrong", "")  # type: ignore[misc]
     for name, text in hostile(secret, home).items():
-        status = "build-failed" if name in ("incbin", "include", "endless source") else "wrong"
+        # What calls a function that a kernel has not is no module.
+        status = "wrong" if name == "system call" else "build-failed"
         kinds[name] = (lambda f, text=text: added(f, 5, text), "0", status, "")  # type: ignore[misc]
     return kinds

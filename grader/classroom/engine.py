@@ -112,6 +112,8 @@ def run(engine: Engine, todo: Mapping[str, str], progress: Progress) -> None:
         process = subprocess.Popen(
             engine.parallel(),
             cwd=engine.out,
+            # Else it keeps files in the home directory.
+            env={**os.environ, "PARALLEL_HOME": str(engine.out / ".parallel")},
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
@@ -125,6 +127,7 @@ def run(engine: Engine, todo: Mapping[str, str], progress: Progress) -> None:
         _attend(engine, process, todo, progress)
     finally:
         _end(process)
+        shutil.rmtree(engine.out / ".parallel", ignore_errors=True)
 
 
 def _attend(
