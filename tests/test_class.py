@@ -278,6 +278,46 @@ def test_interrupted_it_leaves_nothing_running(tmp_path: Path) -> None:
     assert not list((out / "results").glob("*.json"))
 
 
+def _qemu_of(place: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if command.startswith(b"qemu-system") and os.fsencode(place) in command:
+            found.append(int(entry.name))
+    return found
+
+
+@needs_sandbox
+@needs_parallel
+@pytest.mark.machine
+@pytest.mark.long
+def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    class_made.reference(tmp_path / "submissions" / "anna", 1)
+    out = tmp_path / "out"
+    words = class_made.command(tmp_path / "submissions", "--stage", "1", "--out", out)
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    for times, status, points in ((1, 0, "100"), (engine.TRIES, 2, "")):
+        shutil.rmtree(out, ignore_errors=True)
+        call = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+        killed: set[int] = set()
+        while call.poll() is None:
+            for pid in _qemu_of(tmp_path / "tmp"):
+                # Once it is up; killed earlier it is said to have not come up.
+                if len(killed) < times and pid not in killed:
+                    time.sleep(0.5)
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            time.sleep(0.1)
+        assert len(killed) == times
+        assert (call.returncode, rows(out)["anna"]["points"]) == (status, points), call.stdout
+    assert rows(out)["anna"]["status"] == "not graded"
+    assert left_over(tmp_path / "tmp") == []
+
+
 def test_the_call_quotes_what_may_hold_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
