@@ -7,17 +7,16 @@ emulator: then par counts there as it does here.
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
-
-# Of the cache what grading takes: the distribution's kernel, the Python environment.
-CACHED = ("distro-*", "venv-*", "kvm.json")
+from grader.lab import machines
 
 
 def read(path: Path) -> list[str]:
@@ -41,22 +40,29 @@ def read(path: Path) -> list[str]:
 
 def prepare(path: Path, ssh: str, progress: Progress) -> None:
     """Bring the kit and its cache there, and see that what it needs of the system is there."""
-    cache = Path(os.environ["LAB_CACHE"])
+    # Of the cache what grading takes: the distribution's kernel, the Python environment.
+    environment = Path(sys.prefix)
+    cache = environment.parent
+    found = [environment, machines.get("qemu").kernel().tree.absolute().parent]
     for host in read(path):
         progress.step(f"bring the kit to {host}")
         _run([*ssh.split(), host, f"mkdir -p {_quoted(paths.ROOT)} {_quoted(cache)}"], host)
         sync = ["rsync", "-a", "--delete", "-e", ssh]
-        kit = [*sync, "--exclude=/build", "--exclude=__pycache__", "--exclude=/work"]
+        kit = [
+            *sync,
+            "--exclude=/build",
+            "--exclude=/.git",
+            "--exclude=__pycache__",
+            "--exclude=/work",
+        ]
         _run([*kit, f"{paths.ROOT}/", f"{host}:{_quoted(paths.ROOT)}/"], host)
-        found = [str(one) for pattern in CACHED for one in sorted(cache.glob(pattern))]
-        _run([*sync, "--exclude=kvm.json", *found, f"{host}:{_quoted(cache)}/"], host)
+        for one in found:
+            _run([*sync, f"{one}/", f"{host}:{_quoted(one)}/"], host)
         setup = paths.SCRIPTS / "setup.sh"
         _run([*ssh.split(), host, f"{_quoted(setup)} core qemu sandbox"], host)
 
 
 def _quoted(path: Path) -> str:
-    import shlex
-
     return shlex.quote(str(path))
 
 
