@@ -114,7 +114,9 @@ class TestShort:
         for path in (graded / "out").rglob("*"):
             if path.is_file() and path.name not in ("parallel.log", "parallel.err"):
                 text = path.read_text()
-                assert str(graded) not in text and class_made.SECRET not in text, path
+                for place in (graded / "submissions", graded / "tmp", graded / "out"):
+                    assert str(place) not in text, path
+                assert class_made.SECRET not in text, path
 
     def test_a_students_page_has_nothing_of_the_others(self, graded: Path) -> None:
         out = graded / "out"

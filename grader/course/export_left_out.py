@@ -12,7 +12,7 @@ LEFT_OUT = {
     "handouts/experiments/*": "patches quote the solutions",
     "CONTRIBUTING.md": "about the kit itself",
     ".ci/*": "about the kit itself",
-    ".github/*": "about the kit itself; EXPORTED_AS has the course's",
+    ".github/workflows/kit.yml": "about the kit itself; EXPORTED_AS has the course's",
     "scripts/matrix.sh": "about the kit itself",
     "grader/tools/matrix.py": "about the kit itself",
     "scripts/export-course": "nothing is left to export",
