@@ -33,7 +33,6 @@ from tests.sandbox_calls import needs_sandbox
 SEED = 7
 ODD = "$(touch pwned) 'q\" \n<b>&amp; =1"
 needs_parallel = pytest.mark.skipif(not shutil.which("parallel"), reason="no GNU parallel")
-needs_qemu = [needs_sandbox, needs_parallel, pytest.mark.machine]
 
 # Points, status, cause of each.
 EXPECTED = {
@@ -65,22 +64,6 @@ def _make_class(folder: Path, secret: Path) -> None:
     (folder / "grades.csv").write_text("")
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A class that has been graded: submissions/ and out/."""
-    folder = tmp_path_factory.mktemp("class")
-    (folder / "secret").write_text(class_made.SECRET)
-    (folder / "submissions").mkdir()
-    (folder / "tmp").mkdir()
-    _make_class(folder / "submissions", folder / "secret")
-    done = _grade(folder)
-    assert done.returncode == 0, done.stderr
-    assert "no submissions, and left alone: 'grades.csv'" in done.stderr
-    assert "8 of 8 are graded: 1 with 100 points, 2 refused" in done.stdout
-    assert left_over(folder / "tmp") == []
-    return folder
-
-
 def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     words = [
         str(folder / "submissions"),
@@ -94,72 +77,94 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
 
 
-class TestShort:
-    """The short form: a class of stage 1, graded once."""
+# The short form: a class of stage 1. One test, since each process of pytest would grade it anew.
 
-    pytestmark = needs_qemu
 
-    def test_each_has_the_points_that_it_must_have(self, graded: Path) -> None:
-        found = rows(graded / "out")
-        assert {name: row["points"] for name, row in found.items()} == {
-            name: points for name, (points, _, _) in EXPECTED.items()
-        }
-        for name, (_, status, cause) in EXPECTED.items():
-            assert found[name]["status"] == status, found[name]
-            assert re.search(cause, found[name]["cause"]), found[name]
-            parts = [found[name][task] for task in ("compute", "decimal", "device")]
-            assert sum(map(int, parts)) == int(found[name]["points"])
+@needs_sandbox
+@needs_parallel
+@pytest.mark.machine
+def test_a_class_of_eight(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(class_made.SECRET)
+    (tmp_path / "submissions").mkdir()
+    (tmp_path / "tmp").mkdir()
+    _make_class(tmp_path / "submissions", tmp_path / "secret")
+    done = _grade(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no submissions, and left alone: 'grades.csv'" in done.stderr
+    assert "8 of 8 are graded: 1 with 100 points, 2 refused" in done.stdout
+    assert left_over(tmp_path / "tmp") == []
+    _each_has_the_points_that_it_must_have(tmp_path)
+    _nothing_says_where_it_was_made_or_what_the_host_keeps(tmp_path)
+    _a_students_page_has_nothing_of_the_others(tmp_path)
+    _the_class_page_fetches_nothing_and_leads_to_each(tmp_path)
+    _again_it_does_only_what_is_not_done(tmp_path)
 
-    def test_nothing_says_where_it_was_made_or_what_the_host_keeps(self, graded: Path) -> None:
-        for path in (graded / "out").rglob("*"):
-            if path.is_file() and path.name not in ("parallel.log", "parallel.err"):
-                text = path.read_text()
-                for place in (graded / "submissions", graded / "tmp", graded / "out"):
-                    assert str(place) not in text, path
-                assert class_made.SECRET not in text, path
 
-    def test_a_students_page_has_nothing_of_the_others(self, graded: Path) -> None:
-        out = graded / "out"
-        names = {Submission(name, Path()).id: name for name in EXPECTED}
-        folders = sorted((out / "students").iterdir())
-        assert [folder.name for folder in folders] == sorted(names)
-        for folder in folders:
-            page = (folder / "index.html").read_text()
-            for other in set(EXPECTED) - {names[folder.name], ODD}:
-                assert not re.search(rf"\b{other}\b", page), (folder, other)
-            assert "<b>" not in page
-            points, status, _ = EXPECTED[names[folder.name]]
-            assert f"<strong>{points} of 100 points</strong>" in page
-            results = json.loads((folder / "results.json").read_text())
-            assert results["score"] == int(points)
-            assert sum(test["max_score"] for test in results["tests"]) == 100
+def _each_has_the_points_that_it_must_have(graded: Path) -> None:
+    found = rows(graded / "out")
+    assert {name: row["points"] for name, row in found.items()} == {
+        name: points for name, (points, _, _) in EXPECTED.items()
+    }
+    for name, (_, status, cause) in EXPECTED.items():
+        assert found[name]["status"] == status, found[name]
+        assert re.search(cause, found[name]["cause"]), found[name]
+        parts = [found[name][task] for task in ("compute", "decimal", "device")]
+        assert sum(map(int, parts)) == int(found[name]["points"])
 
-    def test_the_class_page_fetches_nothing_and_leads_to_each(self, graded: Path) -> None:
-        text = (graded / "out" / "class.html").read_text()
-        assert not re.search(r"(src|href)=\"(?!students/)|url\(|@import|<script|<b>", text)
-        for link in re.findall(r'href="([^"]*)"', text):
-            assert (graded / "out" / link).is_file()
 
-    def test_again_it_does_only_what_is_not_done(self, graded: Path) -> None:
-        results = graded / "out" / "results"
-        before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-        dave = next(path for path in results.iterdir() if path.name.startswith("dave"))
-        dave.unlink()
-        done = _grade(graded)
-        assert done.returncode == 0 and "7 are done, 1 to do" in done.stderr, done.stderr
-        after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-        refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
-        assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
-        assert rows(graded / "out")["dave"]["status"] == "build-failed"
-        # As a cluster does it, one by one.
-        dave.unlink()
-        archive = graded / "submissions" / "dave.tar.gz"
-        done = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
-        assert done.returncode == 0 and "0 of 100 points; build-failed" in done.stdout, done.stderr
-        assert "all are done" in _grade(graded).stderr
-        # A damaged one counts as none.
-        dave.write_text(dave.read_text()[:-20])
-        assert "7 are done, 1 to do" in _grade(graded).stderr
+def _nothing_says_where_it_was_made_or_what_the_host_keeps(graded: Path) -> None:
+    for path in (graded / "out").rglob("*"):
+        if path.is_file() and path.name not in ("parallel.log", "parallel.err"):
+            text = path.read_text()
+            for place in (graded / "submissions", graded / "tmp", graded / "out"):
+                assert str(place) not in text, path
+            assert class_made.SECRET not in text, path
+
+
+def _a_students_page_has_nothing_of_the_others(graded: Path) -> None:
+    out = graded / "out"
+    names = {Submission(name, Path()).id: name for name in EXPECTED}
+    folders = sorted((out / "students").iterdir())
+    assert [folder.name for folder in folders] == sorted(names)
+    for folder in folders:
+        page = (folder / "index.html").read_text()
+        for other in set(EXPECTED) - {names[folder.name], ODD}:
+            assert not re.search(rf"\b{other}\b", page), (folder, other)
+        assert "<b>" not in page
+        points, status, _ = EXPECTED[names[folder.name]]
+        assert f"<strong>{points} of 100 points</strong>" in page
+        results = json.loads((folder / "results.json").read_text())
+        assert results["score"] == int(points)
+        assert sum(test["max_score"] for test in results["tests"]) == 100
+
+
+def _the_class_page_fetches_nothing_and_leads_to_each(graded: Path) -> None:
+    text = (graded / "out" / "class.html").read_text()
+    assert not re.search(r"(src|href)=\"(?!students/)|url\(|@import|<script|<b>", text)
+    for link in re.findall(r'href="([^"]*)"', text):
+        assert (graded / "out" / link).is_file()
+
+
+def _again_it_does_only_what_is_not_done(graded: Path) -> None:
+    results = graded / "out" / "results"
+    before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+    dave = next(path for path in results.iterdir() if path.name.startswith("dave"))
+    dave.unlink()
+    done = _grade(graded)
+    assert done.returncode == 0 and "7 are done, 1 to do" in done.stderr, done.stderr
+    after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+    refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
+    assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
+    assert rows(graded / "out")["dave"]["status"] == "build-failed"
+    # As a cluster does it, one by one.
+    dave.unlink()
+    archive = graded / "submissions" / "dave.tar.gz"
+    done = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
+    assert done.returncode == 0 and "0 of 100 points; build-failed" in done.stdout, done.stderr
+    assert "all are done" in _grade(graded).stderr
+    # A damaged one counts as none.
+    dave.write_text(dave.read_text()[:-20])
+    assert "7 are done, 1 to do" in _grade(graded).stderr
 
 
 def _line(name: str, earned: int) -> Line:
