@@ -12,6 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
+# shellcheck source=SCRIPTDIR/kernel-source.sh
+. "$here/kernel-source.sh"
 
 # Raise it when the same inputs give another entry.
 layout=1
@@ -44,51 +46,6 @@ done
 
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
 	die "the UML lab kernel needs x86-64 Linux, this is $(uname -s) on $(uname -m): use machine=qemu"
-
-# Sets source (tree or tarball), version (a label, x.y.z) and identity.
-find_source() {
-	local candidate package
-	if [ -n "${KSRC:-}" ]; then
-		source=$(realpath -e -- "$KSRC" 2>/dev/null) || die "KSRC=$KSRC does not exist"
-		if [ -d "$source" ]; then
-			[ -f "$source/arch/um/Makefile" ] ||
-				die "KSRC=$KSRC is not a kernel source tree (it has no arch/um)"
-			version=$(awk -F' *= *' '
-				$1 == "VERSION" { v = $2 } $1 == "PATCHLEVEL" { p = $2 }
-				$1 == "SUBLEVEL" { s = $2 } $1 == "EXTRAVERSION" { e = $2; exit }
-				END { print v "." p "." s e }' "$source/Makefile")
-			identity="$source $(stat -c %Y -- "$source/Makefile")"
-			if [ -e "$source/.git" ] && have git; then
-				identity+=" $(git -C "$source" rev-parse HEAD 2>/dev/null || true)"
-			fi
-		else
-			version=${source##*/}
-			version=${version%.tar*}
-			version=${version##*-}
-			identity=$(stat -c '%n %s %Y' -- "$source")
-		fi
-	else
-		source=
-		for candidate in /usr/src/linux-source-*.tar.* /usr/src/linux-source-*/linux-source-*.tar.*; do
-			[ -f "$candidate" ] || continue
-			if [ -z "$source" ] || [ "$(printf '%s\n%s\n' "${source##*/}" "${candidate##*/}" |
-				sort -V | tail -n 1)" != "${source##*/}" ]; then
-				source=$candidate
-			fi
-		done
-		[ -n "$source" ] || return 1
-		package=${source##*/}
-		package=${package%.tar*}
-		version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null || true)
-		identity="$package $version $(stat -L -c %s -- "$source")"
-		version=${version:-${package#linux-source-}}
-		version=${version%%-*}
-	fi
-	[[ $version =~ ^([0-9]+)\.([0-9]+) ]] ||
-		die "cannot tell the kernel version of $source"
-	number=$((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
-	((number >= 6001)) || die "$source is Linux $version: the lab needs 6.1 or later"
-}
 
 # The options asked for, one a line. A line "6.12+ CONFIG_X=y" counts from that
 # version on; of two lines about one option the later counts.

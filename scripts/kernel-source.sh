@@ -1,0 +1,51 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#
+# Which kernel source the lab uses. To be sourced after lib.sh; what it finds is in the variables
+# source, version, identity and number.
+# shellcheck disable=SC2034 # they are for whoever sources this
+
+# Sets source (tree or tarball), version (a label, x.y.z) and identity.
+find_source() {
+	local candidate package
+	if [ -n "${KSRC:-}" ]; then
+		source=$(realpath -e -- "$KSRC" 2>/dev/null) || die "KSRC=$KSRC does not exist"
+		if [ -d "$source" ]; then
+			[ -f "$source/arch/um/Makefile" ] ||
+				die "KSRC=$KSRC is not a kernel source tree (it has no arch/um)"
+			version=$(awk -F' *= *' '
+				$1 == "VERSION" { v = $2 } $1 == "PATCHLEVEL" { p = $2 }
+				$1 == "SUBLEVEL" { s = $2 } $1 == "EXTRAVERSION" { e = $2; exit }
+				END { print v "." p "." s e }' "$source/Makefile")
+			identity="$source $(stat -c %Y -- "$source/Makefile")"
+			if [ -e "$source/.git" ] && have git; then
+				identity+=" $(git -C "$source" rev-parse HEAD 2>/dev/null || true)"
+			fi
+		else
+			version=${source##*/}
+			version=${version%.tar*}
+			version=${version##*-}
+			identity=$(stat -c '%n %s %Y' -- "$source")
+		fi
+	else
+		source=
+		for candidate in /usr/src/linux-source-*.tar.* /usr/src/linux-source-*/linux-source-*.tar.*; do
+			[ -f "$candidate" ] || continue
+			if [ -z "$source" ] || [ "$(printf '%s\n%s\n' "${source##*/}" "${candidate##*/}" |
+				sort -V | tail -n 1)" != "${source##*/}" ]; then
+				source=$candidate
+			fi
+		done
+		[ -n "$source" ] || return 1
+		package=${source##*/}
+		package=${package%.tar*}
+		version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null || true)
+		identity="$package $version $(stat -L -c %s -- "$source")"
+		version=${version:-${package#linux-source-}}
+		version=${version%%-*}
+	fi
+	[[ $version =~ ^([0-9]+)\.([0-9]+) ]] ||
+		die "cannot tell the kernel version of $source"
+	number=$((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
+	((number >= 6001)) || die "$source is Linux $version: the lab needs 6.1 or later"
+}
