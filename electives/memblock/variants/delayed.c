@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * memblock_add_range() with delayed allocation, after the idea of a patch that was sent to the
+ * kernel's mailing list: insert at once while there is room; when the array is full, count what is
+ * left, grow, and go on.
+ *
+ * Two things are not as they were. When the array cannot grow, what has been inserted stays; and
+ * the array of memory regions may be put into the memory that is just being added.
+ *
+ * It derives from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
+ * stands in the place of that function in mm/memblock.c; MERGE() and FLAGS_DIFFER() stand for what
+ * differs from kernel to kernel there.
+ */
+static int __init_memblock memblock_add_range(struct memblock_type *type,
+					      phys_addr_t base,
+					      phys_addr_t size, int nid,
+					      enum memblock_flags flags)
+{
+	phys_addr_t obase = base;
+	phys_addr_t end = base + memblock_cap_size(base, &size);
+	int idx, nr_left, start_rgn, end_rgn;
+
+	if (!size)
+		return 0;
+
+	/* special case for empty array */
+	if (type->regions[0].size == 0) {
+		type->regions[0].base = base;
+		type->regions[0].size = size;
+		type->regions[0].flags = flags;
+		memblock_set_region_node(&type->regions[0], nid);
+		type->total_size = size;
+		type->cnt = 1;
+		return 0;
+	}
+
+	start_rgn = -1;
+	end_rgn = 0;
+
+go_on:
+	nr_left = 0;
+
+	for (idx = 0; idx < type->cnt; idx++) {
+		struct memblock_region *rgn = &type->regions[idx];
+		phys_addr_t rbase = rgn->base;
+		phys_addr_t rend = rbase + rgn->size;
+
+		if (rbase >= end)
+			break;
+		if (rend <= base)
+			continue;
+		/* @rgn overlaps; what of the new area lies below it is missing */
+		if (rbase > base) {
+#ifdef CONFIG_NUMA
+			WARN_ON(nid != memblock_get_region_node(rgn));
+#endif
+			WARN_ON(FLAGS_DIFFER(flags, rgn));
+			if (!nr_left && type->cnt < type->max) {
+				if (start_rgn < 0)
+					start_rgn = idx;
+				end_rgn = idx + 1;
+				memblock_insert_region(type, idx++, base,
+						       rbase - base, nid,
+						       flags);
+			} else {
+				nr_left++;
+			}
+		}
+		/* area below @rend is dealt with, forget about it */
+		base = min(rend, end);
+	}
+
+	/* the remaining portion */
+	if (base < end) {
+		if (!nr_left && type->cnt < type->max) {
+			if (start_rgn < 0)
+				start_rgn = idx;
+			end_rgn = idx + 1;
+			memblock_insert_region(type, idx, base, end - base, nid,
+					       flags);
+		} else {
+			nr_left++;
+		}
+	}
+
+	if (nr_left) {
+		while (type->cnt + nr_left > type->max)
+			if (memblock_double_array(type, obase, size) < 0)
+				return -ENOMEM;
+		/*
+		 * Growing has reserved the place of the new array, by this
+		 * function, and freed that of the old one: indices are others
+		 * now, and the range may have a new hole below the place where
+		 * the array was full. What is in by now is passed over.
+		 */
+		base = obase;
+		start_rgn = 0;
+		goto go_on;
+	}
+
+	if (start_rgn >= 0)
+		MERGE(type, start_rgn, end_rgn);
+	return 0;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * memblock_add_range() that looks before it inserts: it finds the place by bisection, counts what
+ * is missing among the regions that the range overlaps, and grows before anything is inserted, so
+ * that -ENOMEM leaves the regions as they were. Then it inserts and merges in one pass.
+ *
+ * It derives from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
+ * stands in the place of that function in mm/memblock.c; FLAGS_DIFFER() stands for what differs
+ * from kernel to kernel there.
+ */
+
+/* The first region that ends above @base; the number of regions if none does. */
+static unsigned long __init_memblock
+memblock_first_above(struct memblock_type *type, phys_addr_t base)
+{
+	unsigned long low = 0, high = type->cnt;
+
+	/* Regions below @low end at or below @base, those from @high on above it. */
+	while (low < high) {
+		unsigned long mid = (low + high) / 2;
+		struct memblock_region *rgn = &type->regions[mid];
+
+		if (rgn->base + rgn->size > base)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+/* How many pieces of [@base, @end) are in no region, @idx being the first above @base. */
+static unsigned long __init_memblock memblock_missing(
+	struct memblock_type *type, unsigned long idx, phys_addr_t base,
+	phys_addr_t end, int nid, enum memblock_flags flags)
+{
+	unsigned long missing = 0;
+
+	for (; idx < type->cnt && type->regions[idx].base < end; idx++) {
+		struct memblock_region *rgn = &type->regions[idx];
+
+		if (rgn->base > base) {
+#ifdef CONFIG_NUMA
+			WARN_ON(nid != memblock_get_region_node(rgn));
+#endif
+			WARN_ON(FLAGS_DIFFER(flags, rgn));
+			missing++;
+		}
+		base = rgn->base + rgn->size;
+	}
+	return missing + (base < end);
+}
+
+/* Whether @next begins where @rgn ends and is of the same kind. */
+static bool __init_memblock memblock_goes_on(struct memblock_region *rgn,
+					     struct memblock_region *next)
+{
+	return rgn->base + rgn->size == next->base &&
+	       rgn->flags == next->flags &&
+	       memblock_get_region_node(rgn) == memblock_get_region_node(next);
+}
+
+/*
+ * Put the @missing pieces of [@base, @end) between the regions from @idx on, all merged. There is
+ * room for them. A gap of so many regions goes up through the array: @to never passes @from, since
+ * each piece takes one place of the gap and each merge gives one back.
+ */
+static void __init_memblock memblock_fill(struct memblock_type *type,
+					  unsigned long idx, phys_addr_t base,
+					  phys_addr_t end,
+					  unsigned long missing, int nid,
+					  enum memblock_flags flags)
+{
+	struct memblock_region *to = &type->regions[idx];
+	struct memblock_region *from = to + missing;
+	struct memblock_region *last = &type->regions[type->cnt] + missing;
+
+	memmove(from, to, (type->cnt - idx) * sizeof(*to));
+
+	/* The region that begins where the range ends may have to be merged. */
+	while (base < end || (from < last && from->base == end)) {
+		struct memblock_region next;
+
+		if (from < last && from->base <= base) {
+			next = *from++;
+		} else {
+			next = (struct memblock_region){ .base = base,
+							 .flags = flags };
+			memblock_set_region_node(&next, nid);
+			next.size = (from < last ? min(from->base, end) : end) -
+				    base;
+			type->total_size += next.size;
+		}
+		base = next.base + next.size;
+		if (to > type->regions && memblock_goes_on(to - 1, &next))
+			to[-1].size += next.size;
+		else
+			*to++ = next;
+	}
+
+	if (to < from)
+		memmove(to, from, (last - from) * sizeof(*to));
+	type->cnt = last - (from - to) - type->regions;
+}
+
+static int __init_memblock memblock_add_range(struct memblock_type *type,
+					      phys_addr_t base,
+					      phys_addr_t size, int nid,
+					      enum memblock_flags flags)
+{
+	phys_addr_t end = base + memblock_cap_size(base, &size);
+	unsigned long idx, missing;
+
+	if (!size)
+		return 0;
+
+	/* special case for empty array */
+	if (type->regions[0].size == 0) {
+		type->regions[0].base = base;
+		type->regions[0].size = size;
+		type->regions[0].flags = flags;
+		memblock_set_region_node(&type->regions[0], nid);
+		type->total_size = size;
+		type->cnt = 1;
+		return 0;
+	}
+
+	/*
+	 * Growing reserves the place of the new array, by this function, and
+	 * frees that of the old one: what was found before does not hold after.
+	 */
+	for (;;) {
+		idx = memblock_first_above(type, base);
+		missing = memblock_missing(type, idx, base, end, nid, flags);
+		if (!missing)
+			return 0;
+		if (type->cnt + missing <= type->max)
+			break;
+		if (memblock_double_array(type, base, size) < 0)
+			return -ENOMEM;
+	}
+
+	memblock_fill(type, idx, base, end, missing, nid, flags);
+	return 0;
+}
