@@ -4,6 +4,9 @@
  * is missing among the regions that the range overlaps, and grows before anything is inserted, so
  * that -ENOMEM leaves the regions as they were. Then it inserts and merges in one pass.
  *
+ * The parts in which this is done may be changed, and others added: what counts is what
+ * memblock_add_range() does.
+ *
  * It derives from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
  * stands in the place of that function in mm/memblock.c; FLAGS_DIFFER() stands for what differs
  * from kernel to kernel there.
@@ -13,6 +16,7 @@
 static unsigned long __init_memblock
 memblock_first_above(struct memblock_type *type, phys_addr_t base)
 {
+	/* task 1 { */
 	unsigned long low = 0, high = type->cnt;
 
 	/* Regions below @low end at or below @base, those from @high on above it. */
@@ -26,6 +30,7 @@ memblock_first_above(struct memblock_type *type, phys_addr_t base)
 			low = mid + 1;
 	}
 	return low;
+	/* } task 1, until then: return type->cnt; */
 }
 
 /* How many pieces of [@base, @end) are in no region, @idx being the first above @base. */
@@ -33,6 +38,7 @@ static unsigned long __init_memblock memblock_missing(
 	struct memblock_type *type, unsigned long idx, phys_addr_t base,
 	phys_addr_t end, int nid, enum memblock_flags flags)
 {
+	/* task 2 { */
 	unsigned long missing = 0;
 
 	for (; idx < type->cnt && type->regions[idx].base < end; idx++) {
@@ -48,6 +54,7 @@ static unsigned long __init_memblock memblock_missing(
 		base = rgn->base + rgn->size;
 	}
 	return missing + (base < end);
+	/* } task 2, until then: return base < end; */
 }
 
 /* Whether @next begins where @rgn ends and is of the same kind. */
@@ -70,6 +77,7 @@ static void __init_memblock memblock_fill(struct memblock_type *type,
 					  unsigned long missing, int nid,
 					  enum memblock_flags flags)
 {
+	/* task 1 { */
 	struct memblock_region *to = &type->regions[idx];
 	struct memblock_region *from = to + missing;
 	struct memblock_region *last = &type->regions[type->cnt] + missing;
@@ -100,6 +108,7 @@ static void __init_memblock memblock_fill(struct memblock_type *type,
 	if (to < from)
 		memmove(to, from, (last - from) * sizeof(*to));
 	type->cnt = last - (from - to) - type->regions;
+	/* } task 1 */
 }
 
 static int __init_memblock memblock_add_range(struct memblock_type *type,
@@ -124,19 +133,26 @@ static int __init_memblock memblock_add_range(struct memblock_type *type,
 		return 0;
 	}
 
-	/*
-	 * Growing reserves the place of the new array, by this function, and
-	 * frees that of the old one: what was found before does not hold after.
-	 */
-	for (;;) {
-		idx = memblock_first_above(type, base);
-		missing = memblock_missing(type, idx, base, end, nid, flags);
-		if (!missing)
-			return 0;
-		if (type->cnt + missing <= type->max)
-			break;
-		if (memblock_double_array(type, base, size) < 0)
-			return -ENOMEM;
+repeat:
+	idx = memblock_first_above(type, base);
+	missing = memblock_missing(type, idx, base, end, nid, flags);
+	if (!missing)
+		return 0;
+
+	if (type->cnt + missing > type->max) {
+		/* task 3 { */
+		while (type->cnt + missing > type->max)
+			if (memblock_double_array(type, base, size) < 0)
+				return -ENOMEM;
+		/* } task 3, until then: return -ENOMEM; */
+		/* task 4 { */
+		/*
+		 * Growing has reserved the place of the new array, by this
+		 * function, and freed that of the old one: what was found
+		 * before does not hold now.
+		 */
+		goto repeat;
+		/* } task 4 */
 	}
 
 	memblock_fill(type, idx, base, end, missing, nid, flags);

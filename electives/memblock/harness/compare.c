@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What memblock holds, against the model: the regions, and where their arrays lie. */
+#include <stdint.h>
+
+#include "random.h"
+
+phys_addr_t address(unsigned int page)
+{
+	return (phys_addr_t)(uintptr_t)arena + (phys_addr_t)page * PAGE_SIZE;
+}
+
+struct memblock_type *type_of(enum kind kind)
+{
+	return kind == MEMORY ? &memblock.memory : &memblock.reserved;
+}
+
+struct array array_of(enum kind kind)
+{
+	struct memblock_type *type = type_of(kind);
+
+	return (struct array){ type->regions, type->cnt, type->max };
+}
+
+bool place_of(enum kind kind, struct array array, unsigned int *first,
+	      unsigned int *pages)
+{
+	struct memblock_type *was =
+		kind == MEMORY ? &initial.memory : &initial.reserved;
+
+	if (array.regions == was->regions)
+		return false;
+	*first = (unsigned int)(((char *)array.regions - arena) /
+				(long)PAGE_SIZE);
+	*pages = (unsigned int)(PAGE_ALIGN(array.max * sizeof(*array.regions)) /
+				PAGE_SIZE);
+	return true;
+}
+
+void compare(enum kind kind)
+{
+	static struct run runs[PAGES];
+	struct memblock_type *type = type_of(kind);
+	unsigned int count = model_runs(&model, kind, runs);
+	bool empty = type->regions[0].size == 0;
+	phys_addr_t total = 0;
+
+	for (unsigned int i = 0; i < count && i < type->cnt && !empty; i++) {
+		struct memblock_region *region = &type->regions[i];
+		struct run *run = &runs[i];
+
+		total += region->size;
+		if (region->base != address(run->first) ||
+		    region->size != (phys_addr_t)run->pages * PAGE_SIZE)
+			wrong("%s region %u is pages %ld to %ld, expected %u to %u",
+			      type->name, i,
+			      ((long)region->base - (long)address(0)) /
+				      (long)PAGE_SIZE,
+			      ((long)region->base + (long)region->size -
+			       (long)address(0)) /
+					      (long)PAGE_SIZE -
+				      1,
+			      run->first, run->first + run->pages - 1);
+		if (region->flags != run->flags ||
+		    memblock_get_region_node(region) != run->node)
+			wrong("%s region %u: flags %x of node %d, expected %x of %d",
+			      type->name, i, (unsigned int)region->flags,
+			      memblock_get_region_node(region), run->flags,
+			      run->node);
+	}
+	if ((empty ? 0 : type->cnt) != count)
+		wrong("%lu %s regions, expected %u",
+		      empty ? 0 : (unsigned long)type->cnt, type->name, count);
+	if (type->total_size != total)
+		wrong("the total of %s is %llu pages, expected %llu",
+		      type->name,
+		      (unsigned long long)(type->total_size / PAGE_SIZE),
+		      (unsigned long long)(total / PAGE_SIZE));
+	if (type->cnt > type->max)
+		wrong("%lu %s regions in an array for %lu",
+		      (unsigned long)type->cnt, type->name,
+		      (unsigned long)type->max);
+}
+
+/* It lies in memory that was there, not reserved, and not in the range being reserved. */
+void follow(enum kind kind, struct array before)
+{
+	struct array now = array_of(kind);
+	unsigned int first, pages;
+
+	if (now.regions == before.regions)
+		return;
+	if (place_of(kind, before, &first, &pages))
+		model_remove(&model, RESERVED, first, pages);
+	if (!place_of(kind, now, &first, &pages) || first + pages > PAGES)
+		wrong("the %s array is at %p, outside of all memory",
+		      type_of(kind)->name, (void *)now.regions);
+	if (first < op.first)
+		below++;
+	else
+		above++;
+	if (model_any(&model, RESERVED, first, pages))
+		wrong("the new %s array lies in pages %u to %u, which are reserved",
+		      type_of(kind)->name, first, first + pages - 1);
+	if (op.kind == RESERVED && first < op.first + op.pages &&
+	    op.first < first + pages)
+		wrong("the new %s array lies in the range, at page %u",
+		      type_of(kind)->name, first);
+	if (!model_all(&model, MEMORY, first, pages) && !may('i'))
+		wrong("the new %s array lies in pages %u to %u, which were not there before",
+		      type_of(kind)->name, first, first + pages - 1);
+	model_add(&model, RESERVED, first, pages, reserved_array.node,
+		  reserved_array.flags);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The operations of the random test: on memblock, and on the model. */
+#include "random.h"
+
+static const char *const names[] = { "add",  "reserve", "remove",  "free",
+				     "mark", "clear",	"set node" };
+
+int perform(enum operations what)
+{
+	phys_addr_t base = address(op.first), size = op.pages * PAGE_SIZE;
+
+	switch (what) {
+	case ADD:
+		return memblock_add_node(base, size, op.node,
+					 (enum memblock_flags)op.flags);
+	case RESERVE:
+		return memblock_reserve(base, size);
+	case REMOVE:
+		return memblock_remove(base, size);
+	case FREE:
+		return memblock_phys_free(base, size);
+	case MARK:
+		return memblock_mark_nomap(base, size);
+	case CLEAR:
+		return memblock_clear_nomap(base, size);
+	case NODE:
+		return memblock_set_node(base, size, &memblock.memory, op.node);
+	}
+	return 0;
+}
+
+void perform_on_model(enum operations what)
+{
+	switch (what) {
+	case ADD:
+		model_add(&model, MEMORY, op.first, op.pages, op.node,
+			  op.flags);
+		break;
+	case RESERVE:
+		model_add(&model, RESERVED, op.first, op.pages,
+			  plain_reserved.node, plain_reserved.flags);
+		break;
+	case REMOVE:
+	case FREE:
+		model_remove(&model, op.kind, op.first, op.pages);
+		break;
+	case MARK:
+		model_flags(&model, MEMORY, op.first, op.pages, MEMBLOCK_NOMAP,
+			    0);
+		break;
+	case CLEAR:
+		model_flags(&model, MEMORY, op.first, op.pages, 0,
+			    MEMBLOCK_NOMAP);
+		break;
+	case NODE:
+#ifdef CONFIG_NUMA
+		model_node(&model, MEMORY, op.first, op.pages, op.node);
+#endif
+		break;
+	}
+}
+
+/* Whether both arrays' places stay reserved: whoever frees them breaks memblock himself. */
+static bool spares_arrays(void)
+{
+	for (enum kind kind = MEMORY; kind <= RESERVED; kind++) {
+		unsigned int first, pages;
+
+		if (place_of(kind, array_of(kind), &first, &pages) &&
+		    first < op.first + op.pages && op.first < first + pages)
+			return false;
+	}
+	return true;
+}
+
+int choose(void)
+{
+	static const enum operations others[] = { REMOVE, FREE, MARK, CLEAR,
+						  NODE };
+	enum operations what = pick(2) ? RESERVE : ADD;
+	unsigned int most = pick(8) ? 3 : pick(4) ? 40 : 300, end;
+
+	if (may('x') && pick(3) == 0)
+		what = others[pick(5)];
+	op.name = names[what];
+	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
+	op.pages = 1 + pick(most);
+	end = may('b') ? PAGES : PAGES - HOME;
+	op.first = HOME + pick(end - HOME - op.pages + 1);
+	op.flags = may('x') && pick(8) == 0 ? MEMBLOCK_HOTPLUG : MEMBLOCK_NONE;
+	op.node = 0;
+#ifdef CONFIG_NUMA
+	op.node = may('x') ? (int)pick(3) : 0;
+#else
+	if (what == NODE) /* does nothing */
+		return -1;
+#endif
+	if (!may('o') && what <= RESERVE &&
+	    model_any(&model, op.kind, op.first, op.pages))
+		return -1;
+	if (what == FREE && !spares_arrays())
+		return -1;
+	return (int)what;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the random test share. */
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include <linux/memblock.h>
+
+#include "model.h"
+
+/*
+ * Memory at the low end that operations leave alone: two arrays of at most 4 pages, the places
+ * they have just left, and those of an array that doubles twice, find room there. Where no array
+ * is to be below, the same at the high end.
+ */
+#define HOME 32u
+
+struct operation {
+	const char *name;
+	enum kind kind;
+	unsigned int first, pages, flags;
+	int node;
+};
+
+enum operations { ADD, RESERVE, REMOVE, FREE, MARK, CLEAR, NODE };
+
+struct array {
+	struct memblock_region *regions;
+	unsigned long cnt, max;
+};
+
+extern struct model model;
+extern struct operation op; /* the one that is being tried */
+extern struct memblock initial; /* as memblock was when the program began */
+extern char *arena; /* page 0 of the model */
+/* With which node and flags this kernel reserves: for its caller, and for an array. */
+extern struct page_model plain_reserved, reserved_array;
+extern unsigned long below, above; /* new arrays, by where they were put */
+
+bool may(char what);
+unsigned int pick(unsigned int less_than);
+/* Says what is wrong with the operation, and ends. */
+__attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
+							   ...);
+
+/* The next operation, into op; what it does, or -1 when it may not be done. */
+int choose(void);
+int perform(enum operations what);
+void perform_on_model(enum operations what);
+
+phys_addr_t address(unsigned int page);
+struct memblock_type *type_of(enum kind kind);
+struct array array_of(enum kind kind);
+/* The pages that an array takes; false while it is the one it began with. */
+bool place_of(enum kind kind, struct array array, unsigned int *first,
+	      unsigned int *pages);
+/* What memblock holds is what the model holds, region by region. */
+void compare(enum kind kind);
+/* A new array lies where it may; the model has it. */
+void follow(enum kind kind, struct array before);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One call of memblock_reserve() in each state of the array, to be counted by callgrind, which
+ * writes what it has counted after each.
+ *
+ *   states REGIONS...
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <valgrind/callgrind.h>
+
+#include <linux/memblock.h>
+
+#define STATIC_REGIONS 128ul
+#define ACROSS 8ul
+
+/* What the tests define for memblock. */
+bool movable_node_enabled;
+
+/* A new array is put at its top, which is why it must be there. */
+static char arena[1 << 20] __attribute__((aligned(4096)));
+
+enum call { APPEND, FRONT, ACROSS_EIGHT, COVERED };
+static const char *const names[] = { "append", "front", "across", "covered" };
+
+/* Region i is page 2 i + 4 of the arena's lower half; between two there is a page. */
+static phys_addr_t address(unsigned long i)
+{
+	return (phys_addr_t)(unsigned long)arena + (2 * i + 4) * PAGE_SIZE;
+}
+
+/* An array of 128 with so many regions, all of the same kind. */
+static void arrange(const struct memblock *initial, unsigned long regions)
+{
+	struct memblock_type *type = &memblock.reserved;
+
+	memblock = *initial;
+	memset(type->regions, 0, STATIC_REGIONS * sizeof(*type->regions));
+	memblock_reserve(address(0), PAGE_SIZE);
+	for (unsigned long i = 1; i < regions; i++) {
+		type->regions[i] = type->regions[0];
+		type->regions[i].base = address(i);
+	}
+	if (!regions) {
+		memset(type->regions, 0, sizeof(*type->regions));
+		type->cnt = initial->reserved.cnt;
+		type->total_size = 0;
+		return;
+	}
+	type->cnt = regions;
+	type->total_size = regions * PAGE_SIZE;
+}
+
+static void count(const struct memblock *initial, enum call call,
+		  unsigned long regions)
+{
+	phys_addr_t base = 0, size = PAGE_SIZE;
+	char name[40];
+
+	switch (call) {
+	case APPEND:
+		base = address(regions);
+		break;
+	case FRONT:
+		base = address(0) - 2 * PAGE_SIZE;
+		break;
+	case ACROSS_EIGHT: /* eight regions in the middle, a piece before and after */
+		if (regions < ACROSS)
+			return;
+		base = address((regions - ACROSS) / 2) - PAGE_SIZE / 2;
+		size = 2 * ACROSS * PAGE_SIZE;
+		break;
+	case COVERED: /* the last one once more: nothing to do */
+		if (!regions)
+			return;
+		base = address(regions - 1);
+		break;
+	}
+	arrange(initial, regions);
+	(void)snprintf(name, sizeof(name), "%s %lu", names[call], regions);
+	CALLGRIND_ZERO_STATS;
+	if (memblock_reserve(base, size))
+		abort();
+	CALLGRIND_DUMP_STATS_AT(name);
+}
+
+int main(int argc, char **argv)
+{
+	struct memblock initial;
+
+	memblock_allow_resize();
+	memblock_add((phys_addr_t)(unsigned long)arena, sizeof(arena));
+	initial = memblock;
+	for (int i = 1; i < argc; i++)
+		for (enum call call = APPEND; call <= COVERED; call++)
+			count(&initial, call, strtoul(argv[i], NULL, 10));
+	return 0;
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The kernel source, and its own tests of memblock built in three ways, once each.
+
+The kernel's Makefile says how everything is compiled and linked; variants are compiled and linked
+by the same commands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import paths, scratch
+from grader.base.errors import LabError, check_disk
+from grader.base.progress import Progress
+from grader.lab import module
+from grader.sandbox import Ended, Limits, run
+
+HERE = Path(__file__).resolve().parent
+HARNESS = HERE / "harness"
+TESTS = Path("tools/testing/memblock")
+# The address sanitizer reserves terabytes; the compiler needs no more than a few seconds.
+COMPILE = Limits(wall_seconds=300, cpu_seconds=120)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to build the kernel's tests: what make is told, and which program of ours goes with it."""
+
+    name: str
+    says: str
+    variables: tuple[str, ...]
+    program: str
+    sources: tuple[str, ...]  # of the program, in harness/
+    link: tuple[str, ...] = ()
+
+
+# With the sanitizers that the kernel's Makefile asks for.
+RANDOM = ("random", "compare", "operations", "model")
+UMA = Way("uma", "NUMA off", (), "random", RANDOM)
+NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM)
+# What is counted has no sanitizers, which valgrind does not take.
+PLAIN = Way(
+    "plain",
+    "NUMA off, no sanitizers",
+    ("TARGET_ARCH=-fno-sanitize=all -g",),
+    "states",
+    ("states", "aligned"),
+    ("-fno-sanitize=all", "-Wl,--wrap=malloc"),
+)
+
+
+def source() -> Path:
+    """The part of the kernel source that is needed, in the cache; unpacked if need be."""
+    done = subprocess.run([str(paths.SCRIPTS / "memblock-source.sh")], stdout=subprocess.PIPE)
+    scratch.check_stopped()
+    if done.returncode:
+        raise LabError("there is no kernel source to work on: see above")
+    return Path(done.stdout.decode().strip())
+
+
+def version(kernel: Path) -> str:
+    """Linux x.y.z."""
+    return (kernel / "version").read_text().strip()
+
+
+def complaint(output: str) -> str:
+    """Of what a compiler or linker says, the one line that counts."""
+    found = re.search(r"^.*(?:error:|undefined reference|\*\*\*).*$", output, re.MULTILINE)
+    return found[0].strip() if found else (output.strip().splitlines() or ["it said nothing"])[-1]
+
+
+class NotBuiltError(LabError):
+    """A variant does not compile; the text is the compiler's line."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The kernel's tests, built in one way; variants are linked with their objects."""
+
+    way: Way
+    folder: Path  # tools/testing/memblock of the copy
+    compile: tuple[str, ...]  # how memblock.o is made; run in folder
+    link: tuple[str, ...]  # how main is made
+
+    def compiler(self, *arguments: str) -> tuple[str, ...]:
+        """The compiler with the flags of memblock.o."""
+        flags = self.compile[: self.compile.index("-c")]
+        return (*flags, *arguments)
+
+    def run(self, command: Sequence[str], what: str) -> None:
+        """A compiler; NotBuiltError with its first error."""
+        ended = run(command, COMPILE, cwd=self.folder, environment=_environment(), together=True)
+        check_disk(ended.text, self.folder)
+        if ended.status:
+            raise NotBuiltError(f"{what} does not compile: {complaint(ended.text)}")
+        if ended.status is None:
+            raise NotBuiltError(f"{what} does not compile: {ended.cause}")
+
+    def objects(self) -> list[str]:
+        """What memblock.o needs beside itself, without the tests."""
+        own = [word for word in self.link if word.endswith(".o")]
+        return [o for o in own if o not in ("main.o", "memblock.o") and not o.startswith("tests/")]
+
+    def variant(self, text: str, name: str, out: Path) -> None:
+        """Into out: the tests' main, and our program, with a mm/memblock.c of that text."""
+        out.mkdir(parents=True, exist_ok=True)
+        made = str(out / "memblock.o")
+        (out / "memblock.c").write_text(text, encoding="utf-8")
+        self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name)
+        main = [made if word == "memblock.o" else word for word in self.link]
+        main[main.index("-o") + 1] = str(out / "main")
+        aligned = ("aligned.o",) if "aligned" in self.way.sources else ()
+        self.run([*main, *aligned, *self.way.link], name)
+        own = [f"{source}.o" for source in self.way.sources]
+        program = ("-o", str(out / self.way.program))
+        self.run(self.compiler(*own, made, *self.objects(), *self.way.link, *program), name)
+
+
+def _environment() -> dict[str, str]:
+    return module.environment()
+
+
+def _key(kernel: Path) -> str:
+    said = subprocess.run(["gcc", "--version"], capture_output=True, text=True, env=_environment())
+    digest = hashlib.sha256(said.stdout.encode())
+    for path in [*sorted(HARNESS.iterdir()), Path(__file__)]:
+        digest.update(path.read_bytes())
+    return f"{kernel.name}-{digest.hexdigest()[:8]}"
+
+
+def place(kernel: Path) -> Path:
+    """Where everything made of that kernel source goes."""
+    return paths.BUILD / "memblock" / _key(kernel)
+
+
+def tests(kernel: Path, way: Way, progress: Progress) -> Tests:
+    """The kernel's tests with its own memblock.c, built in one way unless they are there."""
+    target = place(kernel) / way.name
+    if not (target / "commands.json").is_file():
+        progress.step(f"build the tests of Linux {version(kernel)}, {way.says}")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half_made = Path(tempfile.mkdtemp(prefix=".half-", dir=target.parent))
+        try:
+            _build(kernel, way, half_made / "tree")
+            if not target.exists():  # or another run was faster
+                (half_made / "tree").rename(target)
+        finally:
+            shutil.rmtree(half_made, ignore_errors=True)
+    commands = json.loads((target / "commands.json").read_text())
+    return Tests(way, target / TESTS, tuple(commands["compile"]), tuple(commands["link"]))
+
+
+def _make(folder: Path, *arguments: str) -> str:
+    command = ["make", *arguments]
+    ended: Ended = run(command, COMPILE, cwd=folder, environment=_environment(), together=True)
+    check_disk(ended.text, folder)
+    if ended.status:
+        raise LabError(f"the kernel's tests do not build: {complaint(ended.text)}")
+    if ended.status is None:
+        raise LabError(f"the kernel's tests do not build: {ended.cause}")
+    return ended.text
+
+
+def _build(kernel: Path, way: Way, tree: Path) -> None:
+    shutil.copytree(kernel, tree, symlinks=True)
+    folder = tree / TESTS
+    _make(folder, *way.variables, "main")
+    # -o include: that target is always out of date, and everything with it.
+    asked = ("-n", "-o", "include", *way.variables)
+    compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
+    link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
+    made = Tests(way, folder, compile_, link)
+    for source_ in way.sources:
+        path = HARNESS / f"{source_}.c"
+        flags = ("-iquote", str(HARNESS), "-c", "-o", f"{source_}.o", str(path))
+        made.run(made.compiler(*flags), path.name)
+    commands = {"compile": compile_, "link": link}
+    (tree / "commands.json").write_text(json.dumps(commands), encoding="utf-8")
+
+
+def _command(listing: str, word: str) -> tuple[str, ...]:
+    """Of what make would do, the command that has a word."""
+    for line in listing.splitlines():
+        words = shlex.split(line)
+        if word in words:
+            return tuple(words)
+    raise LabError("make does not say how the kernel's tests are compiled")
+
+

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The functions that are compared: the kernel's own, and those spliced into its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from electives import tasks
+from electives.memblock import kernels, splice
+from electives.memblock.kernels import Tests
+from grader.base import paths, scratch
+
+SOLUTION = "add_range.c"
+DELAYED = kernels.HERE / "variants" / "delayed.c"
+UNDONE = "TODO: task"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A memblock_add_range(); without text, the kernel's own."""
+
+    name: str
+    says: str
+    text: str = ""
+    where: str = ""  # the file, for messages
+
+
+KERNEL = Variant("kernel", "as the kernel has it")
+
+
+def of_file(path: Path, name: str, says: str) -> Variant:
+    """The variant in a file."""
+    return Variant(name, says, path.read_text(encoding="utf-8"), paths.shown(path))
+
+
+def solution() -> Variant:
+    """The learner's function if there is one, else the kit's; tasks may be left to do in it."""
+    folder = tasks.sources("memblock", kernels.HERE / "solution")
+    own = folder.parent.name == "work"
+    return of_file(folder / SOLUTION, "yours" if own else "look", "look first, then insert")
+
+
+def known() -> list[Variant]:
+    """All there are: what students get has no solutions."""
+    found = [KERNEL]
+    if DELAYED.is_file():
+        found.append(of_file(DELAYED, "delayed", "insert while there is room, grow when it is full"))
+    last = solution()
+    if UNDONE not in last.text:
+        found.append(last)
+    return found
+
+
+def build(kernel: Path, tests: Tests, variant: Variant) -> Path:
+    """The folder with the tests' main and our program, made with a variant; gone with this run."""
+    source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
+    text = source
+    if variant.text:
+        text = splice.spliced(source, variant.text, "mm/memblock.c", variant.where)
+    out = scratch.folder()
+    tests.variant(text, variant.where or variant.name, out)
+    return out
