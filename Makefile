@@ -183,6 +183,11 @@ kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all rul
 	@$(setup) kbench
 	@$(python) -m electives.kbench $(kbench_options)
 
+.PHONY: memblock
+memblock: core  ## the kernel's early allocator made faster, tested and measured; see handouts/electives
+	@$(setup) memblock
+	@$(python) -m electives memblock run $(args)
+
 # not exported
 .PHONY: par
 par: core  ## count the reference's instructions anew, into expected/par.json

@@ -22,8 +22,9 @@ bool movable_node_enabled;
 /* A new array is put at its top, which is why it must be there. */
 static char arena[1 << 20] __attribute__((aligned(4096)));
 
-enum call { APPEND, FRONT, ACROSS_EIGHT, COVERED };
-static const char *const names[] = { "append", "front", "across", "covered" };
+enum call { APPEND, FRONT, SECOND, MIDDLE, ACROSS_EIGHT, COVERED };
+static const char *const names[] = { "append", "front",	 "second",
+				     "middle", "across", "covered" };
 
 /* Region i is page 2 i + 4 of the arena's lower half; between two there is a page. */
 static phys_addr_t address(unsigned long i)
@@ -65,6 +66,14 @@ static void count(const struct memblock *initial, enum call call,
 		break;
 	case FRONT:
 		base = address(0) - 2 * PAGE_SIZE;
+		break;
+	case SECOND: /* between the first two, without touching them */
+	case MIDDLE:
+		if (regions < 2)
+			return;
+		base = address(call == SECOND ? 1 : regions / 2) -
+		       3 * PAGE_SIZE / 4;
+		size = PAGE_SIZE / 2;
 		break;
 	case ACROSS_EIGHT: /* eight regions in the middle, a piece before and after */
 		if (regions < ACROSS)

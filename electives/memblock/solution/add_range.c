@@ -12,19 +12,34 @@
  * from kernel to kernel there.
  */
 
+static phys_addr_t __init_memblock memblock_end(struct memblock_type *type,
+						unsigned long idx)
+{
+	return type->regions[idx].base + type->regions[idx].size;
+}
+
 /* The first region that ends above @base; the number of regions if none does. */
 static unsigned long __init_memblock
 memblock_first_above(struct memblock_type *type, phys_addr_t base)
 {
 	/* task 1 { */
-	unsigned long low = 0, high = type->cnt;
+	unsigned long low = 0, high = 0, last = type->cnt - 1;
 
-	/* Regions below @low end at or below @base, those from @high on above it. */
+	/* Most ranges are added in order. */
+	if (memblock_end(type, last) <= base)
+		return type->cnt;
+
+	/* Regions below @low end at or below @base; first, look ever further from the front. */
+	while (memblock_end(type, high) <= base) {
+		low = high + 1;
+		high = min(2 * high + 1, last);
+	}
+
+	/* The region at @high and those from it on end above @base. */
 	while (low < high) {
 		unsigned long mid = (low + high) / 2;
-		struct memblock_region *rgn = &type->regions[mid];
 
-		if (rgn->base + rgn->size > base)
+		if (memblock_end(type, mid) > base)
 			high = mid;
 		else
 			low = mid + 1;

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What make elective=memblock can do, and how its tasks are tried."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+from electives.memblock import kernels, measure, points, show, trial, variants
+from electives.memblock.kernels import Tests
+from electives.memblock.measure import Counts, Share
+from electives.memblock.variants import Variant
+from electives.tasks import Elective, Tried
+from grader.base import paths
+from grader.base.progress import Progress
+
+SEEDS = 1000
+
+
+def tried(elective: Elective) -> list[Tried]:
+    """The learner's function: by random operations, the kernel's tests, and instructions."""
+    progress = Progress()
+    found = points.tried(elective.tasks, progress)
+    progress.clear()
+    return [Tried(task, found[task.number]) for task in elective.tasks]
+
+
+def _right(
+    kernel: Path, every: list[Variant], seed: int, progress: Progress
+) -> tuple[list[list[str]], bool]:
+    """A row for each variant: the tests it passes, and what the random test says."""
+    rows = [["", "the kernel's tests", "random operations"]]
+    fine = True
+    for variant in every:
+        passed, words = [], ""
+        for way in (kernels.UMA, kernels.NUMA):
+            tests = kernels.tests(kernel, way, progress)
+            progress.step(f"try {variant.name}, {way.says}")
+            out = variants.build(kernel, tests, variant)
+            own = trial.kernels_tests(out)
+            passed.append(own.did if not own.wrong else f"{own.did}, then {own.wrong}")
+            random = trial.random_test(out, trial.ALL, seed, SEEDS)
+            given_up = variant.where == paths.shown(variants.DELAYED)
+            if random.wrong and given_up and not words:
+                rest = trial.random_test(out, trial.GIVEN_UP, seed, SEEDS)
+                words = f"{random.wrong}; the rest: {rest.wrong or 'right'}"
+                fine = fine and not rest.wrong
+            elif random.wrong and not words:
+                words = random.wrong
+            fine = fine and not own.wrong and (given_up or not random.wrong)
+        rows.append([variant.name, " / ".join(passed), words or "right"])
+    return rows, fine
+
+
+def _counted(
+    kernel: Path, every: list[Variant], shares_too: bool, progress: Progress
+) -> tuple[dict[str, Counts], dict[str, Share], Tests]:
+    tests = kernels.tests(kernel, kernels.PLAIN, progress)
+    counts: dict[str, Counts] = {}
+    shares: dict[str, Share] = {}
+    for variant in every:
+        progress.step(f"count the instructions of {variant.name}")
+        out = variants.build(kernel, tests, variant)
+        counts[variant.name] = measure.states(out, variant)
+        if shares_too or measure.are_short(out):
+            progress.step(f"count the kernel's tests with {variant.name}")
+            shares[variant.name] = measure.share(out)
+    return counts, shares, tests
+
+
+def run(words: list[str]) -> int:
+    """Test and measure all variants: one table, one picture."""
+    parser = argparse.ArgumentParser(prog="make memblock", description=run.__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the random test's first seed")
+    parser.add_argument(
+        "--share", action="store_true", help="count the kernel's tests though they take minutes"
+    )
+    options = parser.parse_args(words)
+    progress = Progress()
+    kernel = kernels.source()
+    every = variants.known()
+    right, fine = _right(kernel, every, options.seed, progress)
+    counts, shares, _ = _counted(kernel, every, options.share, progress)
+    progress.clear()
+
+    label = f"memblock_add_range() of Linux {kernels.version(kernel)}"
+    print(f"{label}, tests passed with NUMA off / on:")
+    for name, passed, said in right[1:]:
+        lead = f"  {name:8} {passed:>9}  "
+        print(textwrap.fill(f"{lead}{said}", 100, subsequent_indent=" " * len(lead)))
+    print("\nInstructions of one memblock_reserve(), in an array for 128 regions:")
+    print(show.table(counts, shares))
+    for variant in every[1:]:
+        print(f"{variant.name}: {variant.says}; {_tally(counts, variant)}")
+    if len(shares) < len(every):
+        print("The share in the kernel's tests takes minutes here: make memblock args=--share")
+    folder = paths.BUILD / "memblock"
+    show.picture(counts, label, folder / "memblock.svg")
+    (folder / "memblock.json").write_text(_json(counts, shares), encoding="utf-8")
+    print(f"Picture: {paths.shown(folder / 'memblock.svg')}")
+    return 0 if fine else 1
+
+
+def _tally(counts: dict[str, Counts], variant: Variant) -> str:
+    return measure.tally(counts[variants.KERNEL.name], counts[variant.name])
+
+
+def _json(counts: dict[str, Counts], shares: dict[str, Share]) -> str:
+    """All that was counted, for whoever wants to compare two runs."""
+    return json.dumps(
+        {
+            "instructions": {
+                name: {f"{call} {n}": count for (call, n), count in of.items()}
+                for name, of in counts.items()
+            },
+            "tests": {
+                name: {"all": s.whole, "own": s.own, "with called": s.called}
+                for name, s in shares.items()
+            },
+        },
+        indent=1,
+    )
+
+
+VERBS: dict[str, Callable[[list[str]], int]] = {"run": run}
