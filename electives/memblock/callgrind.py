@@ -85,7 +85,7 @@ def count(program: Path, *arguments: str) -> list[Part]:
         "--compress-strings=no",
         "--compress-pos=no",
         f"--callgrind-out-file={output}",
-        program,
+        str(program),
         *arguments,
     ]
     # The stack begins with the environment: the same one each time.

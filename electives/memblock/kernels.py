@@ -33,7 +33,7 @@ COMPILE = Limits(wall_seconds=300, cpu_seconds=120)
 
 @dataclass(frozen=True)
 class Way:
-    """A way to build the kernel's tests: what make is told, and which program of ours goes with it."""
+    """A way to build the kernel's tests: what make is told, and which program of ours joins."""
 
     name: str
     says: str
@@ -83,7 +83,7 @@ class NotBuiltError(LabError):
 
 
 @dataclass(frozen=True)
-class Tests:
+class Built:
     """The kernel's tests, built in one way; variants are linked with their objects."""
 
     way: Way
@@ -142,7 +142,7 @@ def place(kernel: Path) -> Path:
     return paths.BUILD / "memblock" / _key(kernel)
 
 
-def tests(kernel: Path, way: Way, progress: Progress) -> Tests:
+def tests(kernel: Path, way: Way, progress: Progress) -> Built:
     """The kernel's tests with its own memblock.c, built in one way unless they are there."""
     target = place(kernel) / way.name
     if not (target / "commands.json").is_file():
@@ -156,7 +156,7 @@ def tests(kernel: Path, way: Way, progress: Progress) -> Tests:
         finally:
             shutil.rmtree(half_made, ignore_errors=True)
     commands = json.loads((target / "commands.json").read_text())
-    return Tests(way, target / TESTS, tuple(commands["compile"]), tuple(commands["link"]))
+    return Built(way, target / TESTS, tuple(commands["compile"]), tuple(commands["link"]))
 
 
 def _make(folder: Path, *arguments: str) -> str:
@@ -178,7 +178,7 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     asked = ("-n", "-o", "include", *way.variables)
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
-    made = Tests(way, folder, compile_, link)
+    made = Built(way, folder, compile_, link)
     for source_ in way.sources:
         path = HARNESS / f"{source_}.c"
         flags = ("-iquote", str(HARNESS), "-c", "-o", f"{source_}.o", str(path))
@@ -194,5 +194,3 @@ def _command(listing: str, word: str) -> tuple[str, ...]:
         if word in words:
             return tuple(words)
     raise LabError("make does not say how the kernel's tests are compiled")
-
-

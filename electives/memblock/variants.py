@@ -8,7 +8,7 @@ from pathlib import Path
 
 from electives import tasks
 from electives.memblock import kernels, splice
-from electives.memblock.kernels import Tests
+from electives.memblock.kernels import Built
 from grader.base import paths, scratch
 
 SOLUTION = "add_range.c"
@@ -45,14 +45,16 @@ def known() -> list[Variant]:
     """All there are: what students get has no solutions."""
     found = [KERNEL]
     if DELAYED.is_file():
-        found.append(of_file(DELAYED, "delayed", "insert while there is room, grow when it is full"))
+        found.append(
+            of_file(DELAYED, "delayed", "insert while there is room, grow when it is full")
+        )
     last = solution()
     if UNDONE not in last.text:
         found.append(last)
     return found
 
 
-def build(kernel: Path, tests: Tests, variant: Variant) -> Path:
+def build(kernel: Path, tests: Built, variant: Variant) -> Path:
     """The folder with the tests' main and our program, made with a variant; gone with this run."""
     source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
     text = source

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from electives.memblock import kernels, measure, points, show, trial, variants
-from electives.memblock.kernels import Tests
+from electives.memblock.kernels import Built
 from electives.memblock.measure import Counts, Share
 from electives.memblock.variants import Variant
 from electives.tasks import Elective, Tried
@@ -57,7 +57,7 @@ def _right(
 
 def _counted(
     kernel: Path, every: list[Variant], shares_too: bool, progress: Progress
-) -> tuple[dict[str, Counts], dict[str, Share], Tests]:
+) -> tuple[dict[str, Counts], dict[str, Share], Built]:
     tests = kernels.tests(kernel, kernels.PLAIN, progress)
     counts: dict[str, Counts] = {}
     shares: dict[str, Share] = {}

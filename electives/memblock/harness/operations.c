@@ -60,6 +60,18 @@ void perform_on_model(enum operations what)
 	}
 }
 
+/* Now and then a range with many holes that covers the array itself, which its growth frees. */
+static void cover_array(void)
+{
+	unsigned int first, pages, reach = 1 + pick(60);
+
+	if (!place_of(RESERVED, array_of(RESERVED), &first, &pages) ||
+	    first < HOME + reach || first + pages + reach > PAGES)
+		return;
+	op.first = first - reach;
+	op.pages = pages + 2 * reach;
+}
+
 /* Whether both arrays' places stay reserved: whoever frees them breaks memblock himself. */
 static bool spares_arrays(void)
 {
@@ -87,6 +99,8 @@ int choose(void)
 	op.pages = 1 + pick(most);
 	end = may('b') ? PAGES : PAGES - HOME;
 	op.first = HOME + pick(end - HOME - op.pages + 1);
+	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
+		cover_array();
 	op.flags = may('x') && pick(8) == 0 ? MEMBLOCK_HOTPLUG : MEMBLOCK_NONE;
 	op.node = 0;
 #ifdef CONFIG_NUMA

@@ -151,9 +151,10 @@ static void step(void)
 /* Memory that operations leave alone. */
 static void add_home(unsigned int first)
 {
-	op = (struct operation){ "home", MEMORY, first, HOME, 0, 0 };
+	op = (struct operation){ "add", MEMORY, first, HOME, 0, 0 };
 	memblock_add_node(address(first), HOME * PAGE_SIZE, 0, MEMBLOCK_NONE);
 	model_add(&model, MEMORY, first, HOME, 0, MEMBLOCK_NONE);
+	compare(MEMORY);
 }
 
 static void begin(void)
@@ -164,6 +165,8 @@ static void begin(void)
 	       STATIC_REGIONS * sizeof(struct memblock_region));
 	memblock = initial;
 	model_clear(&model);
+	number = 0;
+	failed = false;
 	add_home(0);
 	if (!may('b'))
 		add_home(PAGES - HOME);

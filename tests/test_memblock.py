@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The elective memblock: the kernel's own tests and random ones find what they must; counts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from memblock_mutants import MUTANTS, Mutant
+
+from electives import tasks
+from electives.memblock import kernels, measure, points, splice, trial, variants, verbs
+from electives.memblock.kernels import Built, NotBuiltError
+from electives.memblock.variants import Variant
+from grader.base import passages, paths, scratch
+from grader.base.progress import Progress
+
+SEEDS = 1000
+
+
+@pytest.fixture(autouse=True)
+def _no_folders_left() -> Iterator[None]:
+    """Variants are built in folders for the life of the process, which is pytest here."""
+    yield
+    scratch.remove_all()
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Path:
+    """The part of the kernel source that the elective needs."""
+    subprocess.run([str(paths.SCRIPTS / "setup.sh"), "memblock"], check=True)
+    return kernels.source()
+
+
+def built(kernel: Path, way: kernels.Way) -> Built:
+    """The kernel's tests."""
+    return kernels.tests(kernel, way, Progress())
+
+
+def kits(name: str) -> Variant:
+    """One of the kit's own variants."""
+    if name == "delayed":
+        return variants.of_file(variants.DELAYED, "delayed", "")
+    return variants.of_file(kernels.HERE / "solution" / variants.SOLUTION, "look", "")
+
+
+def mutated(mutant: Mutant) -> Variant:
+    """The variant with the mutant's fault."""
+    base = kits(mutant.variant)
+    text = base.text
+    for old, new in mutant.replaced:
+        assert old in text, f"{mutant.name}: {old!r} is not in {base.where}"
+        text = text.replace(old, new)
+    return Variant(mutant.name, mutant.why, text, base.where)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_kernels_tests_let_a_mutant_pass_and_the_random_test_does_not(
+    kernel: Path, mutant: Mutant
+) -> None:
+    source = (kernel / "mm/memblock.c").read_text()
+    part = "start_rgn" in splice.definition(source, "memblock_merge_regions", "").group()[:200]
+    if not (mutant.merges_part if part else mutant.merges_all):
+        pytest.skip("no mutant of this kernel's")
+    tests = built(kernel, kernels.NUMA if mutant.numa else kernels.UMA)
+    out = variants.build(kernel, tests, mutated(mutant))
+    assert trial.kernels_tests(out).wrong == ""
+    said = trial.random_test(out, mutant.mode, 0, SEEDS).wrong
+    assert said.startswith("seed "), said
+    assert mutant.says in said
+
+
+@pytest.mark.parametrize("way", [kernels.UMA, kernels.NUMA], ids=lambda way: way.name)
+def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.Way) -> None:
+    passed = set()
+    for variant in (variants.KERNEL, kits("look")):
+        out = variants.build(kernel, built(kernel, way), variant)
+        own = trial.kernels_tests(out)
+        assert own.wrong == ""
+        passed.add(own.did)
+        random = trial.random_test(out, trial.ALL, SEEDS, SEEDS)
+        assert random.wrong == ""
+        # Each thing that may happen does, thousands of times.
+        counts = [int(word) for word in random.did.split() if word.isdigit()]
+        assert len(counts) == 5 and min(counts) > SEEDS / 2
+    assert len(passed) == 1 and int(passed.pop()) >= 150
+
+
+def test_two_runs_count_the_same_and_the_kits_is_better_in_every_state(kernel: Path) -> None:
+    tests = built(kernel, kernels.PLAIN)
+    counts = {}
+    for variant in (variants.KERNEL, kits("look")):
+        runs = [measure.states(variants.build(kernel, tests, variant), variant) for _ in range(2)]
+        assert runs[0] == runs[1]
+        counts[variant.name] = runs[0]
+    worse = {key: of for key, of in counts["kernel"].items() if counts["look"][key] >= of}
+    assert worse == {}
+
+
+def test_points_follow_the_tasks_that_are_solved(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the skeleton to full points, task by task, by what stands between the marks."""
+    text = kits("look").text
+    elective = tasks.read("memblock")
+    assert sum(task.points for task in elective.tasks) == 100
+    monkeypatch.setattr(tasks, "WORK", tmp_path / "work")
+    tasks.start(elective)
+    own = tmp_path / "work/memblock" / variants.SOLUTION
+    assert own.read_text() == passages.skeleton(text, "x")
+    expected: dict[int, list[int]] = {0: [], 2: [1, 2], 4: [1, 2, 3, 4, 5, 6]}
+    if os.environ.get("LAB_TESTS") == "long":
+        expected |= {1: [1], 3: [1, 2, 3]}
+    for solved, right in expected.items():
+        own.write_text(_with(text, solved))
+        found = points.tried(elective.tasks, Progress())
+        done = [number for number, wrong in found.items() if not wrong]
+        # Before tasks are there that grow an array the kernel's tests may pass: some never grow it.
+        assert [n for n in done if n != points.KERNELS_TESTS or solved == 4] == right, found
+
+
+def _with(text: str, solved: int) -> str:
+    """The solution with the passages of later tasks left to write."""
+    for number in range(1, solved + 1):
+        text = text.replace(f"/* task {number} {{ */\n", "")
+        lines = text.splitlines(keepends=True)
+        text = "".join(line for line in lines if f"/* }} task {number}" not in line)
+    return passages.skeleton(text, "x")
+
+
+def test_what_does_not_compile_is_said_in_one_line(kernel: Path) -> None:
+    text = kits("look").text.replace("unsigned long idx, missing;", "unsigned long idx;")
+    with pytest.raises(NotBuiltError) as caught:
+        variants.build(kernel, built(kernel, kernels.UMA), Variant("x", "", text, "x.c"))
+    said = str(caught.value)
+    assert "\n" not in said
+    assert "x.c:" in said and "missing" in said
+
+
+def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
+    tests = built(kernel, kernels.UMA)
+    # One behind the last of the array that memblock begins with.
+    outside = kits("look").text.replace("*to++ = next;", "to[128 - idx] = next, to++;")
+    out = variants.build(kernel, tests, Variant("x", "", outside, "x.c"))
+    assert "-buffer-overflow" in trial.random_test(out, "", 0, 1).wrong
+
+
+def test_the_splice_wants_one_function_of_that_name() -> None:
+    new = kits("look").text
+    with pytest.raises(Exception, match="0 definitions of memblock_add_range"):
+        splice.spliced("int main(void)\n{\n}\n", new, "mm/memblock.c", "x.c")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("/nowhere", "does not exist"),
+        ("/usr", "is not a kernel source tree"),
+        ("/dev/null", "cannot tell"),
+    ],
+)
+def test_a_source_that_is_none_is_refused_in_one_line(source: str, said: str) -> None:
+    done = subprocess.run(
+        [str(paths.SCRIPTS / "memblock-source.sh")],
+        env={**os.environ, "KSRC": source},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert said in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.long
+def test_make_memblock_says_all(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verbs.run([]) == 0
+    said = capsys.readouterr().out
+    for words in ("tests passed", "insert in front", "look: look first", "Picture: "):
+        assert words in said
