@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Functions with one fault each, which the kernel's own tests let pass: the traps of memblock.
+"""Functions with one fault each, which the tests of Linux 6.1 let pass: the traps of memblock.
 
 Each is made of one of the kit's variants by replacing text. What the random test says of it is a
 part of its line.
@@ -22,9 +22,10 @@ class Mutant:
     replaced: tuple[tuple[str, str], ...]
     says: str
     mode: str = trial.ALL
-    numa: bool = False
-    merges_all: bool = True  # whether it is one also where only a part of the array is merged
-    merges_part: bool = True
+    # Whether it is one on 6.1, which merges the whole array, and on later kernels, which merge part
+    # of it, and whose tests know more.
+    on_early: bool = True
+    on_later: bool = True
 
 
 GO_ON = "base = obase;\n"
@@ -35,6 +36,7 @@ MUTANTS = (
         "look",
         (("\t\tgoto repeat;\n", ""), ("\nrepeat:\n", "\n")),
         "",
+        on_later=False,
     ),
     Mutant(
         "no rewinding",
@@ -78,7 +80,7 @@ MUTANTS = (
         (("\t\tstart_rgn = 0;\n", ""),),
         "",
         trial.GIVEN_UP,
-        merges_all=False,
+        on_early=False,
     ),
     Mutant(
         "in the range",
@@ -86,7 +88,7 @@ MUTANTS = (
         "look",
         (("memblock_double_array(type, base, size)", "memblock_double_array(type, 0, 0)"),),
         "lies in the range",
-        merges_part=False,  # a later kernel's tests know it
+        on_later=False,
     ),
     Mutant(
         "flags",
@@ -102,5 +104,6 @@ MUTANTS = (
         (("\tif (type->cnt + missing > type->max) {", "\tif (type->cnt + missing >= type->max) {"),
          ("while (type->cnt + missing > type->max)", "while (type->cnt + missing >= type->max)")),
         "though there is room",
+        on_later=False,
     ),
 )  # fmt: skip

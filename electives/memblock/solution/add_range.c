@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * memblock_add_range() that looks before it inserts: it finds the place by bisection, counts what
- * is missing among the regions that the range overlaps, and grows before anything is inserted, so
+ * memblock_add_range() that looks before it inserts: it finds the place, counts what is
+ * missing among the regions that the range overlaps, and grows before anything is inserted, so
  * that -ENOMEM leaves the regions as they were. Then it inserts and merges in one pass.
  *
  * The parts in which this is done may be changed, and others added: what counts is what
@@ -22,7 +22,7 @@ static phys_addr_t __init_memblock memblock_end(struct memblock_type *type,
 static unsigned long __init_memblock
 memblock_first_above(struct memblock_type *type, phys_addr_t base)
 {
-	/* task 1 { */
+	/* task 5 { */
 	unsigned long low = 0, high = 0, last = type->cnt - 1;
 
 	/* Most ranges are added in order. */
@@ -45,7 +45,11 @@ memblock_first_above(struct memblock_type *type, phys_addr_t base)
 			low = mid + 1;
 	}
 	return low;
-	/* } task 1, until then: return type->cnt; */
+	/* } task 5, until then: unsigned long idx = 0;
+
+	while (idx < type->cnt && memblock_end(type, idx) <= base)
+		idx++;
+	return idx; */
 }
 
 /* How many pieces of [@base, @end) are in no region, @idx being the first above @base. */
