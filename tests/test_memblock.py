@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +16,17 @@ import pytest
 from memblock_mutants import MUTANTS, Mutant
 
 from electives import tasks
-from electives.memblock import kernels, measure, points, splice, trial, variants, verbs
+from electives.memblock import (
+    callgrind,
+    kernels,
+    measure,
+    points,
+    sample,
+    splice,
+    trial,
+    variants,
+    verbs,
+)
 from electives.memblock.kernels import Built, NotBuiltError
 from electives.memblock.variants import Variant
 from grader.base import passages, paths, scratch
@@ -170,6 +183,44 @@ def test_a_source_that_is_none_is_refused_in_one_line(source: str, said: str) ->
     )
     assert done.returncode == 2
     assert said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_share_is_read_from_perfs_table() -> None:
+    table = "     1.20%  [.] memblock_add_range.isra.0\n     0.50%  [.] memblock_add\n"
+    assert sample.share(table) == 1.2
+    assert sample.share("") == 0
+
+
+def test_callgrinds_file_is_read() -> None:
+    text = (
+        "desc: Trigger: Client Request: append 64\nfl=/x/memblock.c\nfn=outer\n10 5\n"
+        "cfn=inner.isra.0'2\ncalls=1 20\n11 30\n12 1\nfn=inner.isra.0\n20 30\n"
+    )
+    part = callgrind.parse(text)
+    assert part.name == "append 64"
+    assert (part.total(), part.of("inner"), part.of("outer")) == (36, 30, 6)
+    assert part.inside("memblock.c") == 36
+    assert part.with_called("inner", "other") == 30
+    assert part.with_called("inner", "outer") == 0
+
+
+def test_ctrl_c_leaves_nothing_half_built(kernel: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "electives", "memblock", "run"],
+        cwd=paths.ROOT,
+        env={**os.environ, "LAB_BUILD": str(tmp_path), "PYTHONPATH": str(paths.ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(600):
+        if list(tmp_path.rglob("tools/testing/memblock/main.o")):
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "elective: stopped; nothing is left running"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.long

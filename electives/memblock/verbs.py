@@ -9,9 +9,10 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from electives.memblock import kernels, measure, points, show, trial, variants
+from electives.memblock import kernels, measure, points, sample, show, trial, variants
 from electives.memblock.kernels import Built
 from electives.memblock.measure import Counts, Share
+from electives.memblock.sample import Sampled
 from electives.memblock.variants import Variant
 from electives.tasks import Elective, Tried
 from grader.base import paths
@@ -71,6 +72,18 @@ def _counted(
     return counts, shares, tests
 
 
+def _sampled(
+    kernel: Path, every: list[Variant], runs: int, progress: Progress
+) -> dict[str, Sampled]:
+    if runs < 1:
+        return {}
+    tests = kernels.tests(kernel, kernels.UMA, progress)
+    return {
+        variant.name: sample.sample(variants.build(kernel, tests, variant), runs, progress.step)
+        for variant in every
+    }
+
+
 def run(words: list[str]) -> int:
     """Test and measure all variants: one table, one picture."""
     parser = argparse.ArgumentParser(prog="make memblock", description=run.__doc__)
@@ -78,12 +91,16 @@ def run(words: list[str]) -> int:
     parser.add_argument(
         "--share", action="store_true", help="count the kernel's tests though they take minutes"
     )
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="RUNS", help="and by sampling, as the patch was"
+    )
     options = parser.parse_args(words)
     progress = Progress()
     kernel = kernels.source()
     every = variants.known()
     right, fine = _right(kernel, every, options.seed, progress)
     counts, shares, _ = _counted(kernel, every, options.share, progress)
+    sampled = _sampled(kernel, every, options.sample, progress)
     progress.clear()
 
     label = f"memblock_add_range() of Linux {kernels.version(kernel)}"
@@ -95,6 +112,8 @@ def run(words: list[str]) -> int:
     print(show.table(counts, shares))
     for variant in every[1:]:
         print(f"{variant.name}: {variant.says}; {_tally(counts, variant)}")
+    for name, shares_of in sampled.items():
+        print(f"{name}: by sampling {shares_of.line}")
     if len(shares) < len(every):
         print("The share in the kernel's tests takes minutes here: make memblock args=--share")
     folder = paths.BUILD / "memblock"

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The function's share by sampling, as the patch was measured: the kernel's tests, run after run.
+
+Like the patch's author's script, on the build with sanitizers. Where the processor has no counters,
+as in most virtual machines, perf samples by a clock.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from electives.memblock import splice
+from grader.base import scratch
+from grader.base.errors import LabError
+from grader.sandbox import Limits, run
+
+LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
+# The tests of 6.1 take 10 ms: 200 samples, of which 2 are in the function.
+HERTZ = "20000"
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Shares in percent, of each run."""
+
+    event: str
+    shares: tuple[float, ...]
+
+    @property
+    def line(self) -> str:
+        """Average and spread, as the patch gives them."""
+        average = statistics.fmean(self.shares)
+        return (
+            f"{average:.2f} % on average of {len(self.shares)} runs, {min(self.shares):.2f} to"
+            f" {max(self.shares):.2f} % ({self.event})"
+        )
+
+
+def share(text: str) -> float:
+    """The function's percentage in what perf report prints; 0 where it has no sample."""
+    found = re.findall(rf"^\s*(\d+\.\d+)%.*\b{splice.FUNCTION}\b", text, re.MULTILINE)
+    return sum(float(one) for one in found)
+
+
+def _record(main: Path, event: str, data: Path) -> str:
+    """One run; what is wrong, if it cannot be sampled."""
+    command = ["perf", "record", "-q", "-e", event, "-F", HERTZ, "-o", str(data), str(main)]
+    ended = run(command, LIMITS)
+    if ended.status == 0 and data.is_file() and data.stat().st_size:
+        return ""
+    lines = ended.errors.decode(errors="replace").strip().splitlines()
+    return (lines or [ended.cause or "no reason given"])[0]
+
+
+def sample(out: Path, runs: int, tell: Callable[[str, int, int], None]) -> Sampled:
+    """So many runs of the kernel's tests under perf; LabError where it is not to be had."""
+    if shutil.which("perf") is None:
+        raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
+    data = scratch.folder() / "perf.data"
+    events = ("cycles", "cpu-clock")
+    for event in events:
+        why = _record(out / "main", event, data)
+        if not why:
+            break
+    else:
+        raise LabError(f"perf takes no samples here: {why}")
+    shares = []
+    for number in range(runs):
+        tell(f"sample the kernel's tests by {event}", number + 1, runs)
+        why = _record(out / "main", event, data)
+        if why:
+            raise LabError(f"perf: {why}")
+        report = ["perf", "report", "--stdio", "--sort", "symbol", "-i", str(data)]
+        shares.append(share(run(report, LIMITS).text))
+    return Sampled(event, tuple(shares))
