@@ -55,8 +55,8 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 	$(if $(CODE_MODEL),--code-model $(call quote,$(CODE_MODEL))) \
 	$(if $(filter 1,$(TABLE)),--table) $(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
-# With a stage and no target: build that stage.
-.DEFAULT_GOAL := $(if $(stage),build,help)
+# With a stage and no target: build that stage; with an elective: what it is there for.
+.DEFAULT_GOAL := $(if $(stage),build,$(if $(elective),run,help))
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
@@ -176,7 +176,7 @@ elective:
 
 .PHONY: run
 run: core elective  ## elective=NAME: what it is there for; without a name, the electives there are
-	@$(if $(elective),$(call door,run) $(kbench_options),$(python) -m electives list)
+	@$(if $(elective),$(call door,run) $(kbench_options) $(args),$(python) -m electives list)
 
 .PHONY: kbench
 kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all rulers; see handouts/electives
@@ -207,7 +207,7 @@ test:  ## the tests of the kit itself
 	@$(setup) core test user lint book
 	@scripts/lab-kernel.sh >/dev/null
 # not exported
-	@$(setup) qemu sandbox class kbench
+	@$(setup) qemu sandbox class kbench memblock
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported
