@@ -232,7 +232,7 @@ def lab_kernel(call: str, folder: Path) -> subprocess.CompletedProcess[str]:
     script = (paths.SCRIPTS / "lab-kernel.sh").read_text()
     assert script.endswith("\nmain; exit\n")
     (folder / "scripts").mkdir()
-    for name in ("lib.sh", "kernel"):
+    for name in ("lib.sh", "kernel-source.sh", "kernel"):
         (folder / "scripts" / name).symlink_to(paths.SCRIPTS / name)
     copy = folder / "scripts/lab-kernel.sh"
     copy.write_text(script.removesuffix("main; exit\n") + call)
