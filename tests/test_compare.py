@@ -180,6 +180,7 @@ def test_one_percent_more_is_slower_by_the_exact_ruler(tmp_path):
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
     more = slower_copy(tmp_path, 20)
     # On a busy computer the noisy ruler may pass once; it must not be wrong, nor blind for long.

@@ -85,6 +85,7 @@ def storm(seconds: int, top: int, max_n: int) -> str:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_storm(loaded: Loaded) -> None:
     """Eight threads with files of their own, then on one, then while the module comes and goes."""
     guest = loaded("qemu-smp", kit_stage(7))

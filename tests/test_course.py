@@ -39,7 +39,7 @@ def solved(number: int, place: Path) -> Path:
 
 @pytest.mark.machine
 @pytest.mark.parametrize(
-    "number", [n if n in (2, 5, 11) else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
+    "number", [n if n == 5 else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
 )
 def test_the_reference_earns_all_points(number: int) -> None:
     result = check.check(number, skeleton.reference(number), 7)

@@ -129,6 +129,7 @@ def test_gdb_knows_the_stage(place: Path) -> None:
 
 
 # /not exported
+@pytest.mark.long
 def test_compile_commands_name_the_sources(place: Path) -> None:
     assert make(place, "compile_commands.json").returncode == 0
     text = (paths.ROOT / "compile_commands.json").read_text()

@@ -93,6 +93,7 @@ def test_a_shm_that_cannot_be_used(tmp_path: Path, options: str) -> None:
 
 @pytest.mark.machine
 @needs_namespace
+@pytest.mark.long
 def test_no_shm_that_can_be_used_and_a_run(tmp_path: Path) -> None:
     run = inside(
         'mount -t tmpfs -o ro none /dev/shm; exec "$@"',
@@ -209,6 +210,7 @@ def test_an_interrupted_set_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_two_runs_at_once_in_a_path_of_many_letters(tmp_path: Path) -> None:
     """Two runs in one checkout, whose path has spaces and more than ASCII."""
     checkout = tmp_path / "kit für Ada's lab"

@@ -40,7 +40,7 @@ BUILDS = [
     if stage in (6, 7) or "noasm" not in flavour
 ]
 # The sanitizers take the time: one of those that differ little.
-SELDOM = {(3, "asan"), (4, "asan"), (8, "asan"), (9, "asan")}
+SELDOM = {(stage, "asan") for stage in (3, 4, 8, 9, 11)}
 LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]

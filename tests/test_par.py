@@ -127,6 +127,7 @@ def test_a_batch_too_short_for_the_clock_is_said() -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_another_compiler_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     records = json.loads(par.FILE.read_text())["records"]
     for record in records:
