@@ -45,16 +45,17 @@ def edited(row: dict[str, Any], text: str) -> str:
 
 
 def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) -> Built:
-    """The stage with one of its objects compiled anew, by the command that kbuild has noted."""
+    """The stage with what the row names compiled anew, by the command that kbuild has noted."""
     directory = built.module.directory
     shutil.copytree(directory / "stage", folder / "stage")
-    source = folder / "stage" / row["file"]
-    source.write_text(edited(row, source.read_text()))
-    noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
-    command = noted.split(" := ", 1)[1].split(" ; ")[0]
-    # The kit's headers are where they were; all else is the copy's.
-    command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
-    subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
+    for part in [row, *row.get("beside", [])]:
+        source = folder / "stage" / part["file"]
+        source.write_text(edited(part, source.read_text()))
+        noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
+        command = noted.split(" := ", 1)[1].split(" ; ")[0]
+        # The kit's headers are where they were; all else is the copy's.
+        command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
+        subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
     return replace(built, module=replace(built.module, directory=folder))
 
 

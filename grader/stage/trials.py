@@ -41,6 +41,8 @@ BYTES_A_DIGIT = 8
 BYTES_A_DIGIT_OF_TRANSFORMS = 32
 BYTES_BESIDE = 1024
 TRANSFORMS_FROM = 10
+# Below, union fib_value holds the number itself.
+NUMBERS_FROM = 3
 # Between two looks at most 10^5 products are announced. The kit's take up to 4 times as long as
 # that many multiplications that wait for one another; emulated, where stage 3 allocates, up to 19.
 PRODUCTS = 100_000
@@ -119,12 +121,22 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     return sorted(n for n in fixed | some if n <= min(top, most))
 
 
+def again_n(stage: Stage) -> list[int]:
+    """At which n two calls are compared, one in the traces of the other."""
+    top = stage.manifest.max_n
+    most = 1000 if stage.number in SLOW_STAGES else 10_000
+    return sorted({n for n in (60, 93, 1000, 10_000) if n <= min(top, most)})
+
+
 def questions(stage: Stage, seed: int) -> list[str]:
     """What the trial is asked."""
     top = stage.manifest.max_n
     return [
-        *(f"try {n}" for n in tried_n(stage, seed)), f"pace {top}", f"together {min(top, 100)}"
-    ]  # fmt: skip
+        *(f"try {n}" for n in tried_n(stage, seed)),
+        *(f"again {n}" for n in again_n(stage)),
+        f"pace {top}",
+        f"together {min(top, 100)}",
+    ]
 
 
 def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
@@ -163,6 +175,9 @@ def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     text = oracle.digits(n)
     if got["digits"] != len(text) or got["hash"] != oracle.fnv1a(n):
         yield _failure(n, text, "other digits than those of F(n)")
+    if stage.number < NUMBERS_FROM and got["word"] != oracle.fibonacci(n):
+        said = f"compute leaves {got['word']:,}: it leaves the work to decimal"
+        yield _failure(n, "the number itself", said)
     if got["stack"] > STACK_BYTES:
         yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
     yield from _memory(stage, n, got["peak"])
@@ -182,7 +197,7 @@ def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
 def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     """Whether fib_spend is told of what there must be to do."""
     square = got["limbs"] ** 2
-    if stage.number < 3 or got["limbs"] < ANNOUNCED_LIMBS:
+    if stage.number < NUMBERS_FROM or got["limbs"] < ANNOUNCED_LIMBS:
         return
     most = (
         MOST_OF_SQUARE_BIT_BY_BIT * square

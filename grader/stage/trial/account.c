@@ -117,6 +117,22 @@ void trial_check_frozen(struct trial_call *t)
 	}
 }
 
+u64 *trial_word(struct trial_call *t, u64 index)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &t->blocks, list)
+	{
+		/* cppcheck-suppress uninitvar */
+		u64 words = block->bytes / sizeof(u64);
+
+		if (index < words)
+			return (u64 *)((char *)(block + 1) + ZONE) + index;
+		index -= words;
+	}
+	return NULL;
+}
+
 static void take_back(struct block *block)
 {
 	struct trial_call *t = block->owner;
@@ -126,7 +142,8 @@ static void take_back(struct block *block)
 	spin_unlock(&lock);
 	t->count--;
 	t->bytes -= block->bytes;
-	memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
+	if (!t->leaves)
+		memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
 	if (!t->arena)
 		kvfree(block);
 }
@@ -207,7 +224,8 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 	spin_unlock(&lock);
 	zone = (char *)(block + 1);
 	memset(zone, ZONE_BYTE, ZONE);
-	memset(zone + ZONE, t->fill, bytes);
+	if (!t->finds)
+		memset(zone + ZONE, t->fill, bytes);
 	memset(zone + ZONE + bytes, ZONE_BYTE, ZONE);
 	t->allocations++;
 	t->count++;

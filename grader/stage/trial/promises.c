@@ -107,6 +107,7 @@ struct outcome {
 	u64 peak;
 	u64 asked;
 	u64 looks;
+	u64 word; /* what the value is, or where */
 	u64 computing; /* products announced by compute, and by decimal */
 	u64 converting;
 };
@@ -135,6 +136,7 @@ static struct outcome one_call(struct trial_call *t, u64 n,
 		o.held = t->bytes;
 		o.computing = t->announced;
 		o.limbs = fib_limbs(&value.f);
+		o.word = value.f.word;
 		trial_freeze(t);
 		o.result = decimal_into(t, &value.f, room, digits_bound(n));
 		t->checks = max(t->checks, 1u);
@@ -327,6 +329,8 @@ void try(u64 n, char *answer, size_t answer_size)
 	if (!trial_wrong())
 		try_rooms(n, &room, want);
 	if (!trial_wrong())
+		try_kept(n, want.result);
+	if (!trial_wrong())
 		try_nested(n, &room, want);
 	if (!trial_wrong() && t.peak_bytes < arena_size() / 8) {
 		stack = stack_used(n, &room);
@@ -340,7 +344,7 @@ void try(u64 n, char *answer, size_t answer_size)
 	kvfree(room.memory);
 	scnprintf(
 		answer, answer_size,
-		"digits=%zd hash=%llu limbs=%zu peak=%llu allocations=%llu computing=%llu converting=%llu stack=%zu\n",
+		"digits=%zd hash=%llu limbs=%zu peak=%llu allocations=%llu computing=%llu converting=%llu stack=%zu word=%llu\n",
 		want.result, want.hash, want.limbs, want.peak, want.asked,
-		want.computing, want.converting, stack);
+		want.computing, want.converting, stack, want.word);
 }

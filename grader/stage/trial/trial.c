@@ -58,6 +58,8 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		try(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "pace"))
 		pace(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "again"))
+		again(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "together"))
 		together(n, answer, sizeof(answer));
 	else

@@ -35,6 +35,8 @@
  * @fill: what fresh memory holds
  * @impatient: look up at every fib_spend
  * @arena: memory comes from the arena: no function of the kernel is called
+ * @leaves: blocks given back keep what is in them
+ * @finds: fresh blocks hold what was left there
  * @between: called at allocations and look-ups; NULL for nothing
  * @at_look: called at look-ups; NULL for nothing
  */
@@ -56,6 +58,8 @@ struct trial_call {
 	u8 fill;
 	bool impatient;
 	bool arena;
+	bool leaves;
+	bool finds;
 	void (*between)(struct trial_call *t);
 	void (*at_look)(struct trial_call *t);
 };
@@ -89,6 +93,9 @@ void trial_compare(const struct trial_call *t, const char *when);
 void trial_freeze(struct trial_call *t);
 void trial_check_frozen(struct trial_call *t);
 
+/* The word at @index of all that a call's blocks hold; NULL behind the last. */
+u64 *trial_word(struct trial_call *t, u64 index);
+
 int arena_create(void);
 void arena_destroy(void);
 /* Bytes that a call may take from the arena, all its blocks together. */
@@ -96,6 +103,12 @@ size_t arena_size(void);
 
 /* All that can be tried with F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
+
+/* Whether the number of F(@n), which has @count digits, is what compute leaves. */
+void try_kept(u64 n, ssize_t count);
+
+/* Whether a call is the same where it finds what another has left. */
+void again(u64 n, char *answer, size_t size);
 
 /* How work is announced where calls are long, up to @max_n; says so in @answer. */
 void pace(u64 max_n, char *answer, size_t size);
