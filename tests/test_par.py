@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import machines
-from grader.rulers import clock
+from grader.rulers import clock, counter
 from grader.rulers.samples import Samples, Series
-from grader.stage import stages
-from grader.stage.tasks import Speed
+from grader.stage import build, stages
+from grader.stage.measured import StageSubject, contents
+from grader.stage.tasks import Speed, course
 from grader.verdict import par, points, speed_n, speedups
 from grader.verdict.status import Status
 
@@ -138,3 +140,44 @@ def test_another_compiler_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None
     assert scaled.tolerance == par.SCALED_TOLERANCE
     # In truth it is a machine much like the one that was counted.
     assert 0.7 < scaled.scale < 1.4
+
+
+TWICE = {
+    "\tfor (int i = top;": (
+        "\tfor (int again = 0; again < 2; again++) {\n\ta = 0;\n\tb = 1;\n"
+        '\tasm("" : "+r"(a), "+r"(b));\n\tfor (int i = top;'
+    ),
+    "\tf->word = a;": '\tasm volatile("" : : "r"(a));\n\t}\n\tf->word = a;',
+}
+
+
+@pytest.mark.machine
+def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
+    """Nothing is wrong with it, and the reference beside it earns all."""
+    machine = machines.get("qemu")
+    reference = stages.kit(2)
+    copy = tmp_path / "2-all-twice"
+    shutil.copytree(reference.directory, copy)
+    text = (copy / "fib.c").read_text()
+    for old, new in TWICE.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (copy / "fib.c").write_text(text)
+    asked = course(2).speed
+    assert asked
+    both = [reference, stages.single(copy, copy.name)]
+    subjects = []
+    for stage in both:
+        built = build.build(stage, machine.kernel())
+        assert not built.objection, built.objection
+        subjects.append(StageSubject(built, (asked.n,), driver=par.driver_work(machine)))
+    counted = counter.count(machine, subjects, subjects, contents, 1, lambda *_: None)
+    assert not counted.findings
+    known = par.load(machine)
+    assert known
+    right, twice = (
+        points.speed_by_instructions(2, stage.key, asked, counted.samples, known, OK).earned
+        for stage in both
+    )
+    assert right == asked.points
+    assert 0 < twice < 0.7 * asked.points
