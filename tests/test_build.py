@@ -59,7 +59,8 @@ def test_the_kits_own_files_are_left_out(stage: Stage, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a b.c", "$(shell id).c", "a;b.h", "ä.c", "a\nb.c", "-DX=`id`.c", "a.b.c", "'.c"]
+    "name",
+    ["a b.c", "$(shell id).c", "a;b.h", "ä.c", "a\nb.c", "-DX=`id`.c", "a.b.c", "'.c", "-ofib.c"],
 )
 def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
     (stage.directory / name).write_text("")

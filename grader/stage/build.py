@@ -55,7 +55,7 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
         if path.suffix not in (".c", ".h"):
             if path.name in ("Makefile", "Kbuild", "Makefile.include"):
                 left_out.append(f"{path.name} is left out: the kit's own build files count")
-        elif not re.fullmatch(r"[A-Za-z0-9_+-]+\.[ch]", path.name):
+        elif not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_+-]*\.[ch]", path.name):
             left_out.append(f"{path.name!r} is left out: a file name of letters and digits, please")
         elif not path.is_file() or not paths.inside(path, stage.directory):
             left_out.append(f"{path.name} is left out: not a file of this directory")
