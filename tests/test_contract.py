@@ -190,6 +190,24 @@ def test_what_is_refused(tmp_path: Path, source: str, says: str, kernel: str) ->
     assert len(found) <= 5
 
 
+def test_a_table_byte_by_byte_is_too_long(tmp_path: Path) -> None:
+    """Each number is made of immediate bytes, of which none counts as a constant."""
+    rows = []
+    a, b = 0, 1
+    for n in range(94):
+        parts = [f"shl $8, %0\\n\\tor ${byte}, %0" for byte in a.to_bytes(8, "big").lstrip(b"\0")]
+        text = "\\n\\t".join(["xor %k0, %k0", *parts])
+        rows.append(f'case {n}: asm("{text}" : "=r"(r)); break;')
+        a, b = b, a + b
+    source = f"long f(long n) {{ long r = 0; switch (n) {{ {' '.join(rows)} }} return r; }}"
+    (tmp_path / "fib.c").write_text(source)
+    command = ["gcc", *FLAGS, *KERNELS["x86"], "-o", "fib.o", "fib.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    (breach,) = contract.breaches([tmp_path / "fib.o"], [], tmp_path, False, number=2)
+    assert re.fullmatch(r"\d,\d{3} bytes of it", breach.got), breach
+    assert breach.expected == "at most 2,048 bytes of code"
+
+
 @pytest.mark.parametrize(
     "text",
     ["rdtsc", "rdtscp", "cpuid", "cli", "hlt", "int $0x80", "int1", "syscall", "iretq", "swapgs",

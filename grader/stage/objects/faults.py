@@ -43,7 +43,7 @@ class Swept:
     whole: bool = True  # whether all of it is instructions
     starts: dict[Place, str] = field(default_factory=dict)  # each instruction's name
     jumps: dict[Place, str] = field(default_factory=dict)  # names of what is jumped to elsewhere
-    numbers: dict[int, int] = field(default_factory=dict)  # large ones, and their bytes
+    numbers: dict[int, int] = field(default_factory=dict)  # of more than a byte, and their bytes
 
     @property
     def number_bytes(self) -> int:

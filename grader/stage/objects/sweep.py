@@ -32,8 +32,8 @@ from grader.stage.objects.flow import Flow
 
 # What a table's address may be beside the table: an index that counts from 1 or -1, scaled.
 BESIDE = 64
-# Numbers in instructions that are larger count as constants; those of jumps and structures do not.
-SMALL = range(-(1 << 15), 1 << 16)
+# Numbers in instructions count as constants, but for those of a byte and those of jumps.
+SMALL = range(-(1 << 7), 1 << 8)
 
 
 class _Reader:
@@ -193,7 +193,8 @@ class _Reader:
         if size == 4 and number >= 1 << 31:
             number -= 1 << 32  # as compilers mean it
         if number not in SMALL:
-            self.swept.numbers[number] = 4 if -(1 << 31) <= number < 1 << 32 else 8
+            width = next(w for w in (2, 4, 8) if -(1 << 8 * w - 1) <= number < 1 << 8 * w)
+            self.swept.numbers[number] = width
 
     def _memory(self, section: Section, insn: Any, op: Any, own: dict[int, Relocation]) -> None:
         """An operand in memory, by what it is based on."""
