@@ -143,6 +143,8 @@ REFUSED = {
                        ".reloc 1b + 1, R_X86_64_32, fib_free"), "^fib.c: relocations .*overlap"),
     "nop": (assembly(".byte 0x0f, 0x1f, 0x80\\n.long 0x12345678"), "a nop with a number in it"),
     "own-place": (assembly("call 1f\\n1: pop %0\\nmov 8(%0), %0"), "a call of the place right"),
+    "product": (assembly("movabs $f, %%rcx\\nimul $3, %%rcx, %%rax"),
+                "an address computed from a function's"),
     "into": (assembly("movabs $f, %%rax\\nadd $3, %%rax\\njmp *%%rax"),
              "an address computed from a function's"),
     "past-its-end": (f'{ANY} asm(".text 1\\n.globl g\\ng: xor %eax, %eax\\n.text");',
@@ -283,6 +285,8 @@ ALLOWED = {
           return k; }""",
     "bmi": assembly("mulx %0, %%rax, %%rcx\\nadcx %0, %1\\nadox %0, %1\\npopcnt %0, %1\\n"
                     "tzcnt %0, %1\\nlzcnt %0, %1\\nshlx %0, %1, %0\\npdep %0, %1, %0"),
+    "register-again": assembly("movabs $fib_alloc, %%r15\\ncall *%%r15\\nbsr %1, %%r15\\n"
+                               "movabs $fib_free, %%r14\\ncall *%%r14\\nimul $5, %1, %%r14"),
     "strings": "struct s { long a[64]; }; void f(struct s *a, struct s *b) { *a = *b; }",
     "digits": """static const char d[201] = "00010203040506070809101112131415161718192021";
         void f(char *o, unsigned v) { do { o[0] = d[2 * (v % 100)]; o += 2; } while (v /= 100); }

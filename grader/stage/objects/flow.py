@@ -82,6 +82,8 @@ class Flow:
             return
         elif verb in ("xor", "sub") and used == used[:1] * 2:
             return  # zero
+        elif verb in ("bsf", "bsr") or (verb == "imul" and len(insn.operands) == 3):
+            used = used[1:]  # the first is only written to
         if any(self.held.get(register) in ("code", "elsewhere") for register in used):
             self._say(section, insn, "an address computed from a function's", OWN)
 
