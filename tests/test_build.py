@@ -12,7 +12,7 @@ import pytest
 
 from grader.base import paths
 from grader.lab import module
-from grader.lab.module import Kernel
+from grader.lab.module import Kernel, Module
 from grader.sandbox import COMPILER
 from grader.stage import build, stages
 from grader.stage.build import Built
@@ -68,6 +68,15 @@ def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
     assert name not in names
     assert len(warnings) == 1 and "\n" not in warnings[0]
     assert warnings[0].endswith("a file name of letters and digits, please")
+
+
+def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Path) -> None:
+    """Its functions may be in another file now: linked with both, the trial had them twice."""
+    (tmp_path / "stage").mkdir()
+    for name in ("fib.c", "fib.o", "gone.o", "kept.o", "kept.o_shipped"):
+        (tmp_path / "stage" / name).touch()
+    built = Built(stage, Module("fibdrv", tmp_path))
+    assert [path.name for path in build.stage_objects(built)] == ["fib.o", "kept.o"]
 
 
 def test_links_to_outside_are_left_out(stage: Stage, tmp_path: Path) -> None:

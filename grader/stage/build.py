@@ -94,7 +94,10 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
 
 def stage_objects(built: Built) -> list[Path]:
     """The objects that were made of the stage's own sources."""
-    return sorted((built.module.directory / "stage").glob("*.o"))
+    found = sorted((built.module.directory / "stage").glob("*.o"))
+    # One of a source that is there no more stays behind.
+    sources = (".c", ".o_shipped")
+    return [p for p in found if any(p.with_suffix(suffix).exists() for suffix in sources)]
 
 
 def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
