@@ -154,6 +154,7 @@ def test_bad_input_is_one_line_and_exit_2(words, said):
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_a_stage_against_itself(tmp_path):
     # What else runs on the computer may fool the clock once, hardly three times.
     for _ in range(3):

@@ -99,6 +99,7 @@ def test_storm(loaded: Loaded) -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_one_time_for_all_is_caught(loaded: Loaded, tmp_path: Path) -> None:
     """The driver that keeps the time in a static variable returns other calls' times."""
     directory = tmp_path / "5-one-time-for-all"

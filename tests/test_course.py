@@ -81,6 +81,7 @@ def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_earlier_stages_are_checked_again(place: Path) -> None:
     solved(2, place)
     first = solved(1, place)

@@ -103,6 +103,7 @@ def test_no_shm_that_can_be_used_and_a_run(tmp_path: Path) -> None:
 
 
 @needs_namespace
+@pytest.mark.long
 def test_no_place_for_the_memory(tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     run = inside(

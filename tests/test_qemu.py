@@ -278,6 +278,7 @@ def count(built_stages: list[build.Built], seed: int) -> Measured:
     )
 
 
+@pytest.mark.long
 def test_two_boots_agree() -> None:
     both = [built(2), built(7)]
     first = count(both, 1).samples

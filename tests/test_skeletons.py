@@ -31,7 +31,7 @@ def place() -> Iterator[Path]:
 
 @pytest.mark.machine
 @pytest.mark.parametrize(
-    "number", [n if n in (1, 3, 11) else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
+    "number", [n if n in (1, 3, 7) else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
 )
 def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     directory = skeleton.write(number, place)
