@@ -41,7 +41,8 @@ mapfile -t shell < <(git ls-files -co --exclude-standard -z |
 check clang-format clang-format --dry-run -Werror "${c_files[@]}"
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	--enable=warning,performance,portability --suppress=missingIncludeSystem \
-	-D__x86_64__ '-D__stringify(x)=#x' -I common "${analysed[@]}"
+	-D__x86_64__ '-D__stringify(x)=#x' \
+	'-Dxa_for_each(xa,i,e)=while ((i = xa_next(xa)) && (e = xa_load(xa, i)))' -I common "${analysed[@]}"
 check sparse scripts/sparse.sh
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .

@@ -7,4 +7,5 @@ export PYTHONPATH=$PWD
 status=0
 scripts/python.sh -m grader.tools.sparse || status=1
 scripts/python.sh -m electives.kbench.sparse || status=1
+scripts/python.sh -m electives.fibers.sparse || status=1
 exit "$status"

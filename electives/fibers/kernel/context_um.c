@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * User-mode Linux: a thread's user registers are two arrays in its task, which
+ * are loaded when it goes back to user space. gp[] has the fs base (TLS) as
+ * well, which stays the thread's: so each register is named.
+ */
+#include <linux/kernel.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "context.h"
+
+static const u8 places[] = {
+	HOST_BX,  HOST_BP,  HOST_R12, HOST_R13, HOST_R14, HOST_R15,
+	HOST_CX,  HOST_DX,  HOST_SI,  HOST_DI,	HOST_R8,  HOST_R9,
+	HOST_R10, HOST_R11, HOST_IP,  HOST_SP,
+};
+
+struct context {
+	unsigned long gp[ARRAY_SIZE(places)];
+	unsigned long fp[ARRAY_SIZE(((struct uml_pt_regs *)NULL)->fp)];
+};
+
+size_t context_size(void)
+{
+	return sizeof(struct context);
+}
+
+static void set(struct context *to, int place, unsigned long value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (places[i] == place)
+			to->gp[i] = value;
+}
+
+void context_begin(struct context *new, unsigned long ip, unsigned long sp,
+		   unsigned long argument)
+{
+	memset(new->gp, 0, sizeof(new->gp));
+	set(new, HOST_IP, ip);
+	set(new, HOST_SP, sp);
+	set(new, HOST_DI, argument);
+	memcpy(new->fp, current_pt_regs()->regs.fp, sizeof(new->fp));
+}
+
+void context_switch(struct context *from, const struct context *to)
+{
+	struct uml_pt_regs *regs = &current_pt_regs()->regs;
+
+	/* task 1 { */
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		from->gp[i] = regs->gp[places[i]];
+		regs->gp[places[i]] = to->gp[i];
+	}
+	memcpy(from->fp, regs->fp, sizeof(from->fp));
+	memcpy(regs->fp, to->fp, sizeof(from->fp));
+	/* } task 1 */
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A processor's own registers. The general ones lie on the kernel's stack, as
+ * pt_regs; those of floating point in the processor or in thread.fpu, which
+ * kernel_fpu_begin decides: after it they are in thread.fpu.
+ *
+ * What stays with the thread: flags, segments, fs and gs base (TLS), PKRU. No
+ * flag and no selector ever comes from a program. An instruction pointer may
+ * be any number: iret, which checks it, is the way out when it is not where
+ * the system call came from.
+ */
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/string.h>
+
+#include <asm/fpu/api.h>
+#include <asm/fpu/types.h>
+
+#include "context.h"
+
+struct context {
+	unsigned long bx, bp, r12, r13, r14, r15;
+	unsigned long cx, dx, si, di, r8, r9, r10, r11;
+	unsigned long ip, sp;
+	u8 fpu[];
+};
+
+size_t context_size(void)
+{
+	return sizeof(struct context) + current->thread.fpu.fpstate->size;
+}
+
+static void save(struct context *to, const struct pt_regs *regs)
+{
+	to->bx = regs->bx;
+	to->bp = regs->bp;
+	to->r12 = regs->r12;
+	to->r13 = regs->r13;
+	to->r14 = regs->r14;
+	to->r15 = regs->r15;
+	to->cx = regs->cx;
+	to->dx = regs->dx;
+	to->si = regs->si;
+	to->di = regs->di;
+	to->r8 = regs->r8;
+	to->r9 = regs->r9;
+	to->r10 = regs->r10;
+	to->r11 = regs->r11;
+	to->ip = regs->ip;
+	to->sp = regs->sp;
+}
+
+static void load(struct pt_regs *regs, const struct context *from)
+{
+	regs->bx = from->bx;
+	regs->bp = from->bp;
+	regs->r12 = from->r12;
+	regs->r13 = from->r13;
+	regs->r14 = from->r14;
+	regs->r15 = from->r15;
+	regs->cx = from->cx;
+	regs->dx = from->dx;
+	regs->si = from->si;
+	regs->di = from->di;
+	regs->r8 = from->r8;
+	regs->r9 = from->r9;
+	regs->r10 = from->r10;
+	regs->r11 = from->r11;
+	regs->ip = from->ip;
+	regs->sp = from->sp;
+}
+
+void context_begin(struct context *new, unsigned long ip, unsigned long sp,
+		   unsigned long argument)
+{
+	struct fpstate *mine = current->thread.fpu.fpstate;
+
+	memset(new, 0, sizeof(*new));
+	new->ip = ip;
+	new->sp = sp;
+	new->di = argument;
+	kernel_fpu_begin();
+	memcpy(new->fpu, &mine->regs, mine->size);
+	kernel_fpu_end();
+}
+
+void context_switch(struct context *from, const struct context *to)
+{
+	struct pt_regs *regs = current_pt_regs();
+	struct fpu *fpu = &current->thread.fpu;
+
+	/* task 1 { */
+	save(from, regs);
+	load(regs, to);
+	kernel_fpu_begin();
+	memcpy(from->fpu, &fpu->fpstate->regs, fpu->fpstate->size);
+	memcpy(&fpu->fpstate->regs, to->fpu, fpu->fpstate->size);
+	/*
+	 * A processor that has run this thread may still hold its old
+	 * registers, and the thread may come back to it before it leaves the
+	 * kernel: they must not be taken for good. kernel_fpu_begin has told
+	 * this processor only.
+	 */
+	fpu->last_cpu = -1;
+	kernel_fpu_end();
+	/* } task 1 */
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * What the module keeps: a table for each process, in it fibers and threads.
+ *
+ * Everything is done under the table's lock, but the switch, which is under
+ * RCU. Only a fiber's owner touches its registers; who claims one from NULL
+ * becomes its owner.
+ */
+#ifndef FIBERS_TABLE_H
+#define FIBERS_TABLE_H
+
+#include <linux/bitmap.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/xarray.h>
+
+#include "fibers.h"
+
+struct context;
+struct seq_file;
+
+/* Values of a fiber come in blocks: few fibers use many keys. */
+#define LOCAL_BLOCK 64
+
+struct thread {
+	struct pid *pid;
+	pid_t number; /* its place in the table */
+	struct fiber *fiber; /* that it runs; only the thread itself reads it */
+	struct rcu_head rcu;
+};
+
+struct fiber {
+	struct thread *owner; /* who runs it; claimed by cmpxchg from NULL */
+	struct thread *home; /* whose first fiber it is, or NULL */
+	u32 id;
+	pid_t creator;
+	unsigned long entry;
+	/* Written by the owner, read by the listing. */
+	u64 activations, ran_ns, since_ns;
+	atomic_long_t failed;
+	u64 *local[FIBERS_KEYS / LOCAL_BLOCK];
+	struct rcu_head rcu;
+	struct context *context; /* behind this, in the same block */
+};
+
+struct table {
+	struct kref kref;
+	struct list_head node; /* among all tables */
+	struct mm_struct *mm; /* whose it is */
+	pid_t process;
+	u32 serial;
+	struct mutex lock;
+	struct xarray fibers; /* by id */
+	struct xarray threads; /* by number */
+	u32 next, count;
+	size_t context_size;
+	DECLARE_BITMAP(keys, FIBERS_KEYS);
+};
+
+/* All tables, by rising serial number. */
+extern struct list_head tables;
+extern struct mutex tables_lock;
+
+/* fiber.c */
+struct thread *fibers_thread(struct table *table);
+bool fibers_lives(const struct table *table, const struct thread *thread);
+void fibers_reap(struct table *table);
+void fibers_end(struct table *table);
+long fibers_convert(struct table *table);
+long fibers_create(struct table *table, const struct fibers_create *wanted);
+long fibers_switch(struct table *table, unsigned long id);
+long fibers_delete(struct table *table, unsigned long id);
+
+/* storage.c */
+long fibers_local_alloc(struct table *table);
+long fibers_local_free(struct table *table, unsigned long key);
+long fibers_local_get(struct table *table, struct fibers_local *local);
+long fibers_local_set(struct table *table, const struct fibers_local *local);
+void fibers_local_end(struct fiber *fiber);
+
+/* list.c */
+int fibers_list_begin(void);
+void fibers_list_end(void);
+void fibers_list_one(struct seq_file *seq, struct table *table);
+
+#endif

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the module must do: programs of tries/ on several machines, and what is left behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from electives.fibers import parts
+from grader.base.errors import LabError, MachineError
+from grader.lab import ending, kernel_log, leak_scan, machines
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Module
+
+# What a kernel says of a program that ends as it should: by a bad address.
+SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
+NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
+EMPTY = 1  # lines of /proc/fibers when there are none: its heading
+WIDE = "wide"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program, how it is called, and what it shows."""
+
+    title: str
+    command: str  # without fibers- before its name
+    seconds: float = 60.0
+
+    @property
+    def program(self) -> str:
+        """The file of tries/ without suffix."""
+        return self.command.split()[0]
+
+
+THERE = Trial("convert, create, switch, delete", "basic there-and-back windows")
+REGISTERS = Trial("all registers on both sides of a switch", "registers rounds rounding")
+TIMER = Trial("the same under a timer, four at once", "registers timer four", 120)
+ERRORS = Trial("each error by its number", "basic errors elsewhere")
+THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread")
+VALUES = Trial("fiber-local values, a thousand keys", "storage values")
+KEYS = Trial("errors of keys", "storage errors")
+ENDS = Trial("threads and processes that end, fork, exec", "ends")
+HAMMER = Trial("8 threads in 1,000 fibers", "hammer 8 1000 2000")
+HAMMER_FEW = Trial("8 threads in 5 fibers", "hammer 8 5 2000")
+KILL = Trial("killed at random moments", "hammer kill 20", 120)
+MANY = Trial("10,000 fibers, listed", "many many", 120)
+MOST = Trial("as many as may be, and one more", "many most", 120)
+FAILING = Trial("allocations that fail", "failing", 120)
+AVX = Trial("there are wide registers", "registers avx")
+
+PLAIN = (
+    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, KILL, MANY, MOST
+)  # fmt: skip
+# By machine: what is tried there.
+ALL: Mapping[str, tuple[Trial, ...]] = {
+    "uml": (*PLAIN, TIMER, HAMMER_FEW),
+    "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, TIMER),
+    "qemu-smp": (*PLAIN, TIMER, HAMMER, HAMMER_FEW),
+    "uml-debug": (*PLAIN, TIMER, HAMMER_FEW, FAILING),
+    WIDE: (AVX, REGISTERS, TIMER, HAMMER_FEW),
+}
+
+
+def machine(name: str) -> Machine:
+    """A machine of the lab, or the one with wide registers."""
+    return parts.WIDE if name == WIDE else machines.get(name)
+
+
+def attempt(
+    name: str,
+    trials: Sequence[Trial],
+    changed: Mapping[str, bytes] | None = None,
+    tell: Tell = lambda _: None,
+) -> dict[Trial, str]:
+    """What is wrong with each, "" for nothing; where a machine ends, another goes on.
+
+    LabError when the module does not build.
+    """
+    where = machine(name)
+    made = parts.built(where.kernel(), changed)
+    found: dict[Trial, str] = {}
+    while len(found) < len(trials):
+        todo = trials[len(found) :]
+        programs = sorted({trial.program for trial in todo})
+        with parts.machine_with(where, made, programs) as guest:
+            guest.wire.check(NO_SEGFAULTS, parts.PATIENCE)
+            for trial in todo:
+                tell(f"{name}: {trial.title}")
+                found[trial] = _one(guest, made, trial)
+                if found[trial]:
+                    break  # in a machine that nothing is known of
+            else:
+                _last(guest, made, name, found, trials[-1])
+    return found
+
+
+def _one(guest: Running, made: Module, trial: Trial) -> str:
+    """Run one; what is wrong, in a line."""
+    try:
+        done = guest.wire.run(f"fibers-{trial.command}", trial.seconds)
+        said = done.output.strip().splitlines()
+        if done.status:
+            return said[0] if said else f"exit {done.status}"
+        left = guest.wire.check("wc -l </proc/fibers", parts.PATIENCE).strip()
+    except MachineError as error:
+        return ending.of(error, guest, made).cause
+    if left != str(EMPTY):
+        return f"{int(left) - EMPTY} fibers are left when all programs have ended"
+    return _dirt(guest, made)
+
+
+def _dirt(guest: Running, made: Module) -> str:
+    dirt = kernel_log.dirt(SEGFAULT.sub("", guest.console()), made)
+    return dirt.cause if dirt else ""
+
+
+def _last(guest: Running, made: Module, name: str, found: dict[Trial, str], last: Trial) -> None:
+    """At the end the module goes, and on the debug kernel no memory is lost."""
+    try:
+        if name == "uml-debug":
+            report = guest.wire.check(leak_scan.COMMAND, 4 * parts.PATIENCE)
+            leaks = leak_scan.read(report, made)
+            found[last] = found[last] or leaks.meaning
+        guest.wire.check("rmmod fibers", parts.PATIENCE)
+        found[last] = found[last] or _dirt(guest, made)
+    except MachineError as error:
+        found[last] = found[last] or ending.of(error, guest, made).cause
+    except LabError as error:
+        found[last] = found[last] or str(error)

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* What all tries need: a claim, a stack, a way to run one by its name. */
+#ifndef FIBERS_TRY_H
+#define FIBERS_TRY_H
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fibers_lib.h"
+
+#define STACK (16 << 10)
+
+/* Ends the whole program, in whatever process, thread and fiber this is. */
+#define CHECK(claim)                                            \
+	do {                                                    \
+		if (!(claim))                                   \
+			try_failed(__FILE__, __LINE__, #claim); \
+	} while (0)
+
+#define SAME(expression, wanted)                                              \
+	do {                                                                  \
+		long try_is = (long)(expression), try_wants = (long)(wanted); \
+		if (try_is != try_wants)                                      \
+			try_differs(__FILE__, __LINE__, #expression, try_is,  \
+				    try_wants);                               \
+	} while (0)
+
+static inline const char *try_short(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static inline __attribute__((noreturn)) void
+try_failed(const char *file, int line, const char *claim)
+{
+	printf("%s:%d: not so: %s\n", try_short(file), line, claim);
+	fflush(stdout);
+	_exit(1);
+}
+
+static inline __attribute__((noreturn)) void
+try_differs(const char *file, int line, const char *what, long is, long wants)
+{
+	printf("%s:%d: %s is %ld%s%s%s, not %ld\n", try_short(file), line, what,
+	       is, is < 0 && is > -200 ? " (" : "",
+	       is < 0 && is > -200 ? strerror((int)-is) : "",
+	       is < 0 && is > -200 ? ")" : "", wants);
+	fflush(stdout);
+	_exit(1);
+}
+
+static inline void *try_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(memory != MAP_FAILED);
+	return memory;
+}
+
+/* A fiber on a stack of its own. */
+static inline long try_fiber(void (*entry)(void *), void *argument)
+{
+	long id = fiber_create(try_memory(STACK), STACK, entry, argument);
+
+	if (id < 0)
+		try_differs("fiber_create", 0, "fiber_create", id, 1);
+	return id;
+}
+
+/* This thread's first fiber. */
+static inline long try_convert(void)
+{
+	long id = fiber_convert();
+
+	if (id < 0)
+		try_differs("fiber_convert", 0, "fiber_convert", id, 1);
+	return id;
+}
+
+static inline pthread_t try_thread(void *(*run)(void *), void *argument)
+{
+	pthread_t thread;
+
+	SAME(pthread_create(&thread, NULL, run, argument), 0);
+	return thread;
+}
+
+/* Runs it in a child; what waitpid says. */
+static inline int try_child(void (*run)(void))
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		run();
+		_exit(0);
+	}
+	SAME(waitpid(child, &status, 0), child);
+	return status;
+}
+
+struct
+try {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Runs those that are named, or all; the device is open when they begin. */
+static inline int try_main(int argc, char **argv, const struct try *tries)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (; tries->name; tries++) {
+		bool wanted = argc < 2;
+		int status;
+
+		for (int i = 1; i < argc; i++)
+			wanted |= !strcmp(argv[i], tries->name);
+		if (!wanted)
+			continue;
+		status = try_child(tries->run);
+		if (status) {
+			printf("%s: exit %d, signal %d\n", tries->name,
+			       WEXITSTATUS(status), WTERMSIG(status));
+			return 1;
+		}
+	}
+	return 0;
+}
+
+#endif
