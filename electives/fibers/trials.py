@@ -75,10 +75,11 @@ def attempt(
     trials: Sequence[Trial],
     changed: Mapping[str, bytes] | None = None,
     tell: Tell = lambda _: None,
+    to_the_end: bool = True,
 ) -> dict[Trial, str]:
-    """What is wrong with each, "" for nothing; where a machine ends, another goes on.
+    """What is wrong with each, "" for nothing; where one fails, another machine goes on.
 
-    LabError when the module does not build.
+    Not to_the_end: none comes after the first that fails. LabError when the module does not build.
     """
     where = machine(name)
     made = parts.built(where.kernel(), changed)
@@ -95,6 +96,8 @@ def attempt(
                     break  # in a machine that nothing is known of
             else:
                 _last(guest, made, name, found, trials[-1])
+        if not to_the_end and any(found.values()):
+            break
     return found
 
 
