@@ -26,6 +26,7 @@ static void *ends_in_it(void *unused)
 	(void)unused;
 	first_of_thread = try_convert();
 	fiber_switch(other);
+	CHECK(!"somebody runs the first fiber of a thread that has ended");
 	return NULL;
 }
 
