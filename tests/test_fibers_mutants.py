@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective fibers: each trap has its mutant, and each mutant is caught by the trial that names it."""
+"""Elective fibers: each trap has its mutant, and each is caught by the trial that is named."""
 
 from __future__ import annotations
 
