@@ -26,7 +26,13 @@ def nothing_left() -> Iterator[None]:
 
 def short(name: str) -> tuple[Trial, ...]:
     """What takes little."""
-    dear = {"qemu": {trials.TIMER}, "uml": {trials.TIMER, trials.MOST}}
+    dear = {
+        "qemu": {trials.TIMER, trials.ERRORS, trials.ENDS},
+        "uml": {trials.TIMER, trials.MOST, trials.KILL},
+        "uml-debug": {trials.TIMER, trials.MOST, trials.KILL, trials.MANY, trials.ERRORS},
+        "qemu-smp": {trials.TIMER, trials.MOST},
+        "wide": {trials.TIMER},
+    }
     return tuple(one for one in trials.ALL[name] if one not in dear.get(name, set()))
 
 
