@@ -194,6 +194,7 @@ def test_ten_percent_more_is_slower_by_time_too(tmp_path):
 
 
 @pytest.mark.machine
+@pytest.mark.long
 def test_a_wrong_stage_is_said_and_exit_1(tmp_path):
     wrong = tmp_path / "5-wrong"
     shutil.copytree(STAGE, wrong)

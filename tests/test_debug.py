@@ -182,6 +182,7 @@ def test_random_calls_pass(uml: Machine, kernel: Kernel) -> None:
 
 @pytest.mark.machine
 @pytest.mark.timeout(900)
+@pytest.mark.long
 def test_a_sound_stage_is_clean() -> None:
     machine = machines.get("uml-debug")
     stage = next(s for s in stages.find(paths.STAGES) if s.number == 7)

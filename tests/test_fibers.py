@@ -36,7 +36,9 @@ def short(name: str) -> tuple[Trial, ...]:
     return tuple(one for one in trials.ALL[name] if one not in dear.get(name, set()))
 
 
-@pytest.mark.parametrize("name", ["uml", "qemu", "qemu-smp", "uml-debug", "wide"])
+@pytest.mark.parametrize(
+    "name", ["uml", "qemu-smp", "uml-debug", "wide", pytest.param("qemu", marks=pytest.mark.long)]
+)
 def test_on_every_machine(name: str) -> None:
     """Each trial, nothing left of it, a clean log, and the module can go."""
     found = trials.attempt(name, short(name))

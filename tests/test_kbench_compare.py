@@ -148,6 +148,7 @@ define i32 @main() {
 
 @pytest.mark.machine
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Counts by program and compiler, a mean, and who is wrong where."""
     for name in ("fault", "letter"):
