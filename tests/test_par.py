@@ -152,6 +152,7 @@ TWICE = {
 
 
 @pytest.mark.machine
+@pytest.mark.skipif(stages.exported(), reason="an export has no source of the reference")
 def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
     """Nothing is wrong with it, and the reference beside it earns all."""
     machine = machines.get("qemu")

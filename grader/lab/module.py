@@ -237,7 +237,7 @@ def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _error_line(log: str) -> str:
     for pattern in (
-        r"^.+?:\d+:(?:\d+:)? (?:fatal )?error: .*",
+        r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
         r"^.+?:\d+: (?:Fatal error|Error): .*",  # the assembler's
         r"^cc1: .*",
         r"^gcc: .*(?:File size limit exceeded|Killed).*",
