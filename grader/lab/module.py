@@ -240,7 +240,7 @@ def _error_line(log: str) -> str:
         r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
         r"^.+?:\d+: (?:Fatal error|Error): .*",  # the assembler's
         r"^cc1: .*",
-        r"^gcc: .*(?:File size limit exceeded|Killed).*",
+        r"^gcc: .*(?:File size limit exceeded|Killed|Segmentation fault).*",
         r"^ERROR: modpost: .*",
         r"^.*(?:undefined reference|multiple definition).*",
         r"^make.*\*\*\* .*",
