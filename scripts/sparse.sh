@@ -6,6 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONPATH=$PWD
 status=0
 scripts/python.sh -m grader.tools.sparse || status=1
-scripts/python.sh -m electives.kbench.sparse || status=1
-scripts/python.sh -m electives.fibers.sparse || status=1
+scripts/python.sh -m electives.sparse || status=1
 exit "$status"

@@ -127,3 +127,15 @@ def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
     (copy / "attic").mkdir()
     (copy / "attic/__init__.py").write_text("")
     assert lint().returncode != 0, "a folder that is no floor"
+
+
+def test_no_file_has_grown_out_of_its_purpose() -> None:
+    """A file of more than 400 lines does several things."""
+    long = {}
+    for folder in ("grader", "scripts", "tests", "electives"):
+        for path in (paths.ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".c", ".h", ".sh") and path.is_file():
+                lines = len(path.read_text().splitlines())
+                if lines > 400:
+                    long[str(path)] = lines
+    assert not long

@@ -11,7 +11,7 @@ What stands in may be nothing, and keeps the rest working as far as it can.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from grader.base.errors import LabError
@@ -38,9 +38,12 @@ def find(text: str) -> Iterator[Passage]:
         yield Passage(int(match[2]), match[3], text.count("\n", 0, match.start()) + 1)
 
 
-def skeleton(text: str, name: str) -> str:
-    """The source with its passages left to write; name is said where a mark has no partner."""
-    made = _PASSAGE.sub(_left, text)
+def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
+    """The source with its passages left to write, but for those of the tasks that are solved.
+
+    name is said where a mark has no partner.
+    """
+    made = _PASSAGE.sub(lambda m: m[3] if int(m[2]) in solved else _left(m), text)
     if _MARK.search(made):
         raise LabError(f"{name}: a mark of a task has no end, or an end no beginning")
     return made

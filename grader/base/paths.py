@@ -17,6 +17,8 @@ COMMON = ROOT / "common"
 STAGES = ROOT / "stages"
 EXPECTED = ROOT / "expected"
 SCRIPTS = ROOT / "scripts"
+# The learner's copies; make's work=FOLDER names another place for them, to try things out in.
+WORK = ROOT / (os.environ.get("LAB_WORK") or "work")
 BUILD = Path(os.environ.get("LAB_BUILD") or ROOT / "build").absolute()
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from scipy.stats import ks_2samp
 
 from grader.base import paths
+from grader.base.columns import aligned
 from grader.base.errors import LabError, MachineError
 from grader.lab import cost, module
 from grader.lab.machines import Contents, Machine
@@ -167,11 +168,4 @@ def table(verdicts: list[Verdict]) -> str:
         [v.ruler, *(v.cells[p] for p in pairs), *("yes" if b else "no" for b in (v.sees, v.wolf))]
         for v in verdicts
     ]
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        )
-        for row in [heads, *rows]
-    )
+    return aligned([heads, *rows])

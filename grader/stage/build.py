@@ -14,13 +14,16 @@ from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import module
 from grader.lab.module import Kernel, Module, Recipe
-from grader.stage import contract, device
-from grader.stage.stages import Stage
+from grader.stage import contract, device, stages
+from grader.stage.first import contract as first_contract
+from grader.stage.first import recipe as first_recipe
+from grader.stage.stages import Manifest, Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
 KIT_FILES = ("driver.c", "account.c", "account.h", "fibdrv.h", "stage.h")
 KIT_OBJECTS = ("kit/driver", "kit/account")
 SOURCE_BYTES = 1 << 20
+BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,14 @@ class Built:
     def objection(self) -> str:
         """Why it is not to be measured: there is no module, or what the contract has against it."""
         broken = self.breaches[0] if self.breaches else None
-        return self.cause or (f"{broken.got}; stage.h allows {broken.expected}" if broken else "")
+        return self.cause or (
+            f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
+        )
+
+    @property
+    def rules(self) -> str:
+        """Where it is said what its objects may hold."""
+        return "stage 0" if self.stage.manifest.driver else "stage.h"
 
     @property
     def cause(self) -> str:
@@ -53,7 +63,7 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
     """The C files of a stage that are used; says in left_out what is not."""
     for path in sorted(stage.directory.iterdir()):
         if path.suffix not in (".c", ".h"):
-            if path.name in ("Makefile", "Kbuild", "Makefile.include"):
+            if path.name in BUILD_FILES:
                 left_out.append(f"{path.name} is left out: the kit's own build files count")
         elif not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_+-]*\.[ch]", path.name):
             left_out.append(f"{path.name!r} is left out: a file name of letters and digits, please")
@@ -68,15 +78,23 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
             yield path
 
 
-def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
-    """Build a stage for a kernel, or find that nothing has changed since the last time."""
+def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> Built:
+    """Build a stage for a kernel, or find that nothing has changed since the last time.
+
+    With trace what fib_trace is given is printed: to be looked at by whoever wrote it, never
+    graded.
+    """
     if not stage.fits(kernel.arch):
         raise LabError(
             f"the kit's stage {stage.number} is here as an object for machine uml, without its"
             " source: choose that machine, or a copy of yours"
         )
+    if stage.manifest.driver:
+        return build_driver(stage, kernel, jobs)
     left_out: list[str] = []
     recipe = _recipe(stage, kernel, left_out)
+    if trace:
+        recipe = replace(recipe, flags=(*recipe.flags, "-DFIB_TRACE"))
     objects = [path for path in recipe.objects if path.startswith("stage/")]
     if not objects:
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
@@ -89,7 +107,28 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2) -> Built:
         if missing:
             made = replace(made, cause=_undefined(missing[1], files, stage))
         return Built(stage, made, (), tuple(left_out))
-    return Built(stage, made, tuple(_breaches(stage, made, files, kernel)), tuple(left_out))
+    breaches = () if trace else tuple(_breaches(stage, made, files, kernel))
+    return Built(stage, made, breaches, tuple(left_out))
+
+
+def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False) -> Built:
+    """The same of a stage whose driver is what is asked for; raced: see first/recipe.py."""
+    path = stage.directory / first_recipe.FILE
+    taken = path.is_file() and paths.inside(path, stage.directory)
+    if not taken or path.stat().st_size > SOURCE_BYTES:
+        cause = f"{paths.shown(stage.directory)} holds no {path.name} that can be taken"
+        recipe = first_recipe.recipe(stage, b"")
+        return Built(stage, Module(recipe.name, module.folder_of(recipe, kernel), cause))
+    left_out = [
+        f"{other.name} is left out: {path.name} is all that counts"
+        for other in sorted(stage.directory.iterdir())
+        if other != path and (other.suffix in (".c", ".h") or other.name in BUILD_FILES)
+    ]
+    made = module.build(first_recipe.recipe(stage, path.read_bytes(), raced), kernel, jobs)
+    if not made.ok or raced:
+        return Built(stage, made, (), tuple(left_out))
+    broken = first_contract.breaches(made.directory / f"{first_recipe.OBJECT}.o", kernel.tree)
+    return Built(stage, made, tuple(broken), tuple(left_out))
 
 
 def stage_objects(built: Built) -> list[Path]:
@@ -100,62 +139,69 @@ def stage_objects(built: Built) -> list[Path]:
     return [p for p in found if any(p.with_suffix(suffix).exists() for suffix in sources)]
 
 
+def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
+    """The kit's half of a module, compiled once for all copies of a stage."""
+    return Recipe(
+        name=device.NAME,
+        folder=f"kit-{manifest.number}",
+        files={f"kit/{name}": (paths.COMMON / name).read_bytes() for name in KIT_FILES},
+        objects=KIT_OBJECTS,
+        flags=(
+            "-I$(src)/kit",
+            f"-DFIBDRV_STAGE={manifest.number}",
+            f"-DFIBDRV_MAX_N={manifest.max_n}",
+            f"-DFIBDRV_NAME='\"{manifest.name}\"'",
+            # On every kernel the same: no vectors and no floating point, wherever it could have
+            # them (uml is a program). And what debuggers unwind by is not in memory.
+            "-mgeneral-regs-only",
+            "-fno-asynchronous-unwind-tables",
+        ),
+        # Some distributions' kernels look for overflows, with writable data of their own.
+        settings=() if _instrumented(kernel) else ("UBSAN_SANITIZE := n",),
+        labels={"kit": "common"},
+    )
+
+
 def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     """What a stage's module is made of: its own files in stage/, the kit's in kit/."""
-    manifest = stage.manifest
+    shared = kit(stage.manifest, kernel)
     files = [stage.shipped] if stage.shipped else sources(stage, left_out)
     own = {f"stage/{path.name}": path.read_bytes() for path in files}
-    kit = {f"kit/{name}": (paths.COMMON / name).read_bytes() for name in KIT_FILES}
-    label, shown = _label(stage), paths.shown(stage.directory)
-    labels = {"stage": label, "kit": "common"}
-    says = {"stage": shown, "kit": "common"}
-    flags = (
-        "-I$(src)/kit",
-        f"-DFIBDRV_STAGE={manifest.number}",
-        f"-DFIBDRV_MAX_N={manifest.max_n}",
-        f"-DFIBDRV_NAME='\"{manifest.name}\"'",
-        # On every kernel the same: no vectors and no floating point, wherever it could have
-        # them (uml is a program). And what debuggers unwind by is not in memory.
-        "-mgeneral-regs-only",
-        "-fno-asynchronous-unwind-tables",
-    )
-    # Some distributions' kernels look for overflows, with writable data of their own.
-    settings = () if _instrumented(kernel) else ("UBSAN_SANITIZE := n",)
-    if stage.own_driver:
-        kit["kit/kit_driver.c"] = kit["kit/driver.c"]
-        kit["kit/driver.c"] = (stage.directory / "driver.c").read_bytes()
-        labels["kit/driver.c"] = f"{label}/driver.c"
-        says["kit/driver.c"] = f"{shown}/driver.c"
+    label, shown = stages.place(stage), paths.shown(stage.directory)
     # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
-    shared = Recipe(
-        device.NAME, f"kit-{manifest.number}", kit, KIT_OBJECTS, flags, settings, {"kit": "common"}
-    )
-    return Recipe(
+    recipe = Recipe(
         name=device.NAME,
         # A name may be as long as a file's may be; this is one with something behind it.
         folder=f"{stage.key[:80]}-{tag}",
-        files=own | kit if stage.own_driver else own,
-        objects=(*KIT_OBJECTS, *names) if stage.own_driver else tuple(names),
-        flags=flags,
-        settings=settings,
-        labels=labels,
+        files=own,
+        objects=tuple(names),
+        # The kernel does without this warning, for its false alarms; of a carry that is not set
+        # nothing else says a word.
+        flags=(*shared.flags, *(["-Wmaybe-uninitialized"] if "gcc" in kernel.compiler else [])),
+        settings=shared.settings,
+        labels={"stage": label, "kit": "common"},
         support=("common",),
-        shown=says,
+        shown={"stage": shown, "kit": "common"},
         dialect=device.DIALECT,
         isolated=stage.isolated,
-        shared=None if stage.own_driver else shared,
+        shared=shared,
     )
-
-
-def _label(stage: Stage) -> str:
-    """The stage's directory in debug information and log: the same wherever the checkout is."""
-    if paths.inside(stage.directory, paths.ROOT):
-        shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
-    else:
-        shown = f"{stage.directory.absolute().parent.name}/{stage.key}"
-    return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
+    if not stage.own_driver:
+        return recipe
+    driver = {
+        "kit/kit_driver.c": shared.files["kit/driver.c"],
+        "kit/driver.c": (stage.directory / "driver.c").read_bytes(),
+    }
+    return replace(
+        recipe,
+        files={**shared.files, **own, **driver},
+        objects=(*KIT_OBJECTS, *names),
+        labels={**recipe.labels, "kit/driver.c": f"{label}/driver.c"},
+        shown={**recipe.shown, "kit/driver.c": f"{shown}/driver.c"},
+        shared=None,
+    )
 
 
 def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
@@ -181,5 +227,5 @@ def _breaches(
         return []  # the kit's own, without what it would be read by
     kit = [made.directory / "kit" / name for name in ("driver.o", "account.o")]
     return contract.breaches(
-        objects, kit, kernel.tree, _instrumented(kernel), stage.number, _label(stage)
+        objects, kit, kernel.tree, _instrumented(kernel), stage.number, stages.place(stage)
     )

@@ -1,44 +1,41 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run sparse over every stage's module; exit 1 when it has anything to say."""
+"""Run sparse over every stage's sources and the kit's own; exit 1 when it has anything to say."""
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
+from collections.abc import Iterator
 
 from grader.base import command, paths
 from grader.base.errors import LabError
-from grader.lab import machines, module
-from grader.stage import build, stages
+from grader.lab import machines, module, sparse
+from grader.lab.module import Kernel
+from grader.stage import build, device, stages, trials
+from grader.stage.first import recipe as first_recipe
 
 
-def main() -> int:
-    """Build each stage, then let kbuild run sparse over the same files."""
-    kernel = machines.get("uml").kernel()
-    said = 0
-    for stage in stages.find(paths.STAGES):
+def _complaints(kernel: Kernel) -> Iterator[str]:
+    found = stages.find(paths.STAGES)
+    for stage in stages.find(paths.STAGES, stages.known()):
         built = build.build(stage, kernel)
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-        directory = built.module.directory
-        make = subprocess.run(
-            ["make", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}", "C=2",
-             "CHECK=sparse", "modules"],
-            capture_output=True,
-            text=True,
-            env=module.environment(),
-        )  # fmt: skip
-        ours = re.escape(f"{directory}/")
-        for line in (make.stdout + make.stderr).splitlines():
-            # The kernel's own headers are not ours to mend.
-            if re.match(rf"{ours}(stage|kit)/\S+: (warning|error):", line):
-                print(line.replace(f"{directory}/stage/", f"{paths.shown(stage.directory)}/"))
-                said += 1
-        if make.returncode:
-            print(f"stage {stage.number}: sparse could not run: {make.stderr.strip()[-300:]}")
-            said += 1
-    return 1 if said else 0
+        shown = {"stage": paths.shown(stage.directory), "kit": first_recipe.WITNESS}
+        yield from sparse.complaints(kernel, built.module.directory, shown)
+    # What is the same for all of them, apart from a few numbers.
+    folder = module.folder_of(build.kit(found[-1].manifest, kernel), kernel)
+    shown = {"kit": paths.shown(paths.COMMON)}
+    yield from sparse.complaints(kernel, folder, shown, f"{device.NAME}.o")
+    shown = {"trial": paths.shown(trials.FILES)}
+    yield from sparse.complaints(kernel, trials.kit(kernel).directory, shown)
+
+
+def main() -> int:
+    """Build each, then let kbuild run sparse over the same files."""
+    found = list(_complaints(machines.get("uml").kernel()))
+    for line in found:
+        print(line)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

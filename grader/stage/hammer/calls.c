@@ -6,65 +6,43 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hammer.h"
+#include "calls.h"
 
-#define SLOTS 16
-#define RARE 2000
+struct slot slots[SLOTS];
+uint64_t state, max_n, cap;
+unsigned long calls;
+bool clock_on = true;
+size_t page, room_size;
+char *read_only, *room;
 
-/* An open file, which dup and fork share; its position as it should be. */
-struct opened {
-	int users;
-	int mode;
-	uint64_t position;
-};
-
-static struct slot {
-	int fd;
-	struct opened *opened;
-} slots[SLOTS];
-
-static uint64_t state, max_n, cap;
-static unsigned long calls;
-static bool clock_on = true;
-static size_t page;
-static char *read_only;
-static char *room; /* room_size bytes, then nothing */
-static size_t room_size;
-
-static uint64_t below(uint64_t bound)
+uint64_t below(uint64_t bound)
 {
 	return random_below(&state, bound);
 }
 
-static bool one_in(uint64_t count)
+bool one_in(uint64_t count)
 {
 	return !below(count);
 }
 
-static uint64_t some_n(void)
+uint64_t some_n(void)
 {
 	return random_log(&state, one_in(RARE) ? max_n : cap);
 }
 
-/* Of calls that take long, one in some is made. */
-static bool too_slow(uint64_t n)
+bool too_slow(uint64_t n)
 {
 	return n > cap && n <= max_n && !one_in(RARE / 10);
 }
 
-static uint64_t wild_number(void)
+uint64_t wild_number(void)
 {
 	static const uint64_t edges[] = {
 		0,	    1,		-1ULL,	    1ULL << 31,
@@ -84,14 +62,14 @@ static uint64_t wild_number(void)
 	}
 }
 
-static struct slot *some_slot(void)
+struct slot *some_slot(void)
 {
 	struct slot *slot = &slots[below(SLOTS)];
 
 	return slot->opened ? slot : NULL;
 }
 
-static void one_call(void)
+void one_call(void)
 {
 	calls++;
 	errno = 0;
@@ -186,8 +164,7 @@ static void op_seek(void)
 		slot->opened->position = base + offset;
 }
 
-/* Where data goes; @sound is how many bytes of it are there, and writable. */
-static char *some_buffer(size_t size, size_t *sound)
+char *some_buffer(size_t size, size_t *sound)
 {
 	*sound = 0;
 	switch (below(12)) {
@@ -210,7 +187,7 @@ static char *some_buffer(size_t size, size_t *sound)
 	}
 }
 
-static size_t some_size(uint64_t n)
+size_t some_size(uint64_t n)
 {
 	size_t digits = n <= max_n ? fib_digits(n) : 20;
 
@@ -226,256 +203,10 @@ static size_t some_size(uint64_t n)
 	}
 }
 
-static bool fits(int err)
+bool fits(int err)
 {
 	return err == EINVAL || err == EFAULT || err == ERANGE ||
 	       err == EOVERFLOW;
-}
-
-/* A read or write, on its own position or at the file's. */
-struct transfer {
-	struct slot *slot;
-	uint64_t n;
-	size_t size, sound;
-	char *buffer;
-};
-
-/* Whether there is one to make. */
-static bool some_transfer(struct transfer *t, bool positioned)
-{
-	t->slot = some_slot();
-	if (!t->slot)
-		return false;
-	t->n = !positioned ? t->slot->opened->position :
-	       one_in(8)   ? wild_number() :
-			     some_n();
-	if (too_slow(t->n))
-		return false;
-	t->size = some_size(t->n);
-	t->buffer = some_buffer(t->size, &t->sound);
-	one_call();
-	return true;
-}
-
-static void judge_read(const struct transfer *t, ssize_t ret, int err)
-{
-	int mode = t->slot->opened->mode;
-	bool may = mode != O_WRONLY && t->n <= max_n;
-	size_t digits = may ? fib_digits(t->n) : 0;
-	bool right;
-
-	if (ret >= 0)
-		right = may && t->size >= digits && t->sound >= digits &&
-			fib_right(t->n, t->buffer, ret);
-	else if (mode == O_WRONLY)
-		right = err == EBADF || (err == EINVAL && (int64_t)t->n < 0);
-	else if (!may)
-		right = fits(err);
-	else if (t->size < digits)
-		right = err == ERANGE || (err == EFAULT && !t->sound) ||
-			(t->size > room_size && fits(err));
-	else if (t->size <= room_size && t->sound < digits)
-		right = err == EFAULT;
-	else if (t->size <= room_size && t->sound >= t->size)
-		right = false;
-	else
-		right = fits(err);
-	if (!right)
-		wrong("read of F(%llu), size %zu, %zu of it sound: %zd (%s)",
-		      (unsigned long long)t->n, t->size, t->sound, ret,
-		      strerror(err));
-}
-
-static void op_read(bool positioned)
-{
-	struct transfer t;
-	ssize_t ret;
-
-	if (!some_transfer(&t, positioned))
-		return;
-	ret = positioned ? pread(t.slot->fd, t.buffer, t.size, (off_t)t.n) :
-			   read(t.slot->fd, t.buffer, t.size);
-	judge_read(&t, ret, errno);
-}
-
-static void op_write(bool positioned)
-{
-	struct transfer t;
-	ssize_t ret;
-	bool right;
-
-	if (!some_transfer(&t, positioned))
-		return;
-	ret = positioned ? pwrite(t.slot->fd, t.buffer, t.size, (off_t)t.n) :
-			   write(t.slot->fd, t.buffer, t.size);
-	if (ret >= 0)
-		right = t.slot->opened->mode != O_RDONLY && t.n <= max_n &&
-			(clock_on ? ret >= 1 :
-				    (size_t)ret == t.size || ret == 0x7ffff000);
-	else if (t.slot->opened->mode == O_RDONLY)
-		right = errno == EBADF || (errno == EINVAL && (int64_t)t.n < 0);
-	else if (t.n > max_n || t.size > room_size || !t.sound)
-		right = fits(errno);
-	else
-		right = false;
-	if (!right)
-		wrong("write at %llu, size %zu: %zd (%s)",
-		      (unsigned long long)t.n, t.size, ret, strerror(errno));
-}
-
-/* Requests that the kernel itself knows are left to it. */
-static void op_ioctl(void)
-{
-	struct slot *slot = some_slot();
-	unsigned int request = (unsigned int)random_next(&state);
-	size_t sound;
-	int ret;
-
-	if (!slot)
-		return;
-	if (below(2)) /* near ours: a bit of it, or another size */
-		request = (unsigned int)FIBDRV_IOC_MEASURE ^ (1u << below(32));
-	one_call();
-	ret = ioctl(slot->fd, request, some_buffer(page, &sound));
-	if (ret < 0 ? errno != ENOTTY && (request >> 8 & 0xff) == 'F' :
-		      (request >> 8 & 0xff) == 'F')
-		wrong("ioctl %#x: %d (%s)", request, ret, strerror(errno));
-}
-
-static void op_measure(void)
-{
-	struct slot *slot = some_slot();
-	struct fibdrv_measure m = {
-		.size = sizeof(m),
-		.n = random_log(&state, cap / 4),
-		.repeat = 1 + (uint32_t)below(4),
-		.nonce = random_next(&state),
-	};
-	unsigned char *bytes = (unsigned char *)&m;
-	bool valid = true, there;
-	struct fibdrv_measure *where = &m;
-	size_t sound;
-	int ret;
-
-	if (!slot)
-		return;
-	m.spread = (uint32_t)below(m.n + 1);
-	switch (below(8)) {
-	case 0: /* any bit of it; the results' are not looked at */
-		bytes[below(sizeof(m))] ^= 1u << below(8);
-		valid = m.size == sizeof(m) && !m.flags && m.n <= max_n &&
-			m.spread <= m.n && m.repeat &&
-			m.repeat <= FIBDRV_MAX_REPEAT;
-		for (size_t i = 0; i < 8; i++)
-			valid = valid && !m.reserved[i];
-		/* As many repetitions as that take too long here. */
-		if (valid && (m.repeat > 64 || m.n > cap))
-			return;
-		break;
-	case 1:
-		m.n = max_n + 1 + random_next(&state) % (1ULL << 62);
-		valid = false;
-		break;
-	case 2:
-		m.repeat = one_in(2) ? 0 : FIBDRV_MAX_REPEAT + 1;
-		valid = false;
-		break;
-	case 3:
-		where = (struct fibdrv_measure *)some_buffer(sizeof(m), &sound);
-		break;
-	case 4: /* a sound question, and nowhere to put the answer */
-		mprotect(read_only, page, PROT_READ | PROT_WRITE);
-		memcpy(read_only, &m, sizeof(m));
-		mprotect(read_only, page, PROT_READ);
-		one_call();
-		ret = ioctl(slot->fd, FIBDRV_IOC_MEASURE, read_only);
-		if (ret != -1 || errno != EFAULT)
-			wrong("measure into memory to read: %d (%s)", ret,
-			      strerror(errno));
-		return;
-	default:
-		break;
-	}
-	there = where == &m;
-	if (where == (struct fibdrv_measure *)room ||
-	    (char *)where == room + room_size) {
-		there = false;
-		memset(room, 0, sizeof(m));
-	}
-	one_call();
-	ret = ioctl(slot->fd, FIBDRV_IOC_MEASURE, where);
-	if (there && valid ? ret != 0 || m.digits < m.repeat || m.limbs < 1 :
-	    there	   ? ret != -1 || errno != EINVAL :
-			     ret != -1 || (errno != EFAULT && errno != EINVAL))
-		wrong("measure of F(%llu) times %u: %d (%s)",
-		      (unsigned long long)m.n, m.repeat, ret, strerror(errno));
-}
-
-/* What nobody expects of a device like this; any answer will do. */
-static void op_odd(void)
-{
-	struct slot *slot = some_slot();
-	struct iovec vector[3];
-	struct pollfd poll_fd;
-	struct stat st;
-	off_t offset = (off_t)some_n();
-	size_t sound;
-	void *map;
-
-	if (!slot || too_slow(slot->opened->position))
-		return;
-	for (int i = 0; i < 3; i++) {
-		vector[i].iov_len = some_size(slot->opened->position);
-		vector[i].iov_base = some_buffer(vector[i].iov_len, &sound);
-	}
-	poll_fd = (struct pollfd){ .fd = slot->fd, .events = POLLIN };
-	one_call();
-	switch (below(14)) {
-	case 0:
-		(void)!readv(slot->fd, vector, (int)below(4));
-		break;
-	case 1:
-		(void)!writev(slot->fd, vector, (int)below(4));
-		break;
-	case 2:
-		(void)!preadv(slot->fd, vector, (int)below(4), offset);
-		break;
-	case 3:
-		poll(&poll_fd, 1, 0);
-		break;
-	case 4:
-		fstat(slot->fd, &st);
-		break;
-	case 5:
-		fsync(slot->fd);
-		break;
-	case 6:
-		(void)!ftruncate(slot->fd, offset);
-		break;
-	case 7:
-		map = mmap(NULL, page, PROT_READ, MAP_SHARED, slot->fd, 0);
-		if (map != MAP_FAILED)
-			wrong("mmap is possible");
-		break;
-	case 8:
-		fcntl(slot->fd, F_SETFL, one_in(2) ? O_NONBLOCK : 0);
-		break;
-	case 9:
-		(void)!sendfile(slot->fd, slot->fd, &offset, page);
-		break;
-	case 10:
-		(void)!splice(slot->fd, &offset, slot->fd, NULL, page, 0);
-		break;
-	case 11:
-		fcntl(slot->fd, F_SETOWN, getpid());
-		break;
-	case 12:
-		(void)!fallocate(slot->fd, 0, 0, offset);
-		break;
-	case 13:
-		ioctl(slot->fd, FIONREAD, &sound);
-		break;
-	}
 }
 
 /* sendfile and splice, like readv, may have moved the position. */

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""sparse over the sources of a module, as kbuild runs it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from grader.lab import module
+from grader.lab.module import Kernel
+
+
+def complaints(
+    kernel: Kernel, directory: Path, shown: Mapping[str, str], target: str = "modules"
+) -> list[str]:
+    """What sparse has to say, a line each, of a directory that module.build has made.
+
+    shown: by folder below it, "" for itself, what a person calls it; headers of the kernel are not
+    ours to mend. target: what make is asked for.
+    """
+    make = subprocess.run(
+        ["make", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}", "C=2",
+         "CHECK=sparse", target],
+        capture_output=True,
+        text=True,
+        env=module.environment(),
+    )  # fmt: skip
+    output = make.stdout + make.stderr
+    if "CHECK" not in output:
+        return [f"sparse has looked at nothing in {directory}: {output.strip()[-300:]}"]
+    found = []
+    for line in output.splitlines():
+        for folder, name in shown.items():
+            begin = str(directory / folder)
+            if re.match(rf"{re.escape(begin)}/[^/\s]+: (warning|error):", line):
+                found.append(line.replace(begin, name))
+    if make.returncode:
+        found.append(f"sparse could not run: {make.stderr.strip()[-300:]}")
+    return found
