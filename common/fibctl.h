@@ -39,7 +39,9 @@
  *	quit			nothing: ends the batch
  *
  * BUFFER says where the data goes: good (the default), null, or half (only the
- * first half of SIZE is mapped).
+ * first half of SIZE is mapped). known=HASH is good, and DATA "=" if no other
+ * memory has changed and HASH is the data's 64-bit FNV-1a hash: the line to a
+ * machine is slow.
  */
 #ifndef FIBCTL_H
 #define FIBCTL_H

@@ -132,6 +132,28 @@ def test_error_line(log: str, line: str) -> None:
     assert module._error_line(log) == line
 
 
+def test_of_a_large_frame_is_said_what_it_is_large_against() -> None:
+    log = (
+        "work/1-x/fib.c: In function 'fib_compute':\n"
+        "work/1-x/fib.c:27:1: warning: the frame size of 40000 bytes is larger than 2048 bytes"
+        " [-Wframe-larger-than=]\n"
+        "work/1-x/fib.c: In function 'other':\n"
+        "work/1-x/fib.c:30:5: warning: unused variable 'x' [-Wunused-variable]\n"
+    )
+    said = module._warnings(log)
+    assert said == (
+        "work/1-x/fib.c:27:1: warning: fib_compute keeps 40,000 bytes on the stack,"
+        " and a kernel's stack has 16 KB in all",
+        "work/1-x/fib.c:30:5: warning: unused variable 'x' [-Wunused-variable]",
+    )
+    made = module.Module("x", Path("/nowhere"), warnings=said)
+    assert module.large_frame(made) == (
+        "fib_compute keeps 40,000 bytes on the stack, and a kernel's stack has 16 KB in all"
+        " (work/1-x/fib.c:27)"
+    )
+    assert module.large_frame(module.Module("x", Path("/nowhere"), warnings=said[1:])) == ""
+
+
 def test_readable_paths(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
     shown = build._recipe(stage, _no_kernel(), []).shown

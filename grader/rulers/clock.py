@@ -172,7 +172,7 @@ def _ask(
     turn: Turn, subject: Subject, wanted: Iterable[tuple[int, int]], rng: random.Random
 ) -> list[Reading]:
     """Load a subject, have it do each (n, repeat), unload it."""
-    works = [Work(n, repeat, rng.getrandbits(64), vary=True) for n, repeat in wanted]
+    works = [Work(n, repeat, rng.getrandbits(64), subject.spread(n)) for n, repeat in wanted]
     return turn.ask(subject, works)
 
 

@@ -132,6 +132,7 @@ def _subject(
     samples: Samples = {}
     left_out: list[LeftOut] = []
     with turn.of(subject):
+        _every(turn, subject, 0, subject.right_to, rng)
         last_n, last_cost = 0, 0.0
         for n in sorted(set(subject.sizes)):
             # Schoolbook arithmetic: no subject's cost grows faster than by the square of n.
@@ -147,6 +148,25 @@ def _subject(
                 samples[subject.key, phase, n] = _series(phase, n, counted)
     add_wholes(samples, subject.key, subject.wholes)
     return samples, left_out
+
+
+def _every(turn: Turn, subject: Subject, first: int, last: int, rng: random.Random) -> None:
+    """Hold each n from first to last against its answer: what is right elsewhere may not be here.
+
+    Raises WrongAnswer for the least n that is wrong.
+    """
+    spread = last - first
+    work = Work(last, spread + 1, rng.getrandbits(64), spread)
+    patience = turn.timeout + LIMIT / SLOWEST
+    (answer,) = _answers(turn, subject, [f"{subject.tick} 0"], [subject.request(work)], patience)
+    try:
+        subject.reading(answer, work)
+    except WrongAnswer:
+        if spread:
+            middle = first + spread // 2
+            _every(turn, subject, first, middle, rng)
+            _every(turn, subject, middle + 1, last, rng)
+        raise
 
 
 def _repeated(
@@ -247,7 +267,7 @@ def around(
                 read = _ask(turn, subject, n, shots, rng, turn.timeout)[1:]
                 left = [r.outside_cycles - sum(r.cycles.values()) for r in read]
                 more = statistics.median(left[:3]) - statistics.median(left[3:])
-                work = Work(n, repeat, 0, vary=False)
+                work = Work(n, repeat, 0)
                 ticks, requests = [f"{subject.tick} 0"] * 4, [subject.lone_request(work)] * 4
                 answers = _answers(turn, subject, ticks, requests, turn.timeout)[1:]
                 lone = statistics.median(subject.lone_reading(a, work)[0] for a in answers)
@@ -268,7 +288,7 @@ def _check_lone(
 ) -> None:
     """Hold the first phase against itself, alone."""
     repeat, reading = counted
-    work = Work(n, repeat, rng.getrandbits(64), vary=False)
+    work = Work(n, repeat, rng.getrandbits(64))
     request = subject.lone_request(work)
     if request:
         (answer,) = _answers(turn, subject, [f"{subject.tick} 0"], [request], patience * repeat)
@@ -304,7 +324,7 @@ def _ask(
     timeout: float,
 ) -> list[Reading]:
     """Have it do n some times, each at its place behind a tick; the answers, checked."""
-    works = [Work(n, shot.repeat, rng.getrandbits(64), vary=False) for shot in shots]
+    works = [Work(n, shot.repeat, rng.getrandbits(64)) for shot in shots]
     ticks = [f"{subject.tick} {shot.behind}" for shot in shots]
     answers = _answers(turn, subject, ticks, [subject.request(work) for work in works], timeout)
     return [subject.reading(answer, work) for answer, work in zip(answers, works)]

@@ -18,7 +18,7 @@ class Work:
     n: int
     repeat: int
     nonce: int  # goes into the digest of the results: no answer can be known beforehand
-    vary: bool  # let n vary from one repetition to the next, so that remembering earns nothing
+    spread: int = 0  # repetition i is for n - i % (spread + 1)
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,13 @@ class Subject(Protocol):
     @property
     def needed(self) -> tuple[int, ...]:
         """Those of them that a run counts even where it leaves out what takes long."""
+
+    @property
+    def right_to(self) -> int:
+        """It must be right for every n to this one, wherever a count hangs on it."""
+
+    def spread(self, n: int) -> int:
+        """How far n varies from one repetition to the next, that remembering earns nothing."""
 
     @property
     def phases(self) -> tuple[str, ...]:

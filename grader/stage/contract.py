@@ -13,7 +13,7 @@ computed leads anywhere.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +91,11 @@ OTHER_LIMITS = {
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
 OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
+# Who prints is looking for a mistake, and is told how.
+PRINTS = re.compile(
+    r"_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite|__dynamic_pr_debug"
+)
+PRINTING = f"{OFFERED}; to print while you look for a mistake, take fib_trace of stage.h"
 NOT_THE_KERNELS = "names that are not the kernel's"
 NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
 
@@ -142,7 +147,7 @@ def breaches(
     names = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
     found += _names(read, kit, names)
     for path in objects:
-        found += _includes(path, tree)
+        found += includes(path, tree, ("stage.h", "fibdrv.h"))
     return found
 
 
@@ -261,7 +266,7 @@ def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:
                 defined.setdefault(symbol.name, obj.source)
     wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
     used = [
-        Breach(OFFERED, f"a use of {name} in {source}")
+        Breach(PRINTING if PRINTS.fullmatch(name) else OFFERED, f"a use of {name} in {source}")
         for name, source in sorted(undefined.items())
         if name not in defined and not names.offered.fullmatch(name)
     ]
@@ -287,8 +292,11 @@ def _odd_symbol(symbol: Symbol) -> str:
     return ""
 
 
-def _includes(path: Path, tree: Path) -> list[Breach]:
-    """Files that went into an object and are neither the kernel's nor the stage's nor the kit's."""
+def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[Breach]:
+    """Files that went into an object and are neither the kernel's nor the stage's nor the kit's.
+
+    headers are those of the kit that it may include.
+    """
     try:
         text = (path.parent / f".{path.name}.cmd").read_text(errors="replace")
     except OSError:
@@ -299,9 +307,9 @@ def _includes(path: Path, tree: Path) -> list[Breach]:
     names = re.findall(r"^  ([^\s$]+) \\?$", rest, re.MULTILINE)
     files = ((tree / name).resolve() for name in names)
     return [
-        Breach(f"its own files, {', '.join(('stage.h', 'fibdrv.h'))} and the kernel's headers",
+        Breach(f"its own files, {', '.join(headers)} and the kernel's headers",
                f"{file} in {path.with_suffix('.c').name}")
         for file in files
         if not any(file.is_relative_to(root) for root in roots)
-        or (file.parent.name == "kit" and file.name not in ("stage.h", "fibdrv.h"))
+        or (file.parent.name == "kit" and file.name not in headers)
     ]  # fmt: skip

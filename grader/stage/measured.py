@@ -10,7 +10,7 @@ from grader.base.finding import Failure
 from grader.lab.machines import Contents
 from grader.lab.module import Module
 from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
-from grader.stage import device, oracle, system_calls
+from grader.stage import device, oracle, places, system_calls
 from grader.stage.build import Built
 
 PHASES = ("compute", "decimal")
@@ -33,11 +33,6 @@ class DriverWork:
     repetition: float = 160.0  # guards, in a measurement
     digit: float = 6.0  # the hash of the digits there
     write: float = 787.0  # a write(), but for computing
-
-
-def spread_of(n: int) -> int:
-    """How far n varies within a batch, so that remembering a number earns nothing."""
-    return min(7, n // 100)
 
 
 def least_instructions(n: int) -> dict[str, int]:
@@ -88,16 +83,26 @@ class StageSubject:
         """The n that it is measured at."""
         return self.numbers or self.built.stage.manifest.measure
 
+    @property
+    def right_to(self) -> int:
+        """As far as every n is verified."""
+        return min(self.built.stage.manifest.max_n, places.EVERY_N_TO)
+
+    def spread(self, n: int) -> int:
+        """How far n varies within a batch, so that remembering a number earns nothing."""
+        return min(7, n // 100)
+
     def request(self, work: Work) -> str:
         """A measurement by the driver."""
-        spread = spread_of(work.n) if work.vary else 0
-        return f"measure 0 n={work.n} spread={spread} repeat={work.repeat} nonce={work.nonce}"
+        spread = f"spread={work.spread}"
+        return f"measure 0 n={work.n} {spread} repeat={work.repeat} nonce={work.nonce}"
 
     def reading(self, answer: str, work: Work) -> Reading:
         """The fields of struct fibdrv_measure, the digest and the digits being right."""
         got = system_calls.fields(answer)
-        n, spread = work.n, spread_of(work.n) if work.vary else 0
-        title = f"a measurement of F({n}), {work.repeat} times"
+        n, spread = work.n, work.spread
+        numbers = f"F({n - spread}) to F({n})" if spread else f"F({n})"
+        title = f"a measurement of {numbers}, {work.repeat} times"
         if got["returned"]:
             raise WrongAnswer(Failure("measure", n, "0", str(got["returned"]), title))
         want = oracle.digest(n, spread, work.repeat, work.nonce)

@@ -62,7 +62,7 @@ ASK = f"/sys/module/{NAME}/parameters/ask"
 LIMB_BITS = (29.0, 64.0)
 
 
-def _kit(kernel: Kernel) -> Module:
+def kit(kernel: Kernel) -> Module:
     """The kit's half, which is the same for every stage."""
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
@@ -86,15 +86,15 @@ def _kit(kernel: Kernel) -> Module:
 
 def link(built: Built, kernel: Kernel) -> Module:
     """The very objects of a stage's module, linked with the trial instead of the driver."""
-    kit = _kit(kernel)
+    ours = kit(kernel)
     folder = built.module.directory
-    support = (*kit.support, *built.module.support)
+    support = (*ours.support, *built.module.support)
     made = replace(built.module, name=NAME, support=support, dialect=device.DIALECT)
-    room = Room(read=(kit.directory,), write=(folder,)) if built.stage.isolated else None
+    room = Room(read=(ours.directory,), write=(folder,)) if built.stage.isolated else None
     # Two runs in one checkout must not meet half a file.
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
-        _run(["ld", "-r", "-o", str(whole), str(kit.path), *map(str, stage_objects(built))], room)
+        _run(["ld", "-r", "-o", str(whole), str(ours.path), *map(str, stage_objects(built))], room)
         _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
         whole.replace(made.path)
         bare.replace(made.stripped)

@@ -93,8 +93,7 @@ void trial_freeze(struct trial_call *t)
 {
 	struct block *block;
 
-	list_for_each_entry(block, &t->blocks, list)
-	{
+	list_for_each_entry(block, &t->blocks, list) {
 		/* cppcheck-suppress uninitvar */
 		block->frozen = block_hash(block);
 	}
@@ -108,8 +107,7 @@ void trial_check_frozen(struct trial_call *t)
 	if (!t->checks)
 		return;
 	t->checks--;
-	list_for_each_entry(block, &t->blocks, list)
-	{
+	list_for_each_entry(block, &t->blocks, list) {
 		/* cppcheck-suppress uninitvar */
 		if (block->frozen && block->frozen != block_hash(block))
 			complain(
@@ -121,8 +119,7 @@ u64 *trial_word(struct trial_call *t, u64 index)
 {
 	struct block *block;
 
-	list_for_each_entry(block, &t->blocks, list)
-	{
+	list_for_each_entry(block, &t->blocks, list) {
 		/* cppcheck-suppress uninitvar */
 		u64 words = block->bytes / sizeof(u64);
 
@@ -171,8 +168,7 @@ static struct trial_call *known(const struct fib_call *call)
 	struct trial_call *t, *found = NULL;
 
 	spin_lock(&lock);
-	list_for_each_entry(t, &calls, list)
-	{
+	list_for_each_entry(t, &calls, list) {
 		if (&t->call == call)
 			found = t; /* cppcheck-suppress uninitvar */
 	}
@@ -258,10 +254,8 @@ static struct block *block_of(const void *pointer)
 	struct trial_call *t;
 
 	spin_lock(&lock);
-	list_for_each_entry(t, &calls, list)
-	{
-		list_for_each_entry(block, &t->blocks, list)
-		{
+	list_for_each_entry(t, &calls, list) {
+		list_for_each_entry(block, &t->blocks, list) {
 			/* cppcheck-suppress uninitvar */
 			if ((char *)(block + 1) + ZONE == pointer)
 				found = block;
