@@ -9,7 +9,7 @@ from grader.base import paths
 from grader.base.errors import MachineError
 from grader.lab.machines import Contents
 from grader.lab.wire import Done
-from grader.stage import oracle, stages, system_calls
+from grader.stage import oracle, stages, system_calls, verify
 
 STAGE = stages.find(paths.STAGES, [1])[0]
 CASES = system_calls.cases(STAGE.manifest)
@@ -30,14 +30,15 @@ def right(request: str, time: int) -> str:
         got = dict(n="0", spread="0", repeat="1", nonce="0")
         got.update(dict(word.split("=") for word in words[1:]))
         n, spread, repeat, nonce = (int(got[k]) for k in ("n", "spread", "repeat", "nonce"))
-        known = {"flags", "size", "reserved", "address"} & set(got)
-        if known or n > 93 or not 1 <= repeat <= 1 << 20 or spread > n:
+        wrong = {"flags", "size", "reserved", "address"} & set(got)
+        if wrong or n > 93 or not 1 <= repeat <= 1 << 20 or spread > n:
             return f"{-14 if 'address' in got else -22} digest=0 digits=0 limbs=0\n"
         digest = oracle.digest(n, spread, repeat, nonce)
         return f"0 digest={digest} digits={oracle.digit_total(n, spread, repeat)} limbs=1\n"
     if verb == "pread":
         digits = oracle.digits(int(words[2]))
-        return f"{len(digits)} {len(digits)} {digits}\n"
+        known = words[-1] == f"known={oracle.fnv1a(int(words[2]))}"
+        return f"{len(digits)} {len(digits)} {'=' if known else digits}\n"
     if verb in ("write", "pwrite"):
         return "250\n"
     raise AssertionError(request)
@@ -50,6 +51,12 @@ class FakeWire:
         self.answer = answer
         self.commands = commands
         self.seen: dict[str, int] = {}
+        self.files: dict[str, str] = {}
+
+    def recite(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
+        requests = self.files[path].splitlines()
+        assert len(requests) == count
+        return self.converse(client, requests, timeout)
 
     def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
         assert client == "fibctl batch"
@@ -121,4 +128,7 @@ class FakeMachine:
 
     def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
+        # What else is on board is of no concern to it.
+        wanted = {verify.READS: contents.files[verify.READS]}
+        self.guest.wire.files = {name: path.read_text() for name, path in wanted.items()}
         return self.guest

@@ -296,6 +296,14 @@ def test_batch_is_the_real_client(wire):
         assert list(wire.converse("fibctl batch", ["open 0 r", "sync a"], 10)) == ["-2\n", "a\n"]
 
 
+def test_requests_from_a_file(wire):
+    wire.put("/lib/requests.txt", b"sync hello\nsync again\n", 10)
+    answers = wire.recite("fibctl batch", "/lib/requests.txt", 2, 10)
+    assert list(answers) == ["hello\n", "again\n"]
+    with pytest.raises(MachineError, match="ended early"):
+        list(wire.recite("fibctl batch", "/lib/requests.txt", 3, 10))
+
+
 def test_batch_says_when_the_client_ends(wire, root):
     client = next((root.parent / "tmp").rglob("bin/fibctl"))
     client.unlink()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,31 @@ def test_a_function_that_the_compiler_has_renamed(module: Module) -> None:
 def test_a_place_that_is_not_known(module: Module) -> None:
     text = (NULL % 5).replace("fib_compute", "no_such_function")
     assert kernel_log.crash(text, module).cause == "a null pointer is followed (address 0x0)"
+
+
+FRAME = "fib_compute keeps 40,000 bytes on the stack, and a kernel's stack has 16 KB in all"
+
+
+def test_a_stack_that_overflows() -> None:
+    """The lab kernel falls over what was written over: it has no word of the stack, or none."""
+    warned = replace(NONE, warnings=(f"work/1-x/fib.c:27:1: warning: {FRAME}",))
+    no_mm = f"{CLEAN}[    1.0] Kernel panic - not syncing: Segfault with no mm\n"
+    recursion = (NULL % 5).replace("Pid: 36", "Pid: -279598").replace("fib_compute", "um_timer")
+    for text in (no_mm, recursion.replace(" [fibdrv]", ""), f"{CLEAN}-25\n"):
+        cause = kernel_log.crash(text, warned).cause
+        assert cause == f"the stack has overflowed, it seems: {FRAME} (work/1-x/fib.c:27)"
+    for text in (no_mm, recursion):
+        cause = kernel_log.crash(text, NONE).cause
+        assert cause.startswith("the stack has overflowed, it seems: a kernel's has 16 KB in all")
+        assert "function that calls itself" in cause
+    assert "stack" not in kernel_log.crash(PANIC, NONE).cause
+
+
+def test_a_large_frame_is_not_blamed_for_what_has_a_place(module: Module) -> None:
+    warned = replace(module, warnings=(f"stages/9-x/fib.c:27:1: warning: {FRAME}",))
+    at = instruction(module, "fib_compute", r"movl\s+\$0xa")
+    cause = kernel_log.crash(NULL % at, warned).cause
+    assert cause.startswith("a null pointer is followed")
 
 
 def test_oops_of_a_pc(module: Module) -> None:

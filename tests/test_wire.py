@@ -305,6 +305,26 @@ def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
         next(answers)
 
 
+def test_requests_that_are_on_board(agent: Agent) -> None:
+    """Nothing is sent but the command; whatever ends it early is said."""
+
+    def part() -> None:
+        _, name, command = agent.command()
+        assert command == "exec fibctl batch </lib/requests"
+        agent.say(f"a\nb\n\x02{name} 0\n")
+        _, name, _ = agent.command()
+        agent.say(f"a\n\x02{name} 139\n")
+        _, name, _ = agent.command()
+        agent.say(f"a\n\x02{name} 2\n")
+
+    agent.plays(part)
+    assert list(agent.wire.recite("fibctl batch", "/lib/requests", 2, 5)) == ["a", "b"]
+    with pytest.raises(MachineError, match="fibctl ended early, exit 139"):
+        list(agent.wire.recite("fibctl batch", "/lib/requests", 2, 5))
+    with pytest.raises(MachineError, match="fibctl batch: exit 2"):
+        list(agent.wire.recite("fibctl batch", "/lib/requests", 1, 5))
+
+
 def test_kill(agent: Agent) -> None:
     agent.wire.kill_command()
     assert agent.line() == "kill"

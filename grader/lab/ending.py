@@ -7,7 +7,7 @@ from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeo
 from grader.base.finding import Finding
 from grader.lab import kernel_log
 from grader.lab.machines import Running
-from grader.lab.module import Module
+from grader.lab.module import Module, large_frame
 
 
 def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wrong") -> Finding:
@@ -26,6 +26,7 @@ def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wr
             )
         return kernel_log.crash(console, module)
     dirt = kernel_log.dirt(console, module)
-    extra = f"; the kernel log says: {dirt.cause}" if dirt else ""
+    frame = large_frame(module)
+    extra = f"; the kernel log says: {dirt.cause}" if dirt else f"; {frame}" if frame else ""
     status = "timeout" if isinstance(error, MachineTimeout) else otherwise
     return Finding(status, f"{error}{extra}", kernel_log.excerpt(console, module))

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from grader.base import scratch
+from grader.base import parent, scratch
 from grader.base.errors import LabError, MachineError
 from grader.lab import initramfs
 from grader.lab.machines import Contents
@@ -23,7 +23,6 @@ from grader.lab.wire import Wire
 NOMINAL_BOOT = 0.5
 BOOT_TIMEOUT = 120.0
 # From linux/prctl.h.
-PR_SET_PDEATHSIG = 1
 PR_SET_PTRACER = 0x59616D61
 PR_SET_PTRACER_ANY = -1
 
@@ -123,8 +122,8 @@ rm -rf -- "$2"
 """
 
 
-def _die_with_parent() -> None:
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _killed_with_us() -> None:
+    parent.die_with(signal.SIGKILL)
 
 
 def _may_be_traced() -> None:
@@ -146,6 +145,23 @@ def start(
 
     Without a folder it is this process's own and dies with it; with one it stays.
     """
+    return begin(
+        lambda place: initramfs.make(place / "initramfs", contents.files),
+        command,
+        lambda guest: guest.wire.wait_ready(BOOT_TIMEOUT),
+        environment,
+        folder,
+    )
+
+
+def begin(
+    files: Callable[[Path], None],
+    command: Command,
+    up: Callable[[GuestProcess], None],
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> GuestProcess:
+    """As start: files writes what the command line takes, up waits until the guest can be asked."""
     stays = folder is not None
     if folder is None:
         folder = scratch.folder()
@@ -154,7 +170,7 @@ def start(
     pid = 0
     begin = time.monotonic()
     try:
-        initramfs.make(folder / "initramfs", contents.files)
+        files(folder)
         for line in LINES:
             for end in ("in", "out"):
                 os.mkfifo(folder / f"{line}.{end}", 0o600)
@@ -162,13 +178,15 @@ def start(
         pid = _spawn(folder, command, environment, stays)
         guard = None if stays else _watch(pid, folder)
         guest = GuestProcess(folder, pid, 0.0, True, guard)
-        guest.wire.wait_ready(BOOT_TIMEOUT)
+        up(guest)
     except MachineError as error:
         scratch.kill_group(pid)
         console = (folder / "console.log").read_text(errors="replace").strip().splitlines()
         shutil.rmtree(folder, ignore_errors=True)
-        last = console[-1] if console else "it said nothing"
-        raise LabError(f"the machine did not come up ({error}): {last}") from error
+        # A panic says why; what comes after is the way that led to it.
+        panics = [line for line in console if "Kernel panic" in line]
+        said = (panics or console[-1:] or ["it said nothing"])[0]
+        raise LabError(f"the machine did not come up ({error}): {said}") from error
     except BaseException:
         if stays:  # nobody else would
             for pid in scratch.processes_in(folder):
@@ -216,7 +234,7 @@ def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, s
             env=environment,
             start_new_session=True,
             pass_fds=list(fds.values()),
-            preexec_fn=_may_be_traced if stays else _die_with_parent,  # noqa: PLW1509
+            preexec_fn=_may_be_traced if stays else _killed_with_us,  # noqa: PLW1509
         )
     for fd in fds.values():
         os.close(fd)

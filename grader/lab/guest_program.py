@@ -55,3 +55,8 @@ def agent() -> Path:
 def cost() -> Path:
     """What a write to a file costs, from outside: see guest/cost.c."""
     return compiled("cost", [GUEST / "cost.c"])
+
+
+def carry() -> Path:
+    """What brings files into a machine of QEMU's that is up: see guest/carry.c."""
+    return compiled("carry", [GUEST / "carry.c"])

@@ -31,7 +31,7 @@ SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev|sys|proc)/\w)")
 # The system's own devices, which are no module's.
 STANDARD = re.compile(r"(?<![\w/])/dev/(?:null|zero|full|u?random|tty|std\w+|fd)\b")
 # Files of a guest, which here are in the machine's folder.
-MODULE = re.compile(r"(?<![\w/])(?=/lib/\S+\.ko\b)")
+MODULE = re.compile(r"(?<![\w/])(?=/lib/\S+\.(?:ko|txt)\b)")
 
 NOTICE = """\
 Machine host is this computer. The kit is about to

@@ -116,6 +116,25 @@ class LocalWire(Wire):
         if status:
             raise MachineError(f"{client}: exit {status}")
 
+    def recite(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
+        """Have a program here read its requests from a file; yield its answers, one line each."""
+        process = self._start(f"exec {client} <{path}", feed=False)
+        name = client.split(maxsplit=1)[0]
+        try:
+            buffer = b""
+            for _ in range(count):
+                answer, buffer = self._line(process, name, buffer, timeout)
+                yield answer
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise MachineTimeout(f"{name} does not end") from None
+        finally:
+            self.kill_command()
+            assert process.stdout is not None
+            process.stdout.close()
+        if status:
+            raise MachineError(f"{client}: exit {status}")
+
     @staticmethod
     def _feed(process: subprocess.Popen[bytes], name: str, request: str) -> None:
         assert process.stdin is not None

@@ -18,10 +18,11 @@ BUSYBOX = Path("/bin/busybox")
 
 # What a learner's shell in the machine finds; the applets link to the one busybox.
 APPLETS = (
-    "awk base64 cat chmod chown clear cp cut date dd df dmesg echo env false find free grep head"
-    " hexdump hostname id insmod kill killall less ln ls lsmod md5sum mkdir mknod more mount mv od"
-    " poweroff printf ps pwd renice rm rmdir rmmod sed seq setsid sh sha256sum sleep sort stat stty"
-    " su sync tail tee test time timeout top touch tr true umount uname uniq vi wc watch xargs yes"
+    "awk base64 cat chmod chown clear cp cpio cut date dd df dmesg echo env false find free grep"
+    " head hexdump hostname id insmod kill killall less ln ls lsmod md5sum mkdir mknod more mount"
+    " mv od poweroff printf ps pwd renice rm rmdir rmmod sed seq setsid sh sha256sum sleep sort"
+    " stat stty su sync tail tee test time timeout top touch tr true umount uname uniq vi wc watch"
+    " xargs yes"
 ).split()
 
 
@@ -30,17 +31,31 @@ def make(output: Path, files: Mapping[str, Path]) -> None:
 
     The folder of output is the caller's, to be removed with all that is in it.
     """
+    _checked(output, standard(files), whole=True)
+
+
+def pack(output: Path, files: Mapping[str, Path]) -> None:
+    """Write an archive of files alone, by their paths: for a machine that has all else."""
+    _checked(output, files, whole=False)
+
+
+def standard(files: Mapping[str, Path]) -> dict[str, Path]:
+    """The files of a machine that is to have these."""
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")
-    standard = {
+    ours = {
         "/init": GUEST / "init",
         "/etc/profile": GUEST / "profile",
         "/bin/busybox": BUSYBOX,
         "/bin/agent": guest_program.agent(),
         "/bin/cost": guest_program.cost(),
     }
+    return {**ours, **files}
+
+
+def _checked(output: Path, files: Mapping[str, Path], whole: bool) -> None:
     try:
-        _make(output, {**standard, **files})
+        _make(output, files, whole)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -50,18 +65,15 @@ def make(output: Path, files: Mapping[str, Path]) -> None:
         ) from error
 
 
-def _make(output: Path, files: Mapping[str, Path]) -> None:
+def _make(output: Path, files: Mapping[str, Path], whole: bool) -> None:
     root = output.with_name("root")
-    for name in ("bin", "dev", "etc", "lib", "proc", "root", "sys", "tmp"):
-        (root / name).mkdir(parents=True)
-    for applet in APPLETS:
-        (root / "bin" / applet).symlink_to("busybox")
+    root.mkdir()
+    if whole:
+        _lay_out(root)
     for name, source in files.items():
         target = root / name.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-    (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
-    (root / "etc/group").write_text("root::0:\nlearner::1000:\n")
     listing = "\n".join(sorted(str(p.relative_to(root)) for p in root.rglob("*")))
     with output.open("wb") as file:
         cpio = subprocess.run(
@@ -78,3 +90,12 @@ def _make(output: Path, files: Mapping[str, Path]) -> None:
             raise OSError(errno.ENOSPC, DISK_FULL)
         raise LabError(f"cpio makes no initramfs: {said.strip()}")
     shutil.rmtree(root)
+
+
+def _lay_out(root: Path) -> None:
+    for name in ("bin", "dev", "etc", "lib", "proc", "root", "sys", "tmp"):
+        (root / name).mkdir()
+    for applet in APPLETS:
+        (root / "bin" / applet).symlink_to("busybox")
+    (root / "etc/passwd").write_text("root::0:0::/root:/bin/sh\nlearner::1000:1000::/tmp:/bin/sh\n")
+    (root / "etc/group").write_text("root::0:\nlearner::1000:\n")

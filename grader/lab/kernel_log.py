@@ -8,7 +8,7 @@ import subprocess
 
 from grader.base.finding import Finding
 from grader.lab import log_meaning
-from grader.lab.module import Module
+from grader.lab.module import Module, large_frame
 
 # Said of every module that is not part of the kernel's own tree.
 HARMLESS = re.compile(
@@ -163,6 +163,10 @@ def crash(console: str, module: Module) -> Finding:
     # The first complaint says more than the panic it leads to.
     first = [x for x in lines if x.startswith(("BUG:", "Oops:", "kernel BUG", "WARNING:"))]
     panics = [x for x in lines if "Kernel panic" in x or "Kernel mode fault" in x]
+    frame = large_frame(module)
+    if re.search(log_meaning.OVERFLOW, console) or (frame and not where(console, module)):
+        said = f"the stack has overflowed, it seems: {frame or log_meaning.STACK}"
+        return Finding("crashed", said, excerpt(console, module))
     if not lines:
         texts = [_text(line) for line in console.splitlines()]
         last = [text for text in texts if text and not HARMLESS.search(text)][-1:]

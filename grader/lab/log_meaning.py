@@ -35,6 +35,16 @@ class About:
 
 
 _NULL_PAGE = 4096
+# What is written over first where a stack overflows is the task's own record: that says then that
+# there is no program, or has a number below zero. Other kernels notice.
+OVERFLOW = (
+    r"Segfault with no mm|\bPid: -\d+, comm"
+    r"|stack guard page was hit|[Kk]ernel stack overflow|corrupted stack end|stack is corrupted"
+)
+STACK = (
+    "a kernel's has 16 KB in all; look for a large array on it, a function that calls itself, an"
+    " array that is written past its end"
+)
 
 
 # Linux 6.1 loses the name of a class whose registration fails for want of memory.
@@ -95,15 +105,22 @@ def in_module(name: str) -> re.Pattern[str]:
     return re.compile(rf"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[{re.escape(name)}\b")
 
 
-def _user_of(stack: str, about: About) -> str:
-    """The function of the module nearest to the top of a stack, "in function (file:line)"."""
+def _user_of(stack: str, about: About, most: int = 1) -> str:
+    """The functions of the module nearest to the top of a stack, "in function (file:line)".
+
+    With most 2 the caller as well: what the first of them is given, it did not make.
+    """
+    found: list[str] = []
+    last = ""
     for symbol, offset, size in in_module(about.module).findall(stack):
         # A return address is behind the call: one byte back is within it.
         function, line = about.place(symbol, int(offset, 16) - 1, int(size, 16))
         function = function or symbol
-        if function not in (about.dialect.allocate, about.dialect.free):
-            return f"in {function} ({line})" if line else f"in {function}"
-    return ""
+        if function in (about.dialect.allocate, about.dialect.free, last) or len(found) == most:
+            continue
+        found.append(f"{function} ({line})" if line else function)
+        last = function
+    return f"in {', called from '.join(found)}" if found else ""
 
 
 def _part(report: str, begin: str) -> str:
@@ -122,11 +139,16 @@ def _kasan(match: re.Match[str], report: str, about: About) -> str:
     by = _user_of(allocated, about)
     allocated_in = f" allocated {by}" if by else ""
     if kind in ("double-free", "invalid-free", "double-free or invalid-free"):
-        again = f"; the first time {_user_of(freed, about)}" if freed else ""
+        again = f"; the first time {_user_of(freed, about, 2)}" if freed else ""
         return f"a block{allocated_in} is given back twice, or is none{again}"
     if "use-after-free" in kind:
-        gone = _user_of(freed, about)
-        return f"{what} in a block{allocated_in} that had been given back{' ' * bool(gone)}{gone}"
+        gone = _user_of(freed, about, 2)
+        stack = report.split("Call Trace:", 1)[-1].split("Allocated by task", maxsplit=1)[0]
+        used = _user_of(stack, about, 2)
+        return (
+            f"{what} in a block{allocated_in} that had been given back{' ' * bool(gone)}{gone}"
+            f"{'; used ' * bool(used)}{used}"
+        )
     if "null-ptr" in kind:
         return f"{what} by a null pointer: was there memory, and did anybody look?"
     if "out-of-bounds" in kind and access:
@@ -195,6 +217,7 @@ def _fixed(text: str) -> Callable[[re.Match[str], str, About], str]:
 
 _KNOWN: list[tuple[str, Callable[[re.Match[str], str, About], str]]] = [
     (r"BUG: KASAN: ([\w -]+?) in ", _kasan),
+    (OVERFLOW, _fixed(f"the stack has overflowed, it seems: {STACK}")),
     (r"possible recursive locking detected", _recursive),
     (r"possible circular locking dependency",
      _fixed("two locks are taken in one order here and in the other order there: two tasks can"
@@ -211,6 +234,10 @@ _KNOWN: list[tuple[str, Callable[[re.Match[str], str, About], str]]] = [
      _fixed(r"the array of type \2 has no element \1")),
     (r"Kernel mode fault at addr (0x[0-9a-f]+)", _fault),
     (r"NULL pointer dereference, address: (?:0x)?([0-9a-f]+)", _fault),
+    (r"tried to access user memory at addr|#PF: supervisor \w+ access in kernel mode\n"
+     r"#PF: error_code\(0x[0-9a-f]+\) - permissions violation",
+     _fixed("an address in a user's memory is used as if it were the kernel's: only copy_to_user,"
+            " copy_from_user and the like may follow it")),
     (r"general protection fault", _fixed("a pointer is spoilt: it is no address at all")),
     (r"divide error", _fixed("a division by zero, or a quotient that is too large")),
     (r"WARNING: CPU",

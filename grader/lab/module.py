@@ -23,6 +23,10 @@ from grader.sandbox import COMPILER, Ended, Room, kernel_places
 LIMITS = COMPILER
 
 
+# How much of it a kernel has; what is there beside a module takes some KB of it.
+OF_STACK = "and a kernel's stack has 16 KB in all"
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel to build modules for."""
@@ -186,7 +190,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
     if stripped.status:
         return replace(module, cause=f"strip: {stripped.text.strip()}", log=log)
-    warnings = tuple(dict.fromkeys(re.findall(r"^\S+:\d+:(?:\d+:)? warning: .*$", log, re.M)))
+    warnings = _warnings(log)
     said.write_text("".join(f"{line}\n" for line in warnings))
     stamp.write_text(digest)
     return replace(module, log=log, warnings=warnings)
@@ -233,6 +237,32 @@ def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_bytes() != content:
             path.write_bytes(content)
+
+
+def _warnings(log: str) -> tuple[str, ...]:
+    """The compiler's warnings, a line each; of a large frame, what it is large against."""
+    found: dict[str, None] = {}
+    function = ""
+    for line in log.splitlines():
+        within = re.match(r"\S+: In function ['‘](\w+)['’]:$", line)
+        function = within[1] if within else function
+        if not re.match(r"\S+:\d+:(?:\d+:)? warning: ", line):
+            continue
+        frame = re.fullmatch(r"(.* warning: )the frame size of (\d+) bytes is larger than .*", line)
+        if frame:
+            who = function or "a function"
+            said = f"{frame[1]}{who} keeps {int(frame[2]):,} bytes on the stack, {OF_STACK}"
+        found[said if frame else line] = None
+    return tuple(found)
+
+
+def large_frame(module: Module) -> str:
+    """A function of the module that keeps much on the stack, by the compiler's warnings, or ""."""
+    for warning in module.warnings:
+        place, _, said = warning.partition(": warning: ")
+        if said.endswith(OF_STACK):
+            return f"{said} ({':'.join(place.split(':')[:2])})"
+    return ""
 
 
 def _error_line(log: str) -> str:

@@ -140,6 +140,18 @@ class Wire:
         if done.status:
             raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
 
+    def recite(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
+        """Have a program there read its requests from a file of the machine; as converse does."""
+        name = secrets.token_hex(8)
+        deadline = time.monotonic() + timeout
+        self._send(f"run {name} exec {client} <{path}\n".encode(), deadline)
+        self._until(f"\x01{name}\n".encode(), deadline)
+        for _ in range(count):
+            yield self._answer(client, timeout)
+        done = self._end(name, time.monotonic() + timeout)
+        if done.status:
+            raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
+
     def _answer(self, client: str, timeout: float) -> str:
         answer = self._until(b"\n", time.monotonic() + timeout).decode(errors="replace")
         if answer.startswith("\x02"):
