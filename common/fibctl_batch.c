@@ -16,67 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "fibctl.h"
-
-#define MAX_FILES 32
-#define MAX_WORDS 32
 
 /* Memory is filled with this beforehand: no digit, so a change is seen. */
 #define FILL 0xa5
 /* How far behind a buffer a stray write is looked for. */
 #define BEHIND 4096
 
-static int files[MAX_FILES];
-
-struct request {
-	int count;
-	char *word[MAX_WORDS + 1];
-};
-
-static long long number(const struct request *r, int i)
+/* The 64-bit FNV-1a hash, as the driver's digests are made of. */
+static uint64_t fnv1a(const unsigned char *data, size_t size)
 {
-	return i < r->count ? strtoll(r->word[i], NULL, 0) : 0;
-}
+	uint64_t hash = 14695981039346656037u;
 
-/* The file of request word 1; -1, which no call takes, when H is none. */
-static int file(const struct request *r)
-{
-	long long h = number(r, 1);
-
-	return h >= 0 && h < MAX_FILES ? files[h] : -1;
-}
-
-static void answer(long long ret)
-{
-	printf("%lld\n", ret < 0 ? (long long)-errno : ret);
-}
-
-static void do_open(const struct request *r)
-{
-	const char *mode = r->count > 2 ? r->word[2] : "rw";
-	long long h = number(r, 1);
-	int flags = O_RDWR;
-
-	if (h < 0 || h >= MAX_FILES || files[h] >= 0) {
-		errno = EBADF;
-		answer(-1);
-		return;
-	}
-	if (!strcmp(mode, "r"))
-		flags = O_RDONLY;
-	else if (!strcmp(mode, "w"))
-		flags = O_WRONLY;
-	files[h] = open(FIBDRV_DEVICE, flags | O_CLOEXEC);
-	answer(files[h] < 0 ? -1 : 0);
-}
-
-static void do_close(const struct request *r)
-{
-	int ret = close(file(r));
-
-	if (!ret)
-		files[number(r, 1)] = -1;
-	answer(ret);
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ data[i]) * 1099511628211u;
+	return hash;
 }
 
 static void print_data(const unsigned char *data, ssize_t count)
@@ -105,6 +60,7 @@ static void do_read(const struct request *r, int has_offset)
 	size_t size = (size_t)number(r, 2);
 	const char *where =
 		r->count > 3 + has_offset ? r->word[3 + has_offset] : "good";
+	const char *known = strncmp(where, "known=", 6) ? NULL : where + 6;
 	size_t room = room_for(size), touched = 0;
 	unsigned char *memory, *buffer;
 	ssize_t ret;
@@ -137,7 +93,11 @@ static void do_read(const struct request *r, int has_offset)
 	for (size_t i = 0; i < room; i++)
 		touched += memory[i] != FILL;
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, touched);
-	print_data(buffer, ret);
+	if (known && ret > 0 && touched == (size_t)ret &&
+	    fnv1a(buffer, touched) == strtoull(known, NULL, 0))
+		puts("=");
+	else
+		print_data(buffer, ret);
 	munmap(memory, room);
 }
 
@@ -206,15 +166,16 @@ static void do_writes(const struct request *r)
 {
 	long long count = number(r, 3);
 	struct fibctl_outside outside;
+	int fd = file(r); /* Here: what is counted is write() alone. */
 	ssize_t ret = 1;
 
-	if (lseek(file(r), (off_t)number(r, 2), SEEK_SET) < 0) {
+	if (lseek(fd, (off_t)number(r, 2), SEEK_SET) < 0) {
 		answer(-1);
 		return;
 	}
 	outside = fibctl_outside_begin();
 	while (ret > 0 && count--)
-		ret = write(file(r), "", 0);
+		ret = write(fd, "", 0);
 	outside = fibctl_outside_end(outside);
 	printf("%d", ret < 0 ? -errno : 0);
 	fibctl_outside_print(outside);
@@ -224,8 +185,8 @@ static void do_measure(const struct request *r)
 {
 	struct fibdrv_measure m = { .size = sizeof(m), .repeat = 1 };
 	struct fibctl_outside outside;
+	int fd = file(r), ret;
 	void *address = &m;
-	int ret;
 
 	for (int i = 2; i < r->count; i++) {
 		char *value = strchr(r->word[i], '=');
@@ -239,7 +200,7 @@ static void do_measure(const struct request *r)
 			set_field(&m, r->word[i], strtoull(value, NULL, 0));
 	}
 	outside = fibctl_outside_begin();
-	ret = ioctl(file(r), FIBDRV_IOC_MEASURE, address);
+	ret = ioctl(fd, FIBDRV_IOC_MEASURE, address);
 	outside = fibctl_outside_end(outside);
 	printf("%d", ret < 0 ? -errno : ret);
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
@@ -287,7 +248,7 @@ static void do_show(const struct request *r)
 
 static void do_store(const struct request *r)
 {
-	const char *value = r->count > 2 ? r->word[2] : "";
+	const char *value = word(r, 2);
 	int fd = open_attribute(r, O_WRONLY);
 	ssize_t ret = fd < 0 ? -1 : write(fd, value, strlen(value));
 	int err = errno;
@@ -309,28 +270,11 @@ static void do_stat(void)
 		       st.st_gid);
 }
 
-static struct request split(char *line)
-{
-	struct request r = { .count = 0 };
-	char *word = strtok(line, " \t\r\n");
-
-	for (; word && r.count < MAX_WORDS; word = strtok(NULL, " \t\r\n"))
-		r.word[r.count++] = word;
-	return r;
-}
-
-/* Returns false for a verb that there is none of. */
-static int serve(const struct request *r)
+static bool serve(const struct request *r)
 {
 	const char *verb = r->word[0];
 
-	if (!strcmp(verb, "open"))
-		do_open(r);
-	else if (!strcmp(verb, "close"))
-		do_close(r);
-	else if (!strcmp(verb, "seek"))
-		answer(lseek(file(r), (off_t)number(r, 2), (int)number(r, 3)));
-	else if (!strcmp(verb, "read"))
+	if (!strcmp(verb, "read"))
 		do_read(r, 0);
 	else if (!strcmp(verb, "pread"))
 		do_read(r, 1);
@@ -338,8 +282,6 @@ static int serve(const struct request *r)
 		do_write(r, 0);
 	else if (!strcmp(verb, "pwrite"))
 		do_write(r, 1);
-	else if (!strcmp(verb, "ioctl"))
-		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
 	else if (!strcmp(verb, "measure"))
 		do_measure(r);
 	else if (!strcmp(verb, "writes"))
@@ -352,34 +294,12 @@ static int serve(const struct request *r)
 		do_stat();
 	else if (!strcmp(verb, "tick"))
 		do_tick(r);
-	else if (!strcmp(verb, "sync"))
-		printf("%s\n", r->count > 1 ? r->word[1] : "");
 	else
-		return 0;
-	return 1;
+		return false;
+	return true;
 }
 
 int fibctl_batch(void)
 {
-	size_t room = 0;
-	char *line = NULL;
-	int status = 0;
-
-	for (int i = 0; i < MAX_FILES; i++)
-		files[i] = -1;
-	while (getline(&line, &room, stdin) > 0) {
-		struct request r = split(line);
-
-		if (!r.count)
-			continue;
-		if (!strcmp(r.word[0], "quit"))
-			break;
-		if (!serve(&r)) {
-			printf("? %s\n", r.word[0]);
-			status = 2;
-		}
-		fflush(stdout);
-	}
-	free(line);
-	return status;
+	return batch(FIBDRV_DEVICE, serve);
 }

@@ -15,12 +15,37 @@
 #include <linux/bug.h>
 #include <linux/errno.h>
 #include <linux/minmax.h>
+#include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/types.h>
 /* States what a function may assume; a broken assumption shows in the log. */
 #define fib_assert(condition) ((void)WARN_ON(!(condition)))
+#define fib_trace_print(format, ...) \
+	printk(KERN_INFO KBUILD_MODNAME ": " format "\n", ##__VA_ARGS__)
 #else
 #include "userspace/kernel.h"
+#endif
+
+/*
+ * fib_trace() - show a value while you look for a mistake, as printf does
+ *
+ * It prints a line only in a build that is made for looking: make stage=N load
+ * trace=1 (make dmesg shows the lines), make stage=N user trace=1 (on standard
+ * error). Anywhere else, and so wherever a stage is graded or measured, it is
+ * nothing, and its arguments are not evaluated.
+ */
+#ifdef FIB_TRACE
+#define fib_trace(format, ...) fib_trace_print(format, ##__VA_ARGS__)
+#else
+static inline void __attribute__((format(printf, 1, 2)))
+fib_trace_checked(const char *format, ...)
+{
+}
+#define fib_trace(format, ...)                                    \
+	do {                                                      \
+		if (0)                                            \
+			fib_trace_checked(format, ##__VA_ARGS__); \
+	} while (0)
 #endif
 
 /**

@@ -101,7 +101,7 @@ def main(words: list[str]) -> int:
     """Run the grader; returns the exit status."""
     arguments = _arguments(words)
     from grader import report, run, sandbox
-    from grader.course import learner_copy
+    from grader.course import learner_copy, predictions
     from grader.report import (
         stats_table,  # scipy and the like: not for --help
         terminal,
@@ -146,6 +146,8 @@ def main(words: list[str]) -> int:
         shutil.copy(out / "report.json", arguments.json)
     progress.clear()
     print(terminal.summary(result))
+    if arguments.own and (said := predictions.beside(result)):
+        print(said)
     if arguments.stats == "all":
         print(stats_table.stats_table(result))
     print(f"Report: {paths.shown(out / 'index.html')}")

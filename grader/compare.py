@@ -24,7 +24,7 @@ from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.verify import Verified
 from grader.verdict import par, status
-from grader.verdict.compared import Row, Side, details, plot, rows, verdict_line
+from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
 from grader.verdict.status import Found
 
 # Some more than the grader takes: few n leave the time.
@@ -47,7 +47,7 @@ def pair(first: Path, second: Path, number: int | None) -> tuple[Stage, Stage]:
     if names[0] == names[1]:
         names = [f"{names[0]}-a", f"{names[1]}-b"]
     one, two = (
-        stages.single(directory, name, own)
+        stages.computing(stages.single(directory, name, own))
         for directory, name, own in zip((first, second), names, numbers)
     )
     return one, two
@@ -190,6 +190,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for ruler, measured in rulers.items():
         found += rows(both, ruler, measured.samples, arguments.seed)
     print(verdict_line(names, found))
+    if len(asked) > 1:
+        print(lines_by_n(found))
     if arguments.details:
         print(details([Side(*side) for side in zip(names, results)], found))
         for warning in clock.disturbances(rulers["ns"].samples):

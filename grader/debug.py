@@ -11,8 +11,9 @@ from grader.base import command
 from grader.base.progress import Progress
 from grader.course import learner_copy
 from grader.lab import machines
-from grader.stage import build, stages
-from grader.stage.strain import Examined, Plan, examine, in_words
+from grader.stage import build, stages, strain
+from grader.stage.first import strain as first_strain
+from grader.stage.strain import Examined, Plan, in_words
 
 EPILOG = """\
 Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
@@ -40,6 +41,7 @@ def _examine(
 ) -> Examined:
     progress.step(f"stage {stage.number}: build")
     built = build.build(stage, machine.kernel())
+    examine = first_strain.examine if stage.manifest.driver else strain.examine
     result = examine(
         built, machine, plan, lambda what: progress.step(f"stage {stage.number}: {what}")
     )

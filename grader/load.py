@@ -19,14 +19,15 @@ from grader.course import learner_copy
 from grader.lab import machines, standing
 from grader.lab.machines import Machine
 from grader.stage import build, device, stages
+from grader.stage.first import device as first
 
 BEGIN = "make stage=1 load"
 
 
-def _built(stage: stages.Stage, machine: Machine) -> build.Built:
-    built = build.build(stage, machine.kernel())
+def _built(stage: stages.Stage, machine: Machine, trace: bool = False) -> build.Built:
+    built = build.build(stage, machine.kernel(), trace=trace)
     for breach in built.breaches:
-        print(f"note: {breach.got}; stage.h allows {breach.expected}", file=sys.stderr)
+        print(f"note: {breach.got}; {built.rules} allows {breach.expected}", file=sys.stderr)
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
     for warning in built.module.warnings:
@@ -40,22 +41,42 @@ def make(number: str, machine_name: str) -> None:
     print(f"built {paths.shown(built.module.path)}")
 
 
-def load(number: str, machine_name: str) -> None:
-    """Load a stage on the machine that stays up; start it, or swap the stage."""
+def load(number: str, machine_name: str, trace: bool = False) -> None:
+    """Load a stage on the machine that stays up; start it, or swap the stage.
+
+    With trace it prints what fib_trace is given.
+    """
     machine = machines.get(machine_name)
     stage = learner_copy.choose_one(number, "load")
-    built = _built(stage, machine)
+    if stage.manifest.driver:
+        first.refuse_host(machine)
+    built = _built(stage, machine, trace)
     with standing.alone(machine.name):
-        running = standing.start(machine, device.contents({}))
-        path = f"{device.MODULES}/{device.NAME}.ko"
+        programs = {first.CLIENT: first.client()}
+        running = standing.start(machine, device.contents({}, programs))
+        path = first.KO if stage.manifest.driver else f"{device.MODULES}/{device.NAME}.ko"
         standing.swap(running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
-        json.dumps({"number": stage.number, "module": str(built.module.path)})
+        json.dumps(
+            {
+                "number": stage.number,
+                "module": str(built.module.path),
+                "name": built.module.name,
+            }
+        )
     )
+    if stage.manifest.driver:
+        print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try make shell, then"
+              f" cat {first.NODE}")  # fmt: skip
+        return
     print(
         f"stage {stage.number} ({stage.manifest.name}) is loaded: {device.NODE} serves"
         f" F(0) to F({stage.manifest.max_n:,}); try make fib n=10"
     )
+    if trace:
+        print(
+            "what fib_trace prints is in make dmesg; without trace=1, and for points, it is nothing"
+        )
 
 
 def _loaded(machine: str) -> Path:
@@ -95,7 +116,7 @@ def gdb(number: str, arguments: str) -> int:
     running = standing.attach(name)
     assert running is not None
     with standing.alone(name):
-        sections = standing.sections(running, device.NAME)
+        sections = standing.sections(running, loaded["name"])
     text = sections.pop(".text", None)
     if text is None:
         raise LabError("no stage is loaded there: make stage=1 load")
@@ -125,11 +146,15 @@ def main() -> int:
     parser.add_argument("--machine", default="")
     parser.add_argument("--n", default="")
     parser.add_argument("--args", default="")
+    parser.add_argument("--trace", action="store_true")
     options = parser.parse_args()
     machine = options.machine or os.environ.get("LAB_MACHINE") or "uml"
     try:
         if options.verb in ("make", "load"):
-            (make if options.verb == "make" else load)(options.stage, machine)
+            if options.verb == "make":
+                make(options.stage, machine)
+            else:
+                load(options.stage, machine, options.trace)
         elif options.verb == "unload":
             unload()
         elif options.verb == "fib":

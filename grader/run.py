@@ -23,8 +23,9 @@ from grader.lab.machines import Machine
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
 from grader.stage import build, round_trip, strain, verify
+from grader.stage.first import verify as first_verify
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
-from grader.stage.stages import Stage
+from grader.stage.stages import Stage, arithmetic
 from grader.stage.tasks import course
 from grader.stage.verify import Verified
 from grader.verdict import judged, par, points, rows, speed_n, speedups, status
@@ -86,7 +87,8 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     progress.step("judge")
     stages = [_judge(right, rulers, trip_findings, known, options) for right in rights]
     ruled = [Ruled(r.machine.name, r.machine.ruler, r.measured.samples) for r in rulers]
-    compared = [speedups.speedups(options.stages, one, options.seed) for one in ruled]
+    fit = arithmetic(options.stages)
+    compared = [speedups.speedups(fit, one, options.seed) for one in ruled]
     found_speedups = [row for more, _ in compared for row in more]
     gaps = {f"{gap['from']}-{gap['to']}": gap for _, some in compared for gap in some}
     besides = Besides(trips, {r.verified.built.stage.key: r.figures for r in rights})
@@ -150,17 +152,16 @@ def _verify_and_measure(
         if options.measure and machine.name == "uml-debug":
             rights, rulers[machine.name] = _strain(options, machine, found[0], rights, progress)
         elif options.measure and machine.ruler and machine.name not in rulers:
-            fit = [r for r in rights if r.verified.ok and not _failed(r, rulers.values())]
+            fit = [r for r in rights if r.verified.measurable and not _failed(r, rulers.values())]
             rulers[machine.name] = _time(options, machine, found[0], fit, progress)
         elif machine.name not in rulers:
             rulers[machine.name] = Ruler(machine, Measured())
-    for right in rights:
+    for stage in options.stages:
         for ruler in rulers.values():
-            finding = ruler.measured.findings.get(right.verified.built.stage.key)
+            finding = ruler.measured.findings.get(stage.key)
             if finding is not None:
-                name = _label(right.verified.built.stage)
-                said = f"{name}: {finding.status}: {ruler.machine.name}: {finding.cause}"
-                progress.say(said)
+                said = f"{finding.status}: {ruler.machine.name}: {finding.cause}"
+                progress.say(f"{_label(stage)}: {said}")
     return rights, [rulers[machine.name] for machine in found]
 
 
@@ -171,6 +172,8 @@ def _right(options: Options, stage: Stage, machine: Machine, progress: Progress)
     # Others are at it: one compiler each.
     built = build.build(stage, machine.kernel(), jobs=1)
     tell = _teller(progress, f"verify {_label(stage)}")
+    if stage.manifest.driver:
+        return Right(first_verify.verify(built, verifier, tell), None, {})
     # The debug kernel is slow: the longer list of large n is for the other machines.
     quick = verifier.name == "uml-debug"
     verified = verify.verify(built, verifier, options.seed, quick, tell)
@@ -213,7 +216,7 @@ def _subjects(
 ) -> tuple[list[StageSubject], dict[str, Finding]]:
     """The stages built for a machine; and what keeps others from being measured there."""
     subjects, findings, whole = [], {}, _whole_read(stages)
-    for stage in stages:
+    for stage in arithmetic(stages):
         if not stage.fits(machine.kernel().arch):
             progress.say(
                 f"note: {_label(stage)} is here as an object for machine uml: not"
@@ -291,7 +294,7 @@ def _strain(
     for right in rights:
         stage = right.verified.built.stage
         # A leak that the driver has counted is looked into: where does the block come from?
-        if not right.verified.ok and not strain.leaks(right.verified):
+        if stage.manifest.driver or not right.verified.ok and not strain.leaks(right.verified):
             after.append(right)
             continue
         tell = _teller(progress, f"debug {_label(stage)}", always=True)
@@ -321,15 +324,15 @@ def _round_trips(
     machine = next((m for m in found if m.ruler == "ns"), None)
     if machine is None:
         raise LabError("--user-time needs a machine with a clock: --machine uml")
-    for i, right in enumerate(rights):
-        if right.verified.ok:
-            progress.step("time read() from user space", i, len(rights))
-            built = build.build(right.verified.built.stage, machine.kernel())
-            try:
-                trips[built.stage.key] = round_trip.measure_round_trips(machine, built)
-            except MachineError as error:
-                cause = f"read() from user space: {error}"
-                findings[built.stage.key] = Finding("crashed", cause)
+    fit = [right for right in rights if right.verified.measurable]
+    for i, right in enumerate(fit):
+        progress.step("time read() from user space", i, len(fit))
+        built = build.build(right.verified.built.stage, machine.kernel())
+        try:
+            trips[built.stage.key] = round_trip.measure_round_trips(machine, built)
+        except MachineError as error:
+            cause = f"read() from user space: {error}"
+            findings[built.stage.key] = Finding("crashed", cause)
     return trips, findings
 
 

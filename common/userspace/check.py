@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from grader.base import command, paths  # noqa: E402  (the package is found by the line above)
 from grader.base.errors import LabError  # noqa: E402
-from grader.stage import oracle  # noqa: E402
+from grader.stage import memory_report, oracle  # noqa: E402
 
 VALGRIND = (
     "valgrind",
@@ -166,7 +166,8 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
         log = program.parent / f"{run.command}.log"
         log.write_text(result.stderr)
         shown = next((s for s in said if "ERROR" in s or "runtime error" in s), (said or ["?"])[0])
-        shown = re.sub(r"==\d+==\s*", "", shown)
+        shown = re.sub(r"==\d+==\s*| on (?:unknown )?address 0x.*", "", shown)
+        shown += memory_report.place(result.stderr)
         raise Wrong(f"{run}: status {result.returncode}, {shown} (see {paths.shown(log)})")
     if run.command in ("fib", "check"):
         compare(result.stdout, run)

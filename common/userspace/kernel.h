@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#ifdef FIB_TRACE
+#include <stdio.h>
+#endif
 #include <string.h>
 #include <sys/types.h>
 
@@ -17,6 +20,8 @@
 #error "a stage's assertions are part of what is tested: build without NDEBUG"
 #endif
 #define fib_assert(condition) assert(condition)
+#define fib_trace_print(format, ...) \
+	fprintf(stderr, "fib: " format "\n", ##__VA_ARGS__)
 
 typedef unsigned char u8;
 typedef unsigned int u32;

@@ -20,7 +20,7 @@ from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, check_disk
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
-from grader.stage import build, contract
+from grader.stage import build, contract, memory_report
 from grader.stage.stages import Stage
 
 # The first stage whose numbers are asked for in decimal.
@@ -109,6 +109,8 @@ def _compile(command: Sequence[str], room: Room | None, work: Path, stage: Stage
     said = (errors or lines or ["the compiler said nothing"])[0]
     own = re.sub(r"^(?=[\w+-]+\.[ch]:\d)", f"{paths.shown(stage.directory)}/", said)
     own = own.replace(f"{work}/", f"{paths.shown(stage.directory)}/")
+    if re.search(r"fatal error: (linux|asm)/", own):
+        own += " (a stage is built as a program, too: stage.h has what it may use)"
     raise LabError(f"{NO_PROGRAM}: {own.replace(f'{paths.ROOT}/', '')}")
 
 
@@ -150,5 +152,8 @@ def _last_words(ended: Ended) -> str:
         where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", said)
         place = f" ({where[2]}:{where[3]} in {where[1]})" if where else ""
         return f"a write to an operand, or to memory that is nobody's{place}"
+    if kind and kind[1] in ("heap-use-after-free", "attempting"):
+        twice = "a block is given back twice" if kind[1] == "attempting" else kind[1]
+        return f"{twice}{memory_report.place(said)}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {ended.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -68,6 +68,8 @@ def _shown(tried: Try, sign: str, got: str) -> str:
         )
     sign = "" if tried.request.startswith("decimal") else sign
     said = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
+    if got.startswith("ERROR "):
+        said = f"the return value {got.removeprefix('ERROR ')}"
     return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {said}"
 
 

@@ -22,6 +22,7 @@ class Manifest:
     teaches: str
     max_n: int
     measure: tuple[int, ...]
+    driver: bool = False  # it is a driver that is asked for, and no arithmetic
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def _load_manifest(directory: Path) -> Manifest:
             teaches=str(table["teaches"]),
             max_n=int(table["max_n"]),
             measure=tuple(int(n) for n in table["measure"]),
+            driver=bool(table.get("driver", False)),
         )
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise LabError(
@@ -88,36 +90,43 @@ def _directories(tree: Path) -> list[Path]:
     return sorted(found, key=lambda d: (int(d.name.split("-")[0]), d.name))
 
 
-def manifests() -> dict[int, Manifest]:
+def known() -> dict[int, Manifest]:
     """The kit's own manifests by stage number."""
     return {m.number: m for m in map(_load_manifest, _directories(paths.STAGES))}
 
 
+def manifests() -> dict[int, Manifest]:
+    """Those of the stages of arithmetic, which are compared and measured: from 1 on."""
+    return {number: manifest for number, manifest in known().items() if not manifest.driver}
+
+
 def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
-    """The stages in a tree, all or those of the given numbers, in order."""
-    known = manifests()
+    """The stages in a tree, all or those of the given numbers, in order.
+
+    All of the kit's are those of arithmetic; of a submission's, stage 0 is one, too.
+    """
     wanted = set(numbers)
+    of_the_kit = tree == paths.STAGES and not wanted
+    there_are = manifests() if of_the_kit else known()
     # Mutants of the driver are part of the kit's own tests; nobody else replaces it.
     trusted = paths.inside(tree, paths.ROOT / "tests")
     stages = []
     for directory in _directories(tree):
         number = int(directory.name.split("-")[0])
-        if number not in known:
+        if number not in there_are:
             if tree != paths.STAGES and not wanted:
                 raise LabError(f"{paths.shown(directory)}: the kit has no stage {number}")
             continue
         if not wanted or number in wanted:
             own_driver = trusted and (directory / "driver.c").is_file()
-            stages.append(Stage(directory, known[number], own_driver))
+            stages.append(Stage(directory, there_are[number], own_driver))
     missing = sorted(wanted - {s.number for s in stages})
     there = ", ".join(sorted({d.name.split("-")[0] for d in _directories(tree)}, key=int))
-    if missing and exported() and tree == paths.ROOT / "work":
+    if missing and exported() and tree == paths.WORK:
         raise LabError(f"you have no stage {missing[0]} yet: make stage={missing[0]} start")
     if missing:
-        raise LabError(
-            f"there is no stage {missing[0]} in {paths.shown(tree)}"
-            f" (there: {there or 'none'}); say --stage with one of those"
-        )
+        where = "" if tree == paths.STAGES else f" in {paths.shown(tree)}"
+        raise LabError(f"there is no stage {missing[0]}{where}: say one of {there or 'none'}")
     if not stages:
         raise LabError(
             f"{paths.shown(tree)} holds no stage: name its directories like 1-iterative-u64"
@@ -125,11 +134,30 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
     return stages
 
 
+def arithmetic(stages: Iterable[Stage]) -> list[Stage]:
+    """Those of some stages that compute, and can be measured: not the driver of stage 0."""
+    return [stage for stage in stages if not stage.manifest.driver]
+
+
+def computing(stage: Stage) -> Stage:
+    """The stage, which must be one of arithmetic."""
+    if stage.manifest.driver:
+        raise LabError(
+            f"stage {stage.number} is a driver, nothing of it is computed or measured:"
+            f" make stage={stage.number} check and debug try it"
+        )
+    return stage
+
+
 def kit(number: int) -> Stage:
     """The kit's own stage; in a student repository the object that stands for its sources."""
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
+    if stage.manifest.driver:
+        raise LabError(
+            f"the kit's stage {number} is not here: make stage={number} start, then yours"
+        )
     folder = paths.ROOT / "reference" / stage.directory.name
     return replace(
         stage, directory=folder, label=f"reference-{stage.key}", shipped=folder / "uml.o_shipped"
@@ -140,7 +168,7 @@ def home() -> Path:
     """The tree that is meant where none is named: the kit's stages, or a student's own."""
     if not exported():
         return paths.STAGES
-    work = paths.ROOT / "work"
+    work = paths.WORK
     if not work.is_dir() or not _directories(work):
         raise LabError("there is no stage in work/ yet: make stage=1 start")
     return work
@@ -166,12 +194,21 @@ def single(directory: Path, label: str, number: int | None = None) -> Stage:
         number = number_of(directory)
     if number is None:
         raise LabError(f"{directory}: which stage is it? name it like 5-mine")
-    known = manifests()
-    if number not in known:
+    there_are = known()
+    if number not in there_are:
         raise LabError(f"{directory}: the kit has no stage {number}")
     trusted = paths.inside(directory, paths.ROOT / "tests")
     own_driver = trusted and (directory / "driver.c").is_file()
-    return Stage(directory.resolve(), known[number], own_driver, label)
+    return Stage(directory.resolve(), there_are[number], own_driver, label)
+
+
+def place(stage: Stage) -> str:
+    """The stage's directory in debug information and log: the same wherever the checkout is."""
+    if paths.inside(stage.directory, paths.ROOT):
+        shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
+    else:
+        shown = f"{stage.directory.absolute().parent.name}/{stage.key}"
+    return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
 
 
 def parse_numbers(text: str) -> list[int]:
@@ -180,9 +217,9 @@ def parse_numbers(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
         if not match:
-            raise LabError(f"--stage {text}: give numbers like 1,2 or 3-5")
+            raise LabError(f"stage {text}: give numbers like 1,2 or 3-5")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise LabError(f"--stage {text}: {first}-{last} ends before it begins")
+            raise LabError(f"stage {text}: {first}-{last} ends before it begins")
         numbers.extend(range(first, min(last, first + 99) + 1))
     return numbers

@@ -18,7 +18,7 @@ class Part:
     """A function of the reference that the skeleton has not, or not whole."""
 
     file: str
-    function: str
+    function: str  # "": passages, marked as the task's
     stub: str | None  # None: the function is part of the solution and left out
     text: str
     above: str = ""  # what the comment above it says instead, where that gives the solution away
@@ -31,7 +31,7 @@ class Task:
     number: int
     name: str
     text: str
-    operation: str  # what grader/stage/function_tests.py tries for it
+    operation: str  # what grader/stage/function_tests.py tries for it; "" for a driver's
     points: int
     hints: tuple[str, ...]
     parts: tuple[Part, ...]
@@ -65,7 +65,8 @@ def course(stage: int) -> Course:
         table = toml.read(path)
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
         speed = Speed(**table["speed"]) if "speed" in table else None
-        found = Course(stage, tasks, int(table["device"]["points"]), speed)
+        device = int(table["device"]["points"]) if "device" in table else 0
+        found = Course(stage, tasks, device, speed)
     except FileNotFoundError:
         raise LabError(f"there are no tasks for stage {stage}: say one of {numbers()}") from None
     except (OSError, KeyError, ValueError, TypeError) as error:
@@ -77,7 +78,24 @@ def course(stage: int) -> Course:
 
 
 def _task(number: int, table: dict[str, Any]) -> Task:
-    text = " ".join(str(table["text"]).split())
+    text = " ".join(str(table.get("text", "")).split())
+    # A driver's tasks are passages, see grader/base/passages.py; what they ask is said there.
+    if "file" in table:
+        parts = [Part(str(table["file"]), "", "", text)]
+    else:
+        parts = _functions(number, table, text)
+    return Task(
+        number,
+        str(table["name"]),
+        text,
+        str(table.get("operation", "")),
+        int(table["points"]),
+        tuple(table["hints"]),
+        tuple(parts),
+    )
+
+
+def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:
     parts = [
         Part(
             p["file"],
@@ -88,21 +106,12 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         )
         for i, p in enumerate(table["replace"])
     ]
-    parts += [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
-    return Task(
-        number,
-        str(table["name"]),
-        text,
-        str(table["operation"]),
-        int(table["points"]),
-        tuple(table["hints"]),
-        tuple(parts),
-    )
+    return parts + [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
 
 
 def numbers() -> str:
     """The stages that there are, in words: 1 to 7."""
-    known = sorted(stages.manifests())
+    known = sorted(stages.known())
     if known == list(range(known[0], known[-1] + 1)) and len(known) > 1:
         return f"{known[0]} to {known[-1]}"
     return ", ".join(map(str, known))

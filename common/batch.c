@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "batch.h"
+
+static int files[BATCH_FILES];
+
+long long number(const struct request *r, int i)
+{
+	return i < r->count ? strtoll(r->word[i], NULL, 0) : 0;
+}
+
+const char *word(const struct request *r, int i)
+{
+	return i < r->count ? r->word[i] : "";
+}
+
+int file(const struct request *r)
+{
+	long long h = number(r, 1);
+
+	return h >= 0 && h < BATCH_FILES ? files[h] : -1;
+}
+
+void answer(long long ret)
+{
+	printf("%lld\n", ret < 0 ? (long long)-errno : ret);
+}
+
+static void do_open(const struct request *r, const char *device)
+{
+	const char *mode = word(r, 2);
+	long long h = number(r, 1);
+	int flags = O_RDWR;
+
+	if (h < 0 || h >= BATCH_FILES || files[h] >= 0) {
+		errno = EBADF;
+		answer(-1);
+		return;
+	}
+	if (!strcmp(mode, "r"))
+		flags = O_RDONLY;
+	else if (!strcmp(mode, "w"))
+		flags = O_WRONLY;
+	files[h] = open(device, flags | O_CLOEXEC);
+	answer(files[h] < 0 ? -1 : 0);
+}
+
+static void do_close(const struct request *r)
+{
+	int ret = close(file(r));
+
+	if (!ret)
+		files[number(r, 1)] = -1;
+	answer(ret);
+}
+
+static struct request split(char *line)
+{
+	struct request r = { .count = 0 };
+	char *one = strtok(line, " \t\r\n");
+
+	for (; one && r.count < BATCH_WORDS; one = strtok(NULL, " \t\r\n"))
+		r.word[r.count++] = one;
+	return r;
+}
+
+static bool serve_any(const struct request *r, const char *device)
+{
+	const char *verb = r->word[0];
+
+	if (!strcmp(verb, "open"))
+		do_open(r, device);
+	else if (!strcmp(verb, "close"))
+		do_close(r);
+	else if (!strcmp(verb, "seek"))
+		answer(lseek(file(r), (off_t)number(r, 2), (int)number(r, 3)));
+	else if (!strcmp(verb, "ioctl"))
+		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
+	else if (!strcmp(verb, "sync"))
+		printf("%s\n", word(r, 1));
+	else
+		return false;
+	return true;
+}
+
+int batch(const char *device, bool (*serve)(const struct request *r))
+{
+	size_t room = 0;
+	char *line = NULL;
+	int status = 0;
+
+	for (int i = 0; i < BATCH_FILES; i++)
+		files[i] = -1;
+	while (getline(&line, &room, stdin) > 0) {
+		struct request r = split(line);
+
+		if (!r.count)
+			continue;
+		if (!strcmp(r.word[0], "quit"))
+			break;
+		if (!serve(&r) && !serve_any(&r, device)) {
+			printf("? %s\n", r.word[0]);
+			status = 2;
+		}
+		fflush(stdout);
+	}
+	free(line);
+	return status;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two callers at once: see firstctl.h.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "first.h"
+#include "firstctl.h"
+
+struct caller {
+	void (*work)(struct caller *);
+	struct caller *other;
+	pthread_barrier_t *begin;
+	int cpu;
+	int fd;
+	long count;
+	const char *text; /* to be written */
+	bool ended;
+	long done;
+	long odd;
+};
+
+static void *run(void *argument)
+{
+	struct caller *c = argument;
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(c->cpu, &cpu);
+	/* Where there is no second one, they share the first. */
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	pthread_barrier_wait(c->begin);
+	c->work(c);
+	__atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Both, from beginning to end; false, and a line printed, if they cannot. */
+static bool together(struct caller pair[2], bool same_file)
+{
+	pthread_barrier_t begin;
+	pthread_t thread[2];
+
+	pthread_barrier_init(&begin, NULL, 2);
+	for (int i = 0; i < 2; i++) {
+		pair[i].fd = i && same_file ? pair[0].fd :
+					      open(FIRST_DEVICE, O_RDWR);
+		if (pair[i].fd < 0) {
+			printf("%d\n", -errno);
+			return false;
+		}
+		pair[i].begin = &begin;
+		pair[i].other = &pair[1 - i];
+	}
+	for (int i = 0; i < 2; i++) {
+		if (pthread_create(&thread[i], NULL, run, &pair[i])) {
+			perror("pthread_create");
+			exit(1);
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&begin);
+	return true;
+}
+
+static void part(struct caller pair[2], bool same_file)
+{
+	close(pair[0].fd);
+	if (!same_file)
+		close(pair[1].fd);
+}
+
+static void writes(struct caller *c)
+{
+	size_t size = strlen(c->text);
+
+	for (long i = 0; i < c->count; i++)
+		c->done += write(c->fd, c->text, size) == (ssize_t)size;
+}
+
+static void reads(struct caller *c)
+{
+	char text[16];
+
+	for (long i = 0; i < c->count; i++)
+		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
+}
+
+/* Until the other one has ended, which writes. */
+static void clears(struct caller *c)
+{
+	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
+		int lines = ioctl(c->fd, FIRST_IOC_CLEAR);
+
+		if (lines < 0)
+			c->odd++;
+		else
+			c->done += lines;
+	}
+}
+
+static void writes_and_clears(struct caller *c)
+{
+	for (long i = 0; i < c->count; i++) {
+		c->done += write(c->fd, c->text, strlen(c->text)) > 0;
+		if (i % 16 == 15)
+			ioctl(c->fd, FIRST_IOC_CLEAR);
+	}
+}
+
+/* All lines have as many bytes. */
+static void asks(struct caller *c)
+{
+	size_t size = strlen(c->other->text);
+	struct first_info info;
+
+	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
+		if (ioctl(c->fd, FIRST_IOC_INFO, &info) ||
+		    info.bytes != info.lines * size ||
+		    info.bytes + info.room != FIRST_BYTES)
+			c->odd++;
+		c->done++;
+	}
+}
+
+/*
+ * What is in the notebook behind its beginning: whole lines, and those that are
+ * neither F(3) nor F(4).
+ */
+static long counted(int fd, long *odd)
+{
+	static char text[FIRST_BYTES + 1];
+	long lines = 0;
+	ssize_t size = pread(fd, text, FIRST_BYTES, 0);
+	char *line = text, *end;
+
+	*odd = 0;
+	if (size < 0)
+		return -errno;
+	text[size] = '\0';
+	for (; (end = memchr(line, '\n', (size_t)(text + size - line)));
+	     line = end + 1) {
+		*end = '\0';
+		if (lines++ >= FIRST_BEGINNING && strcmp(line, "2") &&
+		    strcmp(line, "3"))
+			++*odd;
+	}
+	*odd += line != text + size;
+	return lines;
+}
+
+static void do_lines(struct caller pair[2])
+{
+	long lines, odd;
+
+	pair[0].work = pair[1].work = writes;
+	if (!together(pair, false))
+		return;
+	lines = counted(pair[0].fd, &odd);
+	printf("0 %ld %ld %ld\n", pair[0].done + pair[1].done, lines, odd);
+	part(pair, false);
+}
+
+static void do_same(struct caller pair[2])
+{
+	struct first_info info = { 0 };
+
+	pair[0].work = pair[1].work = writes;
+	if (!together(pair, true))
+		return;
+	if (ioctl(pair[0].fd, FIRST_IOC_INFO, &info))
+		printf("%d\n", -errno);
+	else
+		printf("0 %ld %u\n", pair[0].done + pair[1].done, info.mine);
+	part(pair, true);
+}
+
+static void do_reads(struct caller pair[2])
+{
+	pair[0].work = pair[1].work = reads;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[0].done + pair[1].done);
+	part(pair, false);
+}
+
+/* The notebook is empty at first; what is left is cleared as well. */
+static void do_clears(struct caller pair[2])
+{
+	int left;
+
+	pair[0].work = writes;
+	pair[1].work = clears;
+	if (!together(pair, false))
+		return;
+	left = ioctl(pair[0].fd, FIRST_IOC_CLEAR);
+	printf("%ld %ld %ld\n", left < 0 ? (long)-errno : -pair[1].odd,
+	       pair[0].done, pair[1].done + (left < 0 ? 0 : left));
+	part(pair, false);
+}
+
+static void do_infos(struct caller pair[2])
+{
+	pair[0].work = writes_and_clears;
+	pair[1].work = asks;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld %ld\n", pair[1].done, pair[1].odd);
+	part(pair, false);
+}
+
+bool serve_pair(const struct request *r)
+{
+	long count = number(r, 1);
+	/* On one CPU they take turns, where the driver gives way. */
+	int other = !strcmp(word(r, 2), "two");
+	struct caller pair[2] = {
+		{ .count = count, .text = "3\n" },
+		{ .count = count, .text = "4\n", .cpu = other }
+	};
+	const char *verb = r->word[0];
+
+	if (!strcmp(verb, "lines"))
+		do_lines(pair);
+	else if (!strcmp(verb, "same"))
+		do_same(pair);
+	else if (!strcmp(verb, "reads"))
+		do_reads(pair);
+	else if (!strcmp(verb, "clears"))
+		do_clears(pair);
+	else if (!strcmp(verb, "infos"))
+		do_infos(pair);
+	else
+		return false;
+	return true;
+}

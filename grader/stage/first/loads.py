@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Task 1: load and unload, twice, while a file is open, and when each step of init fails."""
+
+from __future__ import annotations
+
+import errno
+
+from grader.stage.first import calls, device, steps
+from grader.stage.first.calls import Case
+from grader.stage.first.session import LOAD, Session, wrong
+
+# More steps than an init has that is to be read.
+MOST_STEPS = 24
+MISSING = "; ".join(
+    f"test -e {path} || echo {path}" for path in (device.NODE, f"{device.CLASS}/{device.NAME}")
+)
+CHARACTER_DEVICE = "20600"  # root's alone
+WHILE_OPEN = (
+    Case(f"open {device.NODE}", "open 0 rw", "0"),
+    Case("unload while a file is open", "unload", str(-errno.EAGAIN)),
+    Case("close", "close 0", "0"),
+)
+
+
+def try_out(session: Session) -> None:
+    """All of it; the first thing that is wrong is raised."""
+    _there_and_gone(session, "load")
+    _there_and_gone(session, "second load")
+    _while_open(session)
+    for number in range(1, MOST_STEPS + 1):
+        if not _with_failing_step(session, number):
+            return
+    raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", "more")
+
+
+def _there_and_gone(session: Session, where: str) -> None:
+    session.must_load()
+    _, missing = session.shell(MISSING)
+    if missing:
+        raise wrong(LOAD, where, missing.split()[0], "no such file")
+    mode = session.ask(["stat"])[0].split()[-1]
+    if mode != CHARACTER_DEVICE:
+        want = f"{device.NODE} with mode {CHARACTER_DEVICE}, a character device"
+        raise wrong(LOAD, where, want, f"mode {mode}")
+    _in_order(session.must_unload(where), where)
+
+
+def _in_order(done: list[steps.Step], where: str) -> None:
+    odd = steps.out_of_order(done)
+    if odd:
+        raise wrong(LOAD, where, *odd)
+
+
+def _while_open(session: Session) -> None:
+    """A file that is open keeps the module: else its next call is one into nothing."""
+    session.must_load()
+    session.try_cases(WHILE_OPEN, LOAD)
+    error = session.unload()
+    if error:
+        raise wrong(LOAD, "unload when it is closed", "0", calls.in_words("unload", str(error)))
+
+
+def _with_failing_step(session: Session, number: int) -> bool:
+    """Whether there was such a step, which failed."""
+    error = session.load(f"fail={number}")
+    done = session.steps()
+    failed = next((step for step in done if step.kind == "!"), None)
+    if failed is None:
+        if error:
+            raise wrong(LOAD, "load", "0", calls.in_words("load", str(error)))
+        session.must_unload("load")
+        return False
+    where = f"init, when {failed.name} fails"
+    if error != -failed.about:
+        got = calls.in_words("load", str(error)) if error else "it loads"
+        raise wrong(LOAD, where, calls.in_words("load", str(-failed.about)), got)
+    _in_order(session.nothing_left(where), where)
+    return True

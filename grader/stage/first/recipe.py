@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What stage 0's module is made of: the learner's driver.c, and the witness beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from grader.base import paths
+from grader.lab.module import Recipe
+from grader.stage import stages
+from grader.stage.first import contract, device
+from grader.stage.stages import Stage
+
+FILE = "driver.c"
+OBJECT = "stage/driver"
+WITNESS = "grader/stage/first"
+# As the kernel's scripts/Makefile.kcsan has it.
+RACED = (
+    "-fsanitize=thread -fno-optimize-sibling-calls --param tsan-instrument-func-entry-exit=0"
+    " --param tsan-distinguish-volatile=1"
+)
+
+
+def raced_beside(directory: Path) -> Path:
+    """Where the driver that gives way is built, given where the other is."""
+    return directory.with_name(f"{directory.name}-raced")
+
+
+def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
+    """The module of this driver; raced: one that gives way to others between two accesses."""
+    tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
+    folder = Path(f"{stage.key[:80]}-{tag}")
+    # The linker has a driver's steps go through the witness.
+    wrapped = " ".join(f"--wrap={name}" for name in contract.WATCHED)
+    return Recipe(
+        name=device.NAME,
+        folder=str(raced_beside(folder) if raced else folder),
+        files={
+            f"stage/{FILE}": text,
+            "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
+            "kit/witness.c": (device.HERE / "witness.c").read_bytes(),
+        },
+        objects=(OBJECT, "kit/witness"),
+        # Half a driver has functions that nobody calls yet: no word of it.
+        flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
+        settings=(
+            f"LDFLAGS_{device.NAME}.o := {wrapped}",
+            *([f"CFLAGS_{OBJECT}.o := {RACED}"] if raced else []),
+        ),
+        labels={"stage": stages.place(stage), "kit": WITNESS},
+        support=(WITNESS,),
+        shown={"stage": paths.shown(stage.directory), "kit": WITNESS},
+        isolated=stage.isolated,
+    )

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verify a learner's driver, task by task: each by its own part of the list.
+
+A task that ends its machine, or leaves something behind, costs the others nothing: they go on in
+another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.base.errors import LabError
+from grader.base.finding import Failure, Finding
+from grader.lab import machines
+from grader.lab.machines import Machine
+from grader.stage import build, function_program
+from grader.stage.build import Built
+from grader.stage.first import callers, calls, device, loads
+from grader.stage.first.session import Session, WrongError
+from grader.stage.tasks import course
+from grader.stage.verify import Tally, Verified
+
+# Where there is only one CPU, two callers go to another machine.
+ONE_CPU = ("uml", "uml-debug")
+TWO_CPUS = "qemu-smp"
+NOT_TRIED = "not tried"
+NOT_LOADED = f"{NOT_TRIED}: task 1 comes first, there is no {device.NODE}"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of each task, and all that was found."""
+
+    by_task: Mapping[int, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    passed: int = 0
+
+
+def verify(
+    built: Built,
+    machine: Machine,
+    tell: Tell,
+    all_tasks: bool = True,
+    only: Sequence[int] = (),
+) -> Verified:
+    """Try what tasks ask for, all or only some; or none behind the first that is wrong."""
+    device.refuse_host(machine)
+    tasks = only or [task.number for task in course(built.stage.number).tasks]
+    if not built.ok:
+        finding = Finding("build-failed", built.cause, built.module.log[-4000:])
+        said = f"{function_program.NO_PROGRAM}: {built.cause}"
+        return Verified(built, findings=(finding,), by_task=_first_says(tasks, said))
+    if built.breaches:
+        findings = tuple(
+            Finding("wrong", f"{breach.got}; stage 0 allows {breach.expected}",
+                    failure=Failure("contract", None, breach.expected, breach.got))
+            for breach in built.breaches
+        )  # fmt: skip
+        by_task = _first_says(tasks, f"{function_program.BREACH}: {findings[0].cause}")
+        failures = tuple(f.failure for f in findings if f.failure)
+        tests = {"contract": Tally(0, len(failures))}
+        return Verified(built, tests, failures, findings, by_task)
+    tried = _try_tasks(built, machine, tasks, tell, all_tasks)
+    failures = tuple(f.failure for f in tried.findings if f.failure)
+    tests = {"abi": Tally(tried.passed, len(tried.findings))}
+    return Verified(built, tests, failures, tried.findings, tried.by_task)
+
+
+def _first_says(tasks: Sequence[int], why: str) -> dict[int, str]:
+    """Nothing was tried, and why."""
+    return {task: NOT_TRIED if i else why for i, task in enumerate(tasks)}
+
+
+def _try_tasks(
+    built: Built, machine: Machine, tasks: Sequence[int], tell: Tell, all_tasks: bool
+) -> Tried:
+    found: dict[int, Finding] = {}
+    rest: Sequence[int] = ()
+    why = ""
+    with Session(machine, built.module) as session, _Together(built, machine) as together:
+        for task in tasks:
+            tell(f"task {task}")
+            try:
+                _try_task(task, session, together)
+            except WrongError as error:
+                found[task] = error.finding
+                session.end()
+                together.end()
+                why = NOT_TRIED
+                if task == 1 and all_tasks and not _loads(session):
+                    why, all_tasks = NOT_LOADED, False
+                if not all_tasks:
+                    rest = tasks[tasks.index(task) + 1 :]
+                    break
+        passed = session.passed + together.passed
+    by_task = {task: found[task].cause if task in found else "" for task in tasks}
+    by_task |= dict.fromkeys(rest, why)
+    return Tried(by_task, tuple(found.values()), passed)
+
+
+def _loads(session: Session) -> bool:
+    """Whether there is a device at all once it is loaded."""
+    try:
+        session.must_load()
+        there = session.shell(f"test -c {device.NODE}")[0] == 0
+    except WrongError:
+        there = False
+    session.end()
+    return there
+
+
+def _try_task(task: int, session: Session, together: _Together) -> None:
+    if task == 1:
+        loads.try_out(session)
+    if task in calls.CASES:
+        session.must_load()
+        session.try_cases(calls.CASES[task])
+        session.must_unload("when all files are closed")
+    if task in callers.TASKS:
+        callers.try_out(task, together.session())
+
+
+class _Together:
+    """The machine for two callers, and the driver built for that; set up when it is needed."""
+
+    def __init__(self, built: Built, machine: Machine) -> None:
+        self.built = built
+        self.machine = machine
+        self._session: Session | None = None
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed there."""
+        return self._session.passed if self._session else 0
+
+    def session(self) -> Session:
+        """The machine; wrong where it cannot be had, for then nothing is known."""
+        if self._session is None:
+            try:
+                machine = machines.get(TWO_CPUS) if self.machine.name in ONE_CPU else self.machine
+                built = build.build_driver(self.built.stage, machine.kernel(), raced=True)
+            except LabError as error:
+                said = f"not tried, for want of two CPUs: {error}"
+                raise WrongError(Finding("wrong", said)) from None
+            if not built.ok:
+                raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
+            self._session = Session(machine, built.module)
+        return self._session
+
+    def end(self) -> None:
+        """Down with it."""
+        if self._session:
+            self._session.end()
+
+    def __enter__(self) -> _Together:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage 0: the reference earns all points, its task catches each mutant, in the right words."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.base import paths, scratch, toml
+from grader.course import check, export_leaks, results, skeleton
+from grader.course.export_solutions import squeezed
+from grader.lab import machines
+from grader.stage import build, stages, tasks
+from grader.stage.first import verify
+from grader.stage.verify import Verified
+
+pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
+MUTANTS = toml.read(Path(__file__).with_name("first_mutants.toml"))["mutant"]
+# In the short form: one of each kind.
+SHORT = ("no unwinding", "a raw user", "a missing owner", "a lost update: no lock", "a function")
+TASKS = [task.number for task in tasks.course(0).tasks]
+
+
+def mutants() -> dict[str, dict[str, Any]]:
+    """All of them by name."""
+    return {mutant["name"]: mutant for mutant in MUTANTS}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    scratch.remove_all()
+
+
+def changed(mutant: dict[str, Any]) -> str:
+    """The reference with some text replaced, each where it stands once, but for renamed calls."""
+    text = skeleton.sources(0, frozenset(TASKS))["driver.c"]
+    edits = {mutant["old"]: mutant["new"], **mutant.get("more", {})}
+    for old, new in edits.items():
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    return text
+
+
+def tried(folder: Path, text: str, machine: str = "uml", only: list[int] | None = None) -> Verified:
+    directory = folder / "0-first-module"
+    directory.mkdir()
+    (directory / "driver.c").write_text(text)
+    stage = stages.single(directory, directory.name)
+    where = machines.get(machine)
+    return verify.verify(build.build(stage, where.kernel()), where, lambda _: None, only=only or ())
+
+
+def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
+    directory = skeleton.write(0, tmp_path)
+    stage = stages.single(directory, directory.name, 0)
+    built = build.build(stage, machines.get("uml").kernel())
+    assert built.ok
+    assert not built.breaches
+    assert "warning" not in built.module.log
+    result = check.check(0, directory, 0)
+    assert (result.earned, result.possible) == (0, 100)
+    assert "expected /dev/first, got no such file" in result.lines[0].remark
+    assert results.next_step(result).startswith("next: task 1, load, at ")
+    assert re.search(r"/driver\.c:\d+; make stage=0 hint$", results.next_step(result))
+
+
+def test_no_line_of_the_solution_is_left() -> None:
+    assert (paths.STAGES / "0-first-module/driver.c").is_file()
+    lines = {k for k, v in export_leaks.solution_lines().items() if v.startswith("stage 0, task ")}
+    assert {f"stage 0, task {task}" for task in TASKS} == {
+        owner for owner in export_leaks.solution_lines().values() if owner.startswith("stage 0,")
+    }
+    bare = squeezed(skeleton.sources(0)["driver.c"])
+    assert len(lines) > 60
+    assert not [line for line in lines if line in bare]
+
+
+@pytest.mark.long
+def test_each_task_solved_earns_its_points(tmp_path: Path) -> None:
+    asked = tasks.course(0).tasks
+    for last in range(1, len(asked) + 1):
+        directory = skeleton.write(0, tmp_path / str(last), frozenset(range(1, last + 1)))
+        earned = [line.earned for line in check.check(0, directory, 0).lines]
+        assert earned[:last] == [task.points for task in asked[:last]], last
+        assert not any(earned[last:]), last
+
+
+@pytest.mark.parametrize("machine", ["uml", pytest.param("qemu-smp", marks=pytest.mark.long)])
+def test_the_reference(machine: str, tmp_path: Path) -> None:
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    result = tried(tmp_path, text, machine)
+    assert result.by_task == dict.fromkeys(TASKS, "")
+    assert result.ok
+    assert not result.built.module.warnings
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(m, id=m["name"], marks=[] if m["name"].startswith(SHORT) else pytest.mark.long)
+        for m in MUTANTS
+        if "task" in m
+    ],
+)
+def test_a_mutant_is_caught(mutant: dict[str, Any], tmp_path: Path) -> None:
+    """By its own task; those before it, with one caller, have nothing to complain of."""
+    number = mutant["task"]
+    long = os.environ.get("LAB_TESTS") == "long"
+    before = [task for task in TASKS[:4] if task < number and long]
+    result = tried(tmp_path, changed(mutant), only=[*before, number])
+    assert re.search(mutant["says"], result.by_task[number]), result.by_task
+    assert not any(result.by_task[task] for task in before), result.by_task
