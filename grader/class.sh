@@ -3,9 +3,20 @@
 # Grade a class: set up what is missing, then let grader/class_door.py do it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+groups=(core qemu sandbox)
+[[ " $* " == *" --one "* ]] || groups+=(class)
+# An elective's packages are a group of its name.
+elective=
+for word; do
+	case $elective:$word in
+	next:*) elective=$word ;;
+	:--elective) elective=next ;;
+	:--elective=*) elective=${word#*=} ;;
+	esac
+done
+[ ! -f "$root/electives/$elective/elective.toml" ] || groups+=("$elective")
 case " $* " in
 *" --help "* | *" -h "*) ;;
-*" --one "*) "$root/scripts/setup.sh" core qemu sandbox ;;
-*) "$root/scripts/setup.sh" core qemu sandbox class ;;
+*) "$root/scripts/setup.sh" "${groups[@]}" ;;
 esac
 exec "$root/scripts/python.sh" "$root/scripts/module.py" grader.class_door "$@"

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from grader.base import command, paths
+from grader.base import command, parent, paths
 from grader.base.errors import LabError, in_one_line
+
+if TYPE_CHECKING:
+    from grader.classroom.assignment import Assignment
 
 EPILOG = """\
 What comes of it is in DIR: class.html, class.csv, students/. Ctrl-C, and the same again goes on
@@ -21,8 +26,8 @@ Exit status: 0 all are graded or refused, 2 some are not, or the run itself coul
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="grader/class.sh",
-        description="Grade a class: a stage of each student's, each in a sandbox and machines of"
-        " its own.",
+        description="Grade a class: a stage of each student's, or an elective, each in a sandbox"
+        " and machines of its own.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -33,7 +38,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         metavar="SUBMISSIONS",
         help="a folder with a directory or archive (zip, tar) for each student, or a list of paths",
     )
-    parser.add_argument("--stage", required=True, type=int, metavar="N", help="which one it is")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--stage", type=int, metavar="N", help="which one it is")
+    what.add_argument("--elective", metavar="NAME", help="or which elective")
     parser.add_argument(
         "--seed",
         type=int,
@@ -76,18 +83,26 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     return arguments
 
 
+def _what(arguments: argparse.Namespace) -> Assignment:
+    from grader.classroom import assignment
+
+    if arguments.elective:
+        return assignment.of_elective(arguments.elective)
+    return assignment.of_stage(arguments.stage)
+
+
 def _one(arguments: argparse.Namespace) -> int:
-    from grader.classroom import engine, one, outcome
+    from grader.classroom import one, outcome
     from grader.classroom.submissions import Submission, student_of
 
     if not os.path.lexists(arguments.one):
         raise LabError(f"{arguments.one} is not there: name a directory or an archive")
     if arguments.part_of_a_class:
-        engine.die_with_parent()
+        parent.die_with(signal.SIGTERM)  # cleaned up
     # Where a run over all of them, with the same --out, finds it done.
     alone = Submission(student_of(arguments.one.name), arguments.one)
     target = arguments.json or arguments.out / "results" / f"{alone.id}.json"
-    made = one.grade(arguments.one, arguments.stage, arguments.seed)
+    made = one.grade(arguments.one, _what(arguments), arguments.seed)
     try:
         outcome.write(target, made)
     except OSError as error:
@@ -106,12 +121,13 @@ def main(words: list[str]) -> int:
         return _one(arguments)
     from grader.classroom import whole
 
+    what = _what(arguments)
     return whole.grade(
         whole.Options(
             submissions=arguments.submissions,
-            stage=arguments.stage,
+            what=what,
             seed=arguments.seed,
-            out=(arguments.out or paths.BUILD / f"class-{arguments.stage}").absolute(),
+            out=(arguments.out or paths.BUILD / f"class-{what.key}").absolute(),
             jobs=arguments.jobs,
             hosts=arguments.hosts,
             prepare_hosts=arguments.prepare_hosts,

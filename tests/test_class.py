@@ -18,12 +18,10 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError, MachineDied
-from grader.classroom import engine, fingerprint, one, outcome, pages, tables
+from grader.classroom import assignment, engine, fingerprint, one, outcome, pages, tables
 from grader.classroom.outcome import Outcome
 from grader.classroom.submissions import Submission
 from grader.classroom.tables import Row
-from grader.course import check
-from grader.lab import machines
 from grader.verdict.points import Line
 from tests import class_made
 from tests.class_made import class_sh, rows
@@ -186,7 +184,7 @@ def test_the_computers_fault_is_never_the_submissions(
             raise error
 
         monkeypatch.setattr(one, "_judged", fails)
-        made = one.grade(path, 1, SEED)
+        made = one.grade(path, assignment.of_stage(1), SEED)
         assert made.status == outcome.NOT_GRADED and not made.lines and "\n" not in made.cause
         assert made.cause
 
@@ -199,7 +197,7 @@ def test_not_graded_is_no_number_and_no_result(tmp_path: Path) -> None:
     tables.write_gradescope(tmp_path / "results.json", done.outcome)
     tables.write_gradescope(tmp_path / "results.json", undone.outcome)
     assert not (tmp_path / "results.json").exists()
-    facts = {"stage": 1, "name": "x", "seed": 1, "kit": "x"}
+    facts = {"title": "x", "again": "x", "seed": 1, "kit": "x"}
     assert "1 is not graded" in pages.class_page([undone, done], ["a"], facts, None)
 
 
@@ -211,7 +209,7 @@ def test_a_time_out_counts_when_it_comes_again(
     class Judged:
         def __init__(self, earned: int, cause: str) -> None:
             self.earned = earned
-            self.status = type("S", (), {"name": "x", "cause": cause})
+            self.status, self.cause = "x", cause
             self.lines = ()
 
     said = ["read: no answer within 50 s, it hangs or loops", ""]
@@ -220,20 +218,21 @@ def test_a_time_out_counts_when_it_comes_again(
         calls.append(1)
         return Judged(50 * len(calls), said[len(calls) - 1])
 
-    monkeypatch.setattr(check, "judge", judge)
-    monkeypatch.setattr(machines, "get", lambda _: type("M", (), {"verifier": lambda s: s})())
-    monkeypatch.setattr(one, "_clean_up", lambda *_: None)
-    assert one._judged(None, SEED).earned == 100 and len(calls) == 2  # type: ignore[arg-type]
+    monkeypatch.setattr(one, "judge", judge)
+    stage = assignment.of_stage(1)
+    assert one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
     calls.clear()
     said[:] = ["gcc: fatal error: Killed signal terminated program cc1"]
     with pytest.raises(LabError, match="killed"):
-        one._judged(None, SEED)  # type: ignore[arg-type]
+        one._judged(tmp_path, stage, SEED)
 
 
 def test_another_seed_kit_or_text_is_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    prints = {fingerprint.of(*a) for a in ((b"a", 1, 1), (b"b", 1, 1), (b"a", 2, 1), (b"a", 1, 2))}
+    prints = {
+        fingerprint.of(*a) for a in ((b"a", "1", 1), (b"b", "1", 1), (b"a", "2", 1), (b"a", "1", 2))
+    }
     monkeypatch.setattr(fingerprint, "kit", lambda: "other")
-    assert len(prints | {fingerprint.of(b"a", 1, 1)}) == 5
+    assert len(prints | {fingerprint.of(b"a", "1", 1)}) == 5
 
 
 def test_bounds_of_the_longest_line() -> None:
@@ -328,7 +327,7 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
 def test_the_call_quotes_what_may_hold_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = engine.Engine(tmp_path, 5, 7, kept=("ODD",))
+    work = engine.Engine(tmp_path, assignment.of_stage(5), 7, kept=("ODD",))
     monkeypatch.setenv("ODD", "a b$(x)")
     assert "'ODD=a b$(x)'" in work.parallel()[-1]
     assert "--sshloginfile" not in work.parallel()

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,81 +13,25 @@ import pytest
 
 from grader.base.errors import LabError
 from grader.classroom import hosts
-from tests import class_made
+from tests import class_made, class_servers
 from tests.class_made import rows
+from tests.class_servers import Server
 from tests.left_over import left_over
 from tests.sandbox_calls import needs_sandbox
 
-SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
-needs_ssh = pytest.mark.skipif(
-    not all(map(shutil.which, ("parallel", "rsync", "ssh", SSHD))), reason="no sshd or parallel"
-)
-
-
-class Server:
-    """An ssh server on loopback, as the user who runs the tests."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.name = name
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        config = folder / f"sshd-{name}"
-        config.write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nStrictModes no\n"
-            f"AuthorizedKeysFile {folder}/id.pub\nPidFile none\nPermitRootLogin yes\nUsePAM no\n"
-        )
-        Path("/run/sshd").mkdir(exist_ok=True)
-        self.process = subprocess.Popen(
-            [SSHD, "-D", "-f", str(config)], start_new_session=True, stderr=subprocess.DEVNULL
-        )
-
-    def die(self) -> None:
-        """No word more comes from it, and it takes no connection: what it had begun is alone."""
-        for pid in (*_below(self.process.pid), self.process.pid):
-            try:
-                if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
-                    os.kill(pid, signal.SIGKILL)
-            except (FileNotFoundError, ProcessLookupError):
-                pass
-        self.process.wait()
-
-
-def _below(pid: int) -> Iterator[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return
-    for child in map(int, text.split()):
-        yield from _below(child)
-        yield child
+needs_ssh = pytest.mark.skipif(not class_servers.THERE, reason="no sshd or parallel")
 
 
 @pytest.fixture
 def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
-    """Two of them, alpha and beta, and an ssh that knows them."""
-    folder = tmp_path / "ssh"
-    folder.mkdir()
-    for key in ("id", "host"):
-        call = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
-        subprocess.run(call, check=True)
-    made = [Server(folder, name) for name in ("alpha", "beta")]
-    (folder / "config").write_text(
-        "".join(f"Host {server.name}\n Port {server.port}\n" for server in made)
-        + f"Host alpha beta\n HostName 127.0.0.1\n IdentityFile {folder}/id\n"
-        + " StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
-    )
-    monkeypatch.setenv("PARALLEL_SSH", f"ssh -F {folder}/config")
-    (tmp_path / "hosts").write_text("# two\n1/alpha\n1/beta\n")
-    until = time.monotonic() + 20
-    for server in made:
-        call = ["ssh", "-F", f"{folder}/config", server.name, "true"]
-        while subprocess.run(call, stderr=subprocess.DEVNULL).returncode:
-            if time.monotonic() > until:
-                pytest.skip("no ssh server can be had here")
-            time.sleep(0.2)
-    yield made
-    for server in made:
-        server.die()
+    """Two of them, and an ssh that knows them."""
+    try:
+        with class_servers.pair(tmp_path) as (made, environment):
+            for name, value in environment.items():
+                monkeypatch.setenv(name, value)
+            yield made
+    except TimeoutError as error:
+        pytest.skip(str(error))
 
 
 @needs_ssh

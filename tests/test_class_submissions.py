@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from grader.base.errors import LabError
-from grader.classroom import packing, submissions, unpack, unpacker
+from grader.classroom import assignment, packing, submissions, unpack, unpacker
 from grader.sandbox import ARCHIVE, Room
 from tests import sandbox_calls
 from tests.sandbox_calls import Caller, needs_sandbox
@@ -268,8 +268,10 @@ def test_a_link_in_a_zip_is_left_out(call: Caller) -> None:
 
 def _stage(tmp_path: Path, *names: str) -> str:
     members = [(f"{name}/fib.c", {}, b"x") for name in names]
-    directory, _ = unpack.stage_directory(_tar(*members), 5, "5-kits-name", tmp_path)
-    assert directory == tmp_path / "5-kits-name" and (directory / "fib.c").read_text() == "x"
+    directory, _ = unpack.directory(_tar(*members), assignment.of_stage(5), tmp_path)
+    assert (
+        directory == tmp_path / "5-schoolbook-squaring" and (directory / "fib.c").read_text() == "x"
+    )
     return directory.name
 
 
@@ -281,7 +283,7 @@ def _stage(tmp_path: Path, *names: str) -> str:
         ("a/b",),
         ("5-mine",),
         ("x/5", "x/6-other"),
-        ("c/stages/5-schoolbook-squaring", "c/work/5-schoolbook-squaring", "c/work/old/5-x.1"),
+        ("stages/5-schoolbook-squaring", "work/5-schoolbook-squaring", "work/old/5-x.1"),
         ("stages/5-mine", "stages/4-mine"),
         ("tests/mutants/5-x", "5-mine"),
     ],
@@ -302,3 +304,26 @@ def test_the_stage_is_found(tmp_path: Path, names: tuple[str, ...]) -> None:
 def test_or_it_is_said_why_not(tmp_path: Path, names: tuple[str, ...], said: str) -> None:
     with pytest.raises(packing.Refused, match=said):
         _stage(tmp_path, *names)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("work/memblock/add_range.c", "electives/memblock/solution/add_range.c"), ""),
+        (("add_range.c", "other.c"), ""),
+        (("anna/mine/add_range.c", "5-x/fib.c"), ""),
+        (("a/add_range.c", "b/add_range.c"), r"it holds memblock 2 times \(a, b\): leave one"),
+        (("fib.c",), "it holds no add_range.c: send work/memblock"),
+    ],
+)
+def test_an_electives_folder_is_found(tmp_path: Path, names: tuple[str, ...], said: str) -> None:
+    packed = _tar(*((name, {}, name.encode()) for name in names))
+    what = assignment.of_elective("memblock")
+    if said:
+        with pytest.raises(packing.Refused, match=said):
+            unpack.directory(packed, what, tmp_path)
+    else:
+        found, _ = unpack.directory(packed, what, tmp_path)
+        assert found == tmp_path / "memblock"
+        assert (found / "add_range.c").read_text() == names[0]

@@ -19,8 +19,8 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.classroom import packing, unpack
+from grader.classroom.assignment import Assignment
 from grader.classroom.submissions import Submission
-from grader.course import skeleton
 from grader.sandbox import PROGRAM, Room
 
 SCRIPT = Path(__file__).with_name("alike_compare.py")
@@ -41,17 +41,17 @@ class Pair:
     of_other: int
 
 
-def pairs(found: Sequence[Submission], stage: int, progress: Progress) -> list[Pair]:
+def pairs(found: Sequence[Submission], what: Assignment, progress: Progress) -> list[Pair]:
     """The pairs that are alike, the most first."""
     python = _python()
     folder = scratch.folder()
     try:
         sources, given = folder / "sources", folder / "given.c"
         sources.mkdir(mode=0o755)
-        _write(given, [text for name, text in _skeleton(stage) if name.endswith(".c")])
+        _write(given, what.given())
         for i, submission in enumerate(found):
             progress.step("unpack what is to be compared", i, len(found))
-            texts = _texts(submission, stage)
+            texts = _texts(submission, what)
             if texts:
                 _write(sources / f"{i}.c", texts)
         progress.step("compare the submissions")
@@ -89,16 +89,12 @@ def _python() -> Path:
     return Path(done.stdout.strip())
 
 
-def _skeleton(stage: int) -> Sequence[tuple[str, str]]:
-    return sorted(skeleton.sources(stage).items())
-
-
-def _texts(submission: Submission, stage: int) -> list[str]:
+def _texts(submission: Submission, what: Assignment) -> list[str]:
     """Its C files; none of one that is refused, which its own page says."""
     folder = scratch.folder()
     try:
         packed = packing.packed(submission.path)
-        directory, _ = unpack.stage_directory(packed, stage, "stage", folder)
+        directory, _ = unpack.directory(packed, what, folder)
         files = sorted(directory.glob("*.c"))
         return [path.read_text(encoding="utf-8", errors="replace") for path in files]
     except packing.Refused:

@@ -7,7 +7,6 @@ people. A job that ends without one is tried again, elsewhere where there is an 
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shlex
 import shutil
@@ -19,10 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.base import paths, scratch
+from grader.base import parent, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.classroom import outcome
+from grader.classroom.assignment import Assignment
 from grader.classroom.outcome import Outcome
 
 # How often a submission is begun that comes to nothing by no fault of its own.
@@ -37,8 +37,6 @@ SAY_SECONDS = 60.0
 SSH_OPTIONS = (
     "-o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
 )
-_LIBC = ctypes.CDLL(None)
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class Engine:
     """Where it is graded."""
 
     out: Path  # packed/ID.tar there becomes results/ID.json
-    stage: int
+    what: Assignment
     seed: int
     jobs: str = ""  # as parallel takes it; a job for each core if not given
     hosts: Path | None = None
@@ -63,7 +61,7 @@ class Engine:
         return [
             "exec", "env", *there, sys.executable, str(paths.SCRIPTS / "module.py"),
             "grader.class_door", "--one", "packed/{}.tar", "--json", "results/{}.json",
-            "--stage", str(self.stage), "--seed", str(self.seed), "--part-of-a-class",
+            *self.what.words, "--seed", str(self.seed), "--part-of-a-class",
         ]  # fmt: skip
 
     def parallel(self) -> list[str]:
@@ -84,15 +82,6 @@ class Engine:
 
 def _quoted(word: str) -> str:
     return word if "{}" in word else shlex.quote(word)
-
-
-def die_with_parent() -> None:
-    """Have this process end, cleaned up, when the one that started it is no more."""
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _killed_with_parent() -> None:
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def done(out: Path, name: str, fingerprint: str) -> Outcome | None:
@@ -118,7 +107,7 @@ def run(engine: Engine, todo: Mapping[str, str], progress: Progress) -> None:
             stdout=said,
             stderr=said,
             start_new_session=True,
-            preexec_fn=_killed_with_parent,  # noqa: PLW1509
+            preexec_fn=lambda: parent.die_with(signal.SIGKILL),  # noqa: PLW1509
         )
     try:
         assert process.stdin

@@ -11,7 +11,10 @@ from pathlib import Path
 from grader.base import paths
 
 # What points come out of; how they are shown is none of it.
-KIT = ("common", "expected", "grader", "handouts/tasks", "stages", "requirements.txt")
+KIT = (
+    *("common", "electives", "expected", "grader", "handouts/tasks", "stages"),
+    "requirements.txt",
+)
 SHOWING = ("grader/report", "grader/tools")
 
 
@@ -36,7 +39,7 @@ def kit() -> str:
     return digest.hexdigest()
 
 
-def of(packed: bytes, stage: int, seed: int) -> str:
+def of(packed: bytes, what: str, seed: int) -> str:
     """Of a submission's grading."""
-    text = f"{kit()} {stage} {seed} ".encode() + hashlib.sha256(packed).digest()
+    text = f"{kit()} {what} {seed} ".encode() + hashlib.sha256(packed).digest()
     return hashlib.sha256(text).hexdigest()[:32]

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.verdict.points import Line
+from grader.verdict.points import Line, Lines
 
 NOT_GRADED = "not graded"
 REFUSED = "refused"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Lines):
     """One submission, graded."""
 
     fingerprint: str
@@ -36,16 +36,6 @@ class Outcome:
     def graded(self) -> bool:
         """Whether this is what the submission comes to; if not, it is to be graded again."""
         return self.status != NOT_GRADED
-
-    @property
-    def earned(self) -> int:
-        """The points."""
-        return sum(line.earned for line in self.lines)
-
-    @property
-    def possible(self) -> int:
-        """100, or what is left where something was not tried."""
-        return sum(line.possible for line in self.lines)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Out of an archive the directory of one stage: unpacked in the sandbox, then looked for."""
+"""Out of an archive the directory that is to be graded: unpacked in the sandbox, looked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base.errors import LabError
 from grader.classroom import unpacker
+from grader.classroom.assignment import Assignment
 from grader.classroom.packing import Refused
 from grader.sandbox import ARCHIVE, Room
 
@@ -19,8 +20,8 @@ SCRIPT = Path(unpacker.__file__)
 PYTHON = "/usr/bin/python3"
 
 
-def stage_directory(archive: bytes, number: int, name: str, folder: Path) -> tuple[Path, list[str]]:
-    """Unpack into folder; its directory of that stage, named as the kit's, and what is left out."""
+def directory(archive: bytes, what: Assignment, folder: Path) -> tuple[Path, list[str]]:
+    """Unpack into folder; the directory that counts, named as the kit's, and what is left out."""
     packed, content = folder / "submission", folder / "content"
     packed.write_bytes(archive)
     packed.chmod(0o644)
@@ -41,33 +42,58 @@ def stage_directory(archive: bytes, number: int, name: str, folder: Path) -> tup
         raise LabError(f"the unpacker failed: {last}") from None
     if "refused" in said:
         raise Refused(str(said["refused"]))
-    target = folder / name
-    _locate(content, number).rename(target)
+    target = folder / what.directory
+    _locate(content, what).rename(target)
     shutil.rmtree(content, ignore_errors=True)
     return target, [str(one) for one in said["left"]]
 
 
-def _locate(content: Path, number: int) -> Path:
-    """The one directory that is the stage's, by its name or as the only one with a fib.c."""
+def _locate(content: Path, what: Assignment) -> Path:
+    """The one directory that is meant, by its name or as the only one with such a file."""
     homes = sorted({path.parent for path in content.rglob("*.c")})
     if not homes:
         raise Refused("it holds no C file")
+    if what.stage is None:
+        return _of_elective(content, homes, what)
+    number = what.stage
     numbered = {home: _number(home.name) for home in homes if home != content}
     named = [home for home in homes if numbered.get(home) == number]
-    # In a clone of the course stages/ holds the skeletons, work/old what was put aside.
+    best = _best(content, named, f"stage {number}")
+    if best:
+        return best
+    others = sorted({n for n in numbered.values() if n is not None})
+    plain = [
+        home
+        for home in homes
+        if numbered.get(home) is None and any((home / name).is_file() for name in what.files)
+    ]
+    if len(plain) == 1 and not others:
+        return plain[0]
+    there = f"; there are {', '.join(map(str, others))}" if others else ""
+    raise Refused(f"it holds no stage {number}{there}: name its directory {number}-...")
+
+
+def _of_elective(content: Path, homes: list[Path], what: Assignment) -> Path:
+    name = what.elective
+    having = [home for home in homes if any((home / file).is_file() for file in what.files)]
+    best = _best(content, [home for home in having if home.name == name and home != content], name)
+    best = best or _best(content, having, name)
+    if best:
+        return best
+    raise Refused(f"it holds no {' or '.join(what.files)}: send work/{name}")
+
+
+def _best(content: Path, named: list[Path], what: str) -> Path | None:
+    """Of directories of the right name the one that counts."""
+    # In a clone of the course stages/ and electives/ hold skeletons, work/old what was put aside.
     for rank in (0, 1, 2):
         best = [home for home in named if _rank(home.relative_to(content)) == rank]
         if len(best) == 1:
             return best[0]
         if best:
             shown = ", ".join(str(home.relative_to(content)) for home in best[:3])
-            raise Refused(f"it holds stage {number} {len(best)} times ({shown}): leave one")
-    others = sorted({n for n in numbered.values() if n is not None})
-    plain = [home for home in homes if numbered.get(home) is None and (home / "fib.c").is_file()]
-    if len(plain) == 1 and not others:
-        return plain[0]
-    there = f"; there are {', '.join(map(str, others))}" if others else ""
-    raise Refused(f"it holds no stage {number}{there}: name its directory {number}-...")
+            raise Refused(f"it holds {what} {len(best)} times ({shown}): leave one")
+    return None
 
 
 def _number(name: str) -> int | None:
@@ -81,4 +107,4 @@ def _rank(home: Path) -> int:
         return 3
     if above[-1:] == ("work",):
         return 0
-    return 2 if above[-1:] == ("stages",) else 1
+    return 2 if above[-1:] == ("stages",) or "electives" in above else 1

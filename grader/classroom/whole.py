@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from grader import sandbox
-from grader.base import paths
+from grader.base import paths, seed
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 from grader.classroom import alike, engine, fingerprint, hosts, one, packing, pages, tables
+from grader.classroom.assignment import Assignment
 from grader.classroom.engine import Engine
 from grader.classroom.outcome import NOT_GRADED, REFUSED, Outcome, read, write, write_whole
 from grader.classroom.submissions import Submission, find
 from grader.classroom.tables import Row
 from grader.lab import machines
-from grader.stage import stages, tasks
 
 NO_RESULT = "it ended without a result"
 
@@ -33,7 +32,7 @@ class Options:
     """What to grade, and how."""
 
     submissions: Path
-    stage: int
+    what: Assignment
     seed: int | None
     out: Path
     jobs: str
@@ -45,7 +44,6 @@ class Options:
 def grade(options: Options) -> int:
     """Grade a class; returns the exit status."""
     progress = Progress()
-    tasks.course(options.stage)
     found, left = find(options.submissions)
     try:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -69,46 +67,49 @@ def _seed(options: Options) -> int:
     """One for a class, whatever happens: given, or the one that it was begun with, or drawn."""
     path = options.out / "class.json"
     try:
-        kept: dict[str, int] = json.loads(path.read_text())
+        kept: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError):
         kept = {}
-    if kept.get("stage", options.stage) != options.stage:
-        raise LabError(f"{options.out} holds a class of stage {kept['stage']}: name another --out")
-    drawn = kept.get("seed") or 1 + secrets.randbelow(999_999)
-    seed = drawn if options.seed is None else options.seed
-    write_whole(path, json.dumps({"stage": options.stage, "seed": seed}) + "\n")
-    return seed
+    of = options.what.words[1]
+    if kept.get("of", of) != of:
+        raise LabError(f"{options.out} holds a class of {kept['of']}: name another --out")
+    if options.seed is None and "seed" in kept:
+        chosen = int(kept["seed"])
+    else:
+        chosen, _ = seed.chosen(options.seed, "--seed ")
+    write_whole(path, json.dumps({"of": of, "seed": chosen}) + "\n")
+    return chosen
 
 
 def _grade(
     options: Options, found: Sequence[Submission], left: Sequence[str], progress: Progress
 ) -> int:
-    out, seed = options.out, _seed(options)
+    out, number = options.out, _seed(options)
     shown = ", ".join(map(ascii, left[:3])) + (", ..." if len(left) > 3 else "")
     if left:
         progress.say(f"note: no submissions, and left alone: {shown}")
     sandbox.require()
     machines.get("qemu").kernel()
-    work = Engine(out, options.stage, seed, options.jobs, options.hosts)
+    work = Engine(out, options.what, number, options.jobs, options.hosts)
     if options.hosts:
         hosts.read(options.hosts)
     if options.prepare_hosts and options.hosts:
-        hosts.prepare(options.hosts, work.ssh, progress)
-    prints = dict(_pack(found, out, options.stage, seed, progress))
+        hosts.prepare(options.hosts, work.ssh, options.what.elective, progress)
+    prints = dict(_pack(found, out, options.what, number, progress))
     todo = {name: p for name, p in prints.items() if not engine.done(out, name, p)}
     progress.clear()
     said = f"{len(found) - len(todo)} are done, {len(todo)} to do" if todo else "all are done"
-    progress.say(f"{len(found)} submissions of stage {options.stage}, seed {seed}: {said}")
+    progress.say(f"{len(found)} submissions, {options.what.title}, seed {number}: {said}")
     engine.run(work, todo, progress)
     shutil.rmtree(out / "packed", ignore_errors=True)
     rows = [Row(s, _outcome(out, s.id, prints[s.id])) for s in found]
-    pairs = alike.pairs(found, options.stage, progress) if options.alike else None
-    _write(options, rows, _facts(options.stage, seed), pairs)
+    pairs = alike.pairs(found, options.what, progress) if options.alike else None
+    _write(options, rows, _facts(options.what, number), pairs)
     return _tell(rows, out)
 
 
 def _pack(
-    found: Sequence[Submission], out: Path, stage: int, seed: int, progress: Progress
+    found: Sequence[Submission], out: Path, what: Assignment, seed: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
     """Ids with what a result must rest on; those that are not done yet lie packed behind it."""
     shutil.rmtree(out / "packed", ignore_errors=True)
@@ -119,11 +120,11 @@ def _pack(
         try:
             packed = packing.packed(submission.path)
         except packing.Refused as why:
-            refused = one.refused(fingerprint.of(str(why).encode(), stage, seed), stage, str(why))
+            refused = one.refused(fingerprint.of(str(why).encode(), what.key, seed), what, str(why))
             write(out / "results" / f"{name}.json", refused)
             yield name, refused.fingerprint
             continue
-        print_of_it = fingerprint.of(packed, stage, seed)
+        print_of_it = fingerprint.of(packed, what.key, seed)
         if engine.done(out, name, print_of_it) is None:
             (out / "packed" / f"{name}.tar").write_bytes(packed)
         yield name, print_of_it
@@ -140,22 +141,15 @@ def _outcome(out: Path, name: str, print_of_it: str) -> Outcome:
     return Outcome(print_of_it, NOT_GRADED, f"{NO_RESULT}: {last[-1]}" if last else NO_RESULT)
 
 
-def _facts(stage: int, seed: int) -> dict[str, Any]:
-    name = stages.manifests()[stage].name
-    return {"stage": stage, "name": name, "seed": seed, "kit": fingerprint.kit()[:12]}
-
-
-def task_names(stage: int) -> list[str]:
-    """What points are for, in order."""
-    course = tasks.course(stage)
-    speed = ["speed"] if course.speed else []
-    return [*(task.name for task in course.tasks), "device", *speed]
+def _facts(what: Assignment, seed: int) -> dict[str, Any]:
+    again = f"make {what.again}" + (f" seed={seed}" if what.stage is not None else "")
+    return {"title": what.title, "again": again, "seed": seed, "kit": fingerprint.kit()[:12]}
 
 
 def _write(
     options: Options, rows: Sequence[Row], facts: dict[str, Any], pairs: list[alike.Pair] | None
 ) -> None:
-    out, names = options.out, task_names(options.stage)
+    out, names = options.out, [name for name, _ in options.what.points]
     for row in rows:
         folder = out / "students" / row.submission.id
         write_whole(folder / "index.html", pages.student_page(row, facts))

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A class of hundreds of stage 5, graded three times: python -m tests.class_many FOLDER [SIZE].
+
+Alone, stopped at a third and gone on with; with all processors busy besides; on two hosts by ssh,
+one of which is killed half-way. Each has the points, status and cause that it must have, each
+time. FOLDER keeps submissions, results and the log: the same command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grader.base import paths
+from tests import class_made, class_servers
+from tests.class_made import rows
+from tests.left_over import left_over
+
+NAMES = ("", "$(touch pwned)", "a\nb", '"; reboot #', "ü 'q'", "{} {.}", "-rf")
+SEED = "7"
+Must = dict[str, tuple[str, str, str]]
+
+
+def make(place: Path, size: int) -> Must:
+    """The submissions, unless they are there; the points, status and a part of the cause of each.
+
+    Of the reference, skeletons, mistakes of the handouts, mutants, and what is dishonest.
+    """
+    secret, home, folder = (place / name for name in ("secret", "home", "submissions"))
+    made = place / "made"
+    new = not made.is_file() or made.read_text() != str(size)
+    if new:
+        for name in ("submissions", "home", "tmp"):
+            shutil.rmtree(place / name, ignore_errors=True)
+            (place / name).mkdir(parents=True)
+        secret.write_text(class_made.SECRET)
+    must: Must = {}
+    kinds = itertools.cycle(class_made.of_stage_5(secret, home).items())
+    for i, name in zip(range(size), itertools.cycle(NAMES)):
+        kind, (maker, *wanted) = next(kinds)
+        student = f"{i:03} {kind} {name}"
+        must[student] = (wanted[0], wanted[1], wanted[2])
+        if new:
+            maker(folder / student)
+            if i % 3 == 0 and wanted[1] != "refused":
+                archive = f"{student}{'.zip' if i % 2 else '.tar.gz'}"
+                class_made.packed(folder / student, folder / archive)
+    made.write_text(str(size))
+    return must
+
+
+class Part:
+    """One grading of all of them."""
+
+    def __init__(self, place: Path, name: str, must: Must) -> None:
+        self.place, self.name, self.must = place, name, must
+        self.out = place / f"out-{name}"
+        self.environment = {
+            **os.environ,
+            "TMPDIR": str(place / "tmp"),
+            "HOME": str(place / "home"),
+            "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+        }
+
+    def done(self) -> int:
+        """How many have a result."""
+        return len(list(self.out.glob("results/*.json")))
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        """Grade what is not done; what is said goes to the log."""
+        words = [self.place / "submissions", "--stage", "5", "--seed", SEED, "--out", self.out]
+        with (self.place / "log").open("ab") as log:
+            return subprocess.Popen(
+                class_made.command(*words, *more), env=self.environment, stdout=log, stderr=log
+            )
+
+    def wait_for(self, count: float, process: subprocess.Popen[bytes]) -> bool:
+        """Whether so many were done before all were."""
+        while self.done() < count and process.poll() is None:
+            time.sleep(1)
+        return process.poll() is None
+
+    def finish(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for the end; AssertionError names what is not as it must be."""
+        assert process.wait() == 0, f"{self.name}: status {process.returncode}; see log"
+        found = rows(self.out)
+        wrong = {
+            student: (wanted, row and [row["points"], row["status"], row["cause"]])
+            for student, wanted in self.must.items()
+            if not (row := found.get(student, {}))
+            or (row["points"], row["status"]) != wanted[:2]
+            or wanted[2] not in row["cause"]
+        }
+        assert not wrong, f"{self.name}: {wrong}"
+        assert set(found) == set(self.must)
+        assert not list((self.place / "home").iterdir()), "something was written to the home"
+        until = time.monotonic() + 90  # what a host had begun that is gone ends by itself
+        while left_over(self.place / "tmp") and time.monotonic() < until:
+            time.sleep(1)
+        assert left_over(self.place / "tmp") == [] and left_over(self.out) == []
+        for path in self.out.rglob("*.*"):
+            if path.suffix in (".csv", ".html", ".json"):
+                assert class_made.SECRET not in path.read_text(), path
+
+
+def alone(part: Part) -> None:
+    """Stopped at a third, and on."""
+    third = len(part.must) / 3
+    first = part.start()
+    if part.done() < third and part.wait_for(third, first):
+        first.send_signal(signal.SIGINT)
+        assert first.wait(120) == 130, f"stopped, it ends with {first.returncode}"
+        assert left_over(part.place / "tmp") == [] and left_over(part.out) == []
+        had = part.done()
+        first = part.start()
+        assert part.wait_for(had, first) or first.returncode == 0
+        assert had >= third
+    part.finish(first)
+
+
+def busy(part: Part) -> None:
+    """With a process for each processor that does nothing but keep it busy."""
+    with _loops():
+        part.finish(part.start())
+
+
+def on_hosts(part: Part) -> None:
+    """On two, of which the second dies when half is done."""
+    with class_servers.pair(part.place) as (servers, environment):
+        part.environment |= environment
+        # The home is where ssh looks for keys, and there are none.
+        process = part.start("--hosts", str(part.place / "hosts"))
+        if part.done() < len(part.must) / 2 and part.wait_for(len(part.must) / 2, process):
+            servers[1].die()
+        part.finish(process)
+
+
+@contextmanager
+def _loops() -> Iterator[None]:
+    command = [sys.executable, "-c", "while True: pass"]
+    made = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in made:
+            process.kill()
+            process.wait()
+
+
+PARTS: dict[str, Callable[[Part], None]] = {"alone": alone, "busy": busy, "hosts": on_hosts}
+
+
+def run(place: Path, size: int) -> None:
+    """All parts, one after another, with a line in the log for each."""
+    place.mkdir(parents=True, exist_ok=True)
+    must = make(place, size)
+    for name, do in PARTS.items():
+        begin = time.monotonic()
+        _say(place, f"{name}: begins")
+        do(Part(place, name, must))
+        _say(place, f"{name}: all {size} as they must be, in {time.monotonic() - begin:.0f} s")
+
+
+def _say(place: Path, text: str) -> None:
+    line = f"{time.strftime('%H:%M:%S')} {text}"
+    print(line, flush=True)
+    with (place / "log").open("a") as log:
+        log.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    os.chdir(paths.ROOT)
+    run(Path(sys.argv[1]).resolve(), int((sys.argv[2:] or ["300"])[0]))
