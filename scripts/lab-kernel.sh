@@ -7,6 +7,8 @@
 #   build/     what out-of-tree modules need: make -C build M=DIR ARCH=um modules
 #   config     the kernel's configuration
 #   info.json  what it was made from
+# With --tree build/ is all of the tree that was built, objects and all: for whoever changes a file
+# of a copy and builds that.
 # shellcheck disable=SC2317 # run_step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,21 +23,23 @@ wide_registers=$here/kernel/uml-wide-registers.patch
 
 usage() {
 	cat <<'END'
-usage: scripts/lab-kernel.sh [uml|uml-debug] [--print] [--rebuild]
+usage: scripts/lab-kernel.sh [uml|uml-debug] [--print] [--rebuild] [--tree]
   Prints the directory of the lab kernel, after building it if need be.
   --print    never build: status 1 if the kernel is not in the cache
   --rebuild  build it again
+  --tree     with all of the tree that was built, in an entry of its own
   KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the
              distribution's linux-source; it is never written to
 END
 }
 
-flavour=uml print='' rebuild=''
+flavour=uml print='' rebuild='' tree=''
 for arg; do
 	case $arg in
 	uml | uml-debug) flavour=$arg ;;
 	--print) print=1 ;;
 	--rebuild) rebuild=1 ;;
+	--tree) tree=-tree ;;
 	-h | --help)
 		usage
 		exit 0
@@ -200,11 +204,15 @@ build_entry() {
 
 	cp -- "$tmp/src/linux" "$tmp/src/.config" "$tmp/entry/"
 	mv -- "$tmp/entry/.config" "$tmp/entry/config"
-	prune "$tmp/src" "$tmp/entry/build"
+	if [ -n "$tree" ]; then
+		mv -- "$tmp/src" "$tmp/entry/build"
+	else
+		prune "$tmp/src" "$tmp/entry/build"
+	fi
 	cat >"$tmp/entry/info.json" <<-END
 		{
 		  "flavour": "$flavour",
-		  "kernel_release": "$(cat "$tmp/src/include/config/kernel.release")",
+		  "kernel_release": "$(cat "$tmp/entry/build/include/config/kernel.release")",
 		  "source": "${identity//[\"\\]/}",
 		  "compiler": "${compiler//[\"\\]/}",
 		  "fragment_sha256": "$(sha256sum <"$tmp/fragment" | cut -c1-64)",
@@ -238,9 +246,9 @@ main() {
 	fi
 	compiler=$(gcc --version | head -n 1)
 	options=$(fragment)
-	hash=$(printf '%s\n' "$layout $flavour $identity $compiler" "$options" \
+	hash=$(printf '%s\n' "$layout $flavour$tree $identity $compiler" "$options" \
 		"$(cat -- "$wide_registers")" | sha256sum | cut -c1-12)
-	entry=$flavour-$version-$hash
+	entry=$flavour$tree-$version-$hash
 
 	if [ -n "$print" ]; then
 		printf '%s\n' "$LAB_CACHE/$entry"

@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from electives import tasks
 from grader.base import paths, scratch
 from grader.base.errors import LabError, check_disk
 from grader.base.progress import Progress
 from grader.lab import module
-from grader.sandbox import Ended, Limits, run
+from grader.sandbox import Ended, Limits, Room, run
 
 HERE = Path(__file__).resolve().parent
 HARNESS = HERE / "harness"
@@ -96,9 +97,13 @@ class Built:
         flags = self.compile[: self.compile.index("-c")]
         return (*flags, *arguments)
 
-    def run(self, command: Sequence[str], what: str) -> None:
-        """A compiler; NotBuiltError with its first error."""
-        ended = run(command, COMPILE, cwd=self.folder, environment=_environment(), together=True)
+    def run(self, command: Sequence[str], what: str, out: Path | None = None) -> None:
+        """A compiler, which a stranger's source goes through into out; NotBuiltError."""
+        room = None
+        if out and tasks.submission():
+            room = Room(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
+        ours = None if room else _environment()
+        ended = run(command, COMPILE, room, cwd=self.folder, environment=ours, together=True)
         check_disk(ended.text, self.folder)
         if ended.status:
             raise NotBuiltError(f"{what} does not compile: {complaint(ended.text)}")
@@ -115,14 +120,14 @@ class Built:
         out.mkdir(parents=True, exist_ok=True)
         made = str(out / "memblock.o")
         (out / "memblock.c").write_text(text, encoding="utf-8")
-        self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name)
+        self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
         aligned = ("aligned.o",) if "aligned" in self.way.sources else ()
-        self.run([*main, *aligned, *self.way.link], name)
+        self.run([*main, *aligned, *self.way.link], name, out)
         own = [f"{source}.o" for source in self.way.sources]
         program = ("-o", str(out / self.way.program))
-        self.run(self.compiler(*own, made, *self.objects(), *self.way.link, *program), name)
+        self.run(self.compiler(*own, made, *self.objects(), *self.way.link, *program), name, out)
 
 
 def _environment() -> dict[str, str]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from electives.memblock import kernels, measure, trial, variants
+from electives.memblock import contract, kernels, measure, trial, variants
 from electives.memblock.kernels import NotBuiltError, Way
 from electives.memblock.variants import Variant
-from electives.tasks import Task
+from electives.tasks import Task, Tried
 from grader.base.progress import Progress
 
 SEEDS = 1000
@@ -24,12 +24,16 @@ STATES = ("append", "middle", "covered")
 ENOUGH = 8
 
 
-def tried(tasks: Sequence[Task], progress: Progress) -> dict[int, str]:
-    """By the number of a task, what is wrong with it."""
+def tried(tasks: Sequence[Task], progress: Progress) -> dict[int, Tried]:
+    """By the number of a task, what became of it."""
     kernel = kernels.source()
     own = variants.solution()
     wrong = {task.number: "" for task in tasks}
     try:
+        plain = [_built(kernel, kernels.PLAIN, one, progress) for one in (variants.KERNEL, own)]
+        breach = contract.breach(plain[1], plain[0])
+        if breach:
+            return {task.number: Tried(task, breach) for task in tasks}
         for way in (kernels.UMA, kernels.NUMA):
             out = _built(kernel, way, own, progress)
             for number in MODES:
@@ -37,10 +41,10 @@ def tried(tasks: Sequence[Task], progress: Progress) -> dict[int, str]:
         if any(wrong.values()):
             wrong[INSTRUCTIONS] = "counted when all tests are passed"
         else:
-            wrong[INSTRUCTIONS] = _too_many(kernel, own, progress)
+            wrong[INSTRUCTIONS] = _too_many(plain, own)
     except NotBuiltError as error:
-        return {task.number: str(error) for task in tasks}
-    return wrong
+        return {task.number: Tried(task, str(error), not_built=True) for task in tasks}
+    return {task.number: Tried(task, wrong[task.number]) for task in tasks}
 
 
 def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path:
@@ -57,10 +61,9 @@ def _tried(out: Path, number: int) -> str:
     return f"the kernel's own tests: {said}" if said else ""
 
 
-def _too_many(kernel: Path, own: Variant, progress: Progress) -> str:
+def _too_many(plain: Sequence[Path], own: Variant) -> str:
     totals = []
-    for variant in (variants.KERNEL, own):
-        out = _built(kernel, kernels.PLAIN, variant, progress)
+    for variant, out in zip((variants.KERNEL, own), plain):
         counts = measure.states(out, variant, (REGIONS,))
         totals.append(sum(counts[call, REGIONS] for call in STATES))
     times = totals[0] / totals[1]

@@ -3,28 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from electives.memblock.measure import ARRAY, CALLS, REGIONS, Counts, Share, verdict
+from grader.base.columns import aligned
 from grader.report import figures, plots
 from grader.report.axis import Axis, log_axis
 
 # What the table shows of the states; the picture has all.
 ROWS = (0, 8, 64, 127, ARRAY)
 DRAWN = ("append", "front", "middle", "across")
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
-    """Rows as columns: words, those of left, to the left, figures to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    )
 
 
 def state(regions: int) -> str:

@@ -10,6 +10,7 @@ from electives import tasks
 from electives.memblock import kernels, splice
 from electives.memblock.kernels import Built
 from grader.base import paths, scratch
+from grader.base.errors import LabError
 
 SOLUTION = "add_range.c"
 DELAYED = kernels.HERE / "variants" / "delayed.c"
@@ -37,7 +38,7 @@ def of_file(path: Path, name: str, says: str) -> Variant:
 def solution() -> Variant:
     """The learner's function if there is one, else the kit's; tasks may be left to do in it."""
     folder = tasks.sources("memblock", kernels.HERE / "solution")
-    own = folder.parent.name == "work"
+    own = folder.parent == tasks.WORK or tasks.submission() is not None
     return of_file(folder / SOLUTION, "yours" if own else "look", "look first, then insert")
 
 
@@ -54,12 +55,25 @@ def known() -> list[Variant]:
     return found
 
 
+def named(name: str) -> Variant:
+    """One of those there are; LabError names them."""
+    every = {variant.name: variant for variant in known()}
+    if name not in every:
+        raise LabError(f"there is no function {name}: choose one of {', '.join(every)}")
+    return every[name]
+
+
+def memblock_c(kernel: Path, variant: Variant) -> str:
+    """The kernel's mm/memblock.c with a variant in it."""
+    source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
+    if not variant.text:
+        return source
+    return splice.spliced(source, variant.text, "mm/memblock.c", variant.where)
+
+
 def build(kernel: Path, tests: Built, variant: Variant) -> Path:
     """The folder with the tests' main and our program, made with a variant; gone with this run."""
-    source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
-    text = source
-    if variant.text:
-        text = splice.spliced(source, variant.text, "mm/memblock.c", variant.where)
     out = scratch.folder()
-    tests.variant(text, variant.where or variant.name, out)
+    out.chmod(0o755)  # for whoever it is in the sandbox; the folder around it is ours alone
+    tests.variant(memblock_c(kernel, variant), variant.where or variant.name, out)
     return out

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from electives.memblock import kernels, measure, points, sample, show, trial, variants
+from electives.memblock import boot, kernels, measure, points, sample, show, trial, variants
 from electives.memblock.kernels import Built
 from electives.memblock.measure import Counts, Share
 from electives.memblock.sample import Sampled
 from electives.memblock.variants import Variant
 from electives.tasks import Elective, Tried
 from grader.base import paths
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 
 SEEDS = 1000
@@ -26,7 +28,7 @@ def tried(elective: Elective) -> list[Tried]:
     progress = Progress()
     found = points.tried(elective.tasks, progress)
     progress.clear()
-    return [Tried(task, found[task.number]) for task in elective.tasks]
+    return [found[task.number] for task in elective.tasks]
 
 
 def _right(
@@ -144,4 +146,35 @@ def _json(counts: dict[str, Counts], shares: dict[str, Share]) -> str:
     )
 
 
-VERBS: dict[str, Callable[[list[str]], int]] = {"run": run}
+def kernel(words: list[str]) -> int:
+    """The lab kernel with a function in it: does it boot, and does its log say the same?"""
+    name = "make elective=memblock kernel"
+    parser = argparse.ArgumentParser(prog=name, description=kernel.__doc__)
+    parser.add_argument("function", nargs="?", help="delayed, or kernel, instead of yours")
+    asked = parser.parse_args(words).function
+    variant = variants.named(asked) if asked else variants.solution()
+    progress = Progress()
+    entry = boot.tree()
+    linux = boot.built(entry, variant, progress)
+    kernels_own = boot.built(entry, variants.KERNEL, progress)
+    progress.step("boot both")
+    larger = boot.end_of_image(linux) - boot.end_of_image(kernels_own)
+    before = boot.moved(boot.log(kernels_own), larger)
+    try:
+        after = boot.log(linux)
+    except LabError as error:
+        after = [str(error)]
+    progress.clear()
+    label = f"Linux {boot.release(entry)} with {variant.name}"
+    if before == after:
+        print(f"{label} boots; memblock=debug says the same as with the kernel's own function:")
+        print(textwrap.indent("\n".join(before), "  "))
+        print(f"It is {boot.offered(linux)}: LAB_LINUX={boot.offered(linux)} make stage=2 load")
+        return 0
+    print(f"{label} is not as with the kernel's own function:")
+    for line in difflib.unified_diff(before, after, "kernel", variant.name, n=1, lineterm=""):
+        print(f"  {line}")
+    return 1
+
+
+VERBS: dict[str, Callable[[list[str]], int]] = {"run": run, "kernel": kernel}

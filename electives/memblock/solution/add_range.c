@@ -87,8 +87,7 @@ static bool __init_memblock memblock_goes_on(struct memblock_region *rgn,
 
 /*
  * Put the @missing pieces of [@base, @end) between the regions from @idx on, all merged. There is
- * room for them. A gap of so many regions goes up through the array: @to never passes @from, since
- * each piece takes one place of the gap and each merge gives one back.
+ * room for them.
  */
 static void __init_memblock memblock_fill(struct memblock_type *type,
 					  unsigned long idx, phys_addr_t base,
@@ -101,6 +100,10 @@ static void __init_memblock memblock_fill(struct memblock_type *type,
 	struct memblock_region *from = to + missing;
 	struct memblock_region *last = &type->regions[type->cnt] + missing;
 
+	/*
+	 * The gap goes up through the array. @to never passes @from: each piece
+	 * takes one place of the gap, each merge gives one back.
+	 */
 	memmove(from, to, (type->cnt - idx) * sizeof(*to));
 
 	/* The region that begins where the range ends may have to be merged. */
