@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from electives.fibers import parts, trials
-from electives.fibers.trials import HAMMER_FEW, Trial
+from electives.fibers.trials import Trial
 from grader.base import scratch
 from grader.base.errors import LabError
 from grader.lab.module import Kernel
 
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(900)]
-MINUTE = Trial("8 threads in 1,000 fibers for a minute", "hammer 8 1000 60000", 300)
-LONG_KILL = Trial("killed at random moments, 300 times", "hammer kill 300", 600)
 
 
 @pytest.fixture(autouse=True)
@@ -27,17 +27,27 @@ def nothing_left() -> Iterator[None]:
 def short(name: str) -> tuple[Trial, ...]:
     """What takes little."""
     dear = {
-        "qemu": {trials.TIMER, trials.ERRORS, trials.ENDS},
         "uml": {trials.TIMER, trials.MOST, trials.KILL},
-        "uml-debug": {trials.TIMER, trials.MOST, trials.KILL, trials.MANY, trials.ERRORS},
-        "qemu-smp": {trials.TIMER, trials.MOST},
-        "wide": {trials.TIMER},
+        "uml-debug": {
+            trials.TIMER,
+            trials.MOST,
+            trials.KILL,
+            trials.MANY,
+            trials.ERRORS,
+            trials.DYING,
+        },
+        "qemu-smp": {trials.TIMER, trials.MOST, trials.KILL},
+        "wide": {trials.TIMER, trials.HAMMER_FEW},
     }
     return tuple(one for one in trials.ALL[name] if one not in dear.get(name, set()))
 
 
 @pytest.mark.parametrize(
-    "name", ["uml", "qemu-smp", "uml-debug", "wide", pytest.param("qemu", marks=pytest.mark.long)]
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("uml", "qemu-smp") else pytest.mark.long)
+        for name in trials.ALL
+    ],
 )
 def test_on_every_machine(name: str) -> None:
     """Each trial, nothing left of it, a clean log, and the module can go."""
@@ -47,11 +57,38 @@ def test_on_every_machine(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["uml", "qemu", "qemu-smp", "uml-debug"])
+@pytest.mark.parametrize("name", trials.ALL)
 def test_long(name: str) -> None:
     """All, a minute of the hammer, 300 processes killed."""
-    more = (*trials.ALL[name], LONG_KILL, *([MINUTE] if name == "qemu-smp" else [HAMMER_FEW]))
+    more = (*trials.ALL[name], *trials.LONG.get(name, ()))
     assert {k.title: v for k, v in trials.attempt(name, more).items() if v} == {}
+
+
+@pytest.mark.parametrize("name", ["used", pytest.param("lost", marks=pytest.mark.long)])
+def test_a_fault_that_is_planted_is_found(name: str) -> None:
+    trial, word = trials.PLANTED[name]
+    assert word in trials.attempt(name, [trial])[trial]
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("basic", ["there-and-back", "thread", "moves", "signal", "windows"]),
+        ("storage", []),
+        ("hammer", ["2", "3", "1000"]),
+        ("hammer", ["8", "1000", "1000"]),
+    ],
+)
+def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[str]) -> None:
+    """What can be tried of it by the same programs, here: it needs no module."""
+    output = tmp_path / program
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-O2", "-Wall", "-pthread", "-DFIBERS_USERSPACE", "-o", output,
+         f"-I{parts.SOURCES}", f"-I{parts.USER}", parts.TRIES / f"{program}.c"],
+        check=True,
+    )  # fmt: skip
+    done = subprocess.run([output, *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 def test_a_processor_that_is_not_known() -> None:

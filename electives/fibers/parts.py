@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from electives import tasks
-from grader.base import paths
+from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.lab import guest_program, module
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
-from grader.lab.qemu import EMULATED_ARGUMENTS, Qemu
+from grader.lab.qemu import EMULATED_ARGUMENTS, EMULATED_CPU, Qemu
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "kernel"
 TRIES = HERE / "tries"
 USER = HERE / "user"
+VARIANTS = HERE / "variants"
 DEVICE = "/dev/fibers"
 KO = "/lib/fibers.ko"
 # Seconds for what takes no time: emulation on a busy computer.
@@ -27,12 +29,26 @@ PATIENCE = 60.0
 OBJECTS = ("table", "fiber", "storage", "list")
 # Two CPUs with wide registers, which QEMU emulates from 7.2 on.
 WIDE = Qemu("qemu-smp with AVX", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, "Haswell-noTSX")
+# Two CPUs whose kernel fills what is given back with a pattern, and says who has changed that.
+POISON = Qemu(
+    "qemu-smp with poison", "", ("-accel", "tcg"), 2,
+    f"{EMULATED_ARGUMENTS} slub_debug=FPZ", EMULATED_CPU,
+)  # fmt: skip
 # Where a kernel has a thread's user registers, by the ARCH of kbuild.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
+# Which object one of variants/ is linked for; it includes that one's source.
+STANDS_FOR = {"wander": "table", "unlike": "", "used": "fiber", "lost": "storage"}
 
 
-def recipe(arch: str, changed: Mapping[str, bytes] | None = None) -> Recipe:
-    """The module of the learner's copy if there is one, or of files that stand in for the kit's."""
+class NotBuiltError(LabError):
+    """The module does not build; the text is the compiler's line."""
+
+
+def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Recipe:
+    """The module of the learner's copy if there is one, or of files that stand in for the kit's.
+
+    variant: one of variants/, which makes the module's life harder, or has a fault to be found.
+    """
     folder = tasks.sources("fibers", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     place = "fibers" if folder == SOURCES else "fibers-work"
@@ -40,27 +56,49 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None) -> Recipe:
         files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir())} | {**changed}
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
         place = f"fibers-{digest[:8]}"
+    stranger = tasks.submission()
+    if stranger:
+        # What has no task is the kit's, unless it is handed in.
+        files = {
+            path.name: path.read_bytes()
+            for path in sorted(SOURCES.iterdir())
+            if path.is_file() and not any(passages.find(path.read_text()))
+        } | files
+        place = f"fibers-{hashlib.sha256(str(stranger).encode()).hexdigest()[:12]}"
     context = CONTEXTS[arch]
+    objects = [*OBJECTS, context]
+    if variant:
+        objects[objects.index(STANDS_FOR[variant] or context)] = variant
+        files[f"{variant}.c"] = (VARIANTS / f"{variant}.c").read_bytes()
+        place += f"-{variant}"
     others = {f"{name}.c" for name in CONTEXTS.values()} - {f"{context}.c"}
     return Recipe(
         name="fibers",
         folder=place,
         files={name: text for name, text in files.items() if name not in others},
-        objects=(*OBJECTS, context),
+        objects=tuple(objects),
         labels={"": paths.shown(folder)},
+        isolated=stranger is not None,
     )
 
 
-def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None) -> Module:
+def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
     """The module, or why there is none, in one line."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
             f"fibers know the registers of x86 and of user-mode Linux, not {kernel.arch}"
         )
-    made = module.build(recipe(kernel.arch, changed), kernel)
+    made = module.build(recipe(kernel.arch, changed, variant), kernel)
     if not made.ok:
-        raise LabError(f"the module of fibers does not build: {made.cause}")
+        raise NotBuiltError(f"the module of fibers does not build: {made.cause}")
     return made
+
+
+def forget(kernel: Kernel) -> None:
+    """Remove what was built of a stranger's: nobody will ask for it again."""
+    folder = module.folder_of(recipe(kernel.arch), kernel)
+    for made in folder.parent.glob(f"{folder.name}*"):  # and that of a variant
+        shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
 
 
 def program(name: str) -> Path:

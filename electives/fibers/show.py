@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from electives.fibers.bench import LIBRARIES, SIZES, SLICE, SLICES, Measured, middle
+from grader.base.columns import aligned
 from grader.report import figures, plots, text
 from grader.report.axis import log_axis
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
-    )
 
 
 def table(measured: Measured) -> str:
@@ -38,7 +31,7 @@ def table(measured: Measured) -> str:
         rows.append([str(size), *shown, text.ratio(whole[0] / whole[1])])
     between = [["work between switches", *(f"{work:,}" for work in measured.ratio)]]
     between.append(["module / user", *(text.ratio(value) for value in measured.ratio.values())])
-    return f"All in {unit}, for each fiber.\n\n{_aligned(rows)}\n\n{_aligned(between)}"
+    return f"All in {unit}, for each fiber.\n\n{aligned(rows, ())}\n\n{aligned(between, ())}"
 
 
 def spread(measured: Measured) -> str:

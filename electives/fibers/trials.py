@@ -17,7 +17,15 @@ from grader.lab.module import Module
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
 EMPTY = 1  # lines of /proc/fibers when there are none: its heading
-WIDE = "wide"
+# Machines of this elective's own: what the lab calls it, or a machine; the variant of the module.
+OWN: Mapping[str, tuple[str | Machine, str]] = {
+    "wide": (parts.WIDE, ""),
+    "poison": (parts.POISON, ""),
+    "wander": ("qemu-smp", "wander"),
+    "unlike": ("uml", "unlike"),
+    "used": ("uml-debug", "used"),
+    "lost": ("uml-debug", "lost"),
+}
 
 Tell = Callable[[str], None]
 
@@ -39,8 +47,8 @@ class Trial:
 THERE = Trial("convert, create, switch, delete", "basic there-and-back windows")
 REGISTERS = Trial("all registers on both sides of a switch", "registers rounds rounding")
 TIMER = Trial("the same under a timer, four at once", "registers timer four", 120)
-ERRORS = Trial("each error by its number", "basic errors elsewhere")
-THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread")
+ERRORS = Trial("each error by its number", "basic errors elsewhere signal")
+THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread moves")
 VALUES = Trial("fiber-local values, a thousand keys", "storage values")
 KEYS = Trial("errors of keys", "storage errors")
 ENDS = Trial("threads and processes that end, fork, exec", "ends")
@@ -48,12 +56,21 @@ HAMMER = Trial("8 threads in 1,000 fibers", "hammer 8 1000 2000")
 HAMMER_FEW = Trial("2 threads in 3 fibers", "hammer 2 3 3000")
 KILL = Trial("killed at random moments", "hammer kill 20", 120)
 MANY = Trial("10,000 fibers, listed", "many many", 120)
+FIELDS = Trial("the listing, field by field", "many fields")
 MOST = Trial("as many as may be, and one more", "many most", 120)
 FAILING = Trial("allocations that fail", "failing", 120)
+MOVED = Trial("all registers, moved between two CPUs in the switch", "registers few", 120)
 AVX = Trial("there are wide registers", "registers avx")
+UNLIKE = Trial("threads with registers of unlike size", "unlike")
+UNLOAD = Trial("the module goes when it may, at once", "unload")
+DYING = Trial("threads end while others want their fibers", "dying 4000")
+MINUTE = Trial("8 threads in 1,000 fibers for a minute", "hammer 8 1000 60000", 300)
+LONG_KILL = Trial("killed at random moments, 300 times", "hammer kill 300", 600)
+LONG_DYING = Trial("threads end for a minute", "dying 60000", 300)
 
 PLAIN = (
-    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, KILL, MANY, MOST
+    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, DYING, KILL, MANY, FIELDS, MOST,
+    UNLOAD,
 )  # fmt: skip
 # By machine: what is tried there.
 ALL: Mapping[str, tuple[Trial, ...]] = {
@@ -61,13 +78,30 @@ ALL: Mapping[str, tuple[Trial, ...]] = {
     "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, TIMER),
     "qemu-smp": (*PLAIN, TIMER, HAMMER, HAMMER_FEW),
     "uml-debug": (*PLAIN, TIMER, HAMMER_FEW, FAILING),
-    WIDE: (AVX, REGISTERS, TIMER, HAMMER_FEW),
+    "wide": (AVX, REGISTERS, TIMER, HAMMER_FEW),
+    "poison": (THERE, VALUES, ENDS, DYING, KILL, HAMMER_FEW, UNLOAD),
+    "wander": (MOVED, HAMMER_FEW),
+    "unlike": (UNLIKE,),
+}
+# What takes minutes, besides.
+LONG: Mapping[str, tuple[Trial, ...]] = {
+    "uml": (LONG_KILL,),
+    "qemu-smp": (MINUTE, LONG_KILL, LONG_DYING),
+    "uml-debug": (LONG_KILL,),
+    "wide": (MINUTE,),
+    "poison": (MINUTE, LONG_DYING),
+}
+# A fault that is planted, what finds it, and a word that it is said with.
+PLANTED: Mapping[str, tuple[Trial, str]] = {
+    "used": (THERE, "KASAN: use-after-free"),
+    "lost": (VALUES, "never given back"),
 }
 
 
 def machine(name: str) -> Machine:
-    """A machine of the lab, or the one with wide registers."""
-    return parts.WIDE if name == WIDE else machines.get(name)
+    """A machine of the lab, or one of this elective's own."""
+    there = OWN[name][0] if name in OWN else name
+    return machines.get(there) if isinstance(there, str) else there
 
 
 def attempt(
@@ -76,13 +110,15 @@ def attempt(
     changed: Mapping[str, bytes] | None = None,
     tell: Tell = lambda _: None,
     to_the_end: bool = True,
+    hear: Callable[[Trial, str], None] = lambda *_: None,
 ) -> dict[Trial, str]:
     """What is wrong with each, "" for nothing; where one fails, another machine goes on.
 
-    Not to_the_end: none comes after the first that fails. LabError when the module does not build.
+    Not to_the_end: none comes after the first that fails. hear: is told what a program has said.
+    LabError when the module does not build.
     """
     where = machine(name)
-    made = parts.built(where.kernel(), changed)
+    made = parts.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")
     found: dict[Trial, str] = {}
     while len(found) < len(trials):
         todo = trials[len(found) :]
@@ -91,23 +127,24 @@ def attempt(
             guest.wire.check(NO_SEGFAULTS, parts.PATIENCE)
             for trial in todo:
                 tell(f"{name}: {trial.title}")
-                found[trial] = _one(guest, made, trial)
+                found[trial] = _one(guest, made, trial, hear)
                 if found[trial]:
                     break  # in a machine that nothing is known of
             else:
-                _last(guest, made, name, found, trials[-1])
+                _last(guest, made, found, trials[-1], leaks=where is machines.get("uml-debug"))
         if not to_the_end and any(found.values()):
             break
     return found
 
 
-def _one(guest: Running, made: Module, trial: Trial) -> str:
+def _one(guest: Running, made: Module, trial: Trial, hear: Callable[[Trial, str], None]) -> str:
     """Run one; what is wrong, in a line."""
     try:
         done = guest.wire.run(f"fibers-{trial.command}", trial.seconds)
         said = done.output.strip().splitlines()
         if done.status:
             return said[0] if said else f"exit {done.status}"
+        hear(trial, said[-1] if said else "")
         left = guest.wire.check("wc -l </proc/fibers", parts.PATIENCE).strip()
     except MachineError as error:
         return ending.of(error, guest, made).cause
@@ -121,13 +158,12 @@ def _dirt(guest: Running, made: Module) -> str:
     return dirt.cause if dirt else ""
 
 
-def _last(guest: Running, made: Module, name: str, found: dict[Trial, str], last: Trial) -> None:
+def _last(guest: Running, made: Module, found: dict[Trial, str], last: Trial, leaks: bool) -> None:
     """At the end the module goes, and on the debug kernel no memory is lost."""
     try:
-        if name == "uml-debug":
+        if leaks:
             report = guest.wire.check(leak_scan.COMMAND, 4 * parts.PATIENCE)
-            leaks = leak_scan.read(report, made)
-            found[last] = found[last] or leaks.meaning
+            found[last] = found[last] or leak_scan.read(report, made).meaning
         guest.wire.check("rmmod fibers", parts.PATIENCE)
         found[last] = found[last] or _dirt(guest, made)
     except MachineError as error:

@@ -11,6 +11,11 @@
 
 #include "context.h"
 
+/* A later kernel finds out how many there are, and tells no module. */
+static_assert(offsetof(struct uml_pt_regs, fp) + sizeof(unsigned long) <
+		      sizeof(struct uml_pt_regs),
+	      "this kernel tells no module how large floating point is");
+
 static const u8 places[] = {
 	HOST_BX,  HOST_BP,  HOST_R12, HOST_R13, HOST_R14, HOST_R15,
 	HOST_CX,  HOST_DX,  HOST_SI,  HOST_DI,	HOST_R8,  HOST_R9,

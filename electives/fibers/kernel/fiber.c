@@ -237,6 +237,7 @@ long fibers_switch(struct table *table, unsigned long id)
 	context_switch(from->context, to->context);
 	now = ktime_get_ns();
 	WRITE_ONCE(from->ran_ns, from->ran_ns + now - from->since_ns);
+	WRITE_ONCE(from->since_ns, 0);
 	WRITE_ONCE(to->since_ns, now);
 	WRITE_ONCE(to->activations, to->activations + 1);
 	me->fiber = to;

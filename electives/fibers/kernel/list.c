@@ -29,13 +29,18 @@ static void show(struct seq_file *seq, const struct table *table,
 {
 	struct thread *owner = READ_ONCE(fiber->owner);
 	const char *state = "waiting";
-	u64 ran = READ_ONCE(fiber->ran_ns);
+	u64 ran = READ_ONCE(fiber->ran_ns), since;
 	pid_t thread = 0;
 
 	if (owner) {
-		state = fibers_lives(table, owner) ? "running" : "dead";
+		state = "dead";
 		thread = owner->number;
-		ran += ktime_get_ns() - READ_ONCE(fiber->since_ns);
+		if (fibers_lives(table, owner)) {
+			state = "running";
+			/* 0: it has its owner, and does not run yet. */
+			since = READ_ONCE(fiber->since_ns);
+			ran += since ? ktime_get_ns() - since : 0;
+		}
 	} else if (fiber->home && !fibers_lives(table, fiber->home)) {
 		state = "dead";
 	}
@@ -70,8 +75,7 @@ static void *find(struct cursor *cursor, loff_t *pos)
 {
 	struct table *table = NULL;
 
-	list_for_each_entry(table, &tables, node)
-	{
+	list_for_each_entry(table, &tables, node) {
 		unsigned long id = 0;
 
 		if (table->serial < *pos >> 32)

@@ -22,8 +22,9 @@ static struct table *find(void)
 {
 	struct table *table;
 
-	list_for_each_entry(table, &tables,
-			    node) if (table->mm == current->mm) return table;
+	list_for_each_entry(table, &tables, node)
+		if (table->mm == current->mm)
+			return table;
 	return NULL;
 }
 

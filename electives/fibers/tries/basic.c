@@ -42,10 +42,14 @@ static void nothing_there(void)
 	SAME(fiber_switch(0), -ESRCH);
 	SAME(fiber_switch(77), -ESRCH);
 	SAME(fiber_switch(-1), -ESRCH);
+	errno = 11;
 	SAME(fiber_switch(home), -EBUSY);
+	SAME(errno, 11);
 	SAME(fiber_delete(home), -EBUSY);
+#ifndef FIBERS_USERSPACE
 	SAME(fibers_ask(_IO('F', 99), 0), -ENOTTY);
 	SAME(fibers_ask(FIBERS_CREATE, 8), -EFAULT);
+#endif
 	SAME(fiber_create(NULL, STACK, one_step, NULL), -EFAULT);
 	SAME(fiber_create(NULL, 0, one_step, NULL), -EINVAL);
 	SAME(fiber_create((void *)-4096L, 1 << 20, one_step, NULL), -EINVAL);
@@ -153,6 +157,80 @@ static void of_the_thread(void)
 	SAME(mine, 1);
 }
 
+/* Such a loop a compiler may leave with what it has looked up before it. */
+static void only_switches(void *unused)
+{
+	(void)unused;
+	for (;;)
+		fiber_switch(home);
+}
+
+static void *comes_twice(void *unused)
+{
+	(void)unused;
+	home = try_convert();
+	for (int i = 0; i < 2; i++)
+		SAME(fiber_switch(other), 0);
+	return NULL;
+}
+
+/* A fiber goes from thread to thread, and back. */
+static void moves(void)
+{
+	long mine;
+
+	SAME(fibers_begin(), 0);
+	mine = home = try_convert();
+	other = try_fiber(only_switches, NULL);
+	for (int i = 0; i < 3; i++) {
+		home = mine;
+		SAME(fiber_switch(other), 0);
+		pthread_join(try_thread(comes_twice, NULL), NULL);
+	}
+	SAME(fiber_delete(other), 0);
+}
+
+static bool blocked(int signal)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	return sigismember(&mask, signal);
+}
+
+static void goes_home(int signal)
+{
+	(void)signal;
+	fiber_switch(home);
+}
+
+static void interrupted(void *unused)
+{
+	(void)unused;
+	raise(SIGUSR1);
+	steps++;
+	SAME(fiber_switch(home), 0);
+}
+
+/* A handler is left in the middle, and gone on with: its signal stays blocked
+ * in the thread until the handler ends.
+ */
+static void out_of_a_handler(void)
+{
+	struct sigaction action = { .sa_handler = goes_home };
+
+	sigaction(SIGUSR1, &action, NULL);
+	SAME(fibers_begin(), 0);
+	home = try_convert();
+	other = try_fiber(interrupted, NULL);
+	SAME(fiber_switch(other), 0);
+	SAME(steps, 0);
+	CHECK(blocked(SIGUSR1));
+	SAME(fiber_switch(other), 0);
+	SAME(steps, 1);
+	CHECK(!blocked(SIGUSR1));
+}
+
 static void *windows_home;
 static unsigned long windows_key;
 
@@ -193,6 +271,8 @@ int main(int argc, char **argv)
 		{ "errors", nothing_there },
 		{ "elsewhere", runs_elsewhere },
 		{ "thread", of_the_thread },
+		{ "moves", moves },
+		{ "signal", out_of_a_handler },
 		{ "windows", windows_names },
 		{ NULL, NULL },
 	};

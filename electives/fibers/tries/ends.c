@@ -108,6 +108,33 @@ static void *after_the_leader(void *unused)
 	exit(0);
 }
 
+static void *after_its_end(void *unused)
+{
+	long mine = try_convert();
+
+	(void)unused;
+	__atomic_store_n(&first_of_thread, mine, __ATOMIC_RELEASE);
+	pthread_join(leader, NULL);
+	SAME(fiber_switch(other), -EOWNERDEAD);
+	SAME(fiber_switch(home), -EOWNERDEAD);
+	SAME(fiber_switch(mine), -EBUSY);
+	exit(0);
+}
+
+/* The leader, which the process is called after, ends in a fiber. */
+static void the_leader_inside(void)
+{
+	SAME(fibers_begin(), 0);
+	home = try_convert();
+	other = try_fiber(just_exits, NULL);
+	leader = pthread_self();
+	try_thread(after_its_end, NULL);
+	/* A thread that converts takes the dead away: it does so before. */
+	while (!__atomic_load_n(&first_of_thread, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	fiber_switch(other);
+}
+
 static void the_leader(void)
 {
 	SAME(fibers_begin(), 0);
@@ -137,6 +164,27 @@ static void a_fork(void)
 	home = try_convert();
 	other = try_fiber(counts, NULL);
 	SAME(try_child(in_the_child), 0);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+static bool forked_well;
+
+/* The child goes on in this fiber's copy, on a copy of its stack. */
+static void forks(void *unused)
+{
+	(void)unused;
+	forked_well = !try_child(in_the_child);
+	SAME(fiber_switch(home), 0);
+}
+
+static void a_fork_inside(void)
+{
+	SAME(fibers_begin(), 0);
+	home = try_convert();
+	other = try_fiber(counts, NULL);
+	SAME(fiber_switch(try_fiber(forks, NULL)), 0);
+	CHECK(forked_well);
 	SAME(fiber_switch(other), 0);
 	SAME(visits, 1);
 }
@@ -194,6 +242,23 @@ static void executes_in_a_fiber(void)
 	SAME(fibers_begin(), 0);
 	home = try_convert();
 	fiber_switch(try_fiber(from_a_fiber, NULL));
+}
+
+/* Of all threads the one that calls exec is left, with the leader's number. */
+static void *executes_there(void *unused)
+{
+	(void)unused;
+	home = try_convert();
+	fiber_switch(try_fiber(from_a_fiber, NULL));
+	return NULL;
+}
+
+static void a_thread_executes(void)
+{
+	SAME(fibers_begin(), 0);
+	try_convert();
+	pthread_join(try_thread(executes_there, NULL), NULL);
+	CHECK(!"exec comes back");
 }
 
 static void a_spawn(void)
@@ -284,11 +349,14 @@ int main(int argc, char **argv)
 		{ "stay", its_fibers_stay },
 		{ "threads", many_threads },
 		{ "leader", the_leader },
+		{ "leader-inside", the_leader_inside },
 		{ "fork", a_fork },
+		{ "fork-inside", a_fork_inside },
 		{ "files", two_files },
 		{ "exec", executes },
 		{ "exec-open", executes_with_the_file },
 		{ "exec-inside", executes_in_a_fiber },
+		{ "exec-thread", a_thread_executes },
 		{ "spawn", a_spawn },
 		{ "bad", bad_addresses },
 		{ NULL, NULL },

@@ -127,7 +127,11 @@ static inline long image_round(unsigned long fiber, unsigned long n, long id)
 	memset(&before, 0, sizeof(before));
 	image_fill(&before, fiber, n);
 	behind = before;
+#ifdef FIBERS_USERSPACE
+	said = fiber_switch(id); /* what a call may lose, it loses */
+#else
 	said = image_switch(&before, &behind, fibers_file, id);
+#endif
 	image_same(&behind, &before);
 	return said;
 }

@@ -21,14 +21,25 @@ static void goes_round(void *argument)
 	}
 }
 
-static void rounds(void)
+static void go_round(unsigned long rounds)
 {
 	SAME(fibers_begin(), 0);
 	home = try_convert();
 	for (long i = 0; i < FIBERS; i++)
 		fibers[i] = try_fiber(goes_round, (void *)i);
-	for (unsigned long n = 0; n < ROUNDS; n++)
+	for (unsigned long n = 0; n < rounds; n++)
 		SAME(image_round(99, n, fibers[0]), 0);
+}
+
+static void rounds(void)
+{
+	go_round(ROUNDS);
+}
+
+/* For a module that moves a thread in each switch, which takes long. */
+static void few_rounds(void)
+{
+	go_round(ROUNDS / 50);
 }
 
 /* On the stack of whichever fiber is interrupted. */
@@ -100,9 +111,10 @@ int main(int argc, char **argv)
 		{ NULL, NULL },
 	};
 	static const struct try asked[] = { { "avx", have_avx },
+					    { "few", few_rounds },
 					    { NULL, NULL } };
 
-	if (argc > 1 && !strcmp(argv[1], "avx"))
+	if (argc > 1 && (!strcmp(argv[1], "avx") || !strcmp(argv[1], "few")))
 		return try_main(argc, argv, asked);
 	return try_main(argc, argv, tries);
 }

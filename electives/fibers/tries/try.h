@@ -15,7 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Some of them try the library without a kernel as well. */
+#ifdef FIBERS_USERSPACE
+#include "userspace.h"
+#else
 #include "fibers_lib.h"
+#endif
 
 #define STACK (16 << 10)
 

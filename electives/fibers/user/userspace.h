@@ -6,7 +6,7 @@
  * that a call loses the rest.
  *
  * Little is asked of it besides speed: nothing here knows that a thread has
- * ended, and its fibers with it.
+ * ended, and its fibers with it, nor keeps one from another thread's first.
  */
 #ifndef FIBERS_USERSPACE_H
 #define FIBERS_USERSPACE_H
@@ -61,9 +61,12 @@ static inline int fibers_begin(void)
 	return 0;
 }
 
-/* Not inlined: behind a switch the thread may be another. */
+/* Asked again each time: behind a switch the thread may be another. The asm
+ * says that the answer is no constant, or the compiler would ask once a loop.
+ */
 static __attribute__((noinline)) struct user_fiber **user_me(void)
 {
+	__asm__ volatile("");
 	return &user_current;
 }
 
@@ -150,6 +153,8 @@ static inline long fiber_delete(long id)
 
 	if (id < 1 || id > FIBERS_MOST || !fiber->there)
 		return -ESRCH;
+	if (fiber->home)
+		return fiber->owned ? -EBUSY : -EACCES;
 	if (!__atomic_compare_exchange_n(&fiber->owned, &nobody, fiber, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return -EBUSY;
@@ -177,7 +182,7 @@ static inline long fiber_local_free(long key)
 {
 	if (!user_known(key))
 		return -EINVAL;
-	for (uint32_t i = 1; i <= user_fibers_made; i++)
+	for (uint32_t i = 1; i <= user_fibers_made && i <= FIBERS_MOST; i++)
 		if (user_fibers[i].local)
 			user_fibers[i].local[key] = 0;
 	user_keys[key] = false;
