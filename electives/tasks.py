@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -14,8 +15,10 @@ from grader.base import passages, paths, toml
 from grader.base.errors import LabError
 
 HERE = Path(__file__).parent
-WORK = paths.ROOT / "work"
+WORK = paths.WORK
 SOURCES = (".c", ".h", ".S")
+# In the environment: a folder that somebody has handed in.
+SUBMISSION = "LAB_SUBMISSION"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Elective:
     handout: str
     folder: Path  # the kit's sources, of which a copy is made
     tasks: tuple[Task, ...]
+    for_a_class: bool = False  # whether a stranger's can be tried away from this computer
+    machine: str = ""  # "qemu": in QEMU alone, as a stranger's
 
     @property
     def work(self) -> Path:
@@ -51,6 +56,12 @@ class Tried:
 
     task: Task
     wrong: str = ""
+    not_built: bool = False  # wrong is what the compiler says
+
+    @property
+    def earned(self) -> int:
+        """All its points, or none."""
+        return 0 if self.wrong else self.task.points
 
 
 def names() -> list[str]:
@@ -67,11 +78,26 @@ def read(name: str) -> Elective:
         Task(i + 1, one["name"], one["file"], one["points"], tuple(one["hints"]))
         for i, one in enumerate(said["task"])
     )
-    return Elective(name, said["title"], said["handout"], HERE / name / said["folder"], tasks)
+    folder = HERE / name / said["folder"]
+    return Elective(
+        name, said["title"], said["handout"], folder, tasks, said.get("for_a_class", False)
+    )
+
+
+def submission() -> Path | None:
+    """A stranger's sources, which are compiled and run in the sandbox, or in QEMU, only."""
+    said = os.environ.get(SUBMISSION)
+    return Path(said) if said else None
 
 
 def sources(elective: str, folder: Path) -> Path:
-    """The learner's copy of an elective's sources if there is one, unless ref=1: else the kit's."""
+    """A stranger's sources if they are to be tried; else the learner's copy, or the kit's.
+
+    The learner's are taken if there are any, unless ref=1.
+    """
+    stranger = submission()
+    if stranger:
+        return stranger
     own = WORK / elective
     return own if own.is_dir() and not os.environ.get("LAB_REF") else folder
 
@@ -102,10 +128,9 @@ def check(elective: Elective, tried: list[Tried]) -> int:
     """Say what each task earns; 0 when all are done."""
     earned = 0
     for one in tried:
-        points = 0 if one.wrong else one.task.points
-        earned += points
+        earned += one.earned
         said = f"task {one.task.number}, {one.task.name}: {one.wrong or 'done'}"
-        print(f"[{points:3}/{one.task.points:3}] {said}")
+        print(f"[{one.earned:3}/{one.task.points:3}] {said}")
     whole = sum(task.points for task in elective.tasks)
     print(f"elective {elective.name}: {earned} of {whole} points")
     undone = next((one.task for one in tried if one.wrong), None)
@@ -116,6 +141,21 @@ def check(elective: Elective, tried: list[Tried]) -> int:
             f" make elective={elective.name} hint"
         )
     return 0 if earned == whole else 1
+
+
+def judge(elective: Elective, tried: list[Tried], output: Path) -> None:
+    """What each task earns, for a program that grades many: as JSON."""
+    lines = [
+        {"name": one.task.name, "earned": one.earned, "possible": one.task.points,
+         "remark": one.wrong or "done", "task": one.task.number}
+        for one in tried
+    ]  # fmt: skip
+    wrong = [one for one in tried if one.wrong]
+    status = "build-failed" if any(one.not_built for one in wrong) else "wrong" if wrong else "ok"
+    cause = wrong[0].wrong if wrong else ""
+    if status == "wrong":
+        cause = f"{wrong[0].task.name}: {cause}"
+    output.write_text(json.dumps({"status": status, "cause": cause, "lines": lines}))
 
 
 def hint(elective: Elective, tried: list[Tried]) -> None:

@@ -11,6 +11,7 @@ from electives.kbench.kernel import Task
 from electives.kbench.report import Asked
 from electives.kbench.rulers import Ruler
 from grader.base import paths
+from grader.base.columns import aligned
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.rulers import comparison
@@ -85,7 +86,7 @@ def table(found: dict[Ruler, Compared]) -> str:
                 one.verdict,
             ]
         )
-    return show.aligned(rows, left=(0, 6))
+    return aligned(rows, left=(0, 6))
 
 
 def why(found: dict[Ruler, Compared]) -> list[str]:

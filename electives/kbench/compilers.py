@@ -13,12 +13,13 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from electives.kbench import ends, kernel, native, rulers, show, tools
+from electives.kbench import ends, kernel, native, rulers, tools
 from electives.kbench.kernel import Task
 from electives.kbench.native import Ran
 from electives.kbench.program import prepare
 from electives.kbench.report import Asked
 from grader import sandbox
+from grader.base.columns import aligned
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -155,7 +156,7 @@ def table(school: Class) -> str:
     for case in school.cases:
         rows.append([case.name, *(_cell(school, case.name, c) for c in school.compilers)])
     rows.append(["mean, of the best", *(_mean(school, c) for c in school.compilers)])
-    lines = show.aligned(rows)
+    lines = aligned(rows)
     return (
         f"{lines}\n\nThe mean is geometric, of a compiler's count over the lowest of the program;"
         "\nprograms that some compiler has wrong are in nobody's mean. Lower is better."

@@ -29,8 +29,9 @@ NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
 MOST_INPUT = 4 << 20  # as kernel/kbench.h has room for
-# For a program that does not end as a process either.
+# For a program that does not end as a process either; and for one that comes to a bad end there.
 HOPELESS_SECONDS = 10.0
+DOOMED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ class Ran:
         """Whether it came to an end of its own."""
         return not self.fault
 
+    @property
+    def endless(self) -> bool:
+        """Whether it was still running when its time was over."""
+        return bool(self.fault) and self.status == 128 + signal.SIGALRM
+
 
 def run(program: Program, given: bytes, prefix: Sequence[str] = (), seconds: int = 0) -> Ran:
     """Run it once; prefix: a command that it is to run under; seconds, if not SECONDS."""

@@ -44,13 +44,16 @@ def ready(path: Path, asked: Asked, progress: Progress) -> tuple[Program, Ran]:
     ran = native.run(program, asked.given)
     if ran.ok:
         return program, ran
-    raise LabError(f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, asked)}")
+    raise LabError(
+        f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, asked, ran)}"
+    )
 
 
-def _in_a_kernel(program: Program, asked: Asked) -> str:
+def _in_a_kernel(program: Program, asked: Asked, ran: Ran) -> str:
     """What a kernel makes of a program that does not end well."""
     machine = machines.get("qemu")
-    task = Task(program, asked.given, kernel.HOPELESS_SECONDS)
+    seconds = kernel.HOPELESS_SECONDS if ran.endless else kernel.DOOMED_SECONDS
+    task = Task(program, asked.given, seconds)
     try:
         with kernel.session(machine, [task]) as session:
             run = session.run(task)

@@ -8,22 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from electives.kbench.rulers import Measured, Ruler
+from grader.base.columns import aligned
 from grader.report import figures, plots
 from grader.report.axis import Axis, log_axis
 
 MS = 1e6
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Rows as columns: words, those of left, to the left, figures to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    )
 
 
 def amount(ruler: Ruler, value: float) -> str:
