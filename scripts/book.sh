@@ -22,7 +22,7 @@ for word; do
 		cat <<-END
 			usage: scripts/book.sh [--instructor] [--html]
 			  Makes build/book/index.html and build/book/fibdrv-lab.pdf of the handouts.
-			  --instructor  with handouts/instructor.md, which holds the answers
+			  --instructor  with handouts/instructor.md, and the answers under the questions
 			  --html        no PDF: then pandoc is all that is needed (the PDF needs LaTeX)
 		END
 		exit 0

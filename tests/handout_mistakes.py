@@ -24,6 +24,32 @@ def _one(file: str, what: str, instead: str) -> tuple[Edit, ...]:
 
 # By stage and name.
 MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
+    (0, "no unwinding"): _one(
+        "driver.c", "\t\tgoto unregister_region;\n", "\t\treturn err;\n"
+    ),
+    (0, "no owner"): _one("driver.c", "\t.owner = THIS_MODULE,\n", ""),
+    (0, "copy unchecked"): _one(
+        "driver.c",
+        "if (copy_to_user(buf, first_text + *position, size)) {",
+        "if (copy_to_user(buf, first_text + *position, size) > FIRST_BYTES) {",
+    ),
+    (0, "raw pointer"): _one(
+        "driver.c",
+        "if (copy_to_user(buf, first_text + *position, size)) {",
+        "if (!memcpy((void __force *)buf, first_text + *position, size)) {",
+    ),
+    (0, "lock kept"): _one(
+        "driver.c", "\t\t\tret = -EFAULT;\n", "\t\t\treturn -EFAULT;\n"
+    ),
+    (0, "no lock"): (
+        Edit("driver.c", "\tmutex_lock(&first_mutex);\n", ""),
+        Edit("driver.c", "\tmutex_unlock(&first_mutex);\n", ""),
+    ),
+    (0, "spinlock"): (
+        Edit("driver.c", "DEFINE_MUTEX(", "DEFINE_SPINLOCK("),
+        Edit("driver.c", "mutex_lock(&", "spin_lock(&"),
+        Edit("driver.c", "mutex_unlock(&", "spin_unlock(&"),
+    ),
     (1, "one step too many"): _one("fib.c", "i < n;", "i <= n;"),
     (1, "digits as found"): _one("decimal.c", "last_first[count - 1 - i]", "last_first[i]"),
     (1, "no look at size"): _one("decimal.c", "\tif (count > size)\n\t\treturn -ERANGE;\n", ""),

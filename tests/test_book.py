@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,7 +135,8 @@ def name(document: Path) -> str:
     return "course" if inner == "README" else inner.removesuffix("/README")
 
 
-DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x != INSTRUCTOR]
+ANSWERS = HANDOUTS / "answers.md"
+DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in (INSTRUCTOR, ANSWERS)]
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +215,7 @@ def kit(tmp_path: Path) -> Iterator[Path]:
 def test_a_student_s_kit_without_answers_and_experiments(kit: Path) -> None:
     shutil.rmtree(kit / "handouts/experiments", ignore_errors=True)
     (kit / "handouts/instructor.md").unlink(missing_ok=True)
+    (kit / "handouts/answers.md").unlink(missing_ok=True)
     done = make_book(kit / "build", "--html", kit=kit)
     assert done.returncode == 0, done.stderr
     page = Page((kit / "build/book/index.html").read_text())
@@ -220,19 +224,44 @@ def test_a_student_s_kit_without_answers_and_experiments(kit: Path) -> None:
     test_every_link_leads_somewhere(page)
 
 
-@pytest.mark.skipif(not INSTRUCTOR.exists(), reason="a student's kit: there is no instructor.md")
+def an_answer() -> str:
+    """A passage of an answer without marks, since a page has none."""
+    answers = ANSWERS.read_text().split("\n## ", 1)[1].replace("\n   ", " ")
+    return max(re.findall(r"[A-Za-z0-9 ,]+", answers), key=len).strip()
+
+
+def questions(text: Path) -> int:
+    """How many questions a handout asks."""
+    section = re.search(r"^## Questions\n(.*?)(?=^## |\Z)", text.read_text(), re.M | re.S)
+    return len(re.findall(r"^\d+\. ", section[1], re.M)) if section else 0
+
+
 def test_the_answers_are_in_the_book_only_on_demand(kit: Path, page: Page) -> None:
-    assert "instructor" not in page.chapters
-    # A passage without marks, since the page has none.
-    answers = INSTRUCTOR.read_text().split("## Answers")[1]
-    answer = max(re.findall(r"[A-Za-z0-9 ,]+", answers), key=len).strip()
+    answer = an_answer()
     assert len(answer) > 30
+    assert "instructor" not in page.chapters
     assert answer not in " ".join(page.text.split())
     done = make_book(kit / "build", "--html", "--instructor", kit=kit)
     assert done.returncode == 0, done.stderr
     whole = Page((kit / "build/book/index.html").read_text())
     assert list(whole.chapters)[-1] == "instructor"
     assert answer in " ".join(whole.text.split())
+    assert whole.text.count('<details class="answer">') == sum(map(questions, DOCUMENTS)) > 70
+
+
+def test_a_student_s_book_has_answers_if_the_kit_was_exported_with_them(kit: Path) -> None:
+    (kit / "handouts/instructor.md").unlink()
+    done = make_book(kit / "build", "--html", kit=kit)
+    assert done.returncode == 0, done.stderr
+    assert an_answer() in " ".join((kit / "build/book/index.html").read_text().split())
+
+
+def test_a_question_without_its_answer_is_refused(kit: Path) -> None:
+    text = kit / "handouts/5-schoolbook-squaring.md"
+    text.write_text(text.read_text().replace("\nGo deeper", "7. And why is that?\n\nGo deeper"))
+    done = make_book(kit / "build", "--html", "--instructor", kit=kit)
+    assert done.returncode == 2
+    assert "5-schoolbook-squaring.md: 7 questions, and 6 answers" in done.stderr
 
 
 @pytest.mark.parametrize("fault", ["$\\frac{1}$", "![gone](figures/gone.svg)"])
@@ -285,39 +314,24 @@ def test_without_latex_there_is_html_and_a_word_about_it(kit: Path) -> None:
     assert [x.name for x in book.iterdir()] == ["index.html"]
 
 
-def test_the_search_finds_a_word_of_each_chapter(file: Path, page: Page, tmp_path: Path) -> None:
-    """In a browser: its rarest long word is looked for in each chapter."""
+def in_browser(file: Path, value: str, folder: Path) -> Any:
+    """What an expression of JavaScript comes to in the book."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip("there is no browser: none of " + ", ".join(BROWSERS))
-    words: dict[str, str] = {}
-    for here, chapter in page.chapters.items():
-        mine = sorted(set(re.findall(r"\b[a-z]{7,}\b", chapter.prose)))
-        others = " ".join(x.prose for k, x in page.chapters.items() if k != here)
-        words[here] = min(mine, key=others.count)
-    script = """<script>
-      const ask = (word) => {
-        const field = document.querySelector("#search input");
-        field.value = word;
-        field.dispatchEvent(new Event("input"));
-        return [...document.querySelectorAll("#hits a")].map((hit) => {
-          const place = document.getElementById(hit.hash.slice(1));
-          return [place?.closest(".level1").id, hit.textContent];
-        });
-      };
-      const said = JSON.stringify(WORDS.map(ask));
+    script = f"""<script>
+      const said = JSON.stringify({value});
       document.body.textContent = "said" + said + "said";
     </script></body>"""
-    asked = [*words.values(), "nosuchword"]
-    copy = tmp_path / "book.html"
-    copy.write_text(file.read_text().replace("</body>", script.replace("WORDS", json.dumps(asked))))
+    copy = folder / "book.html"
+    copy.write_text(file.read_text().replace("</body>", script))
     done = subprocess.run(
         [
             browser,
             "--headless",
             "--disable-gpu",
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--user-data-dir={folder / 'profile'}",
             "--dump-dom",
             copy.as_uri(),
         ],
@@ -329,23 +343,43 @@ def test_the_search_finds_a_word_of_each_chapter(file: Path, page: Page, tmp_pat
         pytest.skip(f"{browser} shows no page: {done.stderr[-300:]}")
     found = re.search(r"said(\[.*\])said", done.stdout, re.S)
     assert found, done.stdout[-500:] + done.stderr[-500:]
-    answers: list[list[list[str]]] = json.loads(
-        found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    )
+    return json.loads(html.unescape(found[1]))
+
+
+def test_the_search_finds_a_word_of_each_chapter(file: Path, page: Page, tmp_path: Path) -> None:
+    """In a browser: its rarest long word is looked for in each chapter."""
+    words: dict[str, str] = {}
+    for here, chapter in page.chapters.items():
+        mine = sorted(set(re.findall(r"\b[a-z]{7,}\b", chapter.prose)))
+        others = " ".join(x.prose for k, x in page.chapters.items() if k != here)
+        words[here] = min(mine, key=others.count)
+    asked = json.dumps([*words.values(), "nosuchword"])
+    ask = """((word) => {
+        const field = document.querySelector("#search input");
+        field.value = word;
+        field.dispatchEvent(new Event("input"));
+        return [...document.querySelectorAll("#hits a")].map((hit) => {
+          const place = document.getElementById(hit.hash.slice(1));
+          return [place?.closest(".level1").id, hit.textContent];
+        });
+      })"""
+    answers: list[list[list[str]]] = in_browser(file, f"{asked}.map({ask})", tmp_path)
     for (here, word), hits in zip(words.items(), answers):
         assert here in [place for place, _ in hits], f"{word} is not found in {here}"
         assert all(word in text.lower() for _, text in hits), f"{word}: {hits}"
     assert answers[-1] == []
 
 
-@pytest.mark.parametrize(
-    "picture", sorted((paths.ROOT / "handouts/figures").glob("*.svg")), ids=lambda p: p.name
-)
-def test_a_picture_can_be_drawn_for_the_pdf(picture: Path, tmp_path: Path) -> None:
-    if shutil.which("rsvg-convert") is None:
-        pytest.skip("there is no rsvg-convert: scripts/setup.sh pdf")
-    call = ["rsvg-convert", "-f", "pdf", "-o", tmp_path / "picture.pdf", picture]
-    assert subprocess.run(call, capture_output=True, text=True).stderr == ""
+def test_a_checklist_can_be_ticked_and_is_kept(file: Path, tmp_path: Path) -> None:
+    tick = """(() => {
+      const boxes = [...document.querySelectorAll("main input[type=checkbox]")];
+      const seen = [boxes.length, boxes[0].getAttribute("aria-label")];
+      return [...seen, ...[1, 2].map(() => (boxes[0].click(), Object.keys(localStorage)))];
+    })()"""
+    boxes, label, ticked, not_ticked = in_browser(file, tick, tmp_path)
+    assert boxes > 30
+    assert ticked == [f"fibdrv 1-iterative-u64-done: {label}"]
+    assert not_ticked == []
 
 
 @pytest.mark.long

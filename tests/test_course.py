@@ -14,7 +14,15 @@ import pytest
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.course import check, learner_copy, result_files, results, skeleton
+from grader.course import (
+    check,
+    commands,
+    learner_copy,
+    records,
+    result_files,
+    results,
+    skeleton,
+)
 from grader.lab import module
 from grader.stage import stages, tasks
 
@@ -41,11 +49,81 @@ def solved(number: int, place: Path) -> Path:
 @pytest.mark.parametrize(
     "number", [n if n == 5 else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
 )
-def test_the_reference_earns_all_points(number: int) -> None:
+def test_the_reference_earns_all_points(number: int, place: Path) -> None:
     result = check.check(number, skeleton.reference(number), 7)
     assert (result.earned, result.possible) == (100, 100), results.table(result)
     after = f"make stage={number + 1} start" if number < STAGES[-1] else "nothing: all is done"
-    assert results.next_step(result) == f"done; next: {after}"
+    deeper, step = results.next_step(result).splitlines()
+    assert deeper.startswith(f"make stage={number} memcheck, make stage={number} debug ")
+    assert step == f"done; next: {after}"
+
+
+def keep(number: int, copy: Path, earned: int = 100) -> check.Result:
+    """Record some points of a copy as check does."""
+    result = check.Result(number, str(copy), (check.Line("device", earned, 100, "as it is"),))
+    records.record(result, copy)
+    return result
+
+
+def test_the_next_stage_is_the_first_that_is_not_done(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    copies = {number: skeleton.write(number, place / "work") for number in (1, 2, 3)}
+    done = keep(2, copies[2])
+    assert results.next_step(done).endswith("done; next: make stage=3 check")
+    keep(3, copies[3])
+    assert results.next_step(done).endswith("done; next: make stage=4 start")
+    for number in STAGES[3:]:
+        keep(number, skeleton.write(number, place / "work"))
+    assert results.next_step(done).endswith("done; next: nothing: all is done")
+    # What was changed since waits to be checked, and status says the same.
+    (copies[3] / "fib.c").write_text("")
+    assert results.next_step(done).endswith("done; next: make stage=3 check")
+    keep(1, copies[1])
+    commands.status()
+    assert capsys.readouterr().out.splitlines()[-1] == "next: make stage=3 check"
+
+
+def test_what_is_begun_anew_has_no_points_yet(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    records.settle(1, 7, False)
+    copy = solved(1, place)
+    keep(1, copy)
+    assert records.recorded(1) is not None
+    copy.rename(place / "mine")
+    commands.start(1)
+    assert (records.recorded(1), records.failed_seed(1)) == (None, None)
+    capsys.readouterr()
+    commands.status()
+    zero, one = capsys.readouterr().out.splitlines()[:2]
+    assert "not begun" in zero
+    assert "begun, not checked" in one
+
+
+def test_slow_leads_to_where_the_instructions_go() -> None:
+    full = check.Line("device", 80, 80, "right")
+    slow = check.Line("speed", 3, 20, "takes many")
+    said = {n: results.next_step(check.Result(n, "work/x", (full, slow))) for n in (5, 9)}
+    assert "make stage=5 profile phase=compute shows" in said[5]
+    assert "make stage=9 profile shows" in said[9]
+
+
+def test_with_all_tasks_done_the_hint_is_where_to_look(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    solved(2, place)
+    commands.hint(2, 7)
+    assert "for speed: make stage=2 profile phase=compute shows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["hint", "watch"])
+def test_of_a_stage_that_there_is_not_no_copy_is_offered(verb: str, place: Path) -> None:
+    with pytest.raises(LabError, match=f"there is no stage 99: say one of 0 to {STAGES[-1]}"):
+        getattr(commands, verb)(99, None)
 
 
 def test_the_copy_is_meant_where_there_is_one(
@@ -87,8 +165,8 @@ def test_earlier_stages_are_checked_again(place: Path) -> None:
     first = solved(1, place)
     lines = [line for _, line in check.earlier(3, lambda _: 7, "uml")]
     assert [line.split(": ", 1)[1] for line in lines] == [
-        "100 of 100 points",
-        "80 of 80 points without speed",
+        "all right still",
+        "all right still, its speed not measured again",
     ]
     # What was right once is broken now.
     text = (first / "fib.c").read_text()

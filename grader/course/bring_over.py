@@ -57,13 +57,21 @@ def _text(source: str, function: str) -> str:
     return source[there.begin : there.end + 2] if there else ""
 
 
+# What skeletons say in a body of what is to be written there, which is written now.
+_TASK = re.compile(
+    r"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |You wrote this in stage \d+ )(?:(?!\*/).)*\*/\n",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 def _written(stage: int, one: Carried) -> str:
     """A learner's text of a function in their copy of a stage; empty while it is a stub."""
     own = skeleton.learner_directory(stage)
     if own is None:
         return ""
     text = _text(_read(own, one.file), one.function)
-    return "" if text == _text(skeleton.sources(stage)[one.file], one.function) else text
+    stub = _text(skeleton.sources(stage)[one.file], one.function)
+    return "" if text == stub else _TASK.sub("", text)
 
 
 def _with_helpers(stage: int, file: str, text: str, target: str) -> str:

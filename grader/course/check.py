@@ -15,9 +15,11 @@ from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import counter
 from grader.stage import build, stages, tasks, verify
+from grader.stage.first import verify as first_verify
 from grader.stage.measured import READ, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import Speed
+from grader.stage.verify import Verified
 from grader.verdict import judged, par, points, speed_n
 from grader.verdict.points import Line
 from grader.verdict.status import Status
@@ -42,7 +44,10 @@ class Result(points.Lines):
 
 
 def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
-    """One line a task: its operation tried in a program."""
+    """One line a task: its operation tried in a program; of a driver, up to the first wrong one."""
+    if stage.manifest.driver:
+        verified = _driver(stage, machines.get("uml"), Progress(), all_tasks=False)
+        return points.driver_lines(course, verified)
     return points.task_lines(course, judged.try_functions(stage, course, seed))
 
 
@@ -101,6 +106,8 @@ def judge(
 ) -> judged.Judged:
     """Grade a stage: the tasks, the device, the speed."""
     number, course = stage.number, tasks.course(stage.number)
+    if stage.manifest.driver:
+        return judged.judge(_driver(stage, machine, progress))
     progress.step(f"stage {number}: try the operations")
     tried = judged.try_functions(stage, course, seed)
     progress.step(f"stage {number}: build the module")
@@ -115,6 +122,19 @@ def judge(
         right = judged.judge(result, (), tried, line)
     progress.clear()
     return right
+
+
+def _driver(stage: Stage, machine: Machine, progress: Progress, all_tasks: bool = True) -> Verified:
+    """A learner's driver, task by task; all of them, or up to the first that is wrong."""
+    progress.step(f"stage {stage.number}: build the module")
+    built = build.build(stage, machine.kernel())
+    for warning in built.module.warnings:
+        progress.say(warning)
+    verified = first_verify.verify(
+        built, machine, lambda what: progress.step(f"stage {stage.number}: {what}"), all_tasks
+    )
+    progress.clear()
+    return verified
 
 
 def check(
@@ -135,8 +155,10 @@ def earlier(
         if directory is None:
             continue
         result = check(before, directory, seed_of(before), machine_name, speed=False)
-        said = f"stage {before}, {result.directory}: {result.earned} of {result.possible} points"
-        if tasks.course(before).speed:
-            said += " without speed"
         wrong = next((line for line in result.lines if not line.full), None)
-        yield result, f"{said}; {wrong.name}: {wrong.remark}" if wrong else said
+        said = "all right still"
+        if wrong:
+            said = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
+        elif tasks.course(before).speed:
+            said += ", its speed not measured again"
+        yield result, f"stage {before}, {result.directory}: {said}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.base import command, paths, seed
 from grader.base.errors import LabError
-from grader.course import bring_over, records, result_files, results, skeleton
+from grader.course import bring_over, predictions, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
 from grader.stage import function_program, stages, tasks
@@ -35,8 +35,11 @@ def start(number: int) -> None:
         if answer.strip().lower() not in ("y", "yes"):
             print("nothing is changed")
             return
-        print(f"your work is in {paths.shown(skeleton.put_aside(there))} now")
+        aside = paths.shown(skeleton.put_aside(there))
+        print(f"your work is in {aside} now; to have it back: move {shown} away,")
+        print(f"then mv {aside} {shown}")
     made = skeleton.write(number, skeleton.WORK, files=content)
+    records.forget(number)
     course = tasks.course(number)
     print(f"{paths.shown(made)} is yours. Tasks:")
     for task in course.tasks:
@@ -55,12 +58,15 @@ def _handout(number: int) -> str:
 def _own(number: int) -> Path:
     directory = skeleton.learner_directory(number)
     if directory is None:
+        skeleton.reference(number)  # says so where there is no such stage
         raise LabError(f"there is no copy of yours: make stage={number} start makes one")
     return directory
 
 
 def _seed(number: int, option: int | None) -> int:
     """The seed that is given; else the one the stage last failed with; else a drawn one."""
+    if stages.known()[number].driver:
+        return 0  # nothing is drawn
     kept = records.failed_seed(number)
     if seed.given(option) is None and kept is not None:
         chosen, said = kept, f"seed {kept}, with which stage {number} did not pass last time"
@@ -80,7 +86,9 @@ def hint(number: int, option: int | None) -> None:
     lines = task_lines(stage, course, chosen)
     undone = next((line for line in lines if not line.full), None)
     if undone is None:
-        print(f"all tasks are done: make stage={number} check tells the rest")
+        print(f"all tasks are done: make stage={number} check tells of the device")
+        if course.speed:
+            print(f"for speed: {results.where_time_goes(number)}")
         return
     records.settle(number, chosen, False)
     if undone.remark.startswith(function_program.NO_PROGRAM):
@@ -94,21 +102,36 @@ def hint(number: int, option: int | None) -> None:
 def status() -> None:
     """The whole course: points by stage, and what is next."""
     upcoming = ""
-    for number, manifest in sorted(stages.manifests().items()):
+    began = [number for number in stages.known() if skeleton.learner_directory(number)]
+    for number, manifest in sorted(stages.known().items()):
         directory, found = skeleton.learner_directory(number), records.recorded(number)
         if directory is None:
-            said, now = "not begun", f"make stage={number} start"
+            said = "not begun"
         elif found is None:
-            said, now = "begun, not checked", f"make stage={number} check"
+            said = "begun, not checked"
         else:
             result, fresh = found
             changed = "" if fresh else ", changed since"
             said = f"{result.earned:3} of 100{changed}"
-            undone = result.earned < 100 or not fresh
-            now = f"make stage={number} check" if undone else ""
         print(f"  {number}  {manifest.name:24} {said}")
-        upcoming = upcoming or now
+        # Who has begun with stage 1 may do without the driver.
+        if not (manifest.driver and directory is None and any(other > number for other in began)):
+            upcoming = upcoming or results.to_do(number)
     print(f"next: {upcoming}" if upcoming else "all stages are done")
+
+
+def predict(number: int, options: argparse.Namespace) -> None:
+    """Write down how many times as fast as the one before the stage will be."""
+    n = options.n or predictions.places(number)[-1]
+    given = {phase: getattr(options, phase) for phase in predictions.PHASES}
+    if not any(given.values()):
+        if not sys.stdin.isatty():
+            raise LabError(f"say how many times as fast: make stage={number} predict compute=20")
+        for phase in predictions.PHASES:
+            before = f"{phase}, n = {n:,}: how many times as fast as stage {number - 1}? "
+            given[phase] = input(before)
+    factors = {name: predictions.factor(words, name) for name, words in given.items() if words}
+    print(f"{predictions.keep(number, n, factors)}\nmake stage={number} bench shows both")
 
 
 def watch(number: int, option: int | None) -> None:
@@ -160,10 +183,13 @@ def _grade(number: int, options: argparse.Namespace) -> int:
 def main() -> int:
     """The command line the Makefile uses."""
     parser = argparse.ArgumentParser(prog="make")
-    parser.add_argument("verb", choices=["start", "check", "status", "hint", "watch"])
+    parser.add_argument("verb", choices=["start", "check", "status", "hint", "watch", "predict"])
     parser.add_argument("--stage", default="")
     parser.add_argument("--machine", default="uml")
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--n", type=int, help="where a prediction is for")
+    for phase in predictions.PHASES:
+        parser.add_argument(f"--{phase}", default="", help="how many times as fast it will be")
     parser.add_argument("--json", type=Path, help="also write Gradescope's results.json there")
     parser.add_argument("--classroom", type=Path, help="also write GitHub Classroom's there")
     parser.add_argument("--only", action="store_true", help="do not check earlier stages again")
@@ -182,6 +208,8 @@ def main() -> int:
         hint(number, options.seed)
     elif options.verb == "watch":
         watch(number, options.seed)
+    elif options.verb == "predict":
+        predict(number, options)
     else:
         return _grade(number, options)
     return 0

@@ -70,10 +70,10 @@ def _git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def _copy_kit(folder: Path) -> None:
+def _copy_kit(folder: Path, answers: bool) -> None:
     for name in _git(paths.ROOT, "ls-files", "-z").split("\0"):
         source = paths.ROOT / name
-        if not name or left_out(name) or not source.is_file():
+        if not name or left_out(name, answers) or not source.is_file():
             continue
         target = folder / EXPORTED_AS.get(name, name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def _usable(target: Path) -> None:
         raise LabError(f"{target.parent} is not there: make it first")
 
 
-def export(target: Path, progress: Progress) -> str:
+def export(target: Path, progress: Progress, answers: bool = False) -> str:
     """Make target the students' repository, all of it or nothing; returns its commit's message."""
     _usable(target)
     try:
@@ -160,7 +160,7 @@ def export(target: Path, progress: Progress) -> str:
     try:
         half_made.chmod(0o755)
         progress.step("copy what students get")
-        _copy_kit(half_made)
+        _copy_kit(half_made, answers)
         write_skeletons(half_made)
         refuse_leaks(half_made)
         kernel = machines.get("uml").kernel()
@@ -188,9 +188,15 @@ def main(words: list[str]) -> int:
         epilog="Exit status: 0 made, 2 not made, and why in one line.",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="new, or empty")
-    target = parser.parse_args(words).directory.absolute()
+    parser.add_argument(
+        "--answers",
+        action="store_true",
+        help="with the answers to the handouts' questions, which make book folds under these",
+    )
+    options = parser.parse_args(words)
+    target = options.directory.absolute()
     progress = Progress()
-    message = export(target, progress)
+    message = export(target, progress, options.answers)
     progress.clear()
     print(f"{target} is made: {message.splitlines()[-1]}")
     print("No line of a solution is in it. make test there tests it.")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.course import export_electives as electives
 from grader.course import skeleton
@@ -39,7 +40,27 @@ def solution_lines() -> dict[str, str]:
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
                     lines.setdefault(line, f"stage {stage}, task {task.number}, {function}")
-    return lines | electives.solution_lines()
+    return lines | _driver_lines() | electives.solution_lines()
+
+
+def _driver_lines() -> dict[str, str]:
+    """The same of a driver; not what the kit's own driver has as well, or its client."""
+    given: set[str] = set()
+    for path in (
+        *paths.COMMON.glob("*.[ch]"),
+        *(paths.ROOT / "grader/stage/first").rglob("*.[ch]"),
+    ):
+        given |= telling(path.read_text(encoding="utf-8"))
+    lines: dict[str, str] = {}
+    for stage in sorted(set(stages.known()) - set(stages.manifests())):
+        directory = skeleton.reference(stage)
+        for path in sorted(directory.glob("*.[ch]")):
+            text = path.read_text(encoding="utf-8")
+            given |= telling(passages.skeleton(text, path.name))
+            for passage in passages.find(text):
+                for line in telling(passage.solution):
+                    lines.setdefault(line, f"stage {stage}, task {passage.task}")
+    return {line: owner for line, owner in lines.items() if line not in given}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 # By pattern; a file of the kit that quotes a solution goes here.
 LEFT_OUT = {
     "stages/*": "the solutions; skeletons take their place",
-    "handouts/instructor.md": "answers",
+    "handouts/instructor.md": "for teachers",
     "handouts/experiments/*": "patches quote the solutions",
     "CONTRIBUTING.md": "about the kit itself",
     ".ci/*": "about the kit itself",
@@ -19,7 +19,7 @@ LEFT_OUT = {
     "grader/course/export*.py": "nothing is left to export",
     "tests/test_export.py": "nothing is left to export",
     "tests/test_book.py": "needs the answers",
-    "tests/class_made.py": "quotes the solutions",
+    "tests/class_*.py": "quotes the solutions, or needs them",
     "tests/test_class*.py": "needs solved stages",
     "tests/test_compare.py": "needs solved stages",
     "tests/test_compare_gmp.py": "needs solved stages",
@@ -33,6 +33,8 @@ LEFT_OUT = {
     "tests/test_outside.py": "needs the mutants",
     "tests/test_promises.py": "needs the mutants",
     "tests/test_operands.py": "needs solved stages",
+    "tests/test_first*.py": "needs stage 0 solved",
+    "tests/first_mutants.toml": "quotes the solution",
     "tests/test_fibers.py": "needs the elective solved",
     "tests/test_fibers_mutants.py": "needs the mutants",
     "tests/fibers_mutants.toml": "quotes solutions",
@@ -40,6 +42,8 @@ LEFT_OUT = {
     "tests/test_profile.py": "needs solved stages",
     "tests/test_qemu.py": "needs solved stages, and the distribution's kernel",
     "tests/test_run.py": "needs solved stages",
+    "tests/test_snapshot.py": "needs the distribution's kernel",
+    "tests/test_warm_up.py": "quotes the solution",
     "tests/test_solutions.py": "needs solved stages",
     "tests/test_user_build.py": "needs solved stages",
     "tests/test_user_time.py": "needs solved stages",
@@ -63,6 +67,12 @@ LEFT_OUT = {
 EXPORTED_AS = {"scripts/course-workflow.yml": ".github/workflows/check.yml"}
 
 
-def left_out(name: str) -> bool:
+# They get it with --answers: the book folds it under the questions.
+ANSWERS = "handouts/answers.md"
+
+
+def left_out(name: str, answers: bool = False) -> bool:
     """Whether students do not get the file of that name."""
+    if name == ANSWERS:
+        return not answers
     return any(fnmatch(name, pattern) for pattern in LEFT_OUT)

@@ -76,6 +76,8 @@ def _stub(stage: int, one: Carried) -> str:
 def exported_skeleton(stage: int) -> dict[str, str]:
     """The skeleton's files, with what earlier stages have asked for left to write as well."""
     files = skeleton.sources(stage)
+    if stages.known()[stage].driver:
+        return files
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
         part = tasks.Part(one.file, one.function, _stub(stage, one), "")
@@ -110,7 +112,7 @@ def _unused(source: str) -> list[str]:
 def write_skeletons(folder: Path) -> None:
     """Make stages/ in folder: the skeletons, and SKELETONS, which says what to bring over."""
     rows = [MARKER]
-    for stage in sorted(stages.manifests()):
+    for stage in sorted(stages.known()):
         name = skeleton.reference(stage).name
         (folder / "stages" / name).mkdir(parents=True)
         for file, text in exported_skeleton(stage).items():

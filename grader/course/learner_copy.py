@@ -31,7 +31,8 @@ def choose_one(number: str, verb: str) -> stages.Stage:
 
 
 def with_source(stage: stages.Stage) -> stages.Stage:
-    """The stage, which must not be the object that stands for the reference's sources."""
+    """The stage, one of arithmetic, and not the object that stands for the reference's sources."""
+    stages.computing(stage)
     if stage.shipped:
         raise LabError(
             f"the kit's stage {stage.number} is here without its source:"

@@ -16,6 +16,9 @@ from grader.verdict.points import Line
 
 
 def _folder() -> Path:
+    """Of copies to try things out in, beside them: what is known of the others stays as it is."""
+    if paths.WORK != paths.ROOT / "work":
+        return paths.WORK / ".course"
     return paths.BUILD / "course"
 
 
@@ -32,6 +35,14 @@ def record(result: Result, directory: Path) -> None:
         "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     }
     (_folder() / f"{result.stage}.json").write_text(json.dumps(row, indent=1))
+
+
+def forget(number: int) -> None:
+    """Forget the points of a stage that is begun anew, and the seed it failed with."""
+    (_folder() / f"{number}.json").unlink(missing_ok=True)
+    kept = _failed()
+    if kept.pop(str(number), None) is not None:
+        (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
 def recorded(number: int) -> tuple[Result, bool] | None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import textwrap
 
 from grader.base import paths
-from grader.course import bring_over
+from grader.course import bring_over, records, skeleton
 from grader.course.check import Result
 from grader.stage import function_program, stages, tasks
+from grader.stage.measured import PHASES
 
 
 def table(result: Result) -> str:
@@ -21,6 +22,7 @@ def table(result: Result) -> str:
             initial_indent=f"[{line.earned:3}/{line.possible:3}] {line.name + ':':{wide + 1}} ",
             subsequent_indent=" " * (wide + 12),
             break_long_words=False,
+            break_on_hyphens=False,
         )
         for line in result.lines
     )
@@ -40,7 +42,8 @@ def next_step(result: Result) -> str:
         if line.remark.startswith(function_program.NO_PROGRAM):
             return "next: make it compile"
         if line.remark.startswith(function_program.BREACH):
-            return "next: keep the contract, common/stage.h: what it forbids is not tried"
+            where = "the handout" if stages.known()[result.stage].driver else "common/stage.h"
+            return f"next: keep the contract, {where}: what it forbids is not tried"
         missing = bring_over.missing(result.stage, paths.ROOT / result.directory)
         if missing:
             one = missing[0]
@@ -52,13 +55,38 @@ def next_step(result: Result) -> str:
                 f" make stage={result.stage} hint"
             )
         if line.name == "speed":
-            return "next: faster; the handout says where the time goes"
+            return f"next: faster; {where_time_goes(result.stage)}"
         return f"next: mend what the device does; make stage={result.stage} load tries it"
-    last = max(stages.manifests())
-    after = (
-        f"make stage={result.stage + 1} start" if result.stage < last else "nothing: all is done"
-    )
-    return f"done; next: {after}"
+    here = f"make stage={result.stage}"
+    deeper = f"{here} debug looks for what check does not see"
+    if not stages.known()[result.stage].driver:
+        deeper = f"{here} memcheck, {here} debug look for what check does not see"
+    return f"{deeper}\ndone; next: {after(result.stage)}"
+
+
+def where_time_goes(number: int) -> str:
+    """What to do for speed: look first, at what is judged."""
+    speed = tasks.course(number).speed
+    alone = f" phase={speed.phase}" if speed and speed.phase in PHASES else ""
+    return f"make stage={number} profile{alone} shows where the instructions go"
+
+
+def after(number: int) -> str:
+    """What is to be done when this stage is: the first stage behind it that is not done."""
+    for later in sorted(stages.manifests()):
+        todo = to_do(later) if later > number else ""
+        if todo:
+            return todo
+    return "nothing: all is done"
+
+
+def to_do(number: int) -> str:
+    """The command a stage waits for, or nothing when it is done."""
+    if skeleton.learner_directory(number) is None:
+        return f"make stage={number} start"
+    found = records.recorded(number)
+    done = found is not None and found[0].earned == 100 and found[1]
+    return "" if done else f"make stage={number} check"
 
 
 def _place(result: Result, task: tasks.Task) -> str:
@@ -67,7 +95,13 @@ def _place(result: Result, task: tasks.Task) -> str:
     path = paths.ROOT / result.directory / part.file
     try:
         for i, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            if f"{part.function}(" in line and not line.startswith(("\t", " ", "/")):
+            if not part.function and f"TODO: task {task.number} " in line:
+                return f"{paths.shown(path)}:{i}"
+            if (
+                part.function
+                and f"{part.function}(" in line
+                and not line.startswith(("\t", " ", "/"))
+            ):
                 return f"{paths.shown(path)}:{i}"
     except OSError:
         pass

@@ -3,7 +3,8 @@
 
 Which functions, what is asked and what stands there until then is in handouts/tasks/N.toml. The
 reference needs no marks for it: a function is found by its name, and its body is what lies between
-a brace in the first column and the next one, as clang-format writes them.
+a brace in the first column and the next one, as clang-format writes them. Of a driver (stage 0)
+more than functions is left to write: its passages are marked, see grader/base/passages.py.
 
 A student repository (scripts/export-course makes it) has no reference: its stages/ are the
 skeletons themselves, and bring_over.py brings the learner's own functions into the next stage.
@@ -18,12 +19,12 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.stage import stages, tasks
 from grader.stage.stages import number_of
 
-WORK = paths.ROOT / "work"
+WORK = paths.WORK
 
 # A definition begins in the first column, its arguments may take more lines.
 _HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
@@ -111,6 +112,8 @@ def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
     }
     if stages.exported():
         return files
+    if stages.known()[stage].driver:
+        return {name: passages.skeleton(text, name, solved) for name, text in files.items()}
     for task in tasks.course(stage).tasks:
         if task.number in solved:
             continue

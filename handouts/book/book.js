@@ -114,6 +114,21 @@
     event.preventDefault();
   });
 
+  // Checklists can be ticked; this browser keeps it, where it may.
+  for (const box of document.querySelectorAll("main input[type=checkbox]")) {
+    const label = words(box.closest("li").textContent), key = `fibdrv ${box.closest("section").id}: ${label}`;
+    box.disabled = false;
+    box.setAttribute("aria-label", label);
+    try {
+      box.checked = localStorage.getItem(key) !== null;
+    } catch { }
+    box.addEventListener("change", () => {
+      try {
+        box.checked ? localStorage.setItem(key, "") : localStorage.removeItem(key);
+      } catch { }
+    });
+  }
+
   // index.html?q=words is a search that can be passed on.
   field.value = new URLSearchParams(location.search).get("q") || "";
   if (field.value) search();

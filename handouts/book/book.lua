@@ -6,6 +6,8 @@
 
 local COURSE = "handouts/README.md"
 local INSTRUCTOR = "handouts/instructor.md"
+-- Folded under the questions for instructors, and in a students' kit that was exported with it.
+local ANSWERS = "handouts/answers.md"
 local MARKDOWN = "gfm+tex_math_dollars"
 -- Characters of code on a printed line; book.tex has their size.
 local PRINTED = 104
@@ -89,6 +91,59 @@ local function chapters(instructor)
     found[path] = found[i]
   end
   return found
+end
+
+-- The answers by page: a list of blocks for each question.
+local function read_answers()
+  local answers, mine = {}, nil
+  for _, block in ipairs(pandoc.read(read(ANSWERS), MARKDOWN).blocks) do
+    if block.t == "Header" then
+      block:walk({
+        Link = function(link)
+          mine = {}
+          answers[resolve(ANSWERS, link.target)] = mine
+        end,
+      })
+    elseif block.t == "OrderedList" then
+      for _, answer in ipairs(block.content) do
+        mine[#mine + 1] = answer
+      end
+    end
+  end
+  return answers
+end
+
+-- An answer as it stands under its question: to be unfolded, on paper after its name.
+local function folded(answer)
+  local blocks = pandoc.List(answer)
+  if html then
+    blocks:insert(1, pandoc.RawBlock("html", '<details class="answer"><summary>Answer</summary>'))
+    blocks:insert(pandoc.RawBlock("html", "</details>"))
+  else
+    blocks[1] = pandoc.Para(blocks[1].content)
+    blocks[1].content:insert(1, pandoc.Emph({ pandoc.Str("Answer. ") }))
+  end
+  return blocks
+end
+
+local function put_answers(chapter, answers)
+  local questions, n = false, 0
+  for _, block in ipairs(chapter.text.blocks) do
+    if block.t == "Header" then
+      questions = pandoc.utils.stringify(block) == "Questions"
+    elseif questions and block.t == "OrderedList" then
+      for _, item in ipairs(block.content) do
+        n = n + 1
+        if answers and answers[n] then
+          item:extend(folded(answers[n]))
+        end
+      end
+    end
+  end
+  if n ~= #(answers or {}) then
+    page = chapter.path
+    fail(("%d questions, and %d answers in %s"):format(n, #(answers or {}), ANSWERS))
+  end
 end
 
 -- Cuts a line that would run over the edge of the paper, at a space where there is one.
@@ -263,6 +318,14 @@ local function rules(chapter, book)
       local path = resolve(chapter.path, image.src)
       local data = read(path)
       local kind = path:match("%.(%w+)$")
+      -- A drawing that a phone can show whole; wider ones are moved in the window.
+      if tonumber(data:match("<svg[^>]- width=\"(%d+)\"") or 999) <= 480 then
+        image.classes:insert("narrow")
+      end
+      -- A plot knows one page only, a white one; a drawing knows the dark one, too.
+      if not data:find("prefers-color-scheme", 1, true) then
+        image.classes:insert("plot")
+      end
       kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
       if html then
         image.src = "data:" .. kind .. ";base64," .. pandoc.pipe("base64", { "-w0" }, data)
@@ -295,7 +358,14 @@ end
 
 function Pandoc(doc)
   root = pandoc.utils.stringify(doc.meta.root)
-  local book = chapters(pandoc.utils.stringify(doc.meta.instructor) == "1")
+  local instructor = pandoc.utils.stringify(doc.meta.instructor) == "1"
+  local book = chapters(instructor)
+  if exists(ANSWERS) and (instructor or not exists(INSTRUCTOR)) then
+    local answers = read_answers()
+    for _, chapter in ipairs(book) do
+      put_answers(chapter, answers[chapter.path])
+    end
+  end
   local blocks = pandoc.List()
   for i, chapter in ipairs(book) do
     page = chapter.path

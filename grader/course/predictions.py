@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a learner expects of a stage, written down before it is measured; bench shows both.
+
+A prediction is how many times as fast as the stage before it will be, at one n: 20, or 1/3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from grader.base.errors import LabError
+from grader.course import skeleton
+from grader.stage import stages
+
+PHASES = ("compute", "decimal")
+# Beside the learner's stages: it is the learner's own word.
+FILE = skeleton.WORK / "predictions.json"
+
+
+def places(number: int) -> list[int]:
+    """The n at which bench compares a stage with the one before it."""
+    manifests = stages.manifests()
+    if number - 1 not in manifests:
+        raise LabError(f"stage {number} has no stage before it to be compared with")
+    return sorted(set(manifests[number].measure) & set(manifests[number - 1].measure))
+
+
+def factor(words: str, phase: str) -> float:
+    """How many times as fast: a number above 0, or a fraction like 1/3."""
+    try:
+        value = float(Fraction(words.strip()))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        value = 0.0
+    if value <= 0:
+        raise LabError(f"{phase}={words}: say how many times as fast, like 20, 1.5 or 1/3")
+    return value
+
+
+def _kept() -> dict[str, Any]:
+    try:
+        found = json.loads(FILE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
+    """Write a prediction down, in place of an earlier one; returns it in words."""
+    if n not in places(number):
+        known = ", ".join(f"{x:,}" for x in places(number))
+        raise LabError(f"n={n}: bench compares stages {number - 1} and {number} at n = {known}")
+    FILE.parent.mkdir(exist_ok=True)
+    rows = _kept() | {str(number): {"n": n, **factors}}
+    FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    said = ", ".join(f"{phase} {_times(value)}" for phase, value in factors.items())
+    return f"predicted: stage {number} against stage {number - 1} at n = {n:,}: {said}"
+
+
+def _times(value: float) -> str:
+    """A factor as a learner says it: 20 times as fast, or as slow."""
+    if value == 1:
+        return "just as fast"
+    slow = value < 1
+    return f"{1 / value if slow else value:.3g} times as {'slow' if slow else 'fast'}"
+
+
+def beside(report: Mapping[str, Any]) -> str:
+    """The predictions for stages of a report, each with what was measured; nothing without any."""
+    lines = []
+    for number, row in sorted(_kept().items(), key=lambda item: int(item[0])):
+        for phase in PHASES:
+            found = [
+                f"{_times(s['ratio'])} by {s['ruler']}"
+                for s in report["speedups"]
+                if (str(s["to"]), s["from"], s["n"]) == (number, s["to"] - 1, row["n"])
+                and s["phase"] == phase
+            ]
+            if found and phase in row:
+                said = f"predicted {_times(row[phase])}; measured {', '.join(found)}"
+                lines.append(f"  stage {number}, n = {row['n']:,}, {phase}: {said}")
+    return "\n".join(["Your predictions:", *lines, ""]) if lines else ""

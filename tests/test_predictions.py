@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A prediction is kept as it was said, and stands beside what was measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import run
+from grader.__main__ import main
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.course import predictions
+from tests import reports
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(predictions, "FILE", tmp_path / "work/predictions.json")
+    return predictions.FILE
+
+
+def measured(to: int, n: int, ratio: float, **more: Any) -> dict[str, Any]:
+    row = {"from": to - 1, "to": to, "n": n, "ratio": ratio, "phase": "compute", "ruler": "ns"}
+    return row | more
+
+
+def test_bench_shows_it_beside_what_was_measured() -> None:
+    assert predictions.beside({"speedups": [measured(5, 10000, 8.0)]}) == ""
+    said = predictions.keep(5, 10000, {"compute": 20, "decimal": 0.5})
+    assert said.endswith("n = 10,000: compute 20 times as fast, decimal 2 times as slow")
+    rows = [
+        measured(5, 10000, 8.0),
+        measured(5, 10000, 40.69, ruler="instructions"),
+        measured(5, 1000, 3.0),
+        measured(6, 10000, 4.0),
+        measured(5, 10000, 165.19, phase="decimal"),
+    ]
+    lines = predictions.beside({"speedups": rows}).splitlines()
+    assert lines[1:] == [
+        "  stage 5, n = 10,000, compute: predicted 20 times as fast; measured 8 times as fast by"
+        " ns, 40.7 times as fast by instructions",
+        "  stage 5, n = 10,000, decimal: predicted 2 times as slow; measured 165 times as fast by"
+        " ns",
+    ]
+
+
+def test_a_later_prediction_takes_the_place_of_an_earlier_one(file: Path) -> None:
+    predictions.keep(10, 100000, {"compute": 3})
+    predictions.keep(2, 93, {"compute": 4})
+    predictions.keep(2, 93, {"compute": 5})
+    rows = [measured(2, 93, 3.0), measured(10, 100000, 2.0)]
+    said = predictions.beside({"speedups": rows})
+    assert "predicted 5" in said
+    assert "predicted 4" not in said
+    assert said.index("stage 2") < said.index("stage 10")
+    file.write_text("{ spoilt")
+    assert predictions.beside({"speedups": rows}) == ""
+
+
+@pytest.mark.parametrize(("words", "value"), [("20", 20), ("1/4", 0.25), (" 1.5", 1.5)])
+def test_a_factor(words: str, value: float) -> None:
+    assert predictions.factor(words, "compute") == value
+
+
+@pytest.mark.parametrize("words", ["0", "-2", "fast", "1/0", "", "20x"])
+def test_what_is_no_factor(words: str) -> None:
+    with pytest.raises(LabError, match="say how many times as fast"):
+        predictions.factor(words, "compute")
+
+
+def test_where_nothing_is_compared() -> None:
+    with pytest.raises(LabError, match="bench compares stages 4 and 5 at n = 100, 300"):
+        predictions.keep(5, 77, {"compute": 2})
+    with pytest.raises(LabError, match="no stage before it"):
+        predictions.places(1)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("stage=5", "compute=20"), 0, "n = 10,000: compute 20 times as fast\nmake stage=5 bench"),
+        (("stage=5",), 2, "say how many times as fast: make stage=5 predict compute=20"),
+        (("stage=5", "n=12", "compute=20"), 2, "n=12: bench compares"),
+        (("compute=20",), 2, "which stage?"),
+    ],
+)
+def test_make(words: tuple[str, ...], status: int, says: str) -> None:
+    kept = paths.ROOT / "work/predictions.json"
+    before = kept.read_bytes() if kept.exists() else None
+    try:
+        done = subprocess.run(
+            ["make", "-C", str(paths.ROOT), *words, "predict"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "MAKEFLAGS": ""},
+        )
+    finally:
+        if before is not None:
+            kept.write_bytes(before)
+        else:
+            kept.unlink(missing_ok=True)
+    assert done.returncode == status, done.stderr
+    assert says in done.stdout + done.stderr
+
+
+def test_the_run_that_bench_makes_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = reports.fabricate([1, 2], rulers=2)
+    row = next(s for s in found["speedups"] if s["phase"] == "compute")
+    monkeypatch.setattr(predictions, "places", lambda number: [row["n"]])
+    predictions.keep(2, row["n"], {"compute": 7.5})
+    monkeypatch.setattr(run, "grade", lambda options, progress: found)
+    main(["--own", "--stage", "1-2", "--out", str(tmp_path / "out")])
+    shown = capsys.readouterr().out
+    assert f"stage 2, n = {row['n']:,}, compute: predicted 7.5 times as fast; measured" in shown
+    main(["--stage", "1-2", "--out", str(tmp_path / "out")])
+    assert "predicted" not in capsys.readouterr().out
