@@ -5,9 +5,14 @@
 stage :=
 n :=
 machine :=
+long :=
+compute :=
+decimal :=
 seed :=
 args :=
 yes :=
+phase :=
+trace :=
 instructor :=
 elective :=
 PROG :=
@@ -29,14 +34,19 @@ python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 build := $(or $(LAB_BUILD),build)
 # The numbers of the stages there are, in order.
 numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
+# Those with a stage before them to be measured against: not stage 0, a driver, nor stage 1.
+measured = $(filter-out 0 1,$(numbers))
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
 # What a target is for an elective, where there is one: $(call door,TARGET).
 door = $(python) -m electives $(call quote,$(elective)) $(1)
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
 ref :=
-own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard work/$(stage)-*))))
+# work=FOLDER, build/try for one, means copies there, and leaves work/ alone.
+work :=
+own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard $(or $(work),work)/$(stage)-*))))
 export LAB_REF := $(ref)
+export LAB_WORK := $(work)
 
 # yes=1 answers what machine=host asks before it touches this computer.
 ifeq ($(yes),1)
@@ -55,18 +65,34 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 	$(if $(CODE_MODEL),--code-model $(call quote,$(CODE_MODEL))) \
 	$(if $(filter 1,$(TABLE)),--table) $(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
+# What ends in a verdict says itself what is wrong. Asked only a question (-q) make hands on status 1
+# of a line that begins with + without a word of its own, where it would say *** Error 1.
+verdicts := check bench debug memcheck sanitize
+ifneq ($(MAKECMDGOALS),)
+ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
+asked := +
+MAKEFLAGS += -q
+unexport MAKEFLAGS
+endif
+endif
+
 # With a stage and no target: build that stage; with an elective: what it is there for.
 .DEFAULT_GOAL := $(if $(stage),build,$(if $(elective),run,help))
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+# What a learner needs first stands first.
+course_verbs := start check hint watch status
+
 .PHONY: help
 help:  ## say what there is to make
 	@echo "make TARGET, some with stage=N ($(firstword $(numbers)) to $(lastword $(numbers))), n=NUMBER, machine=uml"
 	@echo
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' -v course='$(course_verbs)' '/^[a-z_.-]+:.*## / { line = sprintf("  %-22s %s", $$1, $$2); \
+		if (index(" " course " ", " " $$1 " ")) said[$$1] = line; else others = others line "\n" } \
+		END { count = split(course, verbs, " "); for (i = 1; i <= count; i++) print said[verbs[i]]; printf "%s", others }' $(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo "To begin: make stage=1 load, make fib n=93, make unload. For all stages: grader/run.sh"
+	@echo "To begin: handouts/README.md, then make stage=1 start. For all stages: grader/run.sh"
 
 .PHONY: setup
 setup:  ## install what is missing, build the lab kernel (all targets do this by themselves)
@@ -80,15 +106,15 @@ doctor:  ## say what this computer can and cannot do, and what to do about it
 
 .PHONY: core
 core:
-	@$(setup) core
+	$(asked)@$(setup) core
 
 .PHONY: build
 build: core  ## stage=N: build the module (what `make stage=N` does)
 	@$(lab) make $(lab_options)
 
 .PHONY: load
-load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded
-	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options))
+load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded (trace=1: with fib_trace)
+	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options) $(if $(filter 1,$(trace)),--trace))
 
 .PHONY: unload
 unload: core  ## end the machine that stays up
@@ -113,10 +139,10 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
 
 .PHONY: check
 check: core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	@$(if $(elective),$(call door,check),$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check))
+	$(asked)@$(if $(elective),$(if $(filter 1,$(long)),$(call door,long),$(call door,check) $(if $(machine),--machine $(call quote,$(machine)))),$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check))
 
 .PHONY: start
-start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do
+start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do (work=build/try: elsewhere)
 	@$(if $(elective),$(call door,start),$(course) start --stage $(call quote,$(stage)))
 
 .PHONY: status
@@ -131,38 +157,42 @@ hint: core elective  ## stage=N or elective=NAME: the next hint for the first ta
 watch: core  ## stage=N: check your copy again whenever you save
 	@$(course) watch --stage $(call quote,$(stage)) $(seed_option)
 
+.PHONY: predict
+predict: core  ## stage=N [n=NUMBER] [compute=TIMES decimal=TIMES]: how much faster will it be? bench shows both
+	@$(course) predict --stage $(call quote,$(stage)) $(if $(n),--n $(call quote,$(n))) $(if $(compute),--compute $(call quote,$(compute))) $(if $(decimal),--decimal $(call quote,$(decimal)))
+
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(wordlist 2,999,$(numbers)),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
+	$(asked)@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(measured),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
-profile: core  ## stage=N [n=NUMBER]: where the instructions of one call go, by callgrind
+profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of one call go, by callgrind
 	@$(setup) user
-	@$(python) -m grader.tools.profile $(lab_options) $(if $(n),--n $(call quote,$(n)))
+	@$(python) -m grader.tools.profile $(lab_options) $(if $(n),--n $(call quote,$(n))) $(if $(phase),--phase $(call quote,$(phase)))
 
 .PHONY: debug
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
-	@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
+	$(asked)@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
 # These take one stage, the learner's copy if there is one, or all of the kit's.
 stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))
 
 .PHONY: user
-user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/
+user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/ (trace=1: with fib_trace)
 	@$(setup) user
 	@dirs=$(stage_dirs) && for dir in $$dirs; do \
-		MAKEFLAGS= make --no-print-directory -s -C common/userspace STAGE_DIR=$$dir && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
+		MAKEFLAGS= make --no-print-directory -s -C common/userspace STAGE_DIR=$$dir TRACE=$(filter 1,$(trace)) && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
 	done
 
 .PHONY: memcheck
 memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
-	@$(setup) user
-	@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
+	$(asked)@$(setup) user
+	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
 
 .PHONY: sanitize
 sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
-	@$(setup) user
-	@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
+	$(asked)@$(setup) user
+	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
 
 .PHONY: compare-gmp
 compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
@@ -172,7 +202,7 @@ compare-gmp: core  ## the bignum stages against GMP, in user space: build/compar
 # What an elective needs besides core: a group of packages of its name.
 .PHONY: elective
 elective:
-	@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/elective.toml))))),$(elective)))
+	$(asked)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/elective.toml))))),$(elective)))
 
 .PHONY: run
 run: core elective  ## elective=NAME: what it is there for; without a name, the electives there are
@@ -188,6 +218,11 @@ memblock: core  ## the kernel's early allocator made faster, tested and measured
 	@$(setup) memblock
 	@$(python) -m electives memblock run $(args)
 
+.PHONY: kernel
+kernel: core elective  ## elective=memblock: the lab kernel with your function in it: boots, logs the same, runs stage 2
+	@$(call door,kernel) $(args)
+	@LAB_LINUX=$(build)/memblock/linux grader/run.sh --stage 2 --no-measure --out $(build)/memblock/stage2
+
 # not exported
 .PHONY: par
 par: core  ## count the reference's instructions anew, into expected/par.json
@@ -199,7 +234,10 @@ report: core  ## draw build/report/ again from its report.json
 	@$(python) -m grader.report $(build)/report
 
 .PHONY: book
-book:  ## the handouts as build/book/index.html and a PDF; instructor=1 adds the answers
+# not exported
+book:  ## the same with answers, for teachers: instructor=1
+# /not exported
+book:  ## the handouts as build/book/index.html and a PDF
 	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor)
 
 .PHONY: test

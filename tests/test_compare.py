@@ -137,6 +137,19 @@ def test_the_verdict_in_one_line():
     )
 
 
+def test_each_n_that_was_asked_for_has_a_line():
+    found = [
+        row("slower", 1 / 1.002, "instructions", "decimal", n=10),
+        row("faster", 2.5, n=1000),
+        row("~", 0.9, n=10),
+        row("~", phase="decimal", n=10),
+    ]
+    assert compared.lines_by_n(found).splitlines() == [
+        "n = 10: instructions: decimal +0.20 %; time: compute ~, decimal ~",
+        "n = 1,000: time: compute 2.50 times less",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -182,6 +182,7 @@ def out() -> Path:
     return paths.BUILD / "tests" / "compare-gmp"
 
 
+@pytest.mark.long
 def test_a_real_run(out: Path) -> None:
     done = subprocess.run(
         call("--rounds", "3", "--most", "100000", "--out", str(out)),

@@ -41,7 +41,11 @@ PLANTED = {
         "fib_release",
         "f->big->size = 0;",
         "BUG: KASAN: use-after-free",
-        ("write of 8 bytes in a block allocated in bn_create", "had been given back in fib_rel"),
+        (
+            "write of 8 bytes in a block allocated in bn_create",
+            "had been given back in fib_rel",
+            "; used in fib_release (tests/faults/3-use-after-free/fib.c:",
+        ),
     ),
     "3-leak": Planted(
         "bn_create",

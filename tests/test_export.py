@@ -171,7 +171,16 @@ for number in sorted(stages.manifests()):
     commands.start(number)
     print("missing", *sorted(one.function for one in bring_over.missing(number, own)))
     for file in own.iterdir():
-        shutil.copy(Path(sys.argv[2]) / own.name / file.name, file)
+        stub = file.read_text()
+        solved = (Path(sys.argv[2]) / own.name / file.name).read_text()
+        # The comment with the task stays where it is, above what is written below it.
+        for name, there in reversed(skeleton.functions(solved).items()):
+            here = skeleton.functions(stub).get(name)
+            note = here and stub[here.body : stub.find("*/\\n", here.body) + 3]
+            if note and note.lstrip("\\t/* \\n").startswith(("Task ", "You wrote this in stage ")):
+                solved = solved[: there.body] + note + solved[there.body :]
+                print("kept", name)
+        file.write_text(solved)
 """
 
 
@@ -192,6 +201,7 @@ def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> No
                 for folder in (tmp_path, paths.STAGES)
             )
             assert (made == wanted) == bool(one.fits), (number, one)
+            assert f"kept {one.function}" in done.stdout
             what = re.escape(f"{one.function} ({one.file})")
             how = "brought over from .*" if one.fits else "not brought over: "
             assert re.search(f"^{how}{what}", said[number - 1], re.M), said[number - 1]
@@ -294,3 +304,16 @@ def test_its_own_tests_pass(student: Path) -> None:
     print(f"{time.monotonic() - begin:.0f} s: {done.stdout.splitlines()[-1]}")
     done = call(student, "make", "lint", LAB_BUILD="")
     assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_answers_are_given_on_demand_only(tmp_path: Path) -> None:
+    for answers in (False, True):
+        folder = tmp_path / str(answers)
+        folder.mkdir()
+        export._copy_kit(folder, answers)
+        given = folder / "handouts/answers.md"
+        assert given.exists() == answers
+    text = given.read_text()
+    assert [x for x in ("instructor", "not exported", "export-course") if x in text] == []
+    leaks = [leak for leak in export_leaks.leaks(folder) if leak.file == "handouts/answers.md"]
+    assert leaks == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """make profile: the tables it reads, and a real one."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,24 @@ def test_a_real_one():
     assert 60 < shares["fib_decimal"][1] + shares["bn_mul"][1] + shares["bn_add"][1] <= 100
 
 
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_one_phase_alone():
+    both, *parts = (
+        run("--stage", "5", "--n", "1000", *words).stdout
+        for words in ([], ["--phase", "compute"], ["--phase", "decimal"])
+    )
+    found = [re.search(r"F\(1,000\): ([\d,]+) instructions a call(.*) in user", t) for t in parts]
+    assert [f and f[2] for f in found] == [" of compute", " of decimal"]
+    whole, compute, decimal = (
+        int(re.search(r": ([\d,]+) instructions", text)[1].replace(",", ""))
+        for text in (both, *parts)
+    )
+    # Besides these two a call gives its number back.
+    assert 0.9 * whole < compute + decimal <= whole
+    assert "fib_decimal" not in parts[0]
+    assert "bn_mul" not in parts[1]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -91,6 +110,8 @@ def test_a_real_one():
         (["--stage", "1", "--n", "94"], "takes 0 to 93"),
         (["--stage", "1", "--n", "x"], "takes 0 to 93"),
         (["--stage", "99"], "no stage 99"),
+        (["--stage", "1", "--phase", "both"], "say compute or decimal"),
+        (["--stage", "1", "--phase", "compute", "--machine", "host"], "on machine host, none"),
     ],
 )
 def test_bad_input_is_one_line(words, said):

@@ -9,7 +9,7 @@ import pytest
 
 from grader import report as lab_report
 from grader.report import terminal, text
-from tests.reports import PHASES, fabricate, failed, hostile, lose
+from tests.reports import ALL_N, PARTS, PHASES, fabricate, failed, hostile, lose
 
 
 def lines_of(report: dict[str, object]) -> list[str]:
@@ -115,6 +115,18 @@ def test_a_table_has_the_phases_that_were_compared() -> None:
         list(PHASES),
         ["read"],
     ]
+
+
+@pytest.mark.parametrize("rulers", [1, 2])
+def test_of_one_stage_the_figures_themselves_are_shown(rulers: int) -> None:
+    lines = lines_of(fabricate([1], rulers))
+    head = next(i for i, line in enumerate(lines) if line.startswith("One call of 1 "))
+    assert lines[head + 1].split() == ["n", *PARTS * rulers]
+    rows = lines[head + 2 : lines.index("", head)]
+    assert [row.split()[0] for row in rows] == [str(n) for n in ALL_N if n <= 93]
+    assert all(len(re.findall(r" [nµm]s\b", row)) == len(PARTS) for row in rows)
+    # Where two are compared, that is what is shown.
+    assert not [line for line in lines_of(fabricate([1, 2])) if line.startswith("One call")]
 
 
 def test_of_many_pairs_fewer_n_are_shown() -> None:

@@ -44,6 +44,8 @@ def summary(report: Report, colour: bool | None = None) -> str:
     paint = Painter(colour)
     blocks = [_stages(report, paint), _points(report, paint), *_failures(report, paint)]
     blocks += _speedups(report, paint)
+    if not report["speedups"]:
+        blocks += _figures(report, paint)
     blocks += _remarks(report, paint)
     blocks.append(_verdict(report, paint))
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -202,6 +204,31 @@ def _few(values: list[int], most: int) -> list[int]:
         return values
     middle = [values[len(values) // 2]] if most > 2 else []
     return [*(values[:1] if most > 1 else []), *middle, values[-1]]
+
+
+def _figures(report: Report, paint: Painter) -> list[str]:
+    """Where no stage was compared with another: what one call of each takes."""
+    blocks = []
+    for stage in report["stages"]:
+        samples = stage["samples"]
+        rulers = list(dict.fromkeys((s["machine"], s["ruler"]) for s in samples))
+        if not rulers:
+            continue
+        found = {(s["machine"], s["ruler"], s["phase"], s["n"]): s["median"] for s in samples}
+        own = phases(samples)
+        rows = [("n", *(phase for _ in rulers for phase in own))]
+        for n in _few(sorted({s["n"] for s in samples}), MOST_ROWS):
+            cells = [
+                (found.get((*key, phase, n)), key[1]) for key in rulers for phase in own
+            ]  # fmt: skip
+            rows.append(
+                (text.count(n), *("" if v is None else text.amount(v, r) for v, r in cells))
+            )
+        names = " and ".join(text.UNITS.get(ruler, ruler) for _, ruler in rulers)
+        title = _cut(f"One call of {text.stage_label(stage, report)}: {names}, medians", COLUMNS)
+        lines = ["  ".join(row).rstrip() for row in _table(rows, ">" * len(rows[0]))]
+        blocks.append("\n".join([paint(BOLD, title), *lines]))
+    return blocks
 
 
 def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
+# What a ruler measures, in a word.
+UNITS = {"ns": "time", "instructions": "instructions"}
 TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 COUNT_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 BYTE_UNITS = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))

@@ -44,7 +44,7 @@ def main() -> int:
     """Build all stages and write the file at the top of the checkout."""
     kernel = machines.get("uml").kernel()
     entries = []
-    for stage in stages.find(paths.STAGES):
+    for stage in stages.find(paths.STAGES, stages.known()):
         built = build.build(stage, kernel)
         if built.ok:
             entries += commands(built, kernel)

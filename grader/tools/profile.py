@@ -22,6 +22,7 @@ from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
 from grader.lab import machines, module
 from grader.stage import build, device
+from grader.stage.measured import PHASES
 from grader.stage.stages import Stage
 from grader.stage.verify import MODULE
 
@@ -88,15 +89,18 @@ def largest_n(stage: Stage, fib: Path) -> int:
     return best
 
 
-def callgrind(fib: Path, n: int, repeat: int) -> tuple[list[Row], int]:
-    """The functions of repeat calls of F(n), the costliest first; instructions of one call."""
+def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Row], int]:
+    """The functions of repeat calls of F(n), the costliest first; instructions of one call.
+
+    With a phase, compute or decimal, of that alone.
+    """
     if shutil.which("valgrind") is None:
         raise LabError("there is no valgrind: scripts/setup.sh user installs it")
     with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
         output = f"{folder}/callgrind.out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
         # What main does besides is none of the stage's.
-        tool.append("--toggle-collect=run_profile")
+        tool.append(f"--toggle-collect={f'fib_{phase}' if phase else 'run_profile'}")
         _run([*tool, str(fib), "profile", str(repeat), str(n)])
         annotate = ["callgrind_annotate", "--auto=no", "--threshold=100", "--show-percs=no"]
         own = _run([*annotate, output])
@@ -211,8 +215,10 @@ def shown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def profile(number: str, asked: str, machine: str) -> None:
-    """Print the table of a stage."""
+def profile(number: str, asked: str, machine: str, phase: str) -> None:
+    """Print the table of a stage, of one phase or of both."""
+    if phase and (phase not in PHASES or machine == "host"):
+        raise LabError(f"phase={phase}: say compute or decimal; on machine host, none")
     stage = learner_copy.with_source(learner_copy.choose_one(number, "profile"))
     if asked and not (asked.isdigit() and int(asked) <= stage.manifest.max_n):
         raise LabError(f"n={asked}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
@@ -223,10 +229,10 @@ def profile(number: str, asked: str, machine: str) -> None:
         print(shown(perf(stage, n)))
         return
     repeat = max(1, min(MOST_REPEATS, ENOUGH_NS // native_ns(fib, n)))
-    rows, instructions = callgrind(fib, n, repeat)
+    rows, instructions = callgrind(fib, n, repeat, phase)
     print(
         f"stage {stage.number} ({stage.manifest.name}), F({n:,}): {instructions:,} instructions"
-        " a call in user space, by callgrind"
+        f" a call{f' of {phase}' if phase else ''} in user space, by callgrind"
     )
     print(shown(rows))
     print("A function that the compiler has inlined counts as the one it was inlined into.")
@@ -238,8 +244,10 @@ def main() -> int:
     parser.add_argument("--stage", default="")
     parser.add_argument("--n", default="")
     parser.add_argument("--machine", default="")
+    parser.add_argument("--phase", default="", help="compute or decimal alone")
     options = parser.parse_args()
-    profile(options.stage, options.n, options.machine or os.environ.get("LAB_MACHINE", ""))
+    machine = options.machine or os.environ.get("LAB_MACHINE", "")
+    profile(options.stage, options.n, machine, options.phase)
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.report import figures, plots
 from grader.report.axis import log_axis
-from grader.report.text import short_count
+from grader.report.text import UNITS, short_count
 from grader.rulers import comparison
 from grader.rulers.comparison import Compared
 from grader.rulers.samples import Samples
@@ -17,7 +17,6 @@ from grader.stage.measured import PHASES
 from grader.stage.stages import Stage
 from grader.stage.verify import Verified
 
-UNITS = {"ns": "time", "instructions": "instructions"}
 # Time must differ by so much before it is claimed: a few seconds on a computer that does other
 # things besides cannot be trusted with less. The exact ruler can.
 NS_MARGIN = 0.03
@@ -91,6 +90,24 @@ def verdict_line(names: tuple[str, str], found: list[Row]) -> str:
     rulers = [r for r in ("instructions", "ns") if any(row.ruler == r for row in found)]
     parts = [_by_ruler(r, [row for row in found if row.ruler == r]) for r in rulers]
     return f"{overall(found)}  {names[1]} against {names[0]}; {'; '.join(parts)}"
+
+
+def lines_by_n(found: list[Row]) -> str:
+    """Every n with what may be claimed of it, the exact ruler first."""
+    lines = []
+    for n in sorted({row.n for row in found}):
+        own = sorted((row for row in found if row.n == n), key=lambda row: row.ruler)
+        said = {
+            ruler: ", ".join(
+                f"{row.phase} {'~' if row.cost.verdict == '~' else _change(row)}"
+                for row in own
+                if row.ruler == ruler
+            )
+            for ruler in dict.fromkeys(row.ruler for row in own)
+        }
+        parts = "; ".join(f"{UNITS[ruler]}: {text}" for ruler, text in said.items())
+        lines.append(f"n = {n:,}: {parts}")
+    return "\n".join(lines)
 
 
 def details(sides: list[Side], found: list[Row]) -> str:

@@ -61,6 +61,8 @@ def judge(
         reason = "it is here as an object, without its source: no points"
         return Judged(verified, everything, stands, note=reason)
     asked = course(stage.number)
+    if stage.manifest.driver:
+        return Judged(verified, everything, stands, tuple(points.driver_lines(asked, verified)))
     lines = points.task_lines(asked, tried) if tried is not None else []
     lines.append(points.device_line(asked, verified, stands))
     if speed is not None:

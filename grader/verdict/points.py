@@ -72,6 +72,15 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
     return lines
 
 
+def driver_lines(course: Course, result: Verified) -> list[Line]:
+    """One line a task of a driver: its part of the list of calls, all of it."""
+    return [
+        Line(task.name, 0 if wrong else task.points, task.points, wrong or "all right", task.number)
+        for task in course.tasks
+        for wrong in [result.by_task[task.number]]
+    ]
+
+
 def _first_wrong(result: Verified) -> int | None:
     return min(
         (f.n for f in result.failures if f.test == "value" and f.n is not None), default=None
