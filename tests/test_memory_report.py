@@ -66,6 +66,43 @@ def test_the_caller_is_named_and_who_gave_it_back() -> None:
     assert memory_report.place("killed") == ""
 
 
+def test_of_a_leak_the_caller_of_the_maker_is_named() -> None:
+    held = (
+        "==9== 21 bytes in 1 blocks are still reachable in loss record 1 of 2\n"
+        "==9==    by 0x10A907: run_kill (main.c:208)\n"
+    )
+    lost = (
+        "==9== 64 bytes in 1 blocks are definitely lost in loss record 2 of 2\n"
+        "==9==    by 0x109F54: fib_alloc (account_malloc.c:51)\n"
+        "==9==    by 0x1094A8: bn_create (bignum.c:82)\n"
+        "==9==    by 0x1097F5: bn_lshift (bignum.c:184)\n"
+        "==9==    by 0x10993B: bn_mul (bignum.c:208)\n"
+    )
+    assert memory_report.place(f"fib: blocks are left\n{held}==9== \n{lost}==9== \n") == (
+        " in bn_lshift (bignum.c:184), called from bn_mul (bignum.c:208)"
+    )
+
+
+def test_a_limb_beyond_the_end_is_told_in_words() -> None:
+    said = """\
+==1==ERROR: AddressSanitizer: use-after-poison on address 0x7f at pc 0x5 bp 0x7 sp 0x7
+READ of size 4 at 0x7f thread T0
+    #0 0x55bd in bn_bit work/3-bignum-u32/bignum.h:41
+    #1 0x55bd in bn_mul work/3-bignum-u32/bignum.c:208
+    #2 0x55bd in main /kit/grader/stage/function_tests.c:99
+
+Address 0x7f is a wild pointer inside of access range of size 0x4.
+"""
+    place = " in bn_bit (bignum.h:41), called from bn_mul (bignum.c:208)"
+    for kind in ("use-after-poison", "heap-buffer-overflow"):
+        ended = Ended(1, b"", said.replace("use-after-poison", kind).encode(), "")
+        assert function_program._last_words(ended) == (
+            f"it reads outside of a block, beyond its end or ahead of it{place}"
+        )
+    written = Ended(1, b"", said.replace("READ", "WRITE").encode(), "")
+    assert function_program._last_words(written).startswith("it writes outside of a block")
+
+
 def test_check_says_so_of_a_function_that_is_tried() -> None:
     for said, begin in (
         (ASAN, "heap-use-after-free in bn_free (bignum.c:119), called from fib_even"),

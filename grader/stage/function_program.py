@@ -134,6 +134,10 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
     return ended.text.splitlines(), _last_words(ended)
 
 
+# What a sanitizer calls it when a program leaves the blocks it has.
+_OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
+
+
 def _last_words(ended: Ended) -> str:
     if ended.ended_by in ("time", "cpu"):
         return f"no answer within {SECONDS} s: an endless loop?"
@@ -155,5 +159,10 @@ def _last_words(ended: Ended) -> str:
     if kind and kind[1] in ("heap-use-after-free", "attempting"):
         twice = "a block is given back twice" if kind[1] == "attempting" else kind[1]
         return f"{twice}{memory_report.place(said)}"
+    if kind and kind[1] in _OUTSIDE:
+        access = re.search(r"^(READ|WRITE) of size", said, re.M)
+        verb = f"{access[1].lower()}s" if access else "reaches"
+        place = memory_report.place(said)
+        return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {ended.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -42,6 +42,8 @@ def _is_small(tried: Try, stage: Stage, operation: str) -> bool:
 
 
 def _short(text: str) -> str:
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
     return text if len(text) <= 40 else f"{text[:16]}...{text[-16:]} ({len(text)} digits)"
 
 
@@ -70,6 +72,8 @@ def _shown(tried: Try, sign: str, got: str) -> str:
     said = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
     if got.startswith("ERROR "):
         said = f"the return value {got.removeprefix('ERROR ')}"
+        if tried.request.startswith("decimal") and got == "ERROR 0":
+            said = f"no digit: {said}"
     return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {said}"
 
 

@@ -36,8 +36,11 @@ def _calls(stack: str, given: str = "") -> str:
 
 def place(said: str) -> str:
     """Where the first report has it: " in f (a.c:1), called from g (b.c:2); given back ..."."""
-    first = re.split(r"\n(?:==\d+== )?\n", said, maxsplit=1)[0]
-    access = _calls(_FREED.split(first)[0])
+    reports = re.split(r"\n(?:==\d+== )?\n", said)
+    # What the kit's program still holds when it stops is no mistake of the stage's.
+    first = next((report for report in reports if "are still reachable" not in report), "")
+    maker = "bn_create" if " lost in loss record" in first else ""
+    access = _calls(_FREED.split(first)[0], given=maker)
     freed = _FREED.split(said, maxsplit=1)[1:]
     gone = _calls(_ALLOCATED.split(freed[0])[0], given="bn_free") if freed else ""
     return (f" in {access}" if access else "") + (f"; given back in {gone}" if gone else "")
