@@ -49,6 +49,18 @@ def test_bench_shows_it_beside_what_was_measured() -> None:
     ]
 
 
+def test_what_was_measured_is_said_in_plain_figures() -> None:
+    predictions.keep(3, 93, {"compute": 0.1, "decimal": 1})
+    rows = [
+        measured(3, 93, 1 / 2084),
+        measured(3, 93, 0.9991, phase="decimal"),
+        measured(3, 93, 1.0004, phase="decimal", ruler="instructions"),
+    ]
+    compute, decimal = predictions.beside({"speedups": rows}).splitlines()[1:]
+    assert compute.endswith("measured 2,084 times as slow by ns")
+    assert decimal.endswith("measured just as fast by ns, just as fast by instructions")
+
+
 def test_a_later_prediction_takes_the_place_of_an_earlier_one(file: Path) -> None:
     predictions.keep(10, 100000, {"compute": 3})
     predictions.keep(2, 93, {"compute": 4})

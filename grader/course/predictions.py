@@ -61,10 +61,10 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
 
 def _times(value: float) -> str:
     """A factor as a learner says it: 20 times as fast, or as slow."""
-    if value == 1:
-        return "just as fast"
     slow = value < 1
-    return f"{1 / value if slow else value:.3g} times as {'slow' if slow else 'fast'}"
+    times = 1 / value if slow else value
+    said = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"
+    return "just as fast" if said == "1" else f"{said} times as {'slow' if slow else 'fast'}"
 
 
 def beside(report: Mapping[str, Any]) -> str:
