@@ -24,7 +24,7 @@ from grader.course import (
     skeleton,
 )
 from grader.lab import module
-from grader.stage import stages, tasks
+from grader.stage import function_program, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -118,6 +118,66 @@ def test_with_all_tasks_done_the_hint_is_where_to_look(
     solved(2, place)
     commands.hint(2, 7)
     assert "for speed: make stage=2 profile phase=compute shows" in capsys.readouterr().out
+
+
+def test_a_hint_after_check_says_what_check_said_of_the_device(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    done = check.Line("compute", 60, 60, "all right", 1)
+    monkeypatch.setattr(commands, "task_lines", lambda *_: [done])
+    copy = solved(1, place)
+    keep(1, copy, 60)
+    commands.hint(1, 7)
+    said = capsys.readouterr().out
+    assert "device: as it is\nnext: mend what the device does" in said
+    keep(1, copy)
+    commands.hint(1, 7)
+    said = capsys.readouterr().out
+    assert "done; next: " in said
+    assert "tells of the device" not in said
+
+
+def test_a_breach_of_the_contract_uses_up_no_hint(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    remark = f"{function_program.BREACH}: a use of snprintf in decimal.c; stage.h allows only "
+    breach = check.Line("compute", 0, 30, remark + "memcpy, memmove, " * 9, 1)
+    monkeypatch.setattr(commands, "task_lines", lambda *_: [breach])
+    skeleton.write(1, place / "work")
+    commands.hint(1, 7)
+    said = capsys.readouterr().out
+    assert said.startswith("it breaks the contract: a use of snprintf in decimal.c")
+    assert "next: keep the contract, common/stage.h" in said
+    assert "hint 1" not in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "mul(0x3, 0x0) is right, but blocks of memory are not given back: 2",
+        "wrong: F(0): when killed at look-up 1 of 2, 32 bytes in 2 blocks are left",
+    ],
+)
+def test_of_a_leak_check_names_memcheck(remark: str) -> None:
+    result = check.Result(3, "work/x", (check.Line("device", 0, 30, remark),))
+    said = results.outcome(result).splitlines()
+    assert said[1] == "make stage=3 memcheck names the lines that made what is lost"
+    assert said[2].startswith("next: ")
+    other = check.Result(3, "work/x", (check.Line("device", 0, 30, "F(1): expected 1, got 0"),))
+    assert "memcheck" not in results.outcome(other)
+
+
+def test_the_names_of_status_stand_in_a_column(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    commands.status()
+    lines = capsys.readouterr().out.splitlines()[:-1]
+    assert len({line.index("not begun") for line in lines}) == 1
+    assert {line[3:5] for line in lines} == {"  "}
 
 
 @pytest.mark.parametrize("verb", ["hint", "watch"])

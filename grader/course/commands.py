@@ -86,22 +86,40 @@ def hint(number: int, option: int | None) -> None:
     lines = task_lines(stage, course, chosen)
     undone = next((line for line in lines if not line.full), None)
     if undone is None:
-        print(f"all tasks are done: make stage={number} check tells of the device")
-        if course.speed:
-            print(f"for speed: {results.where_time_goes(number)}")
+        print("all tasks are done")
+        found = records.recorded(number)
+        if found is None or not found[1]:
+            print(f"make stage={number} check tells of the device")
+            if course.speed:
+                print(f"for speed: {results.where_time_goes(number)}")
+        else:
+            rest = next((line for line in found[0].lines if not line.full), None)
+            if rest:
+                print(_wrapped(f"{rest.name}: {rest.remark}"))
+            print(results.next_step(found[0]))
         return
     records.settle(number, chosen, False)
     if undone.remark.startswith(function_program.NO_PROGRAM):
         raise LabError(undone.remark)
+    if undone.remark.startswith(function_program.BREACH):
+        # No hint is used up: what is wrong is not the task's idea.
+        print(_wrapped(undone.remark))
+        print(f"next: {results.keep_contract(number)}")
+        return
     task = course.tasks[undone.task - 1]
     i = records.next_hint(number, task.number, len(task.hints) - 1)
-    print(f"task {task.number}, {task.name}: {undone.remark}")
-    print(textwrap.fill(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}", 100))
+    print(_wrapped(f"task {task.number}, {task.name}: {undone.remark}"))
+    print(_wrapped(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}"))
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def status() -> None:
     """The whole course: points by stage, and what is next."""
     upcoming = ""
+    wide = max(len(manifest.name) for manifest in stages.known().values())
     began = [number for number in stages.known() if skeleton.learner_directory(number)]
     for number, manifest in sorted(stages.known().items()):
         directory, found = skeleton.learner_directory(number), records.recorded(number)
@@ -113,7 +131,7 @@ def status() -> None:
             result, fresh = found
             changed = "" if fresh else ", changed since"
             said = f"{result.earned:3} of 100{changed}"
-        print(f"  {number}  {manifest.name:24} {said}")
+        print(f" {number:2}  {manifest.name:{wide}} {said}")
         # Who has begun with stage 1 may do without the driver.
         if not (manifest.driver and directory is None and any(other > number for other in began)):
             upcoming = upcoming or results.to_do(number)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from grader.base import paths
@@ -10,6 +11,8 @@ from grader.course import bring_over, records, skeleton
 from grader.course.check import Result
 from grader.stage import function_program, stages, tasks
 from grader.stage.measured import PHASES
+
+_LOST = re.compile(r"not given back|blocks? are left|unfreed")
 
 
 def table(result: Result) -> str:
@@ -31,7 +34,15 @@ def table(result: Result) -> str:
 def outcome(result: Result) -> str:
     """The points in all, and what to do now."""
     total = f"stage {result.stage}, {result.directory}: {result.earned} of 100 points"
-    return f"{total}\n{next_step(result)}"
+    return f"{total}\n{_leak(result)}{next_step(result)}"
+
+
+def _leak(result: Result) -> str:
+    """Of a leak the program under valgrind tells more than points can: which line lost it."""
+    first = next((line for line in result.lines if not line.full), None)
+    if not first or not _LOST.search(first.remark) or stages.known()[result.stage].driver:
+        return ""
+    return f"make stage={result.stage} memcheck names the lines that made what is lost\n"
 
 
 def next_step(result: Result) -> str:
@@ -42,8 +53,7 @@ def next_step(result: Result) -> str:
         if line.remark.startswith(function_program.NO_PROGRAM):
             return "next: make it compile"
         if line.remark.startswith(function_program.BREACH):
-            where = "the handout" if stages.known()[result.stage].driver else "common/stage.h"
-            return f"next: keep the contract, {where}: what it forbids is not tried"
+            return f"next: {keep_contract(result.stage)}"
         missing = bring_over.missing(result.stage, paths.ROOT / result.directory)
         if missing:
             one = missing[0]
@@ -62,6 +72,12 @@ def next_step(result: Result) -> str:
     if not stages.known()[result.stage].driver:
         deeper = f"{here} memcheck, {here} debug look for what check does not see"
     return f"{deeper}\ndone; next: {after(result.stage)}"
+
+
+def keep_contract(number: int) -> str:
+    """What to do about a breach of the contract."""
+    where = "the handout" if stages.known()[number].driver else "common/stage.h"
+    return f"keep the contract, {where}: what it forbids is not tried"
 
 
 def where_time_goes(number: int) -> str:
