@@ -35,6 +35,8 @@ static int complain(const char *what, int err)
 	else if (err == EINVAL)
 		advice =
 			" (N is larger than this stage's max_n: see fibctl info)";
+	else if (err == EIO)
+		advice = " (make dmesg shows what the driver says of it)";
 	fprintf(stderr, "fibctl: %s: %s%s\n", what, strerror(err), advice);
 	return 1;
 }

@@ -85,6 +85,20 @@ def test_n_above_max_n_says_so(place: Path) -> None:
     assert "larger than this stage's max_n" in done.stdout + done.stderr
 
 
+def test_an_error_of_the_stage_leads_to_the_log(place: Path) -> None:
+    mine = ("ref=", f"work={place}/work", "stage=1")
+    make(place, *mine, "start")
+    own = place / "work/1-iterative-u64/decimal.c"
+    text = own.read_text()
+    assert text.count("\treturn 1;") == 1
+    own.write_text(text.replace("\treturn 1;", "\treturn 0;"))
+    assert make(place, *mine, "load").returncode == 0
+    done = make(place, "fib", "n=10")
+    assert done.returncode != 0
+    assert "make dmesg shows" in done.stdout + done.stderr
+    assert "F(10): the stage returned 0" in make(place, "dmesg").stdout
+
+
 def test_a_machine_that_dies_leaves_its_last_words(place: Path) -> None:
     make(place, "stage=1", "load")
     make(place, "shell", text="echo c > /proc/sysrq-trigger; poweroff -f\n")
