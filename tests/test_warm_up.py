@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -61,7 +62,15 @@ def solved() -> str:
 
 def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "owners.c").write_text(text)
-    options = ["-g", "-Wall", "-Wno-unused-label", "-Werror", "-fsanitize=address,undefined"]
+    options = [
+        "-g",
+        "-Og",
+        "-fno-omit-frame-pointer",
+        "-Wall",
+        "-Wno-unused-label",
+        "-Werror",
+        "-fsanitize=address,undefined",
+    ]
     call = ["gcc", *options, "-o", "owners", "owners.c"]
     subprocess.run(call, cwd=folder, check=True)
     return subprocess.run(["./owners"], cwd=folder, capture_output=True, text=True)
@@ -71,6 +80,20 @@ def test_solved_it_loses_nothing(tmp_path: Path) -> None:
     done = run(solved(), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "Nothing is lost. On to stage 3."
+
+
+def test_who_has_made_it_is_named(tmp_path: Path) -> None:
+    said = run(SOURCE.read_text(), tmp_path).stderr
+    assert re.search(r"#1 \S+ in new_number .*\n +#2 \S+ in twice ", said)
+    done = run(solved().replace("	if (!two)\n		return NULL;\n", ""), tmp_path)
+    assert re.search(r"#0 \S+ in mul .*\n +#1 \S+ in twice ", done.stderr)
+
+
+def test_a_result_that_is_not_set_is_warned_of(tmp_path: Path) -> None:
+    text = solved()
+    assert text.count("*r = NULL;") == 1
+    with pytest.raises(subprocess.CalledProcessError):
+        run(text.replace("*r = NULL;", "*r;"), tmp_path)
 
 
 @pytest.mark.parametrize(

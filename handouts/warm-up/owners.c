@@ -7,7 +7,8 @@
  * number, or NULL when there is no memory; who has made it calls it, gives it
  * back. An operand is never consumed. What is returned belongs to the caller.
  *
- *	gcc -g -Wall -fsanitize=address,undefined -o build/owners work/owners.c
+ *	gcc -g -Og -fno-omit-frame-pointer -Wall -fsanitize=address,undefined \
+ *		-o build/owners work/owners.c
  *	build/owners
  */
 #include <stdio.h>
