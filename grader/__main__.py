@@ -113,13 +113,15 @@ def main(words: list[str]) -> int:
         raise LabError("--own goes with --stage, and not with --tree")
     # The kit's stages stand in where there is no copy; ref=1 means them in any case.
     by_number = arguments.own or (os.environ.get("LAB_REF") and numbers and not arguments.tree)
-    tree = arguments.tree or (paths.STAGES if by_number else stages.home())
+    tree = arguments.tree or (paths.STAGES if by_number else stages.home(numbers))
+    chosen = learner_copy.choose(numbers) if by_number else stages.find(tree, numbers)
+    if arguments.own and not arguments.no_measure and not stages.arithmetic(chosen):
+        stages.computing(chosen[0])  # says that there is nothing to measure
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
     for path in (out, arguments.json):
         if path:
             _have_folder(path)
-    chosen = learner_copy.choose(numbers) if by_number else stages.find(tree, numbers)
     if not paths.inside(tree, paths.ROOT) and not arguments.no_sandbox:
         sandbox.require()
         chosen = [replace(stage, isolated=True) for stage in chosen]

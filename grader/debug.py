@@ -23,9 +23,9 @@ EXCERPT_LINES = 25
 
 def _show(result: Examined, plan: Plan) -> None:
     stage = result.built.stage
-    verdict = "FOUND" if result.cause else "clean"
     figures = in_words(result.figures)
-    print(f"stage {stage.number} ({stage.key}), seed {plan.seed}: {verdict}: {figures}")
+    verdict = f"A FAULT, found after {figures}" if result.cause else f"clean: {figures}"
+    print(f"stage {stage.number} ({stage.key}), seed {plan.seed}: {verdict}")
     if result.cause:
         print(f"  {result.cause}")
         # Entries with a question mark are what else was found on the stack: guesses.

@@ -68,6 +68,8 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
     if stage.manifest.driver:
         print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try make shell, then"
               f" cat {first.NODE}")  # fmt: skip
+        if trace:
+            print("trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg")
         return
     print(
         f"stage {stage.number} ({stage.manifest.name}) is loaded: {device.NODE} serves"

@@ -10,17 +10,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from test_export import call
 
+from grader import debug
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.course import learner_copy, skeleton
+from grader.course import check, commands, learner_copy, results, skeleton
 from grader.lab import machines
 from grader.report import schema
-from grader.stage import build, stages, strain, tasks
+from grader.stage import build, function_program, stages, strain, tasks
 from grader.stage.first import strain as first_strain
+from grader.verdict import points
 from tests.sandbox_calls import needs_sandbox
 from tests.test_first import changed, mutants
 
@@ -62,6 +66,7 @@ def test_all_of_the_kit_s_stages_are_those_of_arithmetic(place: Path) -> None:
         ("make", "ref=1", "stage=0", "profile"),
         ("make", "ref=1", "stage=0", "memcheck"),
         ("make", "ref=1", "stage=0", "user"),
+        ("make", "ref=1", "stage=0", "bench"),
     ],
 )
 def test_nothing_of_it_is_measured(words: tuple[str, ...]) -> None:
@@ -70,6 +75,16 @@ def test_nothing_of_it_is_measured(words: tuple[str, ...]) -> None:
     said = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert len(said) == 1, done.stderr
     assert "stage 0 is a driver, nothing of it is computed or measured" in said[0]
+
+
+@pytest.mark.machine
+def test_load_says_that_nothing_of_it_is_traced(place: Path) -> None:
+    done = call(paths.ROOT, "make", "ref=1", "stage=0", "load", "trace=1", TMPDIR=str(place))
+    call(paths.ROOT, "make", "unload", TMPDIR=str(place))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == (
+        "trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg"
+    )
 
 
 def test_a_copy_without_a_driver(place: Path) -> None:
@@ -212,6 +227,67 @@ def test_the_kit_s_own_is_not_there_for_students(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LAB_REF", "1")
     with pytest.raises(LabError, match="the kit's stage 0 is not here: make stage=0 start"):
         learner_copy.choose([0])
+
+
+def test_without_a_copy_the_stage_that_was_meant_is_named(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    monkeypatch.setattr(stages, "exported", lambda: True)
+    monkeypatch.setattr(paths, "WORK", place)
+    for wanted, begin in (([0], 0), ([3], 3), ([], 1)):
+        with pytest.raises(LabError, match=f"in work/ yet: make stage={begin} start$"):
+            stages.home(wanted)
+
+
+def _checked(directory: Path, remark: str) -> check.Result:
+    """Where the first task earns nothing."""
+    line = points.Line("load", 0, 20, remark, 1)
+    return check.Result(stage=0, directory=str(directory), lines=(line,))
+
+
+def test_what_to_do_next_names_a_line_when_all_is_written(place: Path) -> None:
+    directory = skeleton.write(0, place)
+    file = directory / "driver.c"
+
+    def named() -> str:
+        said = results.next_step(_checked(directory, "load: expected /dev/first"))
+        found = re.search(r"driver.c:(\d+);", said)
+        assert found, said
+        return file.read_text().splitlines()[int(found[1]) - 1]
+
+    assert "TODO: task 1 " in named()
+    file.write_text((skeleton.reference(0) / "driver.c").read_text())
+    assert "Task 1, init and exit." in named()
+
+
+def test_what_is_forbidden_is_to_be_taken_out(place: Path) -> None:
+    remark = f"{function_program.BREACH}: a use of simple_read_from_buffer"
+    said = results.next_step(_checked(place, remark))
+    assert said.startswith("next: do without what is named above")
+    assert "What is allowed" in said
+    assert "## What is allowed" in (paths.ROOT / "handouts" / f"{NAME}.md").read_text()
+
+
+def test_a_hint_when_all_is_done_is_what_comes_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "_own", lambda _: paths.STAGES / NAME)
+    monkeypatch.setattr(commands, "task_lines", lambda *_: [])
+    commands.hint(0, None)
+    said = capsys.readouterr().out
+    assert said == "all tasks are done: make stage=0 debug looks for what check does not see\n"
+
+
+@pytest.mark.parametrize(
+    ("cause", "verdict"), [("", "clean: 7 tests"), ("a leak", "A FAULT, found after 7 tests")]
+)
+def test_debug_says_whether_it_found_something(
+    cause: str, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = SimpleNamespace(stage=stages.single(paths.STAGES / NAME, NAME))
+    result = SimpleNamespace(built=built, cause=cause, excerpt="", figures={"tests": 7})
+    debug._show(cast(strain.Examined, result), strain.Plan(1))
+    assert capsys.readouterr().out.splitlines()[0] == f"stage 0 ({NAME}), seed 1: {verdict}"
 
 
 @pytest.mark.machine

@@ -76,8 +76,12 @@ def next_step(result: Result) -> str:
 
 def keep_contract(number: int) -> str:
     """What to do about a breach of the contract."""
-    where = "the handout" if stages.known()[number].driver else "common/stage.h"
-    return f"keep the contract, {where}: what it forbids is not tried"
+    where = (
+        'the handout says why, under "What is allowed"'
+        if stages.known()[number].driver
+        else "common/stage.h says why"
+    )
+    return f"do without what is named above, nothing is tried before; {where}"
 
 
 def where_time_goes(number: int) -> str:
@@ -106,19 +110,24 @@ def to_do(number: int) -> str:
 
 
 def _place(result: Result, task: tasks.Task) -> str:
-    """Where a task is in the learner's file: the line to open."""
+    """Where a task is in the learner's file: the line to open.
+
+    Of a task without a function that is the next place to write; where all are written, the
+    comment that says what is asked.
+    """
     part = task.parts[0]
     path = paths.ROOT / result.directory / part.file
     try:
-        for i, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-            if not part.function and f"TODO: task {task.number} " in line:
-                return f"{paths.shown(path)}:{i}"
-            if (
-                part.function
-                and f"{part.function}(" in line
-                and not line.startswith(("\t", " ", "/"))
-            ):
-                return f"{paths.shown(path)}:{i}"
+        lines = path.read_text(errors="replace").splitlines()
     except OSError:
-        pass
-    return paths.shown(path)
+        lines = []
+
+    def is_function(line: str) -> bool:
+        return f"{part.function}(" in line and not line.startswith(("\t", " ", "/"))
+
+    if part.function:
+        found = [i for i, line in enumerate(lines, 1) if is_function(line)]
+    else:
+        found = [i for mark in (f"TODO: task {task.number} ", f"Task {task.number}, ")
+                 for i, line in enumerate(lines, 1) if mark in line]  # fmt: skip
+    return f"{paths.shown(path)}:{found[0]}" if found else paths.shown(path)

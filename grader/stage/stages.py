@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -164,13 +164,17 @@ def kit(number: int) -> Stage:
     )
 
 
-def home() -> Path:
-    """The tree that is meant where none is named: the kit's stages, or a student's own."""
+def home(wanted: Sequence[int] = ()) -> Path:
+    """The tree that is meant where none is named: the kit's stages, or a student's own.
+
+    Of wanted, where nothing is there yet, the first one is what to begin with.
+    """
     if not exported():
         return paths.STAGES
     work = paths.WORK
     if not work.is_dir() or not _directories(work):
-        raise LabError("there is no stage in work/ yet: make stage=1 start")
+        begin = wanted[0] if wanted else 1
+        raise LabError(f"there is no stage in work/ yet: make stage={begin} start")
     return work
 
 
