@@ -9,16 +9,17 @@
  * open	  gives each open file a count of its own: the lines it has written.
  *	  ENOMEM when there is no memory for it.
  * lseek  SEEK_SET, SEEK_CUR and SEEK_END count bytes of the text, as in a file,
- *	  from 0 to its end; all else is EINVAL. It goes on to the beginning of
- *	  the line that this byte is in, and returns where that is.
+ *	  from 0 to its end; all else is EINVAL. From a byte in the middle of a
+ *	  line it goes back to the first byte of that line. It returns the new
+ *	  position. The end of the text belongs to no line: it stays the end.
  * read	  copies the text from the position on, as much as there is and fits,
  *	  and moves the position behind it. At the end of the text it returns 0.
  *	  EFAULT for memory that is not the caller's; the position stays.
  * write  takes one n, 0 to FIRST_MAX_N, in decimal, a newline behind it or not,
  *	  at most FIRST_INPUT bytes in all; puts the line F(n) at the end of the
- *	  text and returns how many bytes it took. EINVAL for what is no such n,
- *	  EFAULT as read has it, ENOSPC when the line does not fit. It neither
- *	  looks at the position nor moves it.
+ *	  text and returns how many bytes the caller gave, not how many the line
+ *	  has. EINVAL for what is no such n, EFAULT as read has it, ENOSPC when
+ *	  the line does not fit. It neither looks at the position nor moves it.
  * sysfs  below FIRST_SYSFS: lines, how many there are in the notebook, is
  *	  read-only; calls, how many reads and writes there were, those that
  *	  failed as well, takes 0, which begins anew, and nothing else: EINVAL.
@@ -43,7 +44,7 @@ struct first_info {
 	__u32 lines; /* in the notebook */
 	__u32 bytes; /* of text */
 	__u32 room; /* bytes that are left */
-	__u32 mine; /* lines that this open file has written */
+	__u32 mine; /* lines that this open file wrote, since cleared or not */
 };
 
 /* EFAULT for memory that is not the caller's. */

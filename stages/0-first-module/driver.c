@@ -165,7 +165,7 @@ static loff_t first_llseek(struct file *file, loff_t offset, int whence)
 /*
  * Task 3, read. @buf is an address in the caller's memory: it may be wrong, and
  * only copy_to_user may follow it. *@position is where to begin; it moves when
- * all has gone well. There may be less text than that by now: it can be cleared.
+ * all has gone well. It can be behind the end: the text may have been cleared.
  */
 static ssize_t first_read(struct file *file, char __user *buf, size_t size,
 			  loff_t *position)
@@ -335,11 +335,12 @@ static struct cdev first_cdev;
 
 /*
  * Task 1, init and exit. In init, one step after the other: memory for the
- * notebook (kmalloc; then first_begin), a device number (alloc_chrdev_region,
- * named "first"), the class (class_register), the functions (cdev_init and
- * cdev_add), and last, when all is ready, the device "first" (device_create),
- * by which users find it. Where a step fails, all before it is undone, in
- * reverse, and its error returned. exit undoes everything.
+ * notebook (kmalloc with GFP_KERNEL; then first_begin), a device number
+ * (alloc_chrdev_region, named "first"), the class (class_register), the
+ * functions (cdev_init and cdev_add), and last, when all is ready, the device
+ * "first" (device_create), by which users find it. Where a step fails, all
+ * before it is undone, in reverse, and its error returned. exit undoes
+ * everything.
  */
 static int __init first_init(void)
 {

@@ -14,7 +14,7 @@
 static const char usage[] =
 	"usage: firstctl info    what FIRST_IOC_INFO says of the notebook\n"
 	"       firstctl clear   FIRST_IOC_CLEAR: empty it\n"
-	"       firstctl batch   requests from standard input\n";
+	"       firstctl batch   calls from standard input, see firstctl.h\n";
 
 static int complain(const char *what)
 {
