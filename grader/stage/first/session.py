@@ -83,10 +83,12 @@ class Session:
         """What it means that the machine did not do what was asked, behind another call."""
         found = ending.of(error, self.guest, self.module)
         if found.status == "timeout":
-            who = f"the call before has not given back: {before}" if before else "nobody gives back"
-            said = (
-                f"no answer within {self.seconds:.0f} s: it loops, or waits for a lock that {who}"
+            lock = (
+                f"a lock. Look at the call before, {before}: does it keep the lock?"
+                if before
+                else "a lock that nobody gives back"
             )
+            said = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
             found = Finding("timeout", found.cause.replace(str(error), said, 1), found.excerpt)
         return WrongError(found.within(what))
 
