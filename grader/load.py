@@ -124,7 +124,8 @@ def gdb(number: str, arguments: str) -> int:
         raise LabError("no stage is loaded there: make stage=1 load")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     pid = json.loads((standing.folder(name) / "state.json").read_text())["pid"]
-    call = ["gdb", "-q", "-nx"]
+    # On a terminal it would stop at the end of a page, and ask whether the symbols are meant.
+    call = ["gdb", "-q", "-nx", "-iex", "set pagination off", "-iex", "set confirm off"]
     # The lab kernel lives by these signals: they are its page faults and its interrupts.
     for name_of_signal in ("SIGSEGV", "SIGALRM", "SIGIO", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
         call += ["-iex", f"handle {name_of_signal} nostop noprint pass"]

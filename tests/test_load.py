@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -129,6 +130,30 @@ def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
     asked.wait(20)
     done = make(place, "fib", "n=10")
     assert done.stdout == "55\n"
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
+def test_gdb_asks_nothing_on_a_terminal(place: Path) -> None:
+    """Its first prompt is for the learner: no page to turn, no y or n."""
+    ours, its = pty.openpty()
+    os.write(ours, b"info symbol fib_compute\nquit\n")
+    with subprocess.Popen(
+        ["make", "ref=1", "stage=2", "gdb"], cwd=paths.ROOT, stdin=its, stdout=its, stderr=its,
+        env={**os.environ, "TMPDIR": str(place), "MAKEFLAGS": ""},
+    ) as gdb:  # fmt: skip
+        os.close(its)
+        said = b""
+        try:
+            while part := os.read(ours, 4096):
+                said += part
+        except OSError:  # EIO: the other end is closed
+            pass
+        assert gdb.wait(60) == 0
+    os.close(ours)
+    text = said.decode(errors="replace")
+    assert "fib_compute in section .text" in text
+    assert "(y or n)" not in text
+    assert "<RET>" not in text
 
 
 # not exported
