@@ -55,7 +55,7 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
         programs = {first.CLIENT: first.client()}
         running = standing.start(machine, device.contents({}, programs))
         path = first.KO if stage.manifest.driver else f"{device.MODULES}/{device.NAME}.ko"
-        standing.swap(running, built.module, "the stage", path)
+        standing.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
         json.dumps(
             {

@@ -109,6 +109,42 @@ def test_a_machine_that_dies_leaves_its_last_words(place: Path) -> None:
     said = make(place, "dmesg")
     assert said.returncode == 0
     assert "Linux version" in said.stdout or "fibdrv" in said.stdout
+    assert "stack" not in said.stderr
+    assert left_over(place) == []
+
+
+def test_the_last_words_of_one_that_dies_when_nobody_looks(place: Path) -> None:
+    make(place, "stage=1", "load")
+    mark = f"mark-{os.getpid()}"
+    late = f"(sleep 1; echo {mark} > /dev/kmsg; poweroff -f) > /dev/null 2>&1 &\n"
+    make(place, "shell", text=late)
+    time.sleep(4)
+    said = make(place, "dmesg")
+    assert mark in said.stdout
+    assert "is down" in said.stderr
+
+
+LARGE = "char big[40000]; memset(big, n, 40000); asm volatile(\"\" :: \"r\"(big) : \"memory\");"
+
+
+def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
+    """The kernel's own log says nothing of it: it is written over."""
+    copies = ["ref=", f"work={place}/work", "stage=1"]
+    assert make(place, *copies, "start").returncode == 0
+    source = next(place.glob("work/1-*")) / "fib.c"
+    source.write_text(source.read_text().replace("f->word = 0;", f"{LARGE} f->word = big[3];"))
+    assert make(place, *copies, "load").returncode == 0
+    assert make(place, "fib", "n=5").returncode == 2
+    for _ in range(2):
+        said = make(place, "dmesg")
+        assert said.returncode == 0
+        assert "fibdrv: loading out-of-tree module" in said.stdout
+        assert "(it may be the stack: fib_compute keeps 40,000 bytes on the stack" in said.stderr
+        assert "fib.c:" in said.stderr
+    # One that is ended has none.
+    assert make(place, *copies, "load").returncode == 0
+    assert "is down" in make(place, "unload").stdout
+    assert "stack" not in make(place, "dmesg").stderr
     assert left_over(place) == []
 
 

@@ -120,7 +120,7 @@ def load(words: list[str]) -> int:
     files = {f"/bin/fibers-{name}": parts.program(name) for name in programs}
     with standing.alone(machine.name):
         running = standing.start(machine, Contents(files, "fibers", (parts.DEVICE,)))
-        standing.swap(running, made, "fibers", parts.KO)
+        standing.swap(machine.name, running, made, "fibers", parts.KO)
     print("fibers is loaded: make shell, then fibers-basic, fibers-hammer 4 100 1000, ...")
     return 0
 

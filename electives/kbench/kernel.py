@@ -200,7 +200,7 @@ def load(program: Program, given: bytes, machine: Machine) -> None:
     shutil.copy(link(program, kernel), made.stripped)
     with standing.alone(machine.name):
         running = standing.start(machine, Contents({}, "kbench", NODES))
-        standing.swap(running, made, "the program", "/lib/kbench/kbench.ko")
+        standing.swap(machine.name, running, made, "the program", "/lib/kbench/kbench.ko")
         if given:
             running.wire.put("/tmp/input", given, LEAST_SECONDS)
             running.wire.check(f"cat /tmp/input >{DOOR}/input", LEAST_SECONDS)

@@ -157,15 +157,23 @@ def _finding(status: str, line: str, console: str, module: Module) -> Finding:
     return Finding(status, _cause(line, console, module), text)
 
 
+def stack(console: str, module: Module) -> str:
+    """What is on the stack, where a machine's end looks like one by its overflow; else ""."""
+    frame = large_frame(module)
+    if re.search(log_meaning.OVERFLOW, console) or (frame and not where(console, module)):
+        return frame or log_meaning.STACK
+    return ""
+
+
 def crash(console: str, module: Module) -> Finding:
     """Why a machine ended."""
     lines = suspects(console, module)
     # The first complaint says more than the panic it leads to.
     first = [x for x in lines if x.startswith(("BUG:", "Oops:", "kernel BUG", "WARNING:"))]
     panics = [x for x in lines if "Kernel panic" in x or "Kernel mode fault" in x]
-    frame = large_frame(module)
-    if re.search(log_meaning.OVERFLOW, console) or (frame and not where(console, module)):
-        said = f"the stack has overflowed, it seems: {frame or log_meaning.STACK}"
+    large = stack(console, module)
+    if large:
+        said = f"the stack has overflowed, it seems: {large}"
         return Finding("crashed", said, excerpt(console, module))
     if not lines:
         texts = [_text(line) for line in console.splitlines()]

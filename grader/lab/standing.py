@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import select
 import shutil
@@ -13,6 +14,7 @@ import termios
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader.base import paths, scratch
@@ -39,20 +41,63 @@ def last_log() -> Path:
     return paths.BUILD / "last-dmesg.txt"
 
 
-def _keep_log(place: Path) -> None:
-    """Keep what a machine said before its folder goes."""
-    console = place / "console.log"
-    if console.is_file():
+def _last_end() -> Path:
+    """What its end may have been, where the log does not say so."""
+    return paths.BUILD / "last-end.txt"
+
+
+def _module_in(place: Path) -> Module | None:
+    """The module that was loaded last on the machine of that folder."""
+    try:
+        known = json.loads((place / "module.json").read_text())
+        return Module(
+            known["name"],
+            Path(known["directory"]),
+            warnings=tuple(known["warnings"]),
+            own=tuple(known["own"]),
+            support=tuple(known["support"]),
+        )
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _note_module(place: Path, module: Module) -> None:
+    """Write down which module is loaded there, for when the machine has ended."""
+    fields = ("name", "directory", "warnings", "own", "support")
+    known = {field: getattr(module, field) for field in fields}
+    (place / "module.json").write_text(json.dumps(known, default=str))
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What a machine has said, and which module it had: read before its folder goes."""
+
+    console: bytes | None
+    module: Module | None
+
+    def keep(self, died: bool = True) -> None:
+        """Keep them for make dmesg."""
+        if self.console is None:
+            return
         last_log().parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(console, last_log())
+        last_log().write_bytes(self.console)
+        text = self.console.decode(errors="replace")
+        large = kernel_log.stack(text, self.module) if died and self.module else ""
+        _last_end().write_text(f"(it may be the stack: {large})\n" if large else "")
+
+
+def _words(place: Path) -> _Words:
+    console = place / "console.log"
+    return _Words(console.read_bytes() if console.is_file() else None, _module_in(place))
 
 
 def attach(machine: str) -> Running | None:
     """That machine, if it is up."""
     place = folder(machine)
+    words = _words(place)  # of one that has ended attach removes them
     running = machines.get(machine).attach(place)
-    if running is None and place.exists():
-        _keep_log(place)
+    if running is None:
+        words.keep()
         shutil.rmtree(place, ignore_errors=True)
     return running
 
@@ -96,8 +141,8 @@ def start(machine: Machine, contents: Contents) -> Running:
     return running
 
 
-def swap(running: Running, module: Module, what: str, path: str) -> None:
-    """Load a module, put to path there, in the place of an older one of its name.
+def swap(machine: str, running: Running, module: Module, what: str, path: str) -> None:
+    """Load a module, put to path on that machine, in the place of an older one of its name.
 
     what is loaded, in a word or two, for the error line.
     """
@@ -111,6 +156,7 @@ def swap(running: Running, module: Module, what: str, path: str) -> None:
                     f"{what} that is loaded cannot be unloaded ({done.output.strip()}):"
                     " close what uses it, or make unload"
                 )
+        _note_module(folder(machine), module)
         wire.put(path, module.stripped.read_bytes(), timeout)
         done = wire.run(f"insmod {path} 2>&1", timeout)
     except MachineError as error:
@@ -136,7 +182,7 @@ def end_all() -> list[str]:
     for name in machines.MACHINES:
         running = attach(name)
         if running is not None:
-            _keep_log(folder(name))
+            _words(folder(name)).keep(died=False)
             running.stop()
             down.append(name)
     return down
@@ -152,7 +198,7 @@ def run(command: str, begin: str) -> int:
         running.wire.kill_command()
         raise
     except MachineError as error:
-        _keep_log(folder(name))
+        _words(folder(name)).keep(died=not running.alive())
         raise LabError(f"{error}: make dmesg shows its last words") from error
     sys.stdout.write(done.output)
     return done.status
@@ -209,4 +255,7 @@ def dmesg(begin: str) -> int:
         raise LabError(f"no machine is up and none has been: {begin} starts one")
     print(f"(the last machine's; it is down, {paths.shown(last_log())})", file=sys.stderr)
     sys.stdout.write(last_log().read_text(errors="replace"))
+    sys.stdout.flush()
+    if _last_end().is_file():
+        sys.stderr.write(_last_end().read_text(errors="replace"))
     return 0
