@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,17 @@ def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
     rows, gaps = speedups.speedups(found, measured, 1)
     assert rows == []
     assert gaps == [{"from": 5, "to": 6, "reason": "the two share no n at which both are measured"}]
+
+
+def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
+    """In a student repository the stage before is measured by the clock alone, and is right."""
+    found, measured = _counted({(6, 1000): 1000.0})
+    _, gaps = speedups.speedups(found, measured, 1)
+    assert gaps[0]["reason"] == "stage 5 was not measured: it is not ok"
+    shipped = [replace(found[0], shipped=Path("uml.o_shipped")), found[1]]
+    _, gaps = speedups.speedups(shipped, measured, 1)
+    said = "qemu has no instructions of stage 5, which is here as an object for machine uml"
+    assert [gap["reason"] for gap in gaps] == [said]
 
 
 def test_disagreements_of_the_rulers_are_named() -> None:

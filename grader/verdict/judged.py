@@ -58,7 +58,7 @@ def judge(
     stands = status.of(everything)
     stage = verified.built.stage
     if stage.shipped:
-        reason = "it is here as an object, without its source: no points"
+        reason = "it is here as an object, without its source"
         return Judged(verified, everything, stands, note=reason)
     asked = course(stage.number)
     if stage.manifest.driver:

@@ -58,7 +58,7 @@ def speedups(
             if (before.key, phase, n) in samples and (after.key, phase, n) in samples
         ]
         if not shared:
-            gaps.append(_gap(before, after, samples))
+            gaps.append(_gap(before, after, ruled))
         pairs += shared
     series = [
         (samples[pair.before.key, pair.phase, pair.n], samples[pair.after.key, pair.phase, pair.n])
@@ -113,10 +113,16 @@ def disagreements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _gap(before: Stage, after: Stage, samples: Samples) -> dict[str, Any]:
-    measured = {key for key, _, _ in samples}
+def _gap(before: Stage, after: Stage, ruled: Ruled) -> dict[str, Any]:
+    measured = {key for key, _, _ in ruled.samples}
     missing = [s for s in (before, after) if s.key not in measured]
-    if missing:
+    objects = [s for s in missing if s.shipped and ruled.machine != "uml"]
+    if objects:
+        reason = (
+            f"{ruled.machine} has no {ruled.ruler} of stage {objects[0].number}, which is here as"
+            " an object for machine uml"
+        )
+    elif missing:
         reason = f"stage {missing[0].number} was not measured: it is not ok"
     else:
         reason = "the two share no n at which both are measured"
