@@ -118,6 +118,10 @@ def test_with_all_tasks_done_the_hint_is_where_to_look(
     solved(2, place)
     commands.hint(2, 7)
     assert "for speed: make stage=2 profile phase=compute shows" in capsys.readouterr().out
+    # And with all points, what comes after; until something is changed.
+    keep(2, next((place / "work").glob("2-*")))
+    commands.hint(2, 7)
+    assert capsys.readouterr().out == "stage 2 is done; next: make stage=3 start\n"
 
 
 def test_a_hint_after_check_says_what_check_said_of_the_device(

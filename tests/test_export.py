@@ -215,6 +215,15 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
     assert (
         "not brought over: fib_decimal (decimal.c); yours of stage 1 is not in work/ yet" in second
     )
+    assert "do stage 1 first, then make stage=2 start again; or write here" in second
+    # No hint of a task helps against that.
+    hint = call(student, "make", "stage=2", "hint", **environment).stdout
+    assert hint == "next: bring over fib_decimal (decimal.c) from your stage 1\n"
+    aside = student / "work" / "aside"
+    (student / "work" / "1-iterative-u64").rename(aside)
+    hint = call(student, "make", "stage=2", "hint", **environment).stdout
+    assert hint == "next: stage 1, make stage=1 start: fib_decimal (decimal.c) comes from there\n"
+    aside.rename(student / "work" / "1-iterative-u64")
     shutil.rmtree(student / "work" / "2-fast-doubling-clz")
     file = student / "work" / "1-iterative-u64" / "decimal.c"
     before, _, after = file.read_text().partition("ssize_t fib_decimal")

@@ -98,6 +98,7 @@ def begin(stage: int) -> tuple[dict[str, str], list[str]]:
     """
     files = skeleton.sources(stage)
     came: dict[str, list[str]] = {}
+    absent: dict[int, list[str]] = {}
     left: list[str] = []
     for one in table(stage):
         what = f"{one.function} ({one.file})"
@@ -113,14 +114,38 @@ def begin(stage: int) -> tuple[dict[str, str], list[str]]:
             break
         else:
             if one.fits:
-                why = f"yours of stage {one.fits[-1]} is not in work/ yet"
-            else:
-                why = f"yours of stage {one.stage} does not fit as it is, see the comment there"
+                absent.setdefault(one.fits[-1], []).append(what)
+                continue
+            why = f"yours of stage {one.stage} does not fit as it is, see the comment there"
             left.append(f"not brought over: {what}; {why}")
     return files, [
         *(f"brought over from {where}: {', '.join(names)}" for where, names in came.items()),
+        *(
+            f"not brought over: {', '.join(names)}; yours of stage {source} is not in work/ yet"
+            for source, names in absent.items()
+        ),
         *left,
+        *([_do_first(stage, sorted(absent))] if absent else []),
     ]
+
+
+def _do_first(stage: int, sources: list[int]) -> str:
+    numbers = " and ".join(str(source) for source in sources)
+    first = f"stage{'s' if len(sources) > 1 else ''} {numbers} first"
+    return f"do {first}, then make stage={stage} start again; or write here what is missing"
+
+
+def first_step(stage: int, directory: Path) -> str:
+    """What is to be brought over before anything else can be right; or ""."""
+    left = missing(stage, directory)
+    if not left:
+        return ""
+    one = left[0]
+    source = one.fits[-1] if one.fits else one.stage
+    what = f"{one.function} ({one.file})"
+    if skeleton.learner_directory(source) is None:
+        return f"stage {source}, make stage={source} start: {what} comes from there"
+    return f"bring over {what} from your stage {one.stage}"
 
 
 def missing(stage: int, directory: Path) -> list[Carried]:

@@ -80,6 +80,14 @@ def _seed(number: int, option: int | None) -> int:
 def hint(number: int, option: int | None) -> None:
     """The next hint for the first task that is not done."""
     directory = _own(number)
+    first = bring_over.first_step(number, directory)
+    if first:  # a task may be right and fail for want of it: no hint would help
+        print(f"next: {first}")
+        return
+    found = records.recorded(number)
+    if found and found[0].full and found[1]:
+        print(f"stage {number} is done; next: {results.after(number)}")
+        return
     course = tasks.course(number)
     stage = stages.single(directory, directory.name, number)
     chosen = _seed(number, option)

@@ -54,10 +54,9 @@ def next_step(result: Result) -> str:
             return "next: make it compile"
         if line.remark.startswith(function_program.BREACH):
             return f"next: {keep_contract(result.stage)}"
-        missing = bring_over.missing(result.stage, paths.ROOT / result.directory)
-        if missing:
-            one = missing[0]
-            return f"next: bring over {one.function} ({one.file}) from your stage {one.stage}"
+        first = bring_over.first_step(result.stage, paths.ROOT / result.directory)
+        if first:
+            return f"next: {first}"
         if line.task:
             task = tasks.course(result.stage).tasks[line.task - 1]
             return (
