@@ -66,7 +66,8 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 	$(if $(filter 1,$(TABLE)),--table) $(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
 # What ends in a verdict says itself what is wrong. Asked only a question (-q) make hands on status 1
-# of a line that begins with + without a word of its own, where it would say *** Error 1.
+# of a line that begins with + without a word of its own, where it would say *** Error 1. Status 2, that
+# there is no verdict, is an error to make too: it hands it on, and says so in the last line.
 verdicts := check bench debug memcheck sanitize
 ifneq ($(MAKECMDGOALS),)
 ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
