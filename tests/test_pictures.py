@@ -15,10 +15,11 @@ from grader.base import paths
 
 HANDOUTS = paths.ROOT / "handouts"
 DRAWN = HANDOUTS / "pictures"
-# The others are for teachers, or tables of figures.
+# Tables of figures are left out, and the text for teachers and the answers below.
 TEXTS = [
     *sorted(HANDOUTS.glob("*.md")),
     *sorted((HANDOUTS / "electives").glob("*.md")),
+    *sorted((HANDOUTS / "experiments").glob("*.md")),
 ]
 LEARNERS = [x for x in TEXTS if x.name not in ("instructor.md", "answers.md")]
 PICTURE = re.compile(r"!\[([^]]*)\]\(([^)\s]+)\)")

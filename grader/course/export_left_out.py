@@ -10,6 +10,7 @@ LEFT_OUT = {
     "stages/*": "the solutions; skeletons take their place",
     "handouts/instructor.md": "for teachers",
     "handouts/experiments/*": "patches quote the solutions",
+    "handouts/pictures/experiment.svg": "of the experiments",
     "CONTRIBUTING.md": "about the kit itself",
     ".ci/*": "about the kit itself",
     ".github/workflows/kit.yml": "about the kit itself; EXPORTED_AS has the course's",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .canvas import SMALL, Picture
 
 
@@ -178,4 +180,43 @@ def race() -> Picture:
     return p
 
 
-PICTURES = (read, doubling, lucas, clock, latency, race)
+PICTURES: tuple[Callable[[], Picture], ...] = (read, doubling, lucas, clock, latency, race)
+
+
+# not exported
+def experiment() -> Picture:
+    """A stage and its changed copy, from the patch to the verdict."""
+    p = Picture("experiment", "An experiment: a stage and a changed copy of it, compared", 412)
+    p.box(10, 10, 170, 44, "the stage\nstages/4-...", "grey", size=13)
+    p.box(280, 10, 170, 44, "the copy, changed\nbuild/experiments/...", "blue", size=13)
+    p.arrow(180, 32, 278, 32)
+    p.text(229, 24, "4-shift-up", "dim", "middle", SMALL)
+    p.text(229, 48, ".patch", "dim", "middle", SMALL)
+    p.box(10, 80, 440, 32, "Are the numbers of both right?", "page", size=13)
+    p.arrow(95, 54, 95, 78)
+    p.arrow(365, 54, 365, 78)
+    p.box(10, 138, 210, 44, "instructions of both,\ncounted in QEMU: the work", "blue", size=13)
+    p.box(240, 138, 210, 44, "time of both, by the\nclock: what it costs", "blue", size=13)
+    p.arrow(115, 112, 115, 136)
+    p.arrow(345, 112, 345, 136)
+    words = {-1: "less", 0: "~", 1: "more"}
+    says = {-1: "faster", 1: "slower"}
+    fills = {"faster": "green", "slower": "red", "mixed": "orange", "~": "grey"}
+    p.text(10, 210, "The verdict on the copy:", "bold", size=13)
+    p.text(312, 234, "time of the copy", "", "middle", SMALL)
+    p.text(10, 290, "instructions", "", size=SMALL)
+    p.text(10, 306, "of the copy", "", size=SMALL)
+    for i, count in enumerate(words):
+        p.text(158, 276 + 38 * i, words[count], "dim", "end", SMALL)
+        p.text(222 + 90 * i, 252, words[count], "dim", "middle", SMALL)
+        for j, clock_says in enumerate(words):
+            claims = {says[one] for one in (count, clock_says) if one}
+            verdict = "mixed" if len(claims) > 1 else claims.pop() if claims else "~"
+            p.box(178 + 90 * j, 258 + 38 * i, 88, 30, verdict, fills[verdict], size=13)
+    p.text(10, 388, "~ claims nothing. mixed: the rulers disagree, and there is", "dim", size=SMALL)
+    p.text(10, 404, "something to find out.", "dim", size=SMALL)
+    return p
+
+
+PICTURES = (*PICTURES, experiment)
+# /not exported
