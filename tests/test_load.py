@@ -124,7 +124,7 @@ def test_the_last_words_of_one_that_dies_when_nobody_looks(place: Path) -> None:
     assert "is down" in said.stderr
 
 
-LARGE = "char big[40000]; memset(big, n, 40000); asm volatile(\"\" :: \"r\"(big) : \"memory\");"
+LARGE = 'char big[40000]; memset(big, n, 40000); asm volatile("" :: "r"(big) : "memory");'
 
 
 def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
