@@ -275,7 +275,7 @@ def test_a_hint_when_all_is_done_is_what_comes_next(
     monkeypatch.setattr(commands, "task_lines", lambda *_: [])
     commands.hint(0, None)
     said = capsys.readouterr().out
-    assert said == "all tasks are done: make stage=0 debug looks for what check does not see\n"
+    assert said == "all tasks are done\nmake stage=0 check tells of the rest\n"
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def hint(number: int, option: int | None) -> None:
         return
     found = records.recorded(number)
     if found and found[0].full and found[1]:
-        print(f"stage {number} is done; next: {results.after(number)}")
+        print(results.next_step(found[0]))
         return
     course = tasks.course(number)
     stage = stages.single(directory, directory.name, number)
@@ -95,16 +95,14 @@ def hint(number: int, option: int | None) -> None:
     undone = next((line for line in lines if not line.full), None)
     if undone is None:
         print("all tasks are done")
-        found = records.recorded(number)
-        if found is None or not found[1]:
-            print(f"make stage={number} check tells of the device")
+        rest = next((x for x in found[0].lines if not x.full), None) if found and found[1] else None
+        if found and rest:
+            print(_wrapped(f"{rest.name}: {rest.remark}"))
+            print(results.next_step(found[0]))
+        else:
+            print(f"make stage={number} check tells of the rest")
             if course.speed:
                 print(f"for speed: {results.where_time_goes(number)}")
-        else:
-            rest = next((line for line in found[0].lines if not line.full), None)
-            if rest:
-                print(_wrapped(f"{rest.name}: {rest.remark}"))
-            print(results.next_step(found[0]))
         return
     records.settle(number, chosen, False)
     if undone.remark.startswith(function_program.NO_PROGRAM):
