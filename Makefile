@@ -14,6 +14,7 @@ yes :=
 phase :=
 trace :=
 instructor :=
+lang :=
 elective :=
 PROG :=
 AGAINST :=
@@ -236,17 +237,17 @@ report: core  ## draw build/report/ again from its report.json
 
 .PHONY: book
 # not exported
-book:  ## the same with answers, for teachers: instructor=1
+book:  ## the same with answers, for teachers: instructor=1; in Chinese: lang=zh-TW
 # /not exported
 book:  ## the handouts as build/book/index.html and a PDF
-	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor)
+	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor) $(if $(lang),--lang '$(lang)')
 
 .PHONY: test
 test:  ## the tests of the kit itself
 	@$(setup) core test user lint book
 	@scripts/lab-kernel.sh >/dev/null
 # not exported
-	@$(setup) qemu sandbox class kbench memblock
+	@$(setup) qemu sandbox class kbench memblock translations
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported

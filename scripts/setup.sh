@@ -76,10 +76,12 @@ update_lists() {
 }
 
 install_packages() {
-	local count
-	count=$(LC_ALL=C apt-get -s install --no-install-recommends "${packages[@]}" 2>/dev/null |
-		grep -c '^Inst' || true)
-	run_step "apt-get install (${#packages[@]} packages, $count with what they need)" "$log" \
+	local count megabytes
+	# 'URL' FILE BYTES HASH, a line for each.
+	read -r count megabytes < <(LC_ALL=C apt-get --print-uris -qq install \
+		--no-install-recommends "${packages[@]}" 2>/dev/null |
+		awk '{ bytes += $3 } END { print NR, int(bytes / 1e6 + 1) }')
+	run_step "apt-get install (${#packages[@]} packages, $count with what they need, $megabytes MB)" "$log" \
 		$((3 * count)) '^(Get:|Unpacking |Setting up )' \
 		apt install --no-install-recommends "${packages[@]}"
 }

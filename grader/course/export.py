@@ -22,6 +22,7 @@ from grader.base import command, passages, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import export_electives as electives
+from grader.course import translation
 from grader.course.export_leaks import refuse_leaks
 from grader.course.export_left_out import EXPORTED_AS, left_out
 from grader.course.export_skeletons import write_skeletons
@@ -89,6 +90,21 @@ def _copy_kit(folder: Path, answers: bool) -> None:
             target.write_text(made, encoding="utf-8")
 
 
+def _translate(folder: Path, language: str) -> None:
+    """The handouts in another language, in place of the English ones."""
+    handouts = folder / "handouts"
+    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
+        made = Path(name)
+        translation.make(language, made)
+        for source in sorted(made.rglob("*.*")):
+            relative = source.relative_to(made)
+            target = handouts / relative
+            if target.is_file():
+                text = source.read_text(encoding="utf-8")
+                target.write_text(without_marked(text, str(relative)), encoding="utf-8")
+    shutil.copyfile(translation.HANDOUTS / language / "book.yaml", handouts / "book/book.yaml")
+
+
 def _write_object(stage: stages.Stage, kernel: Kernel, target: Path) -> None:
     """One object of all of a stage's: no source in it, and no names but the contract's."""
     built = build.build(stage, kernel)
@@ -138,7 +154,9 @@ def _usable(target: Path) -> None:
         raise LabError(f"{target.parent} is not there: make it first")
 
 
-def export(target: Path, progress: Progress, answers: bool = False) -> str:
+def export(
+    target: Path, progress: Progress, answers: bool = False, language: str | None = None
+) -> str:
     """Make target the students' repository, all of it or nothing; returns its commit's message."""
     _usable(target)
     try:
@@ -161,6 +179,9 @@ def export(target: Path, progress: Progress, answers: bool = False) -> str:
         half_made.chmod(0o755)
         progress.step("copy what students get")
         _copy_kit(half_made, answers)
+        if language:
+            progress.step(f"the handouts in {language}")
+            _translate(half_made, language)
         write_skeletons(half_made)
         refuse_leaks(half_made)
         kernel = machines.get("uml").kernel()
@@ -193,10 +214,17 @@ def main(words: list[str]) -> int:
         action="store_true",
         help="with the answers to the handouts' questions, which make book folds under these",
     )
+    parser.add_argument(
+        "--lang",
+        metavar="LANGUAGE",
+        help=f"with the handouts in another language: {', '.join(translation.languages())}",
+    )
     options = parser.parse_args(words)
+    if options.lang:
+        translation.known(options.lang)
     target = options.directory.absolute()
     progress = Progress()
-    message = export(target, progress, options.answers)
+    message = export(target, progress, options.answers, options.lang)
     progress.clear()
     print(f"{target} is made: {message.splitlines()[-1]}")
     print("No line of a solution is in it. make test there tests it.")

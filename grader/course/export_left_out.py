@@ -9,6 +9,10 @@ from fnmatch import fnmatch
 LEFT_OUT = {
     "stages/*": "the solutions; skeletons take their place",
     "handouts/instructor.md": "for teachers",
+    "handouts/zh-TW/*": "a course has its handouts in one language",
+    "scripts/translate.sh": "a course has its handouts in one language",
+    "grader/course/translation.py": "a course has its handouts in one language",
+    "tests/test_translations.py": "a course has its handouts in one language",
     "handouts/experiments/*": "patches quote the solutions",
     "handouts/pictures/experiment.svg": "of the experiments",
     "CONTRIBUTING.md": "about the kit itself",

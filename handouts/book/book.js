@@ -87,8 +87,9 @@
       item.append(link);
       return item;
     }));
-    at("count").textContent = wanted.length === 0 ? "" : found.length > MOST ? `${found.length} places, the first ${MOST}:`
-      : found.length === 1 ? "1 place" : `${found.length || "no"} places`;
+    const said = found.length > MOST ? "first" : found.length > 1 ? "many" : found.length ? "one" : "none";
+    at("count").textContent = wanted.length === 0 ? ""
+      : form.dataset[said].replace("N", found.length).replace("M", MOST);
     at("contents").hidden = wanted.length > 0;
   };
   field.addEventListener("input", search);

@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 --
 -- A pandoc filter that fills an empty document with the handouts, for scripts/book.sh. Takes from
--- the metadata: root (the top of the kit), instructor (whether instructor.md belongs to the book).
+-- the metadata: root (the top of the kit), instructor (whether instructor.md belongs to the book),
+-- translated (a folder with handouts in the book's language, or nothing), words (book.yaml).
 -- The chapters are the handouts that the course's page links to, in its order.
 
 local COURSE = "handouts/README.md"
 local INSTRUCTOR = "handouts/instructor.md"
 -- Folded under the questions for instructors, and in a students' kit that was exported with it.
 local ANSWERS = "handouts/answers.md"
-local MARKDOWN = "gfm+tex_math_dollars"
+local MARKDOWN = "gfm+tex_math_dollars+east_asian_line_breaks"
 -- Characters of code on a printed line; book.tex has their size.
 local PRINTED = 104
 
 local html = FORMAT:match("html") ~= nil
-local root
+local root, translated, words
 -- The page being converted.
 local page = COURSE
 
@@ -23,8 +24,10 @@ local function fail(message)
   os.exit(1)
 end
 
+-- A file of the kit, in the book's language where there is one.
 local function open(path)
-  return io.open(root .. "/" .. path, "rb")
+  local other = translated ~= "" and path:match("^handouts/(.*)")
+  return other and io.open(translated .. "/" .. other, "rb") or io.open(root .. "/" .. path, "rb")
 end
 
 local function exists(path)
@@ -117,11 +120,11 @@ end
 local function folded(answer)
   local blocks = pandoc.List(answer)
   if html then
-    blocks:insert(1, pandoc.RawBlock("html", '<details class="answer"><summary>Answer</summary>'))
+    blocks:insert(1, pandoc.RawBlock("html", '<details class="answer"><summary>' .. escape(words.answer) .. "</summary>"))
     blocks:insert(pandoc.RawBlock("html", "</details>"))
   else
     blocks[1] = pandoc.Para(blocks[1].content)
-    blocks[1].content:insert(1, pandoc.Emph({ pandoc.Str("Answer. ") }))
+    blocks[1].content:insert(1, pandoc.Emph({ pandoc.Str(words.answer .. ". ") }))
   end
   return blocks
 end
@@ -130,7 +133,7 @@ local function put_answers(chapter, answers)
   local questions, n = false, 0
   for _, block in ipairs(chapter.text.blocks) do
     if block.t == "Header" then
-      questions = pandoc.utils.stringify(block) == "Questions"
+      questions = pandoc.utils.stringify(block) == words.questions
     elseif questions and block.t == "OrderedList" then
       for _, item in ipairs(block.content) do
         n = n + 1
@@ -352,12 +355,17 @@ local function turn(before, after)
         and ('<a rel="%s" href="#%s">%s</a>'):format(rel, chapter.id, form:format(escape(chapter.title)))
       or "<span></span>"
   end
-  return pandoc.RawBlock("html", '<nav class="turn" aria-label="chapters">'
+  return pandoc.RawBlock("html", '<nav class="turn" aria-label="' .. escape(words.chapters) .. '">'
     .. link(before, "prev", "← %s") .. link(after, "next", "%s →") .. "</nav>")
 end
 
 function Pandoc(doc)
   root = pandoc.utils.stringify(doc.meta.root)
+  translated = pandoc.utils.stringify(doc.meta.translated)
+  words = {}
+  for name, said in pairs(doc.meta.words) do
+    words[name] = pandoc.utils.stringify(said)
+  end
   local instructor = pandoc.utils.stringify(doc.meta.instructor) == "1"
   local book = chapters(instructor)
   if exists(ANSWERS) and (instructor or not exists(INSTRUCTOR)) then

@@ -1,20 +1,39 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the pictures of the handouts beside this file, or in the folder that is given."""
+"""Draw the pictures of the handouts beside this file, or in the folder that is given.
+
+With --words print the words in them, as JSON; with --translated FOLDER take from standard input, as
+JSON, what stands for them in another language.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
-from . import electives, memory, numbers, times
+from . import canvas, electives, memory, numbers, times
+
+# The pictures of the course; electives and experiments are in English only.
+COURSE = [draw for module in (memory, numbers, times) for draw in module.PICTURES]
+ENGLISH = ("experiment",)
 
 
-def main() -> None:
+def main(words: list[str]) -> None:
     """Draw all."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
-    for module in (electives, memory, numbers, times):
-        for draw in module.PICTURES:
-            draw().save(folder if folder.is_dir() else folder.parent)
+    folders = [word for word in words if not word.startswith("--")]
+    if len(folders) < len(words):
+        draws = [draw for draw in COURSE if draw.__name__ not in ENGLISH]
+    else:
+        draws = [*COURSE, *electives.PICTURES]
+    if "--translated" in words:
+        canvas.translation.update(json.load(sys.stdin))
+    pictures = [draw() for draw in draws]
+    if "--words" in words:
+        print(json.dumps(list(canvas.used)))
+        return
+    folder = Path(folders[0] if folders else __file__)
+    for picture in pictures:
+        picture.save(folder if folder.is_dir() else folder.parent)
 
 
-main()
+main(sys.argv[1:])

@@ -7,6 +7,7 @@ is too long for its box, or that leaves the picture, is an error.
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import Path
 
@@ -33,13 +34,28 @@ def _style(dark: int) -> str:
 
 
 FONTS = (
-    "text{font-family:'DejaVu Sans',Verdana,sans-serif}"
-    ".mono{font-family:'DejaVu Sans Mono',Consolas,monospace}.bold{font-weight:bold}"
+    "text{{font-family:'DejaVu Sans',Verdana,{}sans-serif}}"
+    ".mono{{font-family:'DejaVu Sans Mono',Consolas,monospace}}.bold{{font-weight:bold}}"
 )
+# For Chinese: what Linux, macOS and Windows have.
+CHINESE = "'Noto Sans CJK TC','PingFang TC','Microsoft JhengHei',"
+
+# Words of another language, by the English; and those that drawings have used.
+translation: dict[str, str] = {}
+used: dict[str, None] = {}
+
+
+def say(words: str) -> str:
+    """Words as they are to stand in the picture."""
+    if re.search("[A-Za-z]{2}", words):  # F(99) and a₀b₀ are the same in every language
+        used[words] = None
+    return translation.get(words, words)
 
 
 def length(words: str, size: int, mono: bool = False) -> float:
-    """How long words get, in DejaVu Sans, which is a wide one."""
+    """How long words get, in DejaVu Sans, which is a wide one; a Chinese character is a square."""
+    if wide := sum(c >= "\u2e80" for c in words):
+        return size * wide + length("".join(c for c in words if c < "\u2e80"), size, mono)
     narrow = sum(words.count(c) for c in "iljtfI.,:;'|()[]! ₀₁₂₃⁰¹²³⁴⁶⁸")
     return size * (0.605 * len(words) if mono else 0.62 * len(words) - 0.24 * narrow)
 
@@ -48,13 +64,18 @@ class Picture:
     """What has been drawn, in order."""
 
     def __init__(self, name: str, title: str, height: int, width: int = WIDTH) -> None:
-        self.name, self.title, self.width, self.height = name, title, width, height
+        self.name, self.title, self.width, self.height = name, say(title), width, height
         self.parts: list[str] = []
 
     def text(
         self, x: float, y: float, words: str, style: str = "", anchor: str = "start", size: int = 14
     ) -> None:
         """Words whose line is at y; the style is any of dim, bold, mono."""
+        if "mono" not in style:
+            words = say(words)
+        self._text(x, y, words, style, anchor, size)
+
+    def _text(self, x: float, y: float, words: str, style: str, anchor: str, size: int) -> None:
         wide = length(words, size, "mono" in style) * (1.08 if "bold" in style else 1)
         left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
         if left < 0 or left + wide > self.width or not size <= y <= self.height - 2:
@@ -82,13 +103,15 @@ class Picture:
         self.parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="3" class="{fill}"{dash}/>'
         )
+        if "mono" not in style:
+            words = say(words)
         lines = words.split("\n") if words else []
         step = size + 4
         top = y + h / 2 + size * 0.36 - step * (len(lines) - 1) / 2
         for i, line in enumerate(lines):
             if length(line, size, "mono" in style) > w - 4:
                 raise ValueError(f"{self.name}: {line!r} is too long for its box")
-            self.text(x + w / 2, top + i * step, line, style, "middle", size)
+            self._text(x + w / 2, top + i * step, line, style, "middle", size)
 
     def line(self, *points: float, tip: bool = False, dashed: bool = False, bold: int = 0) -> None:
         """A line through points x, y, x, y, ...; with a tip, an arrow."""
@@ -117,7 +140,7 @@ class Picture:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"'
             f' width="{self.width}" height="{self.height}" role="img">\n'
             f"<title>{escape(self.title, quote=False)}</title>\n"
-            f"<style>{FONTS}{_style(0)}\n"
+            f"<style>{FONTS.format(CHINESE if translation else '')}{_style(0)}\n"
             f"@media (prefers-color-scheme: dark) {{{_style(1)}}}</style>\n"
             '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="6.5" refY="3.5"'
             ' orient="auto"><path d="M0,0 L7,3.5 L0,7 z" class="tip"/></marker></defs>\n'

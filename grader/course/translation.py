@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""scripts/translate.sh: the handouts in another language, by po4a.
+
+handouts/LANGUAGE/ has a .po file for each handout, the words in pictures, and what the book says
+around them. Code and console sessions are in no .po file: po4a takes them as they are, so that they
+are the same in every language. A paragraph whose English has changed is stale; until it is
+translated anew it is in English.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polib
+
+from grader.base import command, paths, toml
+from grader.base.errors import LabError
+
+HANDOUTS = paths.ROOT / "handouts"
+# For teachers, who read the kit's English anyway.
+NOT_TRANSLATED = ("instructor.md",)
+WORDS = "pictures.toml"
+# Of a .po file: one that has no dates and line numbers changes only when a text does.
+HEADER = {
+    "Project-Id-Version": "fibdrv lab",
+    "MIME-Version": "1.0",
+    "Content-Type": "text/plain; charset=UTF-8",
+    "Content-Transfer-Encoding": "8bit",
+}
+# Comments that the kit reads; of "exported" the text is a paragraph for students.
+MARKS = re.compile(r"(?:<!--(?! exported:)(?:(?!-->).)*-->\s*)+", re.DOTALL)
+# Chinese, Japanese and Korean are set without blanks: a line's end between two would be one.
+WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]"
+BROKEN = re.compile(f"{WIDE}\n{WIDE}")
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A paragraph that is not translated as it now stands."""
+
+    path: Path
+    line: int
+    text: str
+    why: str  # not translated, its English has changed, ...
+
+    def __str__(self) -> str:
+        first = " ".join(self.text.split())
+        cut = first if len(first) <= 70 else f"{first[:69]}…"
+        return f"{paths.shown(self.path)}:{self.line}: {self.why}: {cut}"
+
+
+def languages() -> list[str]:
+    """Those that the handouts are in, besides English."""
+    return sorted(path.parent.name for path in HANDOUTS.glob(f"*/{WORDS}"))
+
+
+def known(language: str) -> None:
+    """Raise LabError for a language that the handouts are not in."""
+    if language not in languages():
+        raise LabError(f"no language {language!r}: there are {', '.join(languages()) or 'none'}")
+
+
+def masters() -> list[Path]:
+    """The handouts that are translated, in English."""
+    return [path for path in sorted(HANDOUTS.glob("*.md")) if path.name not in NOT_TRANSLATED]
+
+
+def _po(language: str, master: Path) -> Path:
+    return HANDOUTS / language / f"{master.stem}.po"
+
+
+@contextmanager
+def _po4a(language: str, *options: str) -> Iterator[Path]:
+    """Run po4a on copies of the .po files: a folder with NAME.md.po, and NAME.md below out/."""
+    if not shutil.which("po4a"):
+        raise LabError("po4a is not there: scripts/setup.sh translations")
+    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
+        folder = Path(name)
+        lines = [
+            f"[po4a_langs] {language}",
+            f"[po4a_paths] {folder}/$master.pot $lang:{folder}/$master.po",
+        ]
+        for master in masters():
+            po, out = _po(language, master), folder / "out" / master.name
+            if po.is_file():
+                shutil.copyfile(po, folder / f"{master.name}.po")
+            # -k 0: whatever is not translated yet is in English.
+            how = '"-o markdown -o neverwrap -k 0"'
+            source = f"handouts/{master.name}"
+            lines.append(f"[type: text] {source} {language}:{out} opt:{how}")
+        (folder / "po4a.cfg").write_text("\n".join(lines) + "\n")
+        call = ["po4a", *options, "--quiet", "--msgmerge-opt", "--quiet", "-M", "UTF-8"]
+        done = subprocess.run(
+            [*call, str(folder / "po4a.cfg")], cwd=HANDOUTS.parent, capture_output=True, text=True
+        )
+        if done.returncode:
+            said = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
+            raise LabError(f"po4a: {said}")
+        yield folder
+
+
+def _translated(entry: polib.POEntry) -> bool:
+    """Whether it belongs into a .po file: it is text, and no code."""
+    return not entry.comment.startswith("type: Fenced code") and not MARKS.fullmatch(entry.msgid)
+
+
+def _entries(po: Path) -> list[polib.POEntry]:
+    found = polib.pofile(str(po), wrapwidth=100)
+    return [entry for entry in found if not entry.obsolete and _translated(entry)]
+
+
+def update(language: str) -> None:
+    """Bring the .po files to what the handouts say now; what has changed is fuzzy there."""
+    with _po4a(language, "--no-translations") as folder:
+        for master in masters():
+            new = polib.POFile(wrapwidth=100)
+            new.metadata = {**HEADER, "Language": language.replace("-", "_")}
+            for entry in _entries(folder / f"{master.name}.po"):
+                entry.occurrences = []
+                new.append(entry)
+            _po(language, master).parent.mkdir(exist_ok=True)
+            new.save(str(_po(language, master)))
+
+
+def stale(language: str) -> list[Stale]:
+    """What is not translated, or no longer."""
+    found = []
+    with _po4a(language, "--no-translations") as folder:
+        for master in masters():
+            for entry in _entries(folder / f"{master.name}.po"):
+                if why := _fault(entry):
+                    found.append(Stale(master, _line(master, entry.msgid), entry.msgid, why))
+    known = _words(language)
+    for words in _drawn_words():
+        if words not in known:
+            found.append(Stale(HANDOUTS / language / WORDS, 1, words, "words in a picture"))
+    return found
+
+
+def _line(master: Path, paragraph: str) -> int:
+    """The line on which a paragraph begins; po4a says the one behind it."""
+    at = master.read_text(encoding="utf-8").find(paragraph.split("\n", 1)[0])
+    return master.read_text(encoding="utf-8").count("\n", 0, max(at, 0)) + 1
+
+
+def _fault(entry: polib.POEntry) -> str:
+    if entry.fuzzy:
+        return "its English has changed"
+    if not entry.msgstr:
+        return "not translated"
+    if entry.msgid.endswith("\n") != entry.msgstr.endswith("\n"):
+        return "the ends of the lines differ"
+    return "a line ends between two characters" if BROKEN.search(entry.msgstr) else ""
+
+
+def _words(language: str) -> dict[str, str]:
+    words: dict[str, str] = toml.read(HANDOUTS / language / WORDS)["words"]
+    return words
+
+
+def _draw(*arguments: str, table: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "handouts.pictures", *arguments],
+        cwd=HANDOUTS.parent,
+        input=json.dumps(table or {}),
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise LabError(f"the pictures: {done.stderr.strip().splitlines()[-1]}")
+    return done.stdout
+
+
+def _drawn_words() -> list[str]:
+    words: list[str] = json.loads(_draw("--words"))
+    return words
+
+
+def make(language: str, folder: Path) -> None:
+    """Write the handouts and their pictures into a folder, as handouts/ has them."""
+    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    with _po4a(language, "--no-update") as made:
+        for master in masters():
+            shutil.copyfile(made / "out" / master.name, folder / master.name)
+    _draw("--translated", str(folder / "pictures"), table=_words(language))
+
+
+def main(words: list[str]) -> int:
+    """The command line of scripts/translate.sh."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/translate.sh",
+        description="The handouts in another language; handouts/LANGUAGE/README.md says how.",
+        epilog="Exit status: 0 done, 1 something is not translated, 2 not done, and why.",
+    )
+    parser.add_argument("verb", choices=("update", "check", "make"))
+    parser.add_argument("folder", nargs="?", type=Path, help="of make: where to")
+    parser.add_argument("--lang", default="zh-TW", metavar="LANGUAGE")
+    options = parser.parse_args(words)
+    if (options.verb == "make") != (options.folder is not None):
+        parser.error("make takes a folder, update and check take none")
+    known(options.lang)
+    if options.verb == "make":
+        make(options.lang, options.folder)
+        return 0
+    if options.verb == "update":
+        update(options.lang)
+    found = stale(options.lang)
+    for one in found:
+        print(one)
+    print(f"{options.lang}: {len(found) or 'nothing'} to translate")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("translate", lambda: main(sys.argv[1:]), "what was there is there"))
