@@ -40,8 +40,8 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
  * F(2k), if k >= 1, and else it is 1.)
  *
  * F(n) <= phi^n, and phi^36 < 2^25, since phi^36 + phi^-36 is the Lucas number
- * L(36) = 33385282, and 2^25 = 33554432. So F(n) < 2^(25 n / 36), rounded down
- * to whole bits and up to whole limbs: at most 25 n / 36 / LIMB_BITS + 1 limbs.
+ * L(36) = 33385282, and 2^25 = 33554432. So F(n) < 2^(25 n / 36), which fits into
+ * 25 n / 36 / LIMB_BITS + 1 limbs, the quotient rounded down.
  *
  * One more, because a product takes the limbs of both factors while it is made,
  * the top one of which may turn out to be 0; not more than one, since factors of
