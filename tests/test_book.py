@@ -136,7 +136,9 @@ def name(document: Path) -> str:
 
 
 ANSWERS = HANDOUTS / "answers.md"
-DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in (INSTRUCTOR, ANSWERS)]
+TRANSLATIONS = [x.with_name("README.md") for x in HANDOUTS.glob("*/pictures.toml")]
+NOT_IN_THE_BOOK = (INSTRUCTOR, ANSWERS, *TRANSLATIONS)
+DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in NOT_IN_THE_BOOK]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from tests.language import in_english
 
 HANDOUTS = paths.ROOT / "handouts"
 DRAWN = HANDOUTS / "pictures"
@@ -23,6 +24,8 @@ TEXTS = [
 ]
 LEARNERS = [x for x in TEXTS if x.name not in ("instructor.md", "answers.md")]
 PICTURE = re.compile(r"!\[([^]]*)\]\(([^)\s]+)\)")
+# A word, or a Chinese character.
+WORD = re.compile(r"[\u2e80-\u9fff]|[^\s\u2e80-\u9fff]+")
 # Words that a picture's text has at least.
 WORDS = 6
 
@@ -34,12 +37,14 @@ def test_every_handout_has_a_picture(text: Path) -> None:
 
 @pytest.mark.parametrize("text", [*TEXTS, paths.ROOT / "README.md"], ids=paths.shown)
 def test_a_picture_says_in_words_what_it_shows(text: Path) -> None:
-    short = [
-        link for words, link in PICTURE.findall(text.read_text()) if len(words.split()) < WORDS
-    ]
-    assert short == []
+    assert [
+        link
+        for words, link in PICTURE.findall(text.read_text())
+        if len(WORD.findall(words)) < WORDS
+    ] == []
 
 
+@in_english
 def test_the_pictures_are_what_their_source_draws(tmp_path: Path) -> None:
     call = [sys.executable, "-m", "handouts.pictures", str(tmp_path)]
     subprocess.run(call, cwd=paths.ROOT, check=True)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The handouts in another language say what the English ones say, and are whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polib
+import pytest
+
+from grader.base import paths
+from grader.course import translation
+from tests.test_book import Page, in_browser, make_book
+
+LANGUAGES = translation.languages()
+MASTERS = [path.name for path in translation.masters()]
+# What a paragraph may not lose or gain. In another language a phrase may stand twice, or in bold.
+KEPT = ("Code", "Math", "Link", "Image", "Header", "CodeBlock", "Table")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("po4a") is None, reason="there is no po4a: scripts/setup.sh translations"
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By language: a folder with its handouts."""
+    found = {}
+    for language in LANGUAGES:
+        found[language] = tmp_path_factory.mktemp(language)
+        translation.make(language, found[language])
+    return found
+
+
+def test_there_is_chinese() -> None:
+    assert "zh-TW" in LANGUAGES
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_paragraph_is_translated_as_it_stands(language: str) -> None:
+    assert [str(one) for one in translation.stale(language)] == []
+
+
+@pytest.mark.parametrize("name", MASTERS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, name: str) -> None:
+    """With the comments that mark what is to be run, and how it ends."""
+    texts = [(folder / name).read_text() for folder in (translation.HANDOUTS, made[language])]
+    english, other = ([m[0] for m in FENCE.finditer(text)] for text in texts)
+    assert other == english
+    marks = [
+        [mark for mark in COMMENT.findall(text) if not mark.startswith("<!-- exported:")]
+        for text in texts
+    ]
+    assert marks[1] == marks[0]
+
+
+@pytest.mark.parametrize("name", MASTERS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: str) -> None:
+    """Code, links, pictures, formulas, headings and tables; no mark of Markdown is left over."""
+    english, other = (_parts(folder / name) for folder in (translation.HANDOUTS, made[language]))
+    for kind in KEPT:
+        assert other[kind] == english[kind], kind
+    assert [text for text in other["Str"] if "**" in text or "](" in text] == []
+    # A translation that says nothing of a paragraph shows by its length.
+    assert other["length"].total() > 0.2 * english["length"].total()
+
+
+def _parts(file: Path) -> dict[str, Counter[str]]:
+    """Of a text: how often each piece of code, link, formula, ... is in it, by kind."""
+    if not shutil.which("pandoc"):
+        pytest.skip("there is no pandoc: scripts/setup.sh book installs it")
+    text = subprocess.run(
+        ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "json", str(file)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in (*KEPT, "Str", "length")}
+
+    def look(node: Any) -> None:
+        if isinstance(node, dict):
+            kind, what = node.get("t"), node.get("c")
+            if kind in ("Link", "Image"):
+                found[kind][what[2][0]] += 1
+            elif kind == "Math":
+                found[kind][re.sub(r"\\text\{[^}]*\}", "", what[1])] += 1
+            elif kind in ("Code", "CodeBlock"):
+                found[kind][what[1]] += 1
+            elif kind == "Header":
+                found[kind][str(what[0])] += 1
+            elif kind == "Table":
+                found[kind][f"{len(what[2])} columns"] += 1
+            elif kind == "Str":
+                found["Str"][what] += 1
+                found["length"][what] += len(what)
+            look(list(node.values()))
+        elif isinstance(node, list):
+            for one in node:
+                look(one)
+
+    look(json.loads(text)["blocks"])
+    return found
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two handouts to change, and all pictures."""
+    handouts = tmp_path / "handouts"
+    (handouts / "zh-TW").mkdir(parents=True)
+    for name in ("7-preallocation.md", "9-lucas-pairs.md"):
+        shutil.copy(translation.HANDOUTS / name, handouts)
+        shutil.copy(translation._po("zh-TW", handouts / name), handouts / "zh-TW")
+    shutil.copy(translation.HANDOUTS / "zh-TW/pictures.toml", handouts / "zh-TW")
+    shutil.copytree(translation.HANDOUTS / "pictures", handouts / "pictures")
+    monkeypatch.setattr(translation, "HANDOUTS", handouts)
+    return handouts
+
+
+def test_a_paragraph_that_has_changed_is_named(copy: Path, tmp_path: Path) -> None:
+    """By its line; until it is translated anew it is in English, and the rest is not."""
+    handout = copy / "7-preallocation.md"
+    text = handout.read_text()
+    before, after = text.split("\n## The idea\n", 1)
+    first = after.strip().split("\n\n")[0]
+    handout.write_text(text.replace(first, f"{first} And one sentence more."))
+    line = before.count("\n") + 4
+    (one,) = translation.stale("zh-TW")
+    assert str(one).startswith(f"{paths.shown(handout)}:{line}: its English has changed: ")
+    translation.update("zh-TW")
+    assert len(translation.stale("zh-TW")) == 1
+    translation.make("zh-TW", tmp_path / "made")
+    made = (tmp_path / "made" / handout.name).read_text()
+    assert "And one sentence more." in made and "想法" in made
+
+
+def test_a_new_paragraph_is_named_and_a_changed_session_is_not(copy: Path) -> None:
+    handout = copy / "9-lucas-pairs.md"
+    text = handout.read_text()
+    handout.write_text(
+        text.replace("```console\n$ make", "```console\n$ make -s", 1) + "\nThe end.\n"
+    )
+    assert [(one.path, one.why, one.text) for one in translation.stale("zh-TW")] == [
+        (handout, "not translated", "The end.\n")
+    ]
+
+
+def test_a_word_in_a_picture_is_named(copy: Path) -> None:
+    source = copy / "pictures/numbers.py"
+    source.write_text(source.read_text().replace('"carry in"', '"carried in"'))
+    assert [one.text for one in translation.stale("zh-TW")] == ["carried in"]
+
+
+def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
+    """update changes no byte, so that a commit holds what was translated alone."""
+    files = sorted((copy / "zh-TW").glob("*.po"))
+    translation.update("zh-TW")  # paragraphs that two handouts share have another place among two
+    before = [file.read_text() for file in files]
+    translation.update("zh-TW")
+    assert [file.read_text() for file in files] == before
+
+
+def test_two_lines_of_chinese_are_one(copy: Path) -> None:
+    """In a browser the end of a line is a blank."""
+    file = copy / "zh-TW/9-lucas-pairs.po"
+    texts = polib.pofile(str(file))
+    entry = max(texts, key=lambda one: len(one.msgstr))
+    entry.msgstr = re.sub("([\u4e00-\u9fff])(?=[\u4e00-\u9fff])", r"\1\n", entry.msgstr, count=1)
+    texts.save()
+    assert "a line ends between two characters" in {one.why for one in translation.stale("zh-TW")}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book in Chinese."""
+    build = tmp_path_factory.mktemp("build")
+    done = make_book(build, "--html", "--lang", "zh-TW")
+    assert done.returncode == 0, done.stderr
+    return build / "book-zh-TW" / "index.html"
+
+
+def test_the_book_has_no_dead_link_and_says_its_language(book: Path) -> None:
+    page = Page(book.read_text())
+    assert '<html lang="zh-TW">' in page.text
+    assert [x for x in page.links if x.startswith("#") and x[1:] not in page.ids] == []
+    assert not [x for x in page.fetched if not x.startswith(("data:", "#"))]
+    titles = [chapter.title for chapter in page.chapters.values()]
+    # The electives are in English.
+    assert sum(bool(re.search("[\u4e00-\u9fff]", title)) for title in titles) == len(MASTERS) - 1
+
+
+def test_the_search_finds_chinese(book: Path, tmp_path: Path) -> None:
+    """A word in the middle of a sentence: there are no blanks around it."""
+    look = """(() => {
+      const field = document.querySelector("#search input");
+      field.value = "進位";
+      field.dispatchEvent(new Event("input"));
+      return [document.querySelector("#count").textContent,
+              document.querySelectorAll("#hits mark").length];
+    })()"""
+    count, marks = in_browser(book, look, tmp_path)
+    assert re.fullmatch(r"共 \d+ 處(，前 \d+ 處)?", count) and marks > 10
+
+
+@pytest.mark.parametrize(
+    "call", [["scripts/book.sh", "--lang"], ["scripts/translate.sh", "check", "--lang"]]
+)
+def test_a_language_that_there_is_not(call: list[str]) -> None:
+    done = subprocess.run([*call, "tlh"], cwd=paths.ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no language 'tlh': there are zh-TW" in done.stderr
