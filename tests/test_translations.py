@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import polib
 import pytest
 
 from grader.base import paths
-from grader.course import translation
+from grader.course import export, translation
 from tests.test_book import Page, in_browser, make_book
 
 LANGUAGES = translation.languages()
@@ -209,6 +210,40 @@ def test_the_search_finds_chinese(book: Path, tmp_path: Path) -> None:
     })()"""
     count, marks = in_browser(book, look, tmp_path)
     assert re.fullmatch(r"共 \d+ 處(，前 \d+ 處)?", count) and marks > 10
+
+
+@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
+def test_a_course_in_chinese(tmp_path: Path) -> None:
+    """Its handouts, their pictures and its book are in that language, and there is no other."""
+    export._copy_kit(tmp_path, answers=False)
+    export._translate(tmp_path, "zh-TW")
+    handouts = tmp_path / "handouts"
+    assert not (handouts / "zh-TW").exists() and not (handouts / "answers.md").exists()
+    for name in MASTERS:
+        if name != "answers.md":
+            text = (handouts / name).read_text()
+            assert re.search("[\u4e00-\u9fff]", text.splitlines()[0]), name
+            assert "not exported" not in text and "<!-- exported" not in text
+    assert "進位" in (handouts / "pictures/limbs.svg").read_text()
+    assert "language: zh-TW" in (handouts / "book/book.yaml").read_text()
+
+
+@pytest.mark.machine
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
+def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
+    """Run there as those in English are; its book is made of what it holds."""
+    course = tmp_path / "course"
+    keep = {k: v for k, v in os.environ.items() if k not in ("LAB_REF", "LAB_MACHINE", "LAB_BUILD")}
+    for folder, call in (
+        (paths.ROOT, ["scripts/export-course", "--lang", "zh-TW", str(course)]),
+        (course, ["make", "test", "args=tests/test_handouts.py tests/test_pictures.py"]),
+        (course, ["scripts/book.sh", "--html"]),
+    ):
+        done = subprocess.run(call, cwd=folder, env=keep, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert '<html lang="zh-TW">' in (course / "build/book/index.html").read_text()
 
 
 @pytest.mark.parametrize(
