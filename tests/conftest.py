@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the markers; forget the make above us, which `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
+    # Where the shell has let Ctrl-C be ignored, as for nohup and "&", what we start would ignore it.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("LAB_SEED", "1")  # what is shown and expected is so with this one
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")

@@ -39,10 +39,12 @@ def _answers(files: dict[str, Path]) -> guest_process.GuestProcess:
     guest = qemu.SMP.boot(Contents(files))
     try:
         for name, path in files.items():
-            said = guest.wire.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
+            sum_there = guest.wire.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
             ours = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
-            assert said == ours.stdout.split()[0]
-        assert guest.console() == ""
+            assert sum_there == ours.stdout.split()[0]
+        # On a busy computer the kernel says how long a timer's interrupt took.
+        said = [line for line in guest.console().splitlines() if "hrtimer: interrupt" not in line]
+        assert said == []
     finally:
         guest.stop()
     return guest
