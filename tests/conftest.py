@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Name the markers; forget the make above us, which `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
-    # Where the shell has let Ctrl-C be ignored, as for nohup and "&", what we start would ignore it.
+    # Where the shell has Ctrl-C ignored, as for nohup and "&", what we start would ignore it, too.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("LAB_SEED", "1")  # what is shown and expected is so with this one
