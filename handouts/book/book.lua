@@ -232,6 +232,15 @@ local function code(block)
   return pandoc.RawBlock("latex", "\\begin{Verbatim}\n" .. text .. "\n\\end{Verbatim}")
 end
 
+-- How many places a text takes: a Chinese character is as wide as two letters.
+local function places(text)
+  local count = 0
+  for _, code in utf8.codes(text) do
+    count = count + (code >= 0x2E80 and 2 or 1)
+  end
+  return count
+end
+
 -- A browser lays tables out by itself; on paper a column gets room by its longest cell.
 local function columns(block)
   local longest, sum = {}, 0
@@ -241,7 +250,7 @@ local function columns(block)
   local function look(rows)
     for _, row in ipairs(rows) do
       for i, cell in ipairs(row.cells) do
-        longest[i] = math.max(longest[i], utf8.len(pandoc.utils.stringify(cell.contents)))
+        longest[i] = math.max(longest[i], places(pandoc.utils.stringify(cell.contents)))
       end
     end
   end
@@ -289,6 +298,24 @@ local function together(inlines)
     end
   end
   return inlines
+end
+
+-- On paper a line may end inside a long path, and between Chinese punctuation and code.
+local function breakable(inlines)
+  local broken = pandoc.List()
+  for i, inline in ipairs(inlines) do
+    if inline.t == "Code" and #inline.text > 20 and inline.text:find("/", 1, true) then
+      local text = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ inline }) }), "latex")
+      inline = pandoc.RawInline("latex", (text:gsub("/", "/\\allowbreak{}")))
+    end
+    broken:insert(inline)
+    local after = inlines[i + 1]
+    local last = inline.t == "Str" and inline.text:match(utf8.charpattern .. "$")
+    if last and utf8.codepoint(last) >= 0x2E80 and after and after.t == "Code" then
+      broken:insert(pandoc.RawInline("latex", "\\allowbreak{}"))
+    end
+  end
+  return broken
 end
 
 -- What of a page depends on where it stands: links, pictures, names of sections.
@@ -342,7 +369,7 @@ local function rules(chapter, book)
     end,
     CodeBlock = code,
     Math = formula,
-    Inlines = together,
+    Inlines = html and together or breakable,
     RawBlock = without_comments,
     RawInline = without_comments,
   }
