@@ -44,13 +44,14 @@ class Trial:
         return self.command.split()[0]
 
 
-THERE = Trial("convert, create, switch, delete", "basic there-and-back windows")
+THERE = Trial("convert, create, switch, delete", "basic there-and-back")
 REGISTERS = Trial("all registers on both sides of a switch", "registers rounds rounding")
 TIMER = Trial("the same under a timer, four at once", "registers timer four", 120)
 ERRORS = Trial("each error by its number", "basic errors elsewhere signal")
 THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread moves")
 VALUES = Trial("fiber-local values, a thousand keys", "storage values")
 KEYS = Trial("errors of keys", "storage errors")
+WINDOWS = Trial("the names that Windows has", "basic windows")
 ENDS = Trial("threads and processes that end, fork, exec", "ends")
 HAMMER = Trial("8 threads in 1,000 fibers", "hammer 8 1000 2000")
 HAMMER_FEW = Trial("2 threads in 3 fibers", "hammer 2 3 3000")
@@ -69,13 +70,13 @@ LONG_KILL = Trial("killed at random moments, 300 times", "hammer kill 300", 600)
 LONG_DYING = Trial("threads end for a minute", "dying 60000", 300)
 
 PLAIN = (
-    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, DYING, KILL, MANY, FIELDS, MOST,
-    UNLOAD,
+    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, ENDS, DYING, KILL, MANY, FIELDS,
+    MOST, UNLOAD,
 )  # fmt: skip
 # By machine: what is tried there.
 ALL: Mapping[str, tuple[Trial, ...]] = {
     "uml": (*PLAIN, TIMER, HAMMER_FEW),
-    "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, ENDS, TIMER),
+    "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, ENDS, TIMER),
     "qemu-smp": (*PLAIN, TIMER, HAMMER, HAMMER_FEW),
     "uml-debug": (*PLAIN, TIMER, HAMMER_FEW, FAILING),
     "wide": (AVX, REGISTERS, TIMER, HAMMER_FEW),

@@ -27,7 +27,10 @@ TASKS: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
         ("wander", (trials.MOVED,)),
     ),
     2: (("qemu-smp", (trials.THERE, trials.ERRORS, trials.HAMMER_FEW)),),
-    3: (("uml", (trials.KEYS, trials.VALUES)), ("uml-debug", (trials.FAILING, trials.VALUES))),
+    3: (
+        ("uml", (trials.KEYS, trials.VALUES, trials.WINDOWS)),
+        ("uml-debug", (trials.FAILING, trials.VALUES)),
+    ),
     4: (
         ("uml-debug", (trials.ENDS, trials.THERE)),
         ("uml", (trials.KILL, trials.MANY)),
@@ -41,7 +44,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
         ("wander", (trials.MOVED,)),
     ),
     2: TASKS[2],
-    3: (("qemu-smp", (trials.KEYS, trials.VALUES)),),
+    3: (("qemu-smp", (trials.KEYS, trials.VALUES, trials.WINDOWS)),),
     4: (("qemu-smp", (trials.ENDS, trials.THERE, trials.DYING, trials.KILL, trials.MANY)),),
 }
 # For a look before anything is measured.
