@@ -240,7 +240,7 @@ report: core  ## draw build/report/ again from its report.json
 book:  ## the same with answers, for teachers: instructor=1; in Chinese: lang=zh-TW
 # /not exported
 book:  ## the handouts as build/book/index.html and a PDF
-	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor) $(if $(lang),--lang '$(lang)')
+	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor) $(if $(lang),--lang $(call quote,$(lang)))
 
 .PHONY: test
 test:  ## the tests of the kit itself

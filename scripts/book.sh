@@ -19,7 +19,7 @@ languages() {
 		file=${file%/book.yaml}
 		[ "$file" = "$parts" ] || names+=" ${file##*/}"
 	done
-	echo "${names:-none}" | xargs
+	echo "${names:- (none)}"
 }
 
 instructor=0
@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
 	--instructor) instructor=1 ;;
 	--lang)
 		lang=${2:-}
-		[[ " $(languages) " == *" $lang "* ]] || die "no language '$lang': there are $(languages)"
+		[[ "$(languages) " == *" $lang "* ]] || die "no language '$lang': there are$(languages)"
 		shift
 		;;
 	--html) pdf= ;;
@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
 			  Makes build/book/index.html and build/book/fibdrv-lab.pdf of the handouts.
 			  --instructor  with handouts/instructor.md, and the answers under the questions
 			  --html        no PDF: then pandoc is all that is needed (the PDF needs LaTeX)
-			  --lang LANG   in another language, into build/book-LANG/: $(languages)
+			  --lang LANG   in another language, into build/book-LANG/:$(languages)
 		END
 		exit 0
 		;;

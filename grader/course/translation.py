@@ -149,8 +149,8 @@ def stale(language: str) -> list[Stale]:
 
 def _line(master: Path, paragraph: str) -> int:
     """The line on which a paragraph begins; po4a says the one behind it."""
-    at = master.read_text(encoding="utf-8").find(paragraph.split("\n", 1)[0])
-    return master.read_text(encoding="utf-8").count("\n", 0, max(at, 0)) + 1
+    text = master.read_text(encoding="utf-8")
+    return text.count("\n", 0, max(text.find(paragraph.split("\n", 1)[0]), 0)) + 1
 
 
 def _fault(entry: polib.POEntry) -> str:
