@@ -27,8 +27,8 @@ from grader.verdict import par, status
 from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
 from grader.verdict.status import Found
 
-# Some more than the grader takes: few n leave the time.
-ROUNDS = 20
+# Some more than the grader takes: few n leave the time. Three times as many where they scatter.
+EFFORT = clock.Effort(20, patience=3)
 # By default some n of the manifest, none above this: a call then takes 10 ms at most.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
@@ -180,7 +180,13 @@ def _run(arguments: argparse.Namespace) -> int:
         progress.step("measure")
         subjects = [StageSubject(result.built) for result in results]
         rulers["ns"] = clock.measure(
-            machines.get("uml"), subjects, contents, arguments.seed, progress.step, ROUNDS
+            machines.get("uml"),
+            subjects,
+            contents,
+            arguments.seed,
+            progress.step,
+            EFFORT,
+            alike=True,
         )
     progress.clear()
     for i, stands in (wrong := _wrong(results, rulers)).items():

@@ -273,8 +273,7 @@ def _time(
         contents,
         options.seed,
         progress.step,
-        clock.QUICK_ROUNDS if options.quick else clock.ROUNDS,
-        clock.BATCH_NS // 2 if options.quick else clock.BATCH_NS,
+        clock.QUICK if options.quick else clock.WHOLE,
     )
     measured = replace(measured, findings={**findings, **measured.findings})
     return Ruler(machine, measured, tuple(clock.disturbances(measured.samples)))

@@ -93,7 +93,8 @@ def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
         if made.objection:
             return Line("speed", 0, speed.points, f"stage {one.number}: {made.objection}")
         subjects.append(StageSubject(made, (speed.n,), label, speed.phase == READ))
-    timed = clock.measure(machine, subjects, contents, seed, tell.step, SPEED_ROUNDS, boots=1)
+    effort = clock.Effort(SPEED_ROUNDS, boots=1)
+    timed = clock.measure(machine, subjects, contents, seed, tell.step, effort)
     series = [timed.samples.get((label, speed.phase, speed.n)) for label in ("before", "own")]
     medians = [one.median for one in series if one is not None]
     if len(medians) < len(series):

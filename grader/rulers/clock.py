@@ -9,8 +9,10 @@ two copies of one stage one was 6 % slower in all of a boot, and not in the next
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,18 +28,36 @@ from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 # The clock in the lab kernel moves in such steps; a batch of a hundred of them is right within 1 %.
 STEP_NS = 256
 STEPS = 100
-# No phase is timed for less than this.
-SHORTEST_PHASE_NS = 200_000
-# What one measurement should take, and the most that a large n may use in all rounds.
-BATCH_NS = 2_000_000
+# No phase is timed for less than this in a round.
+SHORTEST_PHASE_NS = 600_000
+# What one n should take in a round, and the most that a large n may use in all rounds.
+BATCH_NS = 4_000_000
 BUDGET_NS = 1_500_000_000
 MAX_REPEAT = 1 << 20
-# A round measures so many times and keeps the least: what disturbs a batch makes it longer.
-BATCHES = 5
-ROUNDS = 15
-# One takes half a second. Rounds are spread over so many.
-BOOTS = 5
-QUICK_ROUNDS = stats.FEWEST
+# So often a short one is tried beforehand; the middle one says how long it takes.
+TRIES = 5
+# A round measures each n so many times, the n in turn, and keeps one that is below the middle. Most
+# of what disturbs makes a batch longer. Not all: a core that shares its units with another
+# computer's is faster for the moments in which that one is idle, so that the least is not the
+# usual. Of two copies of a stage on such a computer, the rounds' ratios scattered by 9 % with the
+# least of ten, by 6 to 7 % with the third to fifth.
+BATCHES = 10
+# What the median of a boot's rounds should be known to, as a standard error in parts of it.
+SETTLED = 0.015
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured."""
+
+    rounds: int = 15
+    target_ns: int = BATCH_NS  # what one n should take in a round
+    boots: int = 5  # over which rounds are spread; one takes half a second
+    patience: int = 1  # how many times as many rounds may be taken where they scatter
+
+
+WHOLE = Effort(patience=3)
+QUICK = Effort(stats.FEWEST, BATCH_NS // 2)
 
 Tell = Callable[[str, int, int], None]
 
@@ -53,7 +73,12 @@ class Plan:
     @property
     def batches(self) -> int:
         """In how many parts the repetitions of a round are measured."""
-        return BATCHES if self.repeat >= BATCHES else 1
+        return min(BATCHES, self.repeat)
+
+    @property
+    def each(self) -> int:
+        """Repetitions in a part."""
+        return self.repeat // self.batches
 
 
 @dataclass
@@ -62,9 +87,8 @@ class _Session:
 
     rng: random.Random
     tell: Tell
-    rounds: int
-    target_ns: int
-    boots: int
+    effort: Effort
+    alike: bool
     samples: Samples = field(default_factory=dict)
     plans: dict[str, list[Plan]] = field(default_factory=dict)
     # By subject and n: in which rounds the caller's clock agreed, and what it was about.
@@ -73,20 +97,29 @@ class _Session:
 
     def work(self, boot: int, turn: Turn, running: Sequence[Subject]) -> Measured:
         """All rounds of one boot."""
+        effort, rounds, boots = self.effort, self.effort.rounds, self.effort.boots
         if boot == 0:
             for i, subject in enumerate(running):
                 self.tell("warm up", i, len(running))
-                self.plans[subject.key] = _plan(
-                    turn, subject, self.rng, self.rounds, self.target_ns
-                )
+                self.plans[subject.key] = _plan(turn, subject, self.rng, effort)
+            if self.alike:
+                self.plans = _alike(self.plans)
         found: Samples = {}
-        for i in range(_share(self.rounds, self.boots, boot)):
-            self.tell("measure, round", boot * self.rounds // self.boots + i + 1, self.rounds)
+        share = _share(rounds, boots, boot)
+        most = share * effort.patience
+        for i in range(most):
+            if i < share:
+                self.tell("measure, round", boot * rounds // boots + i + 1, rounds)
+            elif settled([series.values for series in found.values()]):
+                break
+            else:
+                where = f"measure more, as figures scatter: boot {boot + 1} of {boots}, round"
+                self.tell(where, i + 1, most)
             for subject in self.rng.sample(list(running), len(running)):
                 planned = [
                     plan
                     for plan in self.plans[subject.key]
-                    if i < _share(plan.rounds, self.boots, boot)
+                    if i < _share(plan.rounds, boots, boot) * effort.patience
                 ]
                 self._round(turn, subject, planned, found, (boot, i))
                 frame.no_complaint(turn)
@@ -104,21 +137,22 @@ class _Session:
     def _round(
         self, turn: Turn, subject: Subject, plans: list[Plan], samples: Samples, place: Round
     ) -> None:
-        """One round of one subject: of each plan's batches the least time of each phase."""
-        wanted = [(p.n, p.repeat // p.batches) for p in plans for _ in range(p.batches)]
-        readings = iter(_ask(turn, subject, wanted, self.rng) if wanted else [])
+        """One round of one subject: of each plan's batches a usual time of each phase."""
+        order = [plan for i in range(BATCHES) for plan in plans if i < plan.batches]
+        wanted = [(plan.n, plan.each) for plan in order]
+        readings = _ask(turn, subject, wanted, self.rng) if wanted else []
         for plan in plans:
-            repeat = plan.repeat // plan.batches
-            batches = [next(readings) for _ in range(plan.batches)]
+            repeat = plan.each
+            batches = [reading for one, reading in zip(order, readings) if one is plan]
             which = subject.key, plan.n
             self.fits.setdefault(which, []).append(outside.times_fit(batches, repeat))
             self.told.setdefault(which, []).append(batches[0])
             for phase in subject.phases:
                 series = samples.setdefault((subject.key, phase, plan.n), Series())
-                least = min(reading.ns[phase] for reading in batches)
-                series.values.append(max(least, 1) / repeat)
+                times = sorted(reading.ns[phase] for reading in batches)
+                series.values.append(max(times[(len(times) - 1) // 3], 1) / repeat)
                 series.rounds.append(place)
-                series.shortest_batch = min(series.shortest_batch, least)
+                series.shortest_batch = min(series.shortest_batch, times[0])
                 series.allocations = batches[0].allocations[phase] / repeat
                 series.peak_bytes = batches[0].peak_bytes
 
@@ -138,20 +172,32 @@ def _share(rounds: int, boots: int, boot: int) -> int:
     return rounds // boots + (boot < rounds % boots)
 
 
+def settled(rounds: Sequence[Sequence[float]]) -> bool:
+    """Whether the medians of some series of rounds, all of one boot, are known well enough."""
+    fewest = min(len(values) for values in rounds)
+    medians = [statistics.median(values) for values in rounds]
+    apart = [abs(value / median - 1) for values, median in zip(rounds, medians) for value in values]
+    # Of a normal distribution: its deviation from the middle one of these, the median's from that.
+    deviation = 1.48 * statistics.median(apart)
+    return fewest > 1 and 1.25 * deviation <= SETTLED * math.sqrt(fewest)
+
+
 def measure(
     machine: Machine,
     subjects: Sequence[Subject],
     contents: Callable[[Sequence[Subject]], Contents],
     seed: int,
     tell: Tell,
-    rounds: int = ROUNDS,
-    target_ns: int = BATCH_NS,
-    boots: int = BOOTS,
+    effort: Effort = WHOLE,
+    alike: bool = False,
 ) -> Measured:
-    """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots."""
-    session = _Session(random.Random(seed), tell, rounds, target_ns, boots)
+    """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots.
+
+    alike: all subjects repeat an n as often, as is right for those that take about as long.
+    """
+    session = _Session(random.Random(seed), tell, effort, alike)
     findings: dict[str, Finding] = {}
-    for boot in range(boots):
+    for boot in range(effort.boots):
         running = [subject for subject in subjects if subject.key not in findings]
         session.rng.shuffle(running)
         work = partial(session.work, boot)
@@ -176,9 +222,7 @@ def _ask(
     return turn.ask(subject, works)
 
 
-def _plan(
-    turn: Turn, subject: Subject, rng: random.Random, rounds: int, target_ns: int
-) -> list[Plan]:
+def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> list[Plan]:
     """How many repetitions each n needs: found by short tries, thrown away (a warm-up too)."""
     plans = []
     once = _ask(turn, subject, [(n, 1) for n in subject.sizes], rng)
@@ -189,19 +233,38 @@ def _plan(
         (n, max(1, min(1000, SHORTEST_PHASE_NS // max(1, sum(reading.ns.values())))))
         for n, (_, reading) in tried.items()
         if sum(reading.ns.values()) < 2 * BATCH_NS
-    ]
+    ] * TRIES
+    tries: dict[int, list[tuple[int, Reading]]] = {}
     for (n, repeat), reading in zip(more, _ask(turn, subject, more, rng) if more else []):
-        tried[n] = repeat, reading
+        tries.setdefault(n, []).append((repeat, reading))
+    for n, some in tries.items():
+        tried[n] = sorted(some, key=lambda one: sum(one[1].ns.values()))[TRIES // 2]
     for n, (repeat, reading) in tried.items():
         each = [max(ns / repeat, 0.5) for ns in reading.ns.values()]
-        wish = max(target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
+        wish = max(effort.target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
         # Not for ever where one phase takes a thousand times longer than the other.
-        wish = min(wish, max(1.0, 20 * target_ns / sum(each)), MAX_REPEAT)
+        wish = min(wish, max(1.0, 20 * effort.target_ns / sum(each)), MAX_REPEAT)
         repetitions = max(1, round(wish))
         possible = int(BUDGET_NS / (repetitions * sum(each)))
-        fewest = min(rounds, stats.FEWEST)
-        plans.append(Plan(n, repetitions, max(fewest, min(rounds, possible))))
+        fewest = min(effort.rounds, stats.FEWEST)
+        plans.append(Plan(n, repetitions, max(fewest, min(effort.rounds, possible))))
     return plans
+
+
+def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
+    """The same repetitions for all: the shorter a batch, the likelier nothing disturbs it.
+
+    Of two copies of stage 5, with one and two calls in a batch of some 50 us, the second was 3 to
+    7 % slower in eight of twelve boots.
+    """
+    together: dict[int, list[Plan]] = {}
+    for plan in (plan for some in plans.values() for plan in some):
+        together.setdefault(plan.n, []).append(plan)
+    same = {
+        n: Plan(n, max(p.repeat for p in some), min(p.rounds for p in some))
+        for n, some in together.items()
+    }
+    return {key: [same[plan.n] for plan in some] for key, some in plans.items()}
 
 
 def _read(path: str) -> str:

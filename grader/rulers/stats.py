@@ -7,7 +7,8 @@ margin of 2 %, and that every boot bears it out: what one boot does to the place
 all of its rounds, and no number of them averages it out. Of 600 stages compared with themselves, in
 rounds that were drawn from those of 102 recorded boots on a busy computer, 103 were called
 different by the first two, at 1 % and in one boot; none by all three, in five, and 10 % were found
-9 times in 10 (tests/test_self_comparison.py does it anew).
+9 times in 10 (tests/test_self_comparison.py does it anew). Where rounds scatter, that takes more of
+them: see clock.settled.
 
 What the first two promise, for 15 rounds (tests/test_stats.py holds it to that, on simulated rounds
 that drift by 2 %, one in ten of them an outlier by 40 %):

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How many rounds the clock takes, and how often it repeats a call in one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from grader.rulers import clock
+from grader.rulers.clock import Plan
+
+
+def rounds(scatter: float, count: int, seed: int = 1) -> list[list[float]]:
+    """Some series of rounds around 100 ns."""
+    rng = random.Random(seed)
+    return [[100 * rng.lognormvariate(0, scatter) for _ in range(count)] for _ in range(12)]
+
+
+@pytest.mark.parametrize("scatter, few, enough", [(0.02, 1, 4), (0.05, 8, 32), (0.1, 30, 160)])
+def test_rounds_that_scatter_need_more_of_them(scatter: float, few: int, enough: int) -> None:
+    # (One round alone says nothing: every series is at its own median.)
+    assert not clock.settled(rounds(scatter, few))
+    assert clock.settled(rounds(scatter, enough))
+
+
+def test_an_odd_round_alone_is_no_scatter() -> None:
+    values = rounds(0.002, 4)
+    for some in values:
+        some[2] *= 1.6
+    assert clock.settled(values)
+
+
+def test_the_series_with_the_fewest_rounds_decides() -> None:
+    values = rounds(0.05, 40)
+    assert clock.settled(values)
+    values[0] = values[0][:4]
+    assert not clock.settled(values)
+
+
+@pytest.mark.parametrize("repeat", [1, 2, 3, 9, 10, 11, 25, 12_345])
+def test_a_few_repetitions_are_single_ones(repeat: int) -> None:
+    plan = Plan(100, repeat, 15)
+    assert plan.batches == min(repeat, clock.BATCHES)
+    assert 0 <= repeat - plan.batches * plan.each < plan.batches
+
+
+def test_who_is_compared_repeats_as_often() -> None:
+    plans = {"a": [Plan(10, 900, 15), Plan(10_000, 9, 15)], "b": [Plan(10, 1000, 15)]}
+    plans["b"].append(Plan(10_000, 21, 12))
+    same = [Plan(10, 1000, 15), Plan(10_000, 21, 12)]
+    assert clock._alike(plans) == {"a": same, "b": same}
