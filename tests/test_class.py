@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -306,19 +307,20 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = class_made.command(tmp_path / "submissions", "--stage", "1", "--out", out)
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    for times, status, points in ((1, 0, "100"), (engine.TRIES, 2, "")):
+    for fewest, most, status, points in ((1, 1, 0, "100"), (engine.TRIES, 99, 2, "")):
         shutil.rmtree(out, ignore_errors=True)
         call = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
         killed: set[int] = set()
         while call.poll() is None:
             for pid in _qemu_of(tmp_path / "tmp"):
-                # Once it is up; killed earlier it is said to have not come up.
-                if len(killed) < times and pid not in killed:
-                    time.sleep(0.5)
-                    os.kill(pid, signal.SIGKILL)
-                    killed.add(pid)
-            time.sleep(0.1)
-        assert len(killed) == times
+                # One that resumes a snapshot is at work in a tenth of a second, and soon done.
+                if len(killed) < most and pid not in killed:
+                    time.sleep(0.1)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                        killed.add(pid)
+            time.sleep(0.02)
+        assert fewest <= len(killed) <= most
         assert (call.returncode, rows(out)["anna"]["points"]) == (status, points), call.stdout
     assert rows(out)["anna"]["status"] == "not graded"
     assert left_over(tmp_path / "tmp") == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import scratch
-from grader.base.errors import LabError
+from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, qemu, snapshot
 from grader.lab.machines import Contents
 
@@ -146,3 +146,17 @@ def test_a_machine_that_ends_while_it_resumes_is_one_line(cache: Path) -> None:
     (place,) = _kept(cache)
     with pytest.raises(LabError, match="the machine did not come up"):
         snapshot.resume(place, Contents(), lambda folder, _fds: ["sh", "-c", "exit 3", str(folder)])
+
+
+@pytest.mark.long
+def test_a_machine_killed_while_it_resumes_says_nothing_of_its_snapshot(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qemu.SMP.boot().stop()
+    kept = _kept(cache)
+    command = ["sh", "-c", "kill -KILL $$"]
+    monkeypatch.setattr(qemu.SMP, "_command", lambda *_: command)
+    monkeypatch.setattr(snapshot, "kept", lambda *_: kept[0])
+    with pytest.raises(MachineKilled, match="was killed on this computer"):
+        qemu.SMP.boot()
+    assert _kept(cache) == kept

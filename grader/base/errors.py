@@ -10,6 +10,16 @@ class LabError(Exception):
     """The run itself cannot be done. The text is one line that says what to do; exit 2."""
 
 
+class MachineKilled(LabError):
+    """Somebody has killed the machine, for want of memory most often: no fault of what it ran."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the machine was killed on this computer, for want of memory most often: nothing"
+            " can be said of what it ran; close other programs and try again"
+        )
+
+
 # What strerror says of a full disk; the tools are run in the C locale.
 DISK_FULL = "No space left on device"
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
+from grader.base.errors import MachineDied, MachineError, MachineKilled, MachineTimeout
 from grader.base.finding import Finding
 from grader.lab import kernel_log
 from grader.lab.machines import Running
@@ -15,15 +15,12 @@ def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wr
 
     A machine that has ended is a crash, whatever was being waited for: the log says of what. One
     that is up and does not answer is a time-out. All else has the status `otherwise`. A machine
-    that somebody has killed says nothing of the module: LabError.
+    that somebody has killed says nothing of the module: MachineKilled.
     """
     console = guest.console()
     if isinstance(error, MachineDied) or not guest.alive():
         if guest.killed():
-            raise LabError(
-                "the machine was killed on this computer, for want of memory most often: nothing"
-                " can be said of what it ran; close other programs and try again"
-            )
+            raise MachineKilled
         return kernel_log.crash(console, module)
     dirt = kernel_log.dirt(console, module)
     frame = large_frame(module)

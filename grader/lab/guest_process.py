@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grader.base import parent, scratch
-from grader.base.errors import LabError, MachineError
+from grader.base.errors import LabError, MachineError, MachineKilled
 from grader.lab import initramfs
 from grader.lab.machines import Contents
 from grader.lab.wire import Wire
@@ -168,6 +168,7 @@ def begin(
     else:
         folder.mkdir(parents=True)
     pid = 0
+    guest: GuestProcess | None = None
     begin = time.monotonic()
     try:
         files(folder)
@@ -180,9 +181,12 @@ def begin(
         guest = GuestProcess(folder, pid, 0.0, True, guard)
         up(guest)
     except MachineError as error:
+        killed = guest is not None and not guest.alive() and guest.killed()
         scratch.kill_group(pid)
         console = (folder / "console.log").read_text(errors="replace").strip().splitlines()
         shutil.rmtree(folder, ignore_errors=True)
+        if killed:
+            raise MachineKilled from error
         # A panic says why; what comes after is the way that led to it.
         panics = [line for line in console if "Kernel panic" in line]
         said = (panics or console[-1:] or ["it said nothing"])[0]

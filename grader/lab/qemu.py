@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.base import paths
-from grader.base.errors import LabError
+from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, kvm, snapshot
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
@@ -114,6 +114,8 @@ class Qemu:
             if kept:
                 try:
                     return snapshot.resume(kept, contents, self._command)
+                except MachineKilled:
+                    raise  # the snapshot is as good as before
                 except LabError:
                     snapshot.remove(kept)
         return guest_process.start(contents, self._command)

@@ -210,6 +210,8 @@ def _talk(guest: GuestProcess) -> Iterator[Any]:
 
 
 def _remove_old(cache: Path) -> None:
+    for left in cache.glob("snapshot-*.gone*"):
+        shutil.rmtree(left, ignore_errors=True)  # somebody was killed while removing it
     for place in cache.glob("snapshot-*"):
         if time.time() - place.stat().st_mtime > OLD_SECONDS:
             remove(place)
