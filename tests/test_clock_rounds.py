@@ -46,7 +46,15 @@ def test_a_few_repetitions_are_single_ones(repeat: int) -> None:
 
 
 def test_who_is_compared_repeats_as_often() -> None:
-    plans = {"a": [Plan(10, 900, 15), Plan(10_000, 9, 15)], "b": [Plan(10, 1000, 15)]}
+    plans = {"a": [Plan(10, 900, 15), Plan(10_000, 11, 15)], "b": [Plan(10, 1000, 15)]}
     plans["b"].append(Plan(10_000, 21, 12))
     same = [Plan(10, 1000, 15), Plan(10_000, 21, 12)]
     assert clock._alike(plans) == {"a": same, "b": same}
+
+
+def test_a_slow_one_is_not_repeated_as_often_as_a_fast_one() -> None:
+    plans = {"slow": [Plan(10, 900, 15), Plan(10_000, 2, 8)]}
+    plans["fast"] = [Plan(10, 1000, 15), Plan(10_000, 300, 15)]
+    made = clock._alike(plans)
+    assert made["slow"] == [Plan(10, 1000, 15), plans["slow"][1]]
+    assert made["fast"] == [Plan(10, 1000, 15), plans["fast"][1]]

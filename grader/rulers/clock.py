@@ -36,6 +36,8 @@ BUDGET_NS = 1_500_000_000
 MAX_REPEAT = 1 << 20
 # So often a short one is tried beforehand; the middle one says how long it takes.
 TRIES = 5
+# One that would be repeated so much more often than another does not take about as long.
+ALIKE = 2
 # A round measures each n so many times, the n in turn, and keeps one that is below the middle. Most
 # of what disturbs makes a batch longer. Not all: a core that shares its units with another
 # computer's is faster for the moments in which that one is idle, so that the least is not the
@@ -193,7 +195,7 @@ def measure(
 ) -> Measured:
     """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots.
 
-    alike: all subjects repeat an n as often, as is right for those that take about as long.
+    alike: subjects that take about as long at an n repeat it as often.
     """
     session = _Session(random.Random(seed), tell, effort, alike)
     findings: dict[str, Finding] = {}
@@ -252,9 +254,9 @@ def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> l
 
 
 def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
-    """The same repetitions for all: the shorter a batch, the likelier nothing disturbs it.
+    """The same repetitions for all that take about as long, each n for itself.
 
-    Of two copies of stage 5, with one and two calls in a batch of some 50 us, the second was 3 to
+    The shorter a batch, the likelier nothing disturbs it. Of two copies of stage 5, with one and two calls in a batch of some 50 us, the second was 3 to
     7 % slower in eight of twelve boots.
     """
     together: dict[int, list[Plan]] = {}
@@ -263,8 +265,9 @@ def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
     same = {
         n: Plan(n, max(p.repeat for p in some), min(p.rounds for p in some))
         for n, some in together.items()
+        if max(p.repeat for p in some) <= ALIKE * min(p.repeat for p in some)
     }
-    return {key: [same[plan.n] for plan in some] for key, some in plans.items()}
+    return {key: [same.get(plan.n, plan) for plan in some] for key, some in plans.items()}
 
 
 def _read(path: str) -> str:
