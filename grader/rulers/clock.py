@@ -256,8 +256,8 @@ def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> l
 def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
     """The same repetitions for all that take about as long, each n for itself.
 
-    The shorter a batch, the likelier nothing disturbs it. Of two copies of stage 5, with one and two calls in a batch of some 50 us, the second was 3 to
-    7 % slower in eight of twelve boots.
+    The shorter a batch, the likelier nothing disturbs it. Of two copies of stage 5, with one and
+    two calls in a batch of some 50 us, the second was 3 to 7 % slower in eight of twelve boots.
     """
     together: dict[int, list[Plan]] = {}
     for plan in (plan for some in plans.values() for plan in some):
