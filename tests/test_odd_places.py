@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -115,7 +116,8 @@ def test_no_place_for_the_memory(tmp_path: Path) -> None:
     line = one_line(run)
     assert line.startswith("grader: no room for the machine's memory of 256 MB (")
     assert "/dev/shm: Read-only file system; " in line
-    assert f"{tmp_path}/small: only 50 MB free; " in line
+    # What the grader has put there itself is not free.
+    assert re.search(rf"{re.escape(str(tmp_path))}/small: only (50|4\d) MB free; ", line)
     assert "/var/tmp: mounted noexec)" in line
     assert "set TMPDIR" in line
     assert not (tmp_path / "report").exists()
