@@ -100,6 +100,17 @@ def test_what_moves_from_one_phase_to_the_other_is_seen() -> None:
         outside.check_lone(93, "compute", 600.0, 1000, moved, 0)
 
 
+def test_one_allocation_among_many_calls_explains_little() -> None:
+    """A batch that finds its result again allocates once; one that does not, every time."""
+    for allocations, right in ((16, True), (1, False)):
+        some = reading(16, 1600, 400, allocations={"compute": allocations, "decimal": 0})
+        if right:
+            outside.check_lone(93, "compute", 2900.0, 16, some, 0)
+        else:
+            with pytest.raises(WrongAnswer):
+                outside.check_lone(93, "compute", 2900.0, 16, some, 0)
+
+
 def test_times_fit_coarsely() -> None:
     honest = reading(20_000)
     assert outside.times_fit([honest], 20_000)

@@ -97,7 +97,7 @@ def _linear(n: int, one: tuple[int, Reading], other: tuple[int, Reading]) -> Non
     """What is done twice as often takes twice as much, of each phase."""
     for phase in one[1].cycles:
         a, b = (reading.cycles[phase] / times for times, reading in (one, other))
-        once = LINEAR_ALLOCATOR if one[1].allocations[phase] else 0
+        once = LINEAR_ALLOCATOR * _allocating(one, phase)
         slack = once + (_ticks(one[1]) + _ticks(other[1])) / min(one[0], other[0]) + 2
         if abs(a - b) > LINEAR * min(a, b) + slack:
             title = f"the count of {phase}, F({n}), {one[0]} times against {other[0]}"
@@ -105,10 +105,16 @@ def _linear(n: int, one: tuple[int, Reading], other: tuple[int, Reading]) -> Non
             raise Misfit(Failure("measure", n, said, f"{b:,.1f}", title))
 
 
+def _allocating(one: tuple[int, Reading], phase: str) -> float:
+    """What part of the calls allocates, at most: one among many explains nothing of the others."""
+    repeat, reading = one
+    return min(1.0, reading.allocations[phase] / repeat)
+
+
 def check_lone(n: int, phase: str, lone: float, repeat: int, reading: Reading, ticks: int) -> None:
     """Hold a phase against what it takes when it is asked for alone, by the caller's clocks."""
     said = reading.cycles[phase] / repeat
-    once = LONE_ALLOCATOR if reading.allocations[phase] else 0
+    once = LONE_ALLOCATOR * _allocating((repeat, reading), phase)
     slack = LONE_PART * said + once + (TICK * ticks + _ticks(reading)) / repeat + 4
     if abs(lone - said) > slack:
         title = f"the count of {phase}, F({n}), on its own"

@@ -58,6 +58,21 @@ class Course:
     speed: Speed | None
 
 
+# At so many n a stage's speed may be judged.
+CHOICES = 32
+
+
+def choices(n: int) -> tuple[int, ...]:
+    """All that may be drawn, the course's own first."""
+    return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
+
+
+def drawn_n(stage: int, seed: int) -> set[int]:
+    """Where the speed of a stage is judged with this seed, if it is; seed 1: the course's n."""
+    speed = course(stage).speed
+    return {choices(speed.n)[(seed - 1) % CHOICES]} if speed else set()
+
+
 def course(stage: int) -> Course:
     """The tasks of a stage, from handouts/tasks/."""
     path = TASKS / f"{stage}.toml"

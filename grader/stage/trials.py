@@ -27,6 +27,7 @@ from grader.stage import device, function_program, oracle
 from grader.stage.build import Built, stage_objects
 from grader.stage.places import SLOW_STAGES
 from grader.stage.stages import Stage
+from grader.stage.tasks import drawn_n
 
 NAME = "fibtrial"
 MODULE = f"{device.MODULES}/{NAME}.ko"
@@ -121,11 +122,12 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     return sorted(n for n in fixed | some if n <= min(top, most))
 
 
-def again_n(stage: Stage) -> list[int]:
-    """At which n two calls are compared, one in the traces of the other."""
+def again_n(stage: Stage, seed: int) -> list[int]:
+    """At which n two calls are compared, one in the traces of the other; speed's n is one."""
     top = stage.manifest.max_n
     most = 1000 if stage.number in SLOW_STAGES else 10_000
-    return sorted({n for n in (60, 93, 1000, 10_000) if n <= min(top, most)})
+    some = {n for n in (60, 93, 1000, 10_000) if n <= min(top, most)}
+    return sorted(some | drawn_n(stage.number, seed))
 
 
 def questions(stage: Stage, seed: int) -> list[str]:
@@ -133,7 +135,7 @@ def questions(stage: Stage, seed: int) -> list[str]:
     top = stage.manifest.max_n
     return [
         *(f"try {n}" for n in tried_n(stage, seed)),
-        *(f"again {n}" for n in again_n(stage)),
+        *(f"again {n}" for n in again_n(stage, seed)),
         f"pace {top}",
         f"together {min(top, 100)}",
     ]

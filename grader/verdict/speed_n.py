@@ -13,14 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.stage import stages
-from grader.stage.tasks import Speed, course
-
-CHOICES = 32
-
-
-def choices(n: int) -> tuple[int, ...]:
-    """All that may be drawn, the course's own first."""
-    return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
+from grader.stage.tasks import CHOICES, Speed, choices, course
 
 
 def drawn(speed: Speed, seed: int) -> Speed:

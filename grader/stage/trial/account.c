@@ -130,6 +130,20 @@ u64 *trial_word(struct trial_call *t, u64 index)
 	return NULL;
 }
 
+const char *trial_block(struct trial_call *t, u64 index, size_t *bytes)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &t->blocks, list) {
+		/* cppcheck-suppress uninitvar */
+		*bytes = block->bytes;
+		if (!index--)
+			/* cppcheck-suppress uninitvar */
+			return (char *)(block + 1) + ZONE;
+	}
+	return NULL;
+}
+
 static void take_back(struct block *block)
 {
 	struct trial_call *t = block->owner;

@@ -96,6 +96,9 @@ void trial_check_frozen(struct trial_call *t);
 /* The word at @index of all that a call's blocks hold; NULL behind the last. */
 u64 *trial_word(struct trial_call *t, u64 index);
 
+/* The block at @index of those a call has, and its size; NULL behind the last. */
+const char *trial_block(struct trial_call *t, u64 index, size_t *bytes);
+
 int arena_create(void);
 void arena_destroy(void);
 /* Bytes that a call may take from the arena, all its blocks together. */
