@@ -118,11 +118,11 @@ class _Session:
                 where = f"measure more, as figures scatter: boot {boot + 1} of {boots}, round"
                 self.tell(where, i + 1, most)
             for subject in self.rng.sample(list(running), len(running)):
-                planned = [
-                    plan
-                    for plan in self.plans[subject.key]
-                    if i < _share(plan.rounds, boots, boot) * effort.patience
-                ]
+                planned = []
+                for plan in self.plans[subject.key]:
+                    own = _share(plan.rounds, boots, boot)  # a long n has fewer rounds
+                    if i < own or share <= i < share + own * (effort.patience - 1):
+                        planned.append(plan)
                 self._round(turn, subject, planned, found, (boot, i))
                 frame.no_complaint(turn)
         return Measured(found)
@@ -176,12 +176,12 @@ def _share(rounds: int, boots: int, boot: int) -> int:
 
 def settled(rounds: Sequence[Sequence[float]]) -> bool:
     """Whether the medians of some series of rounds, all of one boot, are known well enough."""
-    fewest = min(len(values) for values in rounds)
+    usual = statistics.median_low(len(values) for values in rounds)  # long n have fewer
     medians = [statistics.median(values) for values in rounds]
     apart = [abs(value / median - 1) for values, median in zip(rounds, medians) for value in values]
     # Of a normal distribution: its deviation from the middle one of these, the median's from that.
     deviation = 1.48 * statistics.median(apart)
-    return fewest > 1 and 1.25 * deviation <= SETTLED * math.sqrt(fewest)
+    return usual > 1 and 1.25 * deviation <= SETTLED * math.sqrt(usual)
 
 
 def measure(
