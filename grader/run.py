@@ -26,9 +26,9 @@ from grader.stage import build, round_trip, strain, verify
 from grader.stage.first import verify as first_verify
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
-from grader.stage.tasks import course
+from grader.stage.tasks import asked, course
 from grader.stage.verify import Verified
-from grader.verdict import judged, par, points, rows, speed_n, speedups, status
+from grader.verdict import judged, par, points, rows, speedups, status
 from grader.verdict.judged import Judged
 from grader.verdict.points import Line, Tried
 from grader.verdict.rows import Besides
@@ -204,7 +204,7 @@ def _subject(
         return Finding("wrong", built.objection)
     if machine.ruler != "instructions":
         return StageSubject(built, whole_read=whole_read)
-    speed = speed_n.asked(stage.number, seed)
+    speed = asked(stage.number, seed)
     needed = (speed.n,) if speed else ()
     numbers = (*stage.manifest.measure, *needed)
     driver = par.driver_work(machine)
@@ -379,11 +379,11 @@ def _speed(
     seed: int,
 ) -> Line | None:
     """The line for speed, where instructions were counted and the course asks for it."""
-    asked = None if stage.shipped else speed_n.asked(stage.number, seed)
-    if asked is None or known is None or not par.knows(known, stage.number, asked):
+    drawn = None if stage.shipped else asked(stage.number, seed)
+    if drawn is None or known is None or not par.knows(known, stage.number, drawn):
         return None
     counted = next(r.measured.samples for r in rulers if r.machine.ruler == "instructions")
-    return points.speed_by_instructions(stage.number, stage.key, asked, counted, known, stands)
+    return points.speed_by_instructions(stage.number, stage.key, drawn, counted, known, stands)
 
 
 def _label(stage: Stage) -> str:

@@ -12,7 +12,7 @@ from grader.base import paths, seed
 from grader.base.errors import LabError
 from grader.course import commands, records
 from grader.rulers.samples import Samples, Series
-from grader.stage import stages, trials
+from grader.stage import stages, tasks, trials
 from grader.stage.tasks import course
 from grader.verdict import par, speed_n, speedups
 
@@ -38,14 +38,14 @@ def test_results_found_again_are_looked_for_where_speed_is_judged(number: int) -
     speed, stage = course(number).speed, stages.kit(number)
     assert speed
     for s in range(1, 40):
-        assert speed_n.drawn(speed, s).n in trials.again_n(stage, s)
+        assert tasks.drawn(speed, s).n in trials.again_n(stage, s)
 
 
 @pytest.mark.parametrize("number", FAST)
 def test_speed_is_judged_at_one_of_32(number: int) -> None:
     speed = course(number).speed
     assert speed
-    drawn = [speed_n.drawn(speed, s).n for s in range(1, 33)]
+    drawn = [tasks.drawn(speed, s).n for s in range(1, 33)]
     assert drawn[0] == speed.n
     assert len(set(drawn)) == 32
     assert speed.n / 2 <= min(drawn) <= 1.04 * speed.n / 2
@@ -62,7 +62,7 @@ def test_par_is_known_for_each_of_them(number: int) -> None:
     speed = course(number).speed
     assert speed
     for s in range(1, 33):
-        asked = speed_n.drawn(speed, s)
+        asked = tasks.drawn(speed, s)
         assert par.knows(known, number, asked)
         place = (asked.phase, asked.n)
         own, before = known.counts[number][place], known.counts[speed.before][place]

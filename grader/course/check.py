@@ -20,7 +20,7 @@ from grader.stage.measured import READ, StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.tasks import Speed
 from grader.stage.verify import Verified
-from grader.verdict import judged, par, points, speed_n
+from grader.verdict import judged, par, points
 from grader.verdict.points import Line
 from grader.verdict.status import Status
 
@@ -53,7 +53,7 @@ def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
 
 def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Progress) -> Line:
     """By instructions against par, at an n by the seed; else by time, against the stage before."""
-    speed = speed_n.drawn(course, seed)
+    speed = tasks.drawn(course, seed)
     if stands.name != "ok":
         return Line("speed", 0, speed.points, "is measured when the device is right")
     known = _par(stage.number, speed)

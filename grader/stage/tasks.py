@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grader.base import paths, toml
@@ -67,10 +67,15 @@ def choices(n: int) -> tuple[int, ...]:
     return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
 
 
-def drawn_n(stage: int, seed: int) -> set[int]:
-    """Where the speed of a stage is judged with this seed, if it is; seed 1: the course's n."""
-    speed = course(stage).speed
-    return {choices(speed.n)[(seed - 1) % CHOICES]} if speed else set()
+def drawn(speed: Speed, seed: int) -> Speed:
+    """What the speed is judged by with this seed; seed 1 means the course's n."""
+    return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
+
+
+def asked(number: int, seed: int) -> Speed | None:
+    """What the speed of a stage is judged by, if it is."""
+    speed = course(number).speed
+    return drawn(speed, seed) if speed else None
 
 
 def course(stage: int) -> Course:

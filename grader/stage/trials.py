@@ -27,7 +27,7 @@ from grader.stage import device, function_program, oracle
 from grader.stage.build import Built, stage_objects
 from grader.stage.places import SLOW_STAGES
 from grader.stage.stages import Stage
-from grader.stage.tasks import drawn_n
+from grader.stage.tasks import asked
 
 NAME = "fibtrial"
 MODULE = f"{device.MODULES}/{NAME}.ko"
@@ -127,7 +127,8 @@ def again_n(stage: Stage, seed: int) -> list[int]:
     top = stage.manifest.max_n
     most = 1000 if stage.number in SLOW_STAGES else 10_000
     some = {n for n in (60, 93, 1000, 10_000) if n <= min(top, most)}
-    return sorted(some | drawn_n(stage.number, seed))
+    speed = asked(stage.number, seed)
+    return sorted(some | {speed.n} if speed else some)
 
 
 def questions(stage: Stage, seed: int) -> list[str]:

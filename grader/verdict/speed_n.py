@@ -10,21 +10,8 @@ share all 32, and a stage is counted at those of the one behind it too: par need
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from grader.stage import stages
-from grader.stage.tasks import CHOICES, Speed, choices, course
-
-
-def drawn(speed: Speed, seed: int) -> Speed:
-    """What the speed is judged by with this seed; seed 1 means the course's n."""
-    return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
-
-
-def asked(number: int, seed: int) -> Speed | None:
-    """What the speed of a stage is judged by, if it is."""
-    speed = course(number).speed
-    return drawn(speed, seed) if speed else None
+from grader.stage.tasks import choices, course
 
 
 def counted(number: int) -> tuple[int, ...]:
