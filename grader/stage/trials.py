@@ -58,6 +58,7 @@ MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
 # Announced at once, whatever is still to be done of it.
 AT_ONCE = 1 << 16
+NO_MEMORY = "no memory"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 # What a limb may be: 10^9 has not quite 30 bits.
 LIMB_BITS = (29.0, 64.0)
@@ -122,6 +123,15 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     return sorted(n for n in fixed | some if n <= min(top, most))
 
 
+def long_n(stage: Stage, seed: int) -> list[int]:
+    """Which n are tried beyond them, where a call takes long: one by chance, and the largest."""
+    top, tried = stage.manifest.max_n, tried_n(stage, seed)[-1]
+    if tried == top:
+        return []
+    # As many between 10,000 and 20,000 as between 50,000 and 100,000.
+    return [round(tried * (top / tried) ** random.Random(seed).random()), top]
+
+
 def again_n(stage: Stage, seed: int) -> list[int]:
     """At which n two calls are compared, one in the traces of the other; speed's n is one."""
     top = stage.manifest.max_n
@@ -137,6 +147,7 @@ def questions(stage: Stage, seed: int) -> list[str]:
     return [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"again {n}" for n in again_n(stage, seed)),
+        *(f"top {n}" for n in long_n(stage, seed)),
         f"pace {top}",
         f"together {min(top, 100)}",
     ]
@@ -150,8 +161,10 @@ def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterato
         if answer.startswith("wrong: "):
             yield _failure(n, "what stage.h asks for", answer.removeprefix("wrong: "))
             continue
+        if answer == NO_MEMORY:
+            raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
-        if verb == "try":
+        if verb in ("try", "top"):
             yield from _tried(stage, n, got)
             # So many limbs that have all these numbers are of so many bits.
             bits = _log2(n)
@@ -168,6 +181,11 @@ def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterato
 def _log2(n: int) -> float:
     """How many bits F(n) takes: F(n) is phi^n / sqrt(5), very nearly."""
     return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
+
+
+def _digits(n: int) -> int:
+    """How many digits F(n) has."""
+    return math.floor(_log2(n) / math.log2(10) + 1e-9) + 1
 
 
 def _failure(n: int, expected: str, got: str) -> Failure:
@@ -190,7 +208,7 @@ def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
     transforms = stage.number >= TRANSFORMS_FROM
     each = BYTES_A_DIGIT_OF_TRANSFORMS if transforms else BYTES_A_DIGIT
-    most = BYTES_BESIDE + each * (n * 2_089_877 // 10**7 + 1)
+    most = BYTES_BESIDE + each * _digits(n)
     if peak > most:
         yield _failure(
             n, f"at most {most:,}", f"{peak:,} bytes held at the peak, {most:,} are plenty"
@@ -208,7 +226,7 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
         else MOST_OF_SQUARE * square + AT_ONCE
     )
     least = LEAST_OF_SQUARE * square if stage.number < TRANSFORMS_FROM else got["limbs"]
-    binary = stage.number < function_program.DECIMAL_FROM
+    binary = stage.number < function_program.DECIMAL_FROM and not _of_digits(n, got["limbs"])
     for phase, counted, lowest in (
         ("compute", got["computing"], least),
         ("decimal", got["converting"], least if binary else 0),
@@ -218,12 +236,20 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
             yield _failure(n, wanted, f"{counted:,} products announced by {phase}, not {wanted}")
 
 
+def _of_digits(n: int, limbs: int) -> bool:
+    """Whether so many limbs are of decimal digits rather than of bits, whatever is usual."""
+    digits, bits = _digits(n), _log2(n)
+    of_digits = {math.ceil(digits / each) for each in (9, 18, 19)}
+    return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
+
+
 def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
-    n, unit = got["n"], got["unit"] * PRODUCTS / 1000
-    yield from _memory(stage, n, got["peak"])
-    if got["longest"] > MOST_UNITS * unit:
-        took = f"{got['longest'] / unit:.0f} times what {PRODUCTS:,} products take"
-        yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")
+    unit = got["unit"] * PRODUCTS / 1000
+    yield from _memory(stage, got["top"], got["peak"])
+    for n, longest in ((got["n"], got["longest"]), (got["top"], got["toplongest"])):
+        if longest > MOST_UNITS * unit:
+            took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
+            yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")
 
 
 def run(

@@ -4,18 +4,19 @@
  * a trial. Fresh memory holds what nobody expects, there are zones around each
  * block, and what is given back must be a block.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/vmalloc.h>
 
+#include "arena.h"
 #include "trial.h"
 
 #define FREED_BYTE 0x6b
 /* Of a frozen number's bytes; it takes as long as a step of the work. */
 #define FROZEN_CHECKS 40
-#define ARENA_BYTES (8 << 20)
+#define FROZEN_BYTES (4 << 20)
 
 struct block {
 	struct list_head list;
@@ -27,23 +28,12 @@ struct block {
 
 static LIST_HEAD(calls);
 static DEFINE_SPINLOCK(lock);
-static char *arena;
-static size_t arena_used;
 
-int arena_create(void)
+int trial_reserve(const struct trial_call *t)
 {
-	arena = vmalloc(ARENA_BYTES);
-	return arena ? 0 : -ENOMEM;
-}
+	size_t beside = sizeof(struct block) + 2 * ZONE;
 
-void arena_destroy(void)
-{
-	vfree(arena);
-}
-
-size_t arena_size(void)
-{
-	return ARENA_BYTES;
+	return arena_reserve(t->peak_bytes, t->peak_count, beside);
 }
 
 void trial_compare(const struct trial_call *t, const char *when)
@@ -72,12 +62,13 @@ void trial_begin(struct trial_call *t)
 	t->count = 0;
 	t->bytes = 0;
 	t->peak_bytes = 0;
+	t->peak_count = 0;
 	t->asked = 0;
 	t->looks = 0;
 	t->announced = 0;
 	t->checks = 0;
 	if (t->arena)
-		arena_used = 0;
+		arena_begin();
 	spin_lock(&lock);
 	list_add(&t->list, &calls);
 	spin_unlock(&lock);
@@ -97,7 +88,9 @@ void trial_freeze(struct trial_call *t)
 		/* cppcheck-suppress uninitvar */
 		block->frozen = block_hash(block);
 	}
-	t->checks = FROZEN_CHECKS;
+	/* A long number not so often. */
+	t->checks = min_t(u64, FROZEN_CHECKS,
+			  1 + div64_u64(FROZEN_BYTES, t->bytes + 1));
 }
 
 void trial_check_frozen(struct trial_call *t)
@@ -155,7 +148,9 @@ static void take_back(struct block *block)
 	t->bytes -= block->bytes;
 	if (!t->leaves)
 		memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
-	if (!t->arena)
+	if (t->arena)
+		arena_put(block);
+	else
 		kvfree(block);
 }
 
@@ -194,16 +189,9 @@ static struct trial_call *known(const struct fib_call *call)
 
 static void *get(struct trial_call *t, size_t total)
 {
-	void *memory;
-
-	if (!t->arena)
-		return kvmalloc(total, GFP_KERNEL | __GFP_NOWARN);
-	total = ALIGN(total, 16);
-	if (total > ARENA_BYTES - arena_used)
-		return NULL;
-	memory = arena + arena_used;
-	arena_used += total;
-	return memory;
+	if (t->arena)
+		return arena_get(total);
+	return kvmalloc(total, GFP_KERNEL | __GFP_NOWARN);
 }
 
 static void *allocate(struct trial_call *t, size_t count, size_t size)
@@ -241,6 +229,7 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 	t->count++;
 	t->bytes += bytes;
 	t->peak_bytes = max(t->peak_bytes, t->bytes);
+	t->peak_count = max(t->peak_count, t->count);
 	call->allocations++;
 	call->blocks++;
 	call->bytes += bytes;

@@ -119,23 +119,30 @@ void again(u64 n, char *answer, size_t answer_size)
 	size_t size = digits_bound(n);
 	char *digits = kvmalloc(size, GFP_KERNEL);
 	bool compute = true, decimal = true;
+	struct trial_call alone = {};
 
-	for (int i = 0; digits && i < TRIES && (compute || decimal); i++) {
+	if (!digits || time_call(&alone, n, digits, size, &fresh) ||
+	    trial_reserve(&alone)) {
+		scnprintf(answer, answer_size, "no memory\n");
+		goto out;
+	}
+	for (int i = 0; i < TRIES && (compute || decimal); i++) {
 		if (time_calls(n, digits, size, &fresh, &again)) {
-			compute = false;
-			decimal = false;
+			complain("F(%llu) fails where memory is ample", n);
+			goto out;
 		}
 		compute = compute && shorter(again.compute, fresh.compute);
 		decimal = decimal && shorter(again.decimal, fresh.decimal);
 	}
-	if (digits && (compute || decimal))
+	if (compute || decimal)
 		complain(
 			"%s is faster where it finds what a call before has left: %llu instead of %llu",
 			compute ? "compute" : "decimal",
 			compute ? again.compute : again.decimal,
 			compute ? fresh.compute : fresh.decimal);
-	kvfree(digits);
 	scnprintf(answer, answer_size,
 		  "compute=%llu again=%llu decimal=%llu again2=%llu\n",
 		  fresh.compute, again.compute, fresh.decimal, again.decimal);
+out:
+	kvfree(digits);
 }

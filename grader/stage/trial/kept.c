@@ -43,66 +43,15 @@ static u64 count_words(struct trial_call *t, u64 index, u64 **at)
 	return count;
 }
 
-/* What a number leaves modulo this tells it from others. */
-#define PRIME 4294967291ULL
-
-/* Whether there are limbs of 32 or 64 bits with so many digits' number. */
-static bool binary_at(const char *at, size_t bytes, ssize_t count, u64 low,
-		      u64 rest)
-{
-	/* So many whole words it has at the least: a digit has 3.3219 bits. */
-	size_t least = div_u64((u64)(count - 1) * 33219, 320000);
-	u64 sum = 0, place = 1;
-
-	if (bytes < sizeof(low) || memcmp(at, &low, sizeof(low)))
-		return false;
-	for (size_t i = 0; i <= least + 1 && (i + 1) * 4 <= bytes; i++) {
-		u32 word;
-
-		memcpy(&word, at + 4 * i, 4);
-		sum = (sum + (word % PRIME) * place) % PRIME;
-		place = (place << 32) % PRIME;
-		if (i >= least && sum == rest)
-			return true;
-	}
-	return false;
-}
-
-/* Whether there are limbs of eighteen digits that are these. */
-static bool decimal_at(const char *at, size_t bytes, const char *digits,
-		       ssize_t count)
-{
-	for (; count > 0; count -= 18, at += 8, bytes -= 8) {
-		u64 limb = 0, want;
-
-		if (bytes < 8)
-			return false;
-		for (ssize_t i = max_t(ssize_t, count - 18, 0); i < count; i++)
-			limb = limb * 10 + (digits[i] - '0');
-		memcpy(&want, at, 8);
-		if (limb != want)
-			return false;
-	}
-	return true;
-}
-
 /* Whether the number itself is in a block: not only what it is made from. */
 static bool is_kept(struct trial_call *t, const char *digits, ssize_t count)
 {
-	u64 low = 0, rest = 0;
 	const char *block;
 	size_t bytes;
 
-	for (ssize_t i = 0; i < count; i++) {
-		low = low * 10 + (digits[i] - '0');
-		rest = (rest * 10 + (digits[i] - '0')) % PRIME;
-	}
 	for (u64 i = 0; (block = trial_block(t, i, &bytes)); i++)
-		for (size_t at = 0; at + 8 <= bytes; at += 4)
-			if (binary_at(block + at, bytes - at, count, low,
-				      rest) ||
-			    decimal_at(block + at, bytes - at, digits, count))
-				return true;
+		if (number_in(block, bytes, digits, count))
+			return true;
 	return false;
 }
 

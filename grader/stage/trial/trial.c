@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/spinlock.h>
 
+#include "arena.h"
 #include "trial.h"
 
 static char answer[1024];
@@ -56,6 +57,8 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	said[0] = '\0';
 	if (!strcmp(verb, "try"))
 		try(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "top"))
+		top(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "pace"))
 		pace(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "again"))
@@ -82,7 +85,7 @@ module_param_cb(ask, &ask_ops, NULL, 0600);
 
 static int __init fibtrial_init(void)
 {
-	return arena_create();
+	return 0;
 }
 
 static void __exit fibtrial_exit(void)

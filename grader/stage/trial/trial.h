@@ -25,6 +25,7 @@
  * @count: blocks not given back
  * @bytes: bytes in them
  * @peak_bytes: the most that @bytes ever was
+ * @peak_count: the most that @count ever was
  * @asked: allocations asked for, the refused ones too
  * @looks: look-ups so far
  * @announced: products that fib_spend was told of, where @impatient is set
@@ -48,6 +49,7 @@ struct trial_call {
 	u64 count;
 	u64 bytes;
 	u64 peak_bytes;
+	u64 peak_count;
 	u64 asked;
 	u64 looks;
 	u64 announced;
@@ -99,16 +101,21 @@ u64 *trial_word(struct trial_call *t, u64 index);
 /* The block at @index of those a call has, and its size; NULL behind the last. */
 const char *trial_block(struct trial_call *t, u64 index, size_t *bytes);
 
-int arena_create(void);
-void arena_destroy(void);
-/* Bytes that a call may take from the arena, all its blocks together. */
-size_t arena_size(void);
+/* Room in the arena for calls like @t, which has ended; -ENOMEM. */
+int trial_reserve(const struct trial_call *t);
 
 /* All that can be tried with F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
 
+/* What can be tried where a call takes long. */
+void top(u64 n, char *answer, size_t answer_size);
+
 /* Whether the number of F(@n), which has @count digits, is what compute leaves. */
 void try_kept(u64 n, ssize_t count);
+
+/* Whether a block holds the number of so many digits, to whatever base. */
+bool number_in(const char *block, size_t bytes, const char *digits,
+	       size_t count);
 
 /* Whether a call is the same where it finds what another has left. */
 void again(u64 n, char *answer, size_t size);

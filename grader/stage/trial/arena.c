@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Blocks in one stretch of memory, in the order of their addresses: a new one goes
+ * into the next gap behind the last, or the first there is.
+ */
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/vmalloc.h>
+
+#include "arena.h"
+
+#define LEAST_BYTES (8 << 20)
+/* Gaps are of no use where they are too small. */
+#define TIMES_AS_LARGE 3
+
+struct place {
+	struct list_head list;
+	size_t bytes; /* this one's too */
+} __aligned(16);
+
+static LIST_HEAD(places);
+static char *arena, *next;
+static size_t arena_bytes;
+
+int arena_reserve(u64 bytes, u64 count, size_t beside)
+{
+	u64 each = sizeof(struct place) + beside + 16;
+	u64 most = TIMES_AS_LARGE * (bytes + count * each);
+
+	most = max_t(u64, most, LEAST_BYTES);
+	if (most <= arena_bytes)
+		return 0;
+	vfree(arena);
+	arena = vmalloc(most);
+	arena_bytes = arena ? most : 0;
+	return arena ? 0 : -ENOMEM;
+}
+
+void arena_destroy(void)
+{
+	vfree(arena);
+}
+
+void arena_begin(void)
+{
+	next = arena;
+}
+
+/* The first gap of so many bytes, not below @from; behind which place it is. */
+static struct place *find(size_t bytes, char *from, struct list_head **behind)
+{
+	struct place *place;
+
+	*behind = &places;
+	list_for_each_entry(place, &places, list) {
+		/* cppcheck-suppress uninitvar */
+		if ((char *)place >= from + bytes)
+			return (struct place *)from;
+		from = max(from, (char *)place + place->bytes);
+		*behind = &place->list;
+	}
+	return arena + arena_bytes >= from + bytes ? (struct place *)from :
+						     NULL;
+}
+
+void *arena_get(size_t bytes)
+{
+	size_t whole = ALIGN(sizeof(struct place) + bytes, 16);
+	struct list_head *behind;
+	struct place *place;
+
+	if (whole > arena_bytes)
+		return NULL;
+	place = find(whole, next, &behind) ?: find(whole, arena, &behind);
+	if (!place)
+		return NULL;
+	place->bytes = whole;
+	list_add(&place->list, behind);
+	next = (char *)place + whole;
+	return place + 1;
+}
+
+void arena_put(void *block)
+{
+	list_del(&((struct place *)block - 1)->list);
+}

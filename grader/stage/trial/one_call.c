@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * A call of a stage: what it takes, what it writes to, how it leaves the processor.
+ */
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "one_call.h"
+
+#define DIRECTION_FLAG (1UL << 10)
+#define ALIGNMENT_FLAG (1UL << 18)
+
+int room_create(struct room *room, size_t bytes)
+{
+	room->bytes = bytes + 2 * ZONE;
+	room->memory = kvmalloc(room->bytes, GFP_KERNEL);
+	return room->memory ? 0 : -ENOMEM;
+}
+
+ssize_t decimal_into(struct trial_call *t, const union fib_value *f,
+		     const struct room *room, size_t size)
+{
+	char *digits = room->memory + ZONE, *end = digits + size;
+	ssize_t count;
+
+	memset(room->memory, ZONE_BYTE, room->bytes);
+	count = fib_decimal(&t->call, f, digits, size);
+	if (memchr_inv(room->memory, ZONE_BYTE, ZONE))
+		complain("decimal writes before its digits");
+	if (memchr_inv(end, ZONE_BYTE, room->memory + room->bytes - end))
+		complain("decimal writes past its %zu bytes", size);
+	return count;
+}
+
+/* How the processor stands: what a call must leave as it was. */
+struct standing {
+	unsigned long flags;
+	int preempt;
+	bool off;
+};
+
+static struct standing standing(void)
+{
+	struct standing s = {
+		.preempt = preempt_count(),
+		.off = irqs_disabled(),
+	};
+
+#ifdef __x86_64__
+	asm volatile("pushfq\n\tpopq %0" : "=r"(s.flags));
+	s.flags &= DIRECTION_FLAG | ALIGNMENT_FLAG;
+#endif
+	return s;
+}
+
+static void check_standing(struct standing before, const char *when)
+{
+	struct standing now = standing();
+
+	if (now.off && !before.off) {
+		local_irq_enable();
+		complain("%s, interrupts are switched off", when);
+	}
+	if (now.preempt != before.preempt) {
+		complain("%s, preemption is counted %d times, before %d", when,
+			 now.preempt, before.preempt);
+		preempt_count_set(before.preempt);
+	}
+	if (now.flags != before.flags) {
+#ifdef __x86_64__
+		asm volatile("cld");
+#endif
+		complain("%s, flags of the processor are %#lx, before %#lx",
+			 when, now.flags, before.flags);
+	}
+}
+
+struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
+			const char *when)
+{
+	struct {
+		u8 front[ZONE];
+		union fib_value f;
+		u8 rear[ZONE];
+	} value;
+	struct standing before = standing();
+	struct outcome o = {};
+	int err;
+
+	memset(&value, ZONE_BYTE, sizeof(value));
+	memset(&value.f, t->fill, sizeof(value.f));
+	trial_begin(t);
+	err = fib_compute(&t->call, n, &value.f);
+	check_standing(before, "after compute");
+	o.result = err;
+	if (!err) {
+		trial_compare(t, "after compute");
+		if (t->call.error)
+			complain("%s, compute returns 0 and notes %d", when,
+				 t->call.error);
+		o.held = t->bytes;
+		o.computing = t->announced;
+		o.limbs = fib_limbs(&value.f);
+		o.word = value.f.word;
+		trial_freeze(t);
+		o.result = decimal_into(t, &value.f, room, digits_bound(n));
+		t->checks = max(t->checks, 1u);
+		trial_check_frozen(t);
+		t->checks = 0;
+		check_standing(before, "after decimal");
+		if (t->bytes != o.held)
+			complain("%s, decimal leaves %llu bytes", when,
+				 t->bytes - o.held);
+		if (fib_limbs(&value.f) != o.limbs)
+			complain("decimal changes the number it is given");
+		if (o.result > 0 && o.result <= digits_bound(n))
+			o.hash = fnv1a(room->memory + ZONE, o.result);
+		fib_release(&value.f);
+		check_standing(before, "after release");
+	}
+	if (memchr_inv(value.front, ZONE_BYTE, ZONE) ||
+	    memchr_inv(value.rear, ZONE_BYTE, ZONE))
+		complain("%s, memory beside the value is written to", when);
+	if (o.result > 0 && t->call.error)
+		complain("%s, error is %d, and yet there are digits", when,
+			 t->call.error);
+	trial_end(t, when);
+	o.peak = t->peak_bytes;
+	o.asked = t->asked;
+	o.looks = t->looks;
+	o.converting = t->announced - o.computing;
+	return o;
+}
+
+void check_same(struct outcome got, struct outcome want, const char *when)
+{
+	if (got.result < 0)
+		complain("%s, the stage returns %zd", when, got.result);
+	else if (got.result != want.result || got.hash != want.hash ||
+		 got.limbs != want.limbs)
+		complain("%s, the result is another", when);
+}
+
+/*
+ * The place at @index of @runs, counted from 1: the last of all, and before one of
+ * each part, which nobody can foresee without n; every run with it has the same.
+ */
+static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
+{
+	const u64 of[] = { n, count, index };
+	u64 chance = fnv1a((const char *)of, sizeof(of)) >> 20;
+	u64 begin, width;
+
+	if (index == runs)
+		return count;
+	begin = div64_u64((index - 1) * count, runs - 1);
+	width = div64_u64(index * count, runs - 1) - begin;
+	return begin + 1 + chance - width * div64_u64(chance, width);
+}
+
+void try_failures(struct trial_call *t, u64 *place, u64 count, u64 samples,
+		  int error, u64 n, const struct room *room, const char *what)
+{
+	u64 runs = min(count, samples);
+	char when[64];
+
+	for (u64 i = 1; i <= runs && !trial_wrong(); i++) {
+		struct outcome o;
+
+		*place = place_to_fail(i, runs, count, n);
+		snprintf(when, sizeof(when), "%s %llu of %llu", what, *place,
+			 count);
+		o = one_call(t, n, room, when);
+		if (o.result != error || t->call.error != error)
+			complain(
+				"%s, the stage returns %zd and notes %d: %d is right",
+				when, o.result, t->call.error, error);
+	}
+	*place = 0;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * How deep the stack goes in a call.
+ */
+#include <linux/kernel.h>
+#include <linux/preempt.h>
+#include <linux/sched/task_stack.h>
+
+#include "one_call.h"
+
+#define PAINT 0x5ac3f00d5ac3f00dUL
+
+static struct outcome stack_outcome;
+
+static noinline void call_below(u64 n, const struct room *room)
+{
+	struct trial_call t = {
+		.fill = FILL,
+		.arena = true,
+		.impatient = true,
+	};
+
+	preempt_disable();
+	stack_outcome = one_call(&t, n, room, "on a painted stack");
+	preempt_enable();
+}
+
+/* The memory is the arena's and nobody is let in: all that is on the stack is the
+ * stage's, and an interrupt's frame.
+ */
+static noinline size_t painted(u64 n, const struct room *room)
+{
+	unsigned long here = (unsigned long)__builtin_frame_address(0);
+	unsigned long *low = end_of_stack(current) + 16;
+	unsigned long *top = (unsigned long *)(here - 512);
+	unsigned long *p;
+
+	for (p = low; p < top; p++)
+		WRITE_ONCE(*p, PAINT);
+	call_below(n, room);
+	for (p = low; p < top && READ_ONCE(*p) == PAINT; p++)
+		;
+	return here - (unsigned long)p;
+}
+
+size_t stack_used(u64 n, const struct room *room, struct outcome want)
+{
+	size_t bytes = painted(n, room);
+
+	check_same(stack_outcome, want, "on a painted stack");
+	return bytes;
+}
