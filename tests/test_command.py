@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import paths, scratch
 from tests.left_over import left_over
 
 HEAD = """
@@ -219,6 +219,25 @@ def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
         "raise KeyboardInterrupt",
     )
     assert run(place, *lines).returncode == 130
+    assert left_over(place) == []
+
+
+def test_what_has_lost_its_first_process_goes_too(place: Path) -> None:
+    """As user-mode Linux has just forked it, when it was killed: alone in its group."""
+    lines = (
+        "folder = scratch.folder()",
+        "call = ['sh', '-c', \"sh -c 'sleep 1000; :' $0 & exit\", folder]",
+        "first = subprocess.Popen(call, start_new_session=True)",
+        "first.wait()",
+        "time.sleep(0.2)",
+        "print(len(scratch.processes_in(folder)), first.pid)",
+        "raise KeyboardInterrupt",
+    )
+    done = run(place, *lines)
+    assert done.returncode == 130
+    there, group = map(int, done.stdout.split())
+    assert there == 1
+    assert not scratch.group_runs(group)
     assert left_over(place) == []
 
 

@@ -154,6 +154,13 @@ def kill_group(pid: int) -> None:
         time.sleep(0.01)
 
 
+def kill_those_in(path: Path) -> None:
+    """Kill the groups of all that work in a folder, be their first processes gone; not our own."""
+    for group in {group for _, group, entry in _alive() if _works_in(entry, path)}:
+        if group != os.getpgrp():
+            kill_group(group)
+
+
 def remove_all(for_good: bool = False) -> None:
     """Kill what still works in one of the folders, and remove them all.
 
@@ -165,9 +172,7 @@ def remove_all(for_good: bool = False) -> None:
         with _making:
             _stopped = _stopped or for_good
         for path in list(_folders):
-            for pid in processes_in(path):
-                if pid != os.getpid():
-                    kill_group(pid)
+            kill_those_in(path)
             remove(path)
         # One that has just been forked does not show yet what it is to become.
         for pid, group, entry in list(_alive()):

@@ -193,8 +193,7 @@ def begin(
         raise LabError(f"the machine did not come up ({error}): {said}") from error
     except BaseException:
         if stays:  # nobody else would
-            for pid in scratch.processes_in(folder):
-                scratch.kill_group(pid)
+            scratch.kill_those_in(folder)
             shutil.rmtree(folder, ignore_errors=True)
         raise
     guest.boot_seconds = time.monotonic() - begin
@@ -215,10 +214,10 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _dismiss(guard: subprocess.Popen[bytes]) -> None:
-    guard.kill()
-    guard.wait()
+    """Have it do its work now: as a rule there is nothing left to kill."""
     if guard.stdin:
         guard.stdin.close()
+    guard.wait()
 
 
 def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, stays: bool) -> int:
