@@ -14,7 +14,7 @@ from grader.base import paths
 from grader.lab import module
 from grader.lab.module import Kernel, Module
 from grader.sandbox import COMPILER
-from grader.stage import build, stages
+from grader.stage import build, compiler_says, stages
 from grader.stage.build import Built
 from grader.stage.stages import Stage
 
@@ -182,7 +182,7 @@ def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) ->
     (directory / "huge.c").touch()
     os.truncate(directory / "huge.c", 1 << 40)
     built = build.build(stages.single(directory, directory.name), kernel)
-    assert "File size limit exceeded" in built.cause
+    assert built.cause == compiler_says.TOO_LARGE
     assert any("huge.c is left out: larger than" in said for said in built.left_out)
 
 

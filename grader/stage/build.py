@@ -14,7 +14,7 @@ from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import module
 from grader.lab.module import Kernel, Module, Recipe
-from grader.stage import contract, device, stages
+from grader.stage import compiler_says, contract, device, stages
 from grader.stage.first import contract as first_contract
 from grader.stage.first import recipe as first_recipe
 from grader.stage.stages import Manifest, Stage
@@ -100,7 +100,7 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
         made = Module(device.NAME, module.folder_of(recipe, kernel), cause)
         return Built(stage, made, (), tuple(left_out))
-    made = module.build(recipe, kernel, jobs)
+    made = _compiled(recipe, kernel, jobs)
     files = [made.directory / f"{path}.o" for path in objects]
     if not made.ok:
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', made.cause)
@@ -124,11 +124,17 @@ def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = Fals
         for other in sorted(stage.directory.iterdir())
         if other != path and (other.suffix in (".c", ".h") or other.name in BUILD_FILES)
     ]
-    made = module.build(first_recipe.recipe(stage, path.read_bytes(), raced), kernel, jobs)
+    made = _compiled(first_recipe.recipe(stage, path.read_bytes(), raced), kernel, jobs)
     if not made.ok or raced:
         return Built(stage, made, (), tuple(left_out))
     broken = first_contract.breaches(made.directory / f"{first_recipe.OBJECT}.o", kernel.tree)
     return Built(stage, made, tuple(broken), tuple(left_out))
+
+
+def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
+    made = module.build(recipe, kernel, jobs)
+    too_large = compiler_says.is_too_large(made.cause)
+    return replace(made, cause=compiler_says.TOO_LARGE) if too_large else made
 
 
 def stage_objects(built: Built) -> list[Path]:
