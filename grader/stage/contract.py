@@ -34,9 +34,12 @@ PROGRAM_IMPORTS = re.compile(
     r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)|__assert_fail|__stack_chk_fail"
     r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
 )
-# What the driver calls of a stage, and what the operations program calls.
+# What the driver calls of a stage, and what the operations program calls: that, and through its
+# adapter (function_tests_numbers.h) all else.
 CONTRACT = re.compile(r"fib_(compute|decimal|limbs|release)")
-OPERATIONS = re.compile(rf"{CONTRACT.pattern}|bn_\w+")
+OPERATIONS = re.compile(
+    rf"{CONTRACT.pattern}|tested_(limb_(bytes|digits)|create|at|free|limbs|(set_)?size|capacity|operate)"
+)
 # Names that loader, linker or build tools act on, in whatever section; stages have none like them.
 SPECIAL_NAMES = re.compile(
     r"__(k(sym|str)tab|crc|mod|param|cfi|SC[TK]|tracepoint|tp|this_module|export|start|stop)_?.*"
@@ -152,7 +155,7 @@ def breaches(
 
 
 def program_breaches(objects: list[Path], kit: list[Path]) -> list[Breach]:
-    """The same of objects for a program, compiled as grader/operations.py does, not yet linked.
+    """The same of objects for a program, compiled as function_program.py does, not yet linked.
 
     With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
     they are to be linked with.

@@ -13,17 +13,18 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, check_disk
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
-from grader.stage import build, contract, memory_report
+from grader.stage import build, compiler_says, contract, memory_report
 from grader.stage.stages import Stage
 
-# The first stage whose numbers are asked for in decimal.
+# The first stage whose numbers have limbs, and the first where they are asked for in decimal.
+NUMBERS_FROM = 3
 DECIMAL_FROM = 8
 # Processor time for all answers to one operation's questions.
 SECONDS = 60
@@ -39,21 +40,22 @@ FLAGS = (
 KERNELS = ("-mgeneral-regs-only", "-fno-jump-tables")
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 HERE = Path(__file__).resolve().parent
+USERSPACE = paths.COMMON / "userspace"
+ADAPTER = HERE / "function_tests_numbers.c"
 
 
 def program(stage: Stage) -> Path:
-    """Build the program for a stage; LabError says where it does not compile."""
-    userspace = paths.COMMON / "userspace"
-    numbers = "hex" if stage.number < DECIMAL_FROM else "decimal"
-    ours = [
-        HERE / "function_tests.c",
-        HERE / "function_tests_apart.c",
-        HERE / f"function_tests_{numbers}.c",
-        userspace / "account_malloc.c",
-    ]
+    """Build the program for a stage; LabError says where it does not compile.
+
+    What judges is compiled apart from all that the stage's header could change: of the tests only
+    the adapter includes it, and is held to stage.h as the stage's own files are.
+    """
+    kit = [HERE / f"{name}.c" for name in ("function_tests", *_operations(stage))]
+    kit.append(USERSPACE / "account_malloc.c")
+    adapters = [ADAPTER] if stage.number >= NUMBERS_FROM else []
     own = list(build.sources(stage, []))
-    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *userspace.glob("*.h")])
-    content = b"".join(path.read_bytes() for path in [*ours, *own, *headers])
+    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *USERSPACE.glob("*.h")])
+    content = b"".join(path.read_bytes() for path in [*kit, *adapters, *own, *headers])
     key = hashlib.sha256(content).hexdigest()[:20]
     folder = paths.BUILD / "operations"
     target = folder / f"{_prefix(stage)}{key}"
@@ -62,28 +64,58 @@ def program(stage: Stage) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     _remove_old(folder)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        work = Path(scratch)
-        for path in own:
-            shutil.copyfile(path, work / path.name)
-        flags = [
-            *FLAGS, "-w", f"-DFIBDRV_STAGE={stage.number}",
-            f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{userspace}",
-            f"-I{work}", f"-ffile-prefix-map={work}={paths.shown(stage.directory)}",
-        ]  # fmt: skip
-        compiler = [os.environ.get("CC", "gcc"), *flags]
-        sources = [path.name for path in own if path.suffix == ".c"]
-        room = Room(read=(paths.COMMON, HERE), write=(work,)) if stage.isolated else None
-        _compile([*compiler, *KERNELS, "-c", *sources], room, work, stage)
-        _compile([*compiler, "-c", *map(str, ours)], room, work, stage)
-        objects = [f"{Path(name).stem}.o" for name in sources]
-        kit = [f"{path.stem}.o" for path in ours]
-        for breach in contract.program_breaches(
-            [work / name for name in objects], [work / name for name in kit]
-        ):
-            raise LabError(f"{BREACH}: {breach.got}; stage.h allows {breach.expected}")
-        _compile([*compiler, "-o", "program", *objects, *kit], room, work, stage)
-        shutil.move(work / "program", target)
+        shutil.move(_built(stage, Path(scratch), own, adapters, kit), target)
     return target
+
+
+def _operations(stage: Stage) -> tuple[str, ...]:
+    """The files that try a stage's operations."""
+    if stage.number < NUMBERS_FROM:
+        return ("function_tests_word",)
+    return ("function_tests_run", "function_tests_text", "function_tests_apart")
+
+
+def _built(
+    stage: Stage, work: Path, own: list[Path], adapters: list[Path], kit: list[Path]
+) -> Path:
+    """The program, made in work: a folder each for what is the stage's and what is not, so that no
+    file of one stands for one of the other."""
+    theirs, between, ours = work / "own", work / "adapter", work / "kit"
+    for part in (theirs, between, ours):
+        part.mkdir()
+    for path in own:
+        shutil.copyfile(path, theirs / path.name)
+    compiler = [
+        os.environ.get("CC", "gcc"), *FLAGS, "-w", f"-DFIBDRV_STAGE={stage.number}",
+        f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
+    ]  # fmt: skip
+    as_stage = [
+        *compiler, *KERNELS, f"-I{theirs}",
+        f"-ffile-prefix-map={theirs}={paths.shown(stage.directory)}",
+    ]  # fmt: skip
+    sources = [path.name for path in own if path.suffix == ".c"]
+    step = _Steps(stage, theirs)
+    step.compile([*as_stage, "-c", *sources], theirs, (theirs,))
+    for adapter in adapters:
+        step.compile([*as_stage, "-c", str(adapter)], between, (theirs, between))
+    step.compile([*compiler, "-c", *map(str, kit)], ours)
+    objects = [theirs / f"{Path(name).stem}.o" for name in sources]
+    adapted = [between / f"{path.stem}.o" for path in adapters]
+    judges = [ours / f"{path.stem}.o" for path in kit]
+    _check(objects, adapted, judges)
+    parts = [str(path) for path in (*objects, *adapted, *judges)]
+    step.compile([*compiler, "-o", "program", *parts], work, (work,))
+    return work / "program"
+
+
+def _check(objects: list[Path], adapted: list[Path], judges: list[Path]) -> None:
+    """See that the stage defines what is tried, and keeps to stage.h."""
+    defined = {name for path in objects for letter, name in contract.symbols(path) if letter == "T"}
+    for letter, name in (pair for path in adapted for pair in contract.symbols(path)):
+        if letter == "U" and name.startswith("bn_") and name not in defined:
+            raise LabError(f"{NO_PROGRAM}: nothing defines {name}, which the tests call")
+    for breach in contract.program_breaches([*objects, *adapted], judges):
+        raise LabError(f"{BREACH}: {breach.got}; stage.h allows {breach.expected}")
 
 
 def _prefix(stage: Stage) -> str:
@@ -97,21 +129,37 @@ def remove(stage: Stage) -> None:
         path.unlink(missing_ok=True)
 
 
-def _compile(command: Sequence[str], room: Room | None, work: Path, stage: Stage) -> None:
-    ended = sandbox.run(command, COMPILER, room, cwd=work, together=True)
-    if ended.ended_by:
-        raise LabError(f"{NO_PROGRAM}: the compiler was stopped: {ended.cause}")
-    if not ended.status:
-        return
-    check_disk(ended.text, work)
-    lines = ended.text.splitlines()
-    errors = [line for line in lines if "error" in line or "undef" in line]
-    said = (errors or lines or ["the compiler said nothing"])[0]
-    own = re.sub(r"^(?=[\w+-]+\.[ch]:\d)", f"{paths.shown(stage.directory)}/", said)
-    own = own.replace(f"{work}/", f"{paths.shown(stage.directory)}/")
-    if re.search(r"fatal error: (linux|asm)/", own):
-        own += " (a stage is built as a program, too: stage.h has what it may use)"
-    raise LabError(f"{NO_PROGRAM}: {own.replace(f'{paths.ROOT}/', '')}")
+@dataclass(frozen=True)
+class _Steps:
+    """What compiles and links a program, and says what went wrong as the learner sees it."""
+
+    stage: Stage
+    own: Path  # where its files are copied to
+
+    def compile(self, command: Sequence[str], place: Path, writes: tuple[Path, ...] = ()) -> None:
+        """Run the compiler; in the sandbox, if the stage is a stranger's and it comes to that."""
+        isolated = self.stage.isolated and writes
+        room = Room(read=(paths.COMMON, HERE), write=writes) if isolated else None
+        ours = None if room else {**os.environ, "LC_ALL": "C"}
+        ended = sandbox.run(command, COMPILER, room, cwd=place, environment=ours, together=True)
+        if ended.ended_by == "file":
+            raise LabError(f"{NO_PROGRAM}: {compiler_says.TOO_LARGE}")
+        if ended.ended_by:
+            raise LabError(f"{NO_PROGRAM}: the compiler was stopped: {ended.cause}")
+        if ended.status:
+            check_disk(ended.text, place)
+            raise LabError(f"{NO_PROGRAM}: {self._said(compiler_says.error_line(ended.text))}")
+
+    def _said(self, line: str) -> str:
+        """A line of the compiler's with the learner's own files, and what to do about it."""
+        shown = paths.shown(self.stage.directory)
+        line = re.sub(r"^(?=[\w+-]+\.[ch]:\d)", f"{shown}/", line)
+        line = line.replace(f"{self.own}/", f"{shown}/")
+        if re.search(r"fatal error: (linux|asm)/", line):
+            line += " (a stage is built as a program, too: stage.h has what it may use)"
+        if line.startswith(f"{ADAPTER}:"):
+            line += " (the tests call it so: bignum.h must have it as it was given)"
+        return line.replace(f"{paths.ROOT}/", "")
 
 
 def _remove_old(folder: Path) -> None:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What function_tests.c has of a stage's numbers: from function_tests_hex.c up to
- * stage 7, from function_tests_decimal.c from stage 8 on.
+ * What function_tests.c has of a stage's operations: from function_tests_word.c in
+ * stages 1 and 2, from function_tests_run.c from stage 3 on.
  */
 #ifndef FUNCTION_TESTS_H
 #define FUNCTION_TESTS_H
@@ -34,6 +34,9 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
 
 /* Whether the blocks that are asked for from now on have pages of their own. */
 void apart(bool on);
+
+/* Whether so many bytes are in one of those blocks. */
+bool is_apart(const void *place, size_t bytes);
 
 /* Whether those blocks are to be read only. */
 void protect(bool on);

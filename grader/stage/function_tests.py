@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """A stage's operations tried one by one, in a program: what a task is judged by.
 
-The stage's sources are built with function_tests.c and the sanitizers, and asked about random
-numbers; Python's integers know the answers, its decimal module those of long products.
+The stage's sources and function_tests.c are built with the sanitizers, linked, and asked about
+random numbers; Python's integers know the answers, its decimal module those of long products.
 """
 
 from __future__ import annotations

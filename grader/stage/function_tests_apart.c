@@ -61,6 +61,18 @@ static bool put(void *block)
 	return false;
 }
 
+bool is_apart(const void *place, size_t bytes)
+{
+	const char *begin = place;
+
+	for (size_t i = 0; i < MOST; i++)
+		if (kept[i].memory && begin >= kept[i].memory &&
+		    begin < kept[i].memory + kept[i].bytes &&
+		    bytes <= (size_t)(kept[i].memory + kept[i].bytes - begin))
+			return true;
+	return false;
+}
+
 void apart(bool on)
 {
 	trial.get = on ? get : NULL;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Numbers of a stage as text. Limbs are looked at as bytes, and what the stage says
+ * of where they are is not taken on trust.
+ */
+#include "function_tests_text.h"
+
+#define DECIMAL (FIBDRV_STAGE >= 8)
+/* Numbers that are made at a time; from stage 7 on each must have its room for itself. */
+#define AT_A_TIME (FIBDRV_STAGE == 7 ? 3 : 1)
+/* What is in the limbs of a decimal result before: no limb, so that it shows. */
+#define FILL 0xbe
+
+/* How a number is written down in limbs. */
+static struct form {
+	size_t bytes;
+	size_t digits;
+	u64 base; /* that limbs are less than; of decimal ones */
+} form;
+
+/* Asked once: what the stage says is not to change. */
+static const struct form *form_of_limbs(void)
+{
+	bool limbs_hold_their_digits;
+
+	if (form.bytes)
+		return &form;
+	form.bytes = tested_limb_bytes();
+	form.digits = tested_limb_digits();
+	limbs_hold_their_digits =
+		(form.bytes == 1 || form.bytes == 2 || form.bytes == 4 ||
+		 form.bytes == 8) &&
+		form.digits &&
+		form.digits <= (DECIMAL ? form.bytes * 8 * 30103 / 100000 :
+					  form.bytes * 2);
+	assert(limbs_hold_their_digits);
+	form.base = 1;
+	for (size_t i = 0; DECIMAL && i < form.digits; i++)
+		form.base *= 10;
+	return &form;
+}
+
+size_t digits_of_limb(void)
+{
+	return form_of_limbs()->digits;
+}
+
+size_t limbs_for(size_t digits)
+{
+	return (digits + digits_of_limb() - 1) / digits_of_limb();
+}
+
+static u64 limb_at(const void *limbs, size_t i)
+{
+	size_t bytes = form_of_limbs()->bytes;
+	u64 limb = 0;
+
+	memcpy(&limb, (const char *)limbs + i * bytes, bytes);
+	return limb;
+}
+
+struct bignum *new_number(struct fib_call *call, size_t size)
+{
+	size_t bytes = size * form_of_limbs()->bytes;
+	struct bignum *a = tested_create(call, AT_A_TIME, size);
+
+	if (!a) {
+		printf("ENOMEM\n");
+		exit(0);
+	}
+	if (DECIMAL)
+		memset(tested_limbs(a), FILL, bytes);
+	if (AT_A_TIME == 1)
+		return a;
+	for (int i = 0; i < AT_A_TIME; i++)
+		memset(tested_limbs(tested_at(a, i)), i, bytes);
+	for (int i = 0; i < AT_A_TIME; i++) {
+		const char *limbs = tested_limbs(tested_at(a, i));
+		bool each_has_its_own_limbs = true;
+
+		for (size_t j = 0; j < bytes; j++)
+			each_has_its_own_limbs &= limbs[j] == i;
+		assert(each_has_its_own_limbs);
+	}
+	return a;
+}
+
+/* The limbs of @text, in a block of the tests' own. */
+static void *limbs_of(const char *text, size_t size)
+{
+	const struct form *f = form_of_limbs();
+	size_t length = strlen(text);
+	char *limbs = calloc(size, f->bytes);
+
+	assert(limbs);
+	for (size_t i = 0; i < length; i++) {
+		char digit[2] = { text[i] };
+		char *place = limbs + (length - 1 - i) / f->digits * f->bytes;
+		u64 limb = limb_at(place, 0) * (DECIMAL ? 10 : 16);
+
+		limb += strtoul(digit, NULL, 16);
+		memcpy(place, &limb, f->bytes);
+	}
+	return limbs;
+}
+
+struct operand read_operand(struct fib_call *call, const char *text,
+			    size_t capacity, bool on_pages_apart)
+{
+	size_t size = limbs_for(strlen(text));
+	size_t bytes = size * form_of_limbs()->bytes;
+	struct operand a = {
+		.apart = on_pages_apart,
+		.size = size,
+		.copy = limbs_of(text, size),
+	};
+	bool it_is_in_blocks_of_fib_alloc;
+
+	apart(on_pages_apart);
+	a.number = new_number(call, max(size, capacity));
+	tested_set_size(a.number, size);
+	a.limbs = tested_limbs(a.number);
+	apart(false);
+	/* From here on the stage's code does not see it until it is protected. */
+	memcpy(a.limbs, a.copy, bytes);
+	it_is_in_blocks_of_fib_alloc =
+		!on_pages_apart ||
+		(is_apart(a.number, 1) && is_apart(a.limbs, bytes));
+	assert(it_is_in_blocks_of_fib_alloc);
+	return a;
+}
+
+bool is_unchanged(const struct operand *operand)
+{
+	return !operand->number ||
+	       (tested_limbs(operand->number) == operand->limbs &&
+		tested_size(operand->number) == operand->size &&
+		!memcmp(operand->limbs, operand->copy,
+			operand->size * form_of_limbs()->bytes));
+}
+
+void free_operand(struct operand *operand)
+{
+	if (operand->number)
+		tested_free(operand->number);
+	free(operand->copy);
+}
+
+/* Whether it is no number at all; then says why. */
+static bool is_no_number(const void *limbs, size_t size, size_t capacity)
+{
+	const struct form *f = form_of_limbs();
+	u64 unwritten = ~0ULL / 255 * FILL >> (64 - 8 * f->bytes);
+
+	if (DECIMAL && (!size || size > capacity)) {
+		printf("SIZE %zu %zu", size, capacity);
+		return true;
+	}
+	for (size_t i = 0; DECIMAL && i < size; i++) {
+		if (limb_at(limbs, i) < f->base)
+			continue;
+		printf("LIMB %zu ", i);
+		if (limb_at(limbs, i) == unwritten)
+			printf("unwritten");
+		else
+			printf("%llu", limb_at(limbs, i));
+		return true;
+	}
+	if (size && (size == 1 || limb_at(limbs, size - 1)))
+		return false;
+	printf("UNTRIMMED");
+	return true;
+}
+
+void print_value(const union fib_value *f)
+{
+	const void *limbs = tested_limbs(f->big);
+	size_t size = tested_size(f->big);
+	size_t capacity = size;
+	int width = (int)digits_of_limb();
+
+#if DECIMAL
+	capacity = tested_capacity(f->big);
+#endif
+	if (is_no_number(limbs, size, capacity))
+		return;
+	printf(DECIMAL ? "%llu" : "%llx", limb_at(limbs, size - 1));
+	while (--size)
+		printf(DECIMAL ? "%0*llu" : "%0*llx", width,
+		       limb_at(limbs, size - 1));
+}

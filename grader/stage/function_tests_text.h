@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Numbers of a stage as text: hexadecimal up to stage 7, decimal from stage 8 on.
+ */
+#ifndef FUNCTION_TESTS_TEXT_H
+#define FUNCTION_TESTS_TEXT_H
+
+#include "function_tests.h"
+#include "function_tests_numbers.h"
+
+/**
+ * struct operand - a number that has been read, and what is to be in it still
+ * @number: the stage's own; NULL for none
+ * @apart: whether it has been given pages of its own
+ * @limbs: where its limbs are
+ * @size: how many
+ * @copy: a copy of them
+ */
+struct operand {
+	struct bignum *number;
+	bool apart;
+	void *limbs;
+	size_t size;
+	void *copy;
+};
+
+size_t digits_of_limb(void);
+
+/* The limbs that a number of so many digits takes. */
+size_t limbs_for(size_t digits);
+
+/* A new number, with room for @size limbs; ends the program where there is none. */
+struct bignum *new_number(struct fib_call *call, size_t size);
+
+/* The number @text stands for, with room for @capacity limbs or its own; maybe on pages apart. */
+struct operand read_operand(struct fib_call *call, const char *text,
+			    size_t capacity, bool on_pages_apart);
+
+/* Whether it still is what it was. */
+bool is_unchanged(const struct operand *operand);
+void free_operand(struct operand *operand);
+
+#endif

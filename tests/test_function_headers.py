@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The stage's own header, in the program that tries its functions: it cannot change what judges
+them, whatever its macros are, and may hold what it likes besides."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.base import paths, toml
+from grader.base.errors import LabError
+from grader.stage import function_program, function_tests, stages
+from grader.stage.stages import Stage
+
+TABLE = toml.read(paths.ROOT / "tests/mutants/headers.toml")
+ROWS = {name: row for name, row in TABLE.items() if isinstance(row, dict)}
+
+
+def copied(number: int, folder: Path, header: str = "") -> Path:
+    """A copy of the kit's stage, with this at the end of bignum.h."""
+    directory = folder / stages.kit(number).directory.name
+    shutil.copytree(stages.kit(number).directory, directory)
+    text = (directory / "bignum.h").read_text()
+    (directory / "bignum.h").write_text(f"{text.rstrip().removesuffix('#endif')}{header}\n#endif\n")
+    return directory
+
+
+def said(stage: Stage, operation: str) -> str:
+    """What the learner is told of an operation; nothing when it is right."""
+    try:
+        program = function_program.program(stage)
+    except LabError as error:
+        return str(error)
+    return function_tests.outcome(stage, program, operation, 1).fault
+
+
+def faulty(row: dict[str, Any], folder: Path) -> Stage:
+    header = row["header"].replace("TESTS", str(function_program.HERE))
+    directory = copied(TABLE["stage"], folder, header)
+    old, new = TABLE["fault"]
+    for source in directory.glob("*.c"):
+        text = source.read_text()
+        source.write_text(f"#define OWN\n{text.replace(old, new)}")
+    assert new in (directory / "bignum.c").read_text()
+    return stages.single(directory, directory.name)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_header_does_not_change_what_judges(name: str, tmp_path: Path) -> None:
+    expected = TABLE["written"] if ROWS[name]["said"] == "written" else ROWS[name]["said"]
+    told = said(faulty(ROWS[name], tmp_path), "sub")
+    print(told)
+    assert re.search(expected, told), told
+
+
+# What a learner may well have there.
+FREE = {
+    "helpers": """
+static inline bool is_zero(const struct bignum *a) { return a->size == 1 && !a->limb[0]; }
+static inline void protect(struct bignum *a) { fib_assert(a->size); }
+static inline size_t number_size(const struct bignum *a) { return a->size; }
+static struct bignum *first(struct bignum *a) { return a; }
+static const limb_t powers[] = { 1, 10, 100 };
+""",
+    "macros": """
+#define SIZE(a) ((a)->size)
+#define for_each_limb(a, i) for (size_t i = 0; i < (a)->size; i++)
+#define HIGH(p) ((limb_t)((p) >> LIMB_BITS))
+#define NUMBER 1
+#define WORD u32
+#define PAGE 1
+#define DECIMAL 1
+#define NDEBUG
+""",
+}
+
+
+@pytest.mark.parametrize("header", FREE.values(), ids=FREE.keys())
+def test_a_header_has_what_it_likes(header: str, tmp_path: Path) -> None:
+    directory = copied(5, tmp_path, header)
+    assert said(stages.single(directory, directory.name), "sub") == ""
+
+
+def changed(directory: Path, *changes: tuple[str, str]) -> Stage:
+    for source in sorted(directory.glob("*.[ch]")):
+        text = source.read_text()
+        for old, new in changes:
+            text = text.replace(old, new)
+        source.write_text(text)
+    return stages.single(directory, directory.name)
+
+
+def test_a_number_has_other_fields_and_inline_functions(tmp_path: Path) -> None:
+    copy = "int bn_copy(struct bignum *c, const struct bignum *a)"
+    inline = f"static inline {copy}\n{{\n\treturn bn_lshift(c, a, 0);\n}}\n"
+    directory = copied(5, tmp_path, inline)
+    stage = changed(
+        directory,
+        (f"{copy};\n", ""),
+        (f"\n{copy}\n{{", "\nstatic int copy(struct bignum *c, const struct bignum *a)\n{"),
+        ("\tlimb_t *limb;\n\tsize_t size;", "\tu64 uses;\n\tunsigned size;\n\tlimb_t *limb;"),
+    )
+    assert [said(stage, operation) for operation in ("sub", "copy")] == ["", ""]
+
+
+NAMES = ("function_tests", "function_tests_numbers", "function_tests_text", "account_malloc", "own")
+
+
+def test_files_are_called_what_they_like(tmp_path: Path) -> None:
+    """Those of the tests are neither replaced by them nor found in their place."""
+    directory = copied(5, tmp_path)
+    for name in NAMES:
+        (directory / f"{name}.c").write_text("static inline int nothing(void) { return 0; }\n")
+    for name in (*NAMES, "trial", "kernel"):
+        (directory / f"{name}.h").write_text("#error of the learner's\n")
+    assert said(stages.single(directory, directory.name), "sub") == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("int bn_sub(", "int bn_subtract(",
+         "function_tests_numbers.c:.*bn_sub|nothing defines bn_sub, "),
+        ("LIMB_BITS", "WIDTH", "grader/stage/function_tests_numbers.c:.*'LIMB_BITS' undeclared .*"
+         "bignum.h must have it as it was given"),
+        ("\tsize_t size;", "\tsize_t size", "5-schoolbook-squaring/bignum.h:\\d+:\\d+: error: "),
+        ("struct bignum *bn_create(struct fib_call *call, size_t size)\n{",
+         "struct bignum *bn_create(struct fib_call *call, size_t size)\n{ asm(\"frobnicate\");",
+         r"5-schoolbook-squaring/bignum\.c:\d+: Error: no such instruction: `frobnicate'$"),
+        ("void bn_free(struct bignum *a)\n{", "asm(\".fill 100000000\");\n"
+         "void bn_free(struct bignum *a)\n{", "compile: what it compiles to is too large"),
+    ],
+    ids=["function", "width", "syntax", "assembly", "large"],
+)  # fmt: skip
+def test_what_is_missing_is_said(old: str, new: str, says: str, tmp_path: Path) -> None:
+    told = said(changed(copied(5, tmp_path), (old, new)), "sub")
+    assert re.search(says, told), told
