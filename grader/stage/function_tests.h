@@ -36,7 +36,7 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
 void apart(bool on);
 
 /* Whether so many bytes are in one of those blocks. */
-bool is_apart(const void *place, size_t bytes);
+bool tests_is_apart(const void *place, size_t bytes);
 
 /* Whether those blocks are to be read only. */
 void protect(bool on);

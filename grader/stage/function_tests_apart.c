@@ -61,7 +61,7 @@ static bool put(void *block)
 	return false;
 }
 
-bool is_apart(const void *place, size_t bytes)
+bool tests_is_apart(const void *place, size_t bytes)
 {
 	const char *begin = place;
 

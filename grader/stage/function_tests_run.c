@@ -51,10 +51,10 @@ static size_t room_for(const struct function *f, const struct request *r,
 		return 1;
 	/* A limb for each hexadecimal digit is more than enough. */
 	if (FIBDRV_STAGE < 8)
-		return a + b + bits / (4 * digits_of_limb()) + 2;
+		return a + b + bits / (4 * tests_limb_digits()) + 2;
 	/* From here on there is no more than it needs. */
-	a = limbs_for(a);
-	b = f->second == NUMBER ? limbs_for(b) : 1;
+	a = tests_limbs_for(a);
+	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
 	if (f->what == TESTED_MUL)
 		return a + b;
 	if (f->what == TESTED_SQUARE)
@@ -70,19 +70,19 @@ static size_t room_of(const char *text, size_t room, bool result)
 	if (FIBDRV_STAGE < 7)
 		return 0;
 	if (FIBDRV_STAGE < 8)
-		return limbs_for(strlen(text)) + room;
+		return tests_limbs_for(strlen(text)) + room;
 	return result ? room : 0;
 }
 
 static void decimal(struct fib_call *call, const struct request *r)
 {
-	struct operand a = read_operand(call, r->a, 0, true);
+	struct operand a = tests_read_operand(call, r->a, 0, true);
 	union fib_value f = { .big = a.number };
 
 	protect(true);
 	do_decimal(call, &f, strtoul(r->b, NULL, 10));
 	protect(false);
-	free_operand(&a);
+	tests_free_operand(&a);
 }
 
 /* The operands are protected until all is said: a result may be late. */
@@ -99,14 +99,15 @@ static void operate(struct fib_call *call, const struct request *r,
 	struct bignum *c = NULL, *made;
 	int err;
 
-	a = read_operand(call, r->a, room_of(r->a, room, into_a), !into_a);
+	a = tests_read_operand(call, r->a, room_of(r->a, room, into_a),
+			       !into_a);
 	if (f->second == NUMBER)
-		b = read_operand(call, r->b, room_of(r->b, room, into_b),
-				 !into_b);
+		b = tests_read_operand(call, r->b, room_of(r->b, room, into_b),
+				       !into_b);
 	if (into_a || into_b)
 		c = into_a ? a.number : b.number;
 	else if (FIBDRV_STAGE > 3)
-		c = new_number(call, room);
+		c = tests_new_number(call, room);
 	made = c;
 	protect(true);
 	err = tested_operate(f->what, &made, a.number,
@@ -119,13 +120,14 @@ static void operate(struct fib_call *call, const struct request *r,
 		printf("NULL");
 	else
 		print_value(&(union fib_value){ .big = c });
-	if ((!into_a && !is_unchanged(&a)) || (!into_b && !is_unchanged(&b)))
+	if ((!into_a && !tests_is_unchanged(&a)) ||
+	    (!into_b && !tests_is_unchanged(&b)))
 		printf(" CHANGED");
 	protect(false);
 	if (c && c != a.number && c != b.number)
 		tested_free(c);
-	free_operand(&b);
-	free_operand(&a);
+	tests_free_operand(&b);
+	tests_free_operand(&a);
 }
 
 void run(struct fib_call *call, const struct request *r)

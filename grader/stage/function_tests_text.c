@@ -40,14 +40,14 @@ static const struct form *form_of_limbs(void)
 	return &form;
 }
 
-size_t digits_of_limb(void)
+size_t tests_limb_digits(void)
 {
 	return form_of_limbs()->digits;
 }
 
-size_t limbs_for(size_t digits)
+size_t tests_limbs_for(size_t digits)
 {
-	return (digits + digits_of_limb() - 1) / digits_of_limb();
+	return (digits + tests_limb_digits() - 1) / tests_limb_digits();
 }
 
 static u64 limb_at(const void *limbs, size_t i)
@@ -59,7 +59,7 @@ static u64 limb_at(const void *limbs, size_t i)
 	return limb;
 }
 
-struct bignum *new_number(struct fib_call *call, size_t size)
+struct bignum *tests_new_number(struct fib_call *call, size_t size)
 {
 	size_t bytes = size * form_of_limbs()->bytes;
 	struct bignum *a = tested_create(call, AT_A_TIME, size);
@@ -104,20 +104,19 @@ static void *limbs_of(const char *text, size_t size)
 	return limbs;
 }
 
-struct operand read_operand(struct fib_call *call, const char *text,
-			    size_t capacity, bool on_pages_apart)
+struct operand tests_read_operand(struct fib_call *call, const char *text,
+				  size_t capacity, bool on_pages_apart)
 {
-	size_t size = limbs_for(strlen(text));
+	size_t size = tests_limbs_for(strlen(text));
 	size_t bytes = size * form_of_limbs()->bytes;
 	struct operand a = {
-		.apart = on_pages_apart,
 		.size = size,
 		.copy = limbs_of(text, size),
 	};
 	bool it_is_in_blocks_of_fib_alloc;
 
 	apart(on_pages_apart);
-	a.number = new_number(call, max(size, capacity));
+	a.number = tests_new_number(call, max(size, capacity));
 	tested_set_size(a.number, size);
 	a.limbs = tested_limbs(a.number);
 	apart(false);
@@ -125,12 +124,12 @@ struct operand read_operand(struct fib_call *call, const char *text,
 	memcpy(a.limbs, a.copy, bytes);
 	it_is_in_blocks_of_fib_alloc =
 		!on_pages_apart ||
-		(is_apart(a.number, 1) && is_apart(a.limbs, bytes));
+		(tests_is_apart(a.number, 1) && tests_is_apart(a.limbs, bytes));
 	assert(it_is_in_blocks_of_fib_alloc);
 	return a;
 }
 
-bool is_unchanged(const struct operand *operand)
+bool tests_is_unchanged(const struct operand *operand)
 {
 	return !operand->number ||
 	       (tested_limbs(operand->number) == operand->limbs &&
@@ -139,7 +138,7 @@ bool is_unchanged(const struct operand *operand)
 			operand->size * form_of_limbs()->bytes));
 }
 
-void free_operand(struct operand *operand)
+void tests_free_operand(struct operand *operand)
 {
 	if (operand->number)
 		tested_free(operand->number);
@@ -177,7 +176,7 @@ void print_value(const union fib_value *f)
 	const void *limbs = tested_limbs(f->big);
 	size_t size = tested_size(f->big);
 	size_t capacity = size;
-	int width = (int)digits_of_limb();
+	int width = (int)tests_limb_digits();
 
 #if DECIMAL
 	capacity = tested_capacity(f->big);
