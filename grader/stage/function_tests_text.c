@@ -85,21 +85,27 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 	return a;
 }
 
+static u64 value_of(char digit)
+{
+	return digit <= '9' ? digit - '0' : digit - 'a' + 10;
+}
+
 /* The limbs of @text, in a block of the tests' own. */
 static void *limbs_of(const char *text, size_t size)
 {
 	const struct form *f = form_of_limbs();
-	size_t length = strlen(text);
+	size_t end = strlen(text);
 	char *limbs = calloc(size, f->bytes);
 
 	assert(limbs);
-	for (size_t i = 0; i < length; i++) {
-		char digit[2] = { text[i] };
-		char *place = limbs + (length - 1 - i) / f->digits * f->bytes;
-		u64 limb = limb_at(place, 0) * (DECIMAL ? 10 : 16);
+	for (size_t i = 0; i < size; i++) {
+		size_t begin = end - min(end, f->digits);
+		u64 limb = 0;
 
-		limb += strtoul(digit, NULL, 16);
-		memcpy(place, &limb, f->bytes);
+		for (size_t j = begin; j < end; j++)
+			limb = limb * (DECIMAL ? 10 : 16) + value_of(text[j]);
+		memcpy(limbs + i * f->bytes, &limb, f->bytes);
+		end = begin;
 	}
 	return limbs;
 }
