@@ -18,6 +18,10 @@ SAID = {
         "bignum.c:13: Error: no such instruction: `frob'\n",
         "bignum.c:13: Error: no such instruction: `frob'",
     ),
+    "assembly outside of functions": (
+        "/tmp/cc1hqyP4.s: Assembler messages:\n/tmp/cc1hqyP4.s:6: Error: no such instruction: `x'\n",
+        "in assembly: Error: no such instruction: `x'",
+    ),
     "linker": (
         "/usr/bin/ld: fib.o: in function `f':\nfib.c:3: undefined reference to `g'\n"
         "collect2: error: ld returned 1 exit status\n",

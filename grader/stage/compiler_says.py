@@ -26,7 +26,8 @@ def error_line(text: str) -> str:
     for pattern in _ERRORS:
         match = re.search(pattern, text, re.MULTILINE)
         if match:
-            return match[0].strip()
+            # Assembly outside of any function has no line of its own there.
+            return re.sub(r"^/\S+\.s:\d+: ", "in assembly: ", match[0].strip())
     return next(iter(text.splitlines()), "the compiler said nothing")
 
 

@@ -98,13 +98,13 @@ static void *limbs_of(const char *text, size_t size)
 	char *limbs = calloc(size, f->bytes);
 
 	assert(limbs);
-	for (size_t i = 0; i < size; i++) {
+	for (size_t place = 0; place < size; place++) {
 		size_t begin = end - min(end, f->digits);
 		u64 limb = 0;
 
 		for (size_t j = begin; j < end; j++)
 			limb = limb * (DECIMAL ? 10 : 16) + value_of(text[j]);
-		memcpy(limbs + i * f->bytes, &limb, f->bytes);
+		memcpy(limbs + place * f->bytes, &limb, f->bytes);
 		end = begin;
 	}
 	return limbs;
