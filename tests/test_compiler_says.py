@@ -19,7 +19,7 @@ SAID = {
         "bignum.c:13: Error: no such instruction: `frob'",
     ),
     "assembly outside of functions": (
-        "/tmp/cc1hqyP4.s: Assembler messages:\n/tmp/cc1hqyP4.s:6: Error: no such instruction: `x'\n",
+        "/tmp/cc1.s: Assembler messages:\n/tmp/cc1.s:6: Error: no such instruction: `x'\n",
         "in assembly: Error: no such instruction: `x'",
     ),
     "linker": (
