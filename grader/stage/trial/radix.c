@@ -155,12 +155,12 @@ bool number_in(const char *block, size_t bytes, const char *digits,
 {
 	struct number number = { .count = count };
 
-	for (size_t i = 0; i < count; i++) {
-		u64 digit = digits[i] - '0';
+	for (size_t left = count; left; left--) {
+		u64 digit = *digits++ - '0';
 
 		number.bits = number.bits * 10 + digit;
 		number.rest = (number.rest * 10 + digit) % PRIME;
-		if (count - i <= 19)
+		if (left <= 19)
 			number.digits = number.digits * 10 + digit;
 	}
 	for (unsigned int width = 8; width; width /= 2)
