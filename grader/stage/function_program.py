@@ -42,6 +42,7 @@ OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 HERE = Path(__file__).resolve().parent
 USERSPACE = paths.COMMON / "userspace"
 ADAPTER = HERE / "function_tests_numbers.c"
+PROGRAMS = paths.BUILD / "operations"
 
 
 def program(stage: Stage) -> Path:
@@ -54,18 +55,21 @@ def program(stage: Stage) -> Path:
     kit.append(USERSPACE / "account_malloc.c")
     adapters = [ADAPTER] if stage.number >= NUMBERS_FROM else []
     own = list(build.sources(stage, []))
-    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *USERSPACE.glob("*.h")])
-    content = b"".join(path.read_bytes() for path in [*kit, *adapters, *own, *headers])
-    key = hashlib.sha256(content).hexdigest()[:20]
-    folder = paths.BUILD / "operations"
-    target = folder / f"{_prefix(stage)}{key}"
+    target = PROGRAMS / f"{_prefix(stage)}{_key([*kit, *adapters, *own])}"
     if target.is_file():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
-    _remove_old(folder)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    _remove_old()
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
         shutil.move(_built(stage, Path(scratch), own, adapters, kit), target)
     return target
+
+
+def _key(sources: list[Path], *words: str) -> str:
+    """Of what is made of these, with the kit's headers and by these words."""
+    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *USERSPACE.glob("*.h")])
+    content = [path.read_bytes() for path in [*sources, *headers]]
+    return hashlib.sha256(b"\0".join([*content, *map(str.encode, words)])).hexdigest()[:20]
 
 
 def _operations(stage: Stage) -> tuple[str, ...]:
@@ -98,7 +102,7 @@ def _built(
     step.compile([*as_stage, "-c", *sources], theirs, (theirs,))
     for adapter in adapters:
         step.compile([*as_stage, "-c", str(adapter)], between, (theirs, between))
-    step.compile([*compiler, "-c", *map(str, kit)], ours)
+    _build_judges(step, [*compiler, "-c", *map(str, kit)], kit, ours)
     objects = [theirs / f"{Path(name).stem}.o" for name in sources]
     adapted = [between / f"{path.stem}.o" for path in adapters]
     judges = [ours / f"{path.stem}.o" for path in kit]
@@ -106,6 +110,24 @@ def _built(
     parts = [str(path) for path in (*objects, *adapted, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
     return work / "program"
+
+
+def _build_judges(step: _Steps, command: list[str], kit: list[Path], place: Path) -> None:
+    """The objects of the kit, which are the same for all who do a stage: made once and kept."""
+    kept = PROGRAMS / f"kit-{_key(kit, *command)}"
+    try:
+        os.utime(kept)
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+        return
+    except FileNotFoundError:
+        pass
+    step.compile(command, place)
+    whole = place.with_name("kept")
+    shutil.copytree(place, whole)
+    try:
+        whole.rename(kept)
+    except OSError:  # another run was faster
+        pass
 
 
 def _check(objects: list[Path], adapted: list[Path], judges: list[Path]) -> None:
@@ -125,7 +147,7 @@ def _prefix(stage: Stage) -> str:
 
 def remove(stage: Stage) -> None:
     """Remove the programs of a stage that will not be asked again."""
-    for path in (paths.BUILD / "operations").glob(f"{_prefix(stage)}*"):
+    for path in PROGRAMS.glob(f"{_prefix(stage)}*"):
         path.unlink(missing_ok=True)
 
 
@@ -162,13 +184,18 @@ class _Steps:
         return line.replace(f"{paths.ROOT}/", "")
 
 
-def _remove_old(folder: Path) -> None:
+def _remove_old() -> None:
     """Remove what was built long ago; not what another run may be using, or removing, now."""
-    for old in folder.iterdir():
+    for old in PROGRAMS.iterdir():
         try:
-            if old.is_file() and time.time() - old.stat().st_mtime > OLD_SECONDS:
+            if time.time() - old.stat().st_mtime <= OLD_SECONDS:
+                continue
+            if old.is_file():
                 old.unlink()
-        except FileNotFoundError:
+            else:
+                going = old.rename(old.with_name(f".{old.name}"))
+                shutil.rmtree(going, ignore_errors=True)
+        except OSError:
             pass
 
 

@@ -15,7 +15,7 @@
 /* A call that takes as long has time to forget to look up. */
 #define LONG_NS 16000000
 /* Of one run at the largest n a stretch as long, in products, may be chance. */
-#define MANY_PRODUCTS 1000000
+#define MANY_PRODUCTS 2000000
 
 /* Of each stretch between two looks the shortest of all runs: all take the same. */
 static u64 *gaps;

@@ -14,7 +14,7 @@
 #define SAMPLES 24
 /* Where a call takes long: one that is killed has taken half of it. */
 #define FAILURES_OF_LONG 12
-#define KILLS_OF_LONG 6
+#define KILLS_OF_LONG 4
 /* Other calls begin and end at so many places within a call. */
 #define NESTED 64
 #define NESTED_N 60
