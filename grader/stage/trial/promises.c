@@ -15,6 +15,8 @@
 /* Where a call takes long: one that is killed has taken half of it. */
 #define FAILURES_OF_LONG 12
 #define KILLS_OF_LONG 4
+#define KILLS_OF_LONGEST 2
+#define LONGEST_PRODUCTS 50000000
 /* Other calls begin and end at so many places within a call. */
 #define NESTED 64
 #define NESTED_N 60
@@ -165,13 +167,17 @@ void top(u64 n, char *answer, size_t answer_size)
 	struct trial_call t = { .fill = FILL, .impatient = true };
 	struct outcome want;
 	struct room room;
+	u64 kills;
 
 	if (room_create(&room, digits_bound(n))) {
 		scnprintf(answer, answer_size, "no memory\n");
 		return;
 	}
 	want = first_call(&t, n, &room);
-	try_always(&t, n, &room, want, FAILURES_OF_LONG, KILLS_OF_LONG, answer,
+	kills = want.computing + want.converting < LONGEST_PRODUCTS ?
+			KILLS_OF_LONG :
+			KILLS_OF_LONGEST;
+	try_always(&t, n, &room, want, FAILURES_OF_LONG, kills, answer,
 		   answer_size);
 	kvfree(room.memory);
 }
