@@ -44,7 +44,7 @@ def record(number: int, uml: Machine) -> list[Boot]:
     subjects = [StageSubject(replace(built, stage=one), n) for one in both]
     effort = Effort(RECORDED_BOOTS * RECORDED_ROUNDS, boots=RECORDED_BOOTS)
     measured = clock.measure(uml, subjects, contents, number, lambda *_: None, effort, alike=True)
-    assert not measured.findings
+    assert not measured.findings, measured.findings
     boots: list[Boot] = [{} for _ in range(RECORDED_BOOTS)]
     for phase, size in [(phase, size) for phase in subjects[0].phases for size in n]:
         one, other = (measured.samples[s.key, phase, size] for s in subjects)

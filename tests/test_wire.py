@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
-from grader.lab.wire import AHEAD_BYTES, PUT_BYTES, Wire
+from grader.lab import wire
+from grader.lab.wire import AHEAD_BYTES, PUT_BYTES, Deadline, Wire
 
 
 class Agent:
@@ -265,6 +266,26 @@ def test_batch_timeout_is_for_one_answer(agent: Agent) -> None:
     assert [next(answers) for _ in range(4)] == ["a", "b", "c", "d"]
     with pytest.raises(MachineTimeout):
         next(answers)
+
+
+def test_a_computer_that_stands_still_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or whose processors others have: what is waited for has not run either."""
+    now = 1000.0
+    late = iter([0.0, 300.0, 0.3])
+
+    def select(_read: list[int], _write: list[int], _rest: list[int], wait: float) -> object:
+        nonlocal now
+        now += wait + next(late, 0.0)
+        return [], [], []
+
+    monkeypatch.setattr(wire.select, "select", select)
+    monkeypatch.setattr(wire.time, "monotonic", lambda: now)
+    deadline = Deadline(1.0)
+    waited = 0
+    while not deadline.over():
+        assert not deadline.select([0], [])
+        waited += 1
+    assert 5 <= waited <= 6
 
 
 def test_batch_that_ends_early(agent: Agent) -> None:

@@ -27,6 +27,33 @@ class Done:
     output: str
 
 
+# How long we wait at a time: in between there may be a signal, or the machine's end.
+SLICE_SECONDS = 0.2
+
+
+class Deadline:
+    """When to give up waiting, by the time that this computer has really run.
+
+    Where we ourselves wake late, since other machines have its processors or it stood still, the
+    machine that we wait for has not run either: that is not its time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    def over(self) -> bool:
+        """Whether it is time to give up."""
+        return self._left < 0.001
+
+    def select(self, read: list[int], write: list[int]) -> bool:
+        """Wait a while for one of these files; whether it is ready."""
+        wait = max(0.0, min(self._left, SLICE_SECONDS))
+        begin = time.monotonic()
+        readable, writable, _ = select.select(read, write, [], wait)
+        self._left -= min(time.monotonic() - begin, wait)
+        return bool(readable or writable)
+
+
 class Wire:
     """The two FIFOs of a machine, and whether that machine still lives."""
 
@@ -42,51 +69,47 @@ class Wire:
         os.close(self._out)
         os.close(self._in)
 
-    def _fill(self, deadline: float) -> None:
+    def _fill(self, deadline: Deadline) -> None:
         """Wait for more bytes from the machine."""
         while True:
-            left = deadline - time.monotonic()
-            ready, _, _ = select.select([self._in], [], [], max(0.0, min(left, 0.2)))
-            if ready:
+            if deadline.select([self._in], []):
                 self._buffer += os.read(self._in, 65536)
                 return
             scratch.check_stopped()
             if not self._alive():
                 raise MachineDied("the machine ended")
-            if left <= 0:
+            if deadline.over():
                 raise MachineTimeout("no answer in time")
 
-    def _send(self, data: bytes, deadline: float) -> None:
+    def _send(self, data: bytes, deadline: Deadline) -> None:
         while data:
-            left = deadline - time.monotonic()
-            _, ready, _ = select.select([], [self._out], [], max(0.0, min(left, 0.2)))
-            if ready:
+            if deadline.select([], [self._out]):
                 data = data[os.write(self._out, data[:PUT_BYTES]) :]
             elif not self._alive():
                 raise MachineDied("the machine ended")
-            elif left <= 0:
+            elif deadline.over():
                 raise MachineTimeout("it takes no more requests")
 
-    def _until(self, marker: bytes, deadline: float) -> bytes:
+    def _until(self, marker: bytes, deadline: Deadline) -> bytes:
         """What comes before marker, which is taken as well."""
         while marker not in self._buffer:
             self._fill(deadline)
         before, self._buffer = self._buffer.split(marker, 1)
         return before
 
-    def _end(self, name: str, deadline: float) -> Done:
+    def _end(self, name: str, deadline: Deadline) -> Done:
         output = self._until(f"\x02{name} ".encode(), deadline)
         status = int(self._until(b"\n", deadline))
         return Done(status, output.decode(errors="replace"))
 
     def wait_ready(self, timeout: float) -> None:
         """Wait for a machine that boots."""
-        self._end("ready", time.monotonic() + timeout)
+        self._end("ready", Deadline(timeout))
 
     def run(self, command: str, timeout: float) -> Done:
         """Run a shell command in the machine, with nothing to read."""
         name = secrets.token_hex(8)
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         self._send(f"run {name} {command}\n".encode(), deadline)
         self._until(f"\x01{name}\n".encode(), deadline)
         return self._end(name, deadline)
@@ -100,14 +123,14 @@ class Wire:
 
     def kill_command(self) -> None:
         """Kill the command that runs, whoever started it."""
-        self._send(b"kill\n", time.monotonic() + 2)
+        self._send(b"kill\n", Deadline(2))
 
     def put(self, path: str, content: bytes, timeout: float) -> None:
         """Write a file in the machine."""
         for offset in range(0, max(len(content), 1), PUT_BYTES):
             chunk = content[offset : offset + PUT_BYTES]
             name = secrets.token_hex(8)
-            deadline = time.monotonic() + timeout
+            deadline = Deadline(timeout)
             self._send(f"put {name} {path} {offset} {len(chunk)}\n".encode() + chunk, deadline)
             if self._end(name, deadline).status:
                 raise MachineError(f"{path}: the machine could not store it")
@@ -122,7 +145,7 @@ class Wire:
         what comes before it prints nothing.
         """
         name = secrets.token_hex(8)
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         self._send(f"feed {name} {whole or f'exec {client}'}\n".encode(), deadline)
         self._until(f"\x01{name}\n".encode(), deadline)
         waiting: list[int] = []
@@ -131,29 +154,29 @@ class Wire:
             while waiting and sum(waiting) + len(line) > AHEAD_BYTES:
                 yield self._answer(client, timeout)
                 waiting.pop(0)
-            self._send(line, time.monotonic() + timeout)
+            self._send(line, Deadline(timeout))
             waiting.append(len(line))
         for _ in waiting:
             yield self._answer(client, timeout)
-        self._send(b"quit\n", time.monotonic() + timeout)
-        done = self._end(name, time.monotonic() + timeout)
+        self._send(b"quit\n", Deadline(timeout))
+        done = self._end(name, Deadline(timeout))
         if done.status:
             raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
 
     def recite(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
         """Have a program there read its requests from a file of the machine; as converse does."""
         name = secrets.token_hex(8)
-        deadline = time.monotonic() + timeout
+        deadline = Deadline(timeout)
         self._send(f"run {name} exec {client} <{path}\n".encode(), deadline)
         self._until(f"\x01{name}\n".encode(), deadline)
         for _ in range(count):
             yield self._answer(client, timeout)
-        done = self._end(name, time.monotonic() + timeout)
+        done = self._end(name, Deadline(timeout))
         if done.status:
             raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
 
     def _answer(self, client: str, timeout: float) -> str:
-        answer = self._until(b"\n", time.monotonic() + timeout).decode(errors="replace")
+        answer = self._until(b"\n", Deadline(timeout)).decode(errors="replace")
         if answer.startswith("\x02"):
             name = client.split(maxsplit=1)[0]
             raise MachineError(f"{name} ended early, exit {answer.split()[-1]}")
