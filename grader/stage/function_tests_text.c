@@ -6,7 +6,7 @@
 #include "function_tests_text.h"
 
 #define DECIMAL (FIBDRV_STAGE >= 8)
-/* Numbers that are made at a time; from stage 7 on each must have its room for itself. */
+/* Numbers that are made at a time: in stage 7 each must have its room for itself. */
 #define AT_A_TIME (FIBDRV_STAGE == 7 ? 3 : 1)
 /* What is in the limbs of a decimal result before: no limb, so that it shows. */
 #define FILL 0xbe

@@ -239,14 +239,17 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 def _of_digits(n: int, limbs: int) -> bool:
     """Whether so many limbs are of decimal digits rather than of bits, whatever is usual."""
     digits, bits = _digits(n), _log2(n)
-    of_digits = {math.ceil(digits / each) for each in (9, 18, 19)}
+    of_digits = {math.ceil(digits / each) for each in range(1, 20)}
     return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
 
 
 def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
     unit = got["unit"] * PRODUCTS / 1000
-    yield from _memory(stage, got["top"], got["peak"])
-    for n, longest in ((got["n"], got["longest"]), (got["top"], got["toplongest"])):
+    for n, longest, peak in (
+        (got["n"], got["longest"], got["peak"]),
+        (got["top"], got["toplongest"], got["toppeak"]),
+    ):
+        yield from _memory(stage, n, peak)
         if longest > MOST_UNITS * unit:
             took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
             yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")

@@ -121,9 +121,17 @@ void again(u64 n, char *answer, size_t answer_size)
 	bool compute = true, decimal = true;
 	struct trial_call alone = {};
 
-	if (!digits || time_call(&alone, n, digits, size, &fresh) ||
-	    trial_reserve(&alone)) {
+	if (!digits) {
 		scnprintf(answer, answer_size, "no memory\n");
+		return;
+	}
+	if (time_call(&alone, n, digits, size, &fresh)) {
+		complain("F(%llu) fails where memory is ample", n);
+		goto out;
+	}
+	if (trial_reserve(&alone)) {
+		complain("F(%llu) holds %llu bytes at the peak", n,
+			 alone.peak_bytes);
 		goto out;
 	}
 	for (int i = 0; i < TRIES && (compute || decimal); i++) {

@@ -32,7 +32,8 @@ int arena_reserve(u64 bytes, u64 count, size_t beside)
 	if (most <= arena_bytes)
 		return 0;
 	vfree(arena);
-	arena = vmalloc(most);
+	/* How much the stage has asked for must not bring down the machine. */
+	arena = __vmalloc(most, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	arena_bytes = arena ? most : 0;
 	return arena ? 0 : -ENOMEM;
 }

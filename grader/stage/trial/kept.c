@@ -60,10 +60,9 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 {
 	u64 needed = div_u64((u64)count * 332, 6400);
 	u64 hash = fnv1a(digits, count), changed = 0, total, tried;
+	bool kept = is_kept(t, digits, count);
 	u64 *word = NULL;
-	bool kept;
 
-	kept = is_kept(t, digits, count);
 	total = count_words(t, U64_MAX, &word);
 	tried = min_t(u64, total, WORDS);
 	for (u64 i = 0; i < tried && !trial_wrong(); i++) {

@@ -94,6 +94,7 @@ struct paced {
 	u64 whole;
 	u64 longest;
 	u64 stretches;
+	u64 peak;
 };
 
 /* The stretches of F(@n), each the shortest of so many runs. */
@@ -109,6 +110,7 @@ static struct paced runs(struct trial_call *t, u64 n, char *digits, int first,
 			complain("F(%llu) fails where memory is ample", n);
 	}
 	p.stretches = t->looks;
+	p.peak = t->peak_bytes;
 	for (u64 i = 0; i < min_t(u64, t->looks, MAX_GAPS); i++) {
 		gap = gaps[i];
 		p.longest = max(p.longest, gap);
@@ -139,9 +141,9 @@ void pace(u64 max_n, char *answer, size_t size)
 		most = runs(&t, max_n, digits, 1, RUNS - 1);
 	scnprintf(
 		answer, size,
-		"n=%llu longest=%llu top=%llu toplongest=%llu unit=%llu peak=%llu ticks=%llu stretches=%llu topticks=%llu topstretches=%llu\n",
-		n, some.longest, max_n, most.longest, unit, t.peak_bytes,
-		some.whole, some.stretches, most.whole, most.stretches);
+		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu\n",
+		n, some.longest, some.peak, some.whole, some.stretches, unit,
+		max_n, most.longest, most.peak, most.whole, most.stretches);
 out:
 	kvfree(gaps);
 	kvfree(digits);
