@@ -17,7 +17,7 @@ import pytest
 
 from grader.base import paths
 from grader.course import export, translation
-from tests.test_book import Page, in_browser, make_book
+from tests.test_book import DOCUMENTS, Page, in_browser, make_book, questions
 
 LANGUAGES = translation.languages()
 MASTERS = [path.name for path in translation.masters()]
@@ -226,6 +226,51 @@ def test_a_course_in_chinese(tmp_path: Path) -> None:
             assert "not exported" not in text and "<!-- exported" not in text
     assert "進位" in (handouts / "pictures/limbs.svg").read_text()
     assert "language: zh-TW" in (handouts / "book/book.yaml").read_text()
+
+
+@pytest.mark.parametrize("instructor", [False, True], ids=["", "instructor"])
+@pytest.mark.parametrize("answers", [None, False, True], ids=["kit", "course", "course-answers"])
+@pytest.mark.parametrize("language", [None, *LANGUAGES])
+def test_every_book_has_all_answers_or_none(
+    tmp_path: Path, language: str | None, answers: bool | None, instructor: bool
+) -> None:
+    """Make the book of the kit, and of courses with and without answers, in every language."""
+    kit, options = paths.ROOT, ["--html"] + ["--instructor"] * instructor
+    if answers is None:
+        options += ["--lang", language] if language else []
+    elif (paths.ROOT / ".git").exists():
+        kit = tmp_path / "course"
+        export._copy_kit(kit, answers)
+        if language:
+            export._translate(kit, language)
+    else:
+        pytest.skip("the kit is no git checkout")
+    done = make_book(tmp_path / "build", *options, kit=kit)
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("build/book*/index.html")
+    shown = sum(map(questions, DOCUMENTS)) if answers or answers is None and instructor else 0
+    page = Page(file.read_text())
+    assert page.text.count('<details class="answer">') == shown
+    assert ("instructor" in page.chapters) == (answers is None and instructor)
+
+
+def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path: Path) -> None:
+    """Show the answers below a heading that is in English in a translated page."""
+    for file in (copy / "zh-TW").glob("*.po"):  # po4a takes a translation from any of them
+        texts = polib.pofile(str(file))
+        (entry,) = (one for one in texts if one.msgid == "Questions")
+        entry.flags.append("fuzzy")
+        texts.save()
+    kit = tmp_path / "kit"
+    shutil.copytree(paths.ROOT / "handouts", kit / "handouts")
+    shutil.copytree(paths.SCRIPTS, kit / "scripts")
+    translation.make("zh-TW", made := tmp_path / "made")
+    text = (made / "7-preallocation.md").read_text()
+    assert "## Questions" in text and "想法" in text
+    (kit / "handouts/7-preallocation.md").write_text(text)
+    shutil.copy(kit / "handouts/zh-TW/book.yaml", kit / "handouts/book/book.yaml")
+    done = make_book(tmp_path / "build", "--html", "--instructor", kit=kit)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.machine

@@ -10,6 +10,9 @@ local INSTRUCTOR = "handouts/instructor.md"
 -- Folded under the questions for instructors, and in a students' kit that was exported with it.
 local ANSWERS = "handouts/answers.md"
 local MARKDOWN = "gfm+tex_math_dollars+east_asian_line_breaks"
+-- The heading of the questions that these answer. A page, or a heading, that is not translated has
+-- this one in a book of any language; a translated one has that of words.questions.
+local QUESTIONS = "Questions"
 -- Characters of code on a printed line; book.tex has their size.
 local PRINTED = 104
 
@@ -133,7 +136,8 @@ local function put_answers(chapter, answers)
   local questions, n = false, 0
   for _, block in ipairs(chapter.text.blocks) do
     if block.t == "Header" then
-      questions = pandoc.utils.stringify(block) == words.questions
+      local heading = pandoc.utils.stringify(block)
+      questions = heading == QUESTIONS or heading == words.questions
     elseif questions and block.t == "OrderedList" then
       for _, item in ipairs(block.content) do
         n = n + 1
