@@ -69,7 +69,7 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 # What ends in a verdict says itself what is wrong. Asked only a question (-q) make hands on status 1
 # of a line that begins with + without a word of its own, where it would say *** Error 1. Status 2, that
 # there is no verdict, is an error to make too: it hands it on, and says so in the last line.
-verdicts := check bench debug memcheck sanitize
+verdicts := check bench debug memcheck sanitize release-check
 ifneq ($(MAKECMDGOALS),)
 ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
 asked := +
@@ -262,6 +262,11 @@ matrix: core  ## all stages verified on the kernels of apt and of KSRC=a:b, one 
 mutation: core  ## small faults in the bignum stages: which part of the kit catches each (20 minutes)
 	@$(setup) core test user
 	@$(python) tests/mutation_run.py $(args)
+
+.PHONY: release-check
+release-check: core  ## what must be true before a release besides make test and make lint
+	$(asked)@$(setup) translations
+	$(asked)@$(python) -m grader.tools.release_check
 
 # /not exported
 .PHONY: lint

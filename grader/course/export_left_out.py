@@ -20,6 +20,7 @@ LEFT_OUT = {
     ".github/workflows/kit.yml": "about the kit itself; EXPORTED_AS has the course's",
     "scripts/matrix.sh": "about the kit itself",
     "grader/tools/matrix.py": "about the kit itself",
+    "grader/tools/release_check.py": "about the kit itself",
     "scripts/export-course": "nothing is left to export",
     "grader/course/export*.py": "nothing is left to export",
     "tests/test_export.py": "nothing is left to export",

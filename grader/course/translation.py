@@ -3,8 +3,9 @@
 
 handouts/LANGUAGE/ has a .po file for each handout, the words in pictures, and what the book says
 around them. Code and console sessions are in no .po file: po4a takes them as they are, so that they
-are the same in every language. A paragraph whose English has changed is stale; until it is
-translated anew it is in English.
+are the same in every language. A paragraph whose English has changed is stale: it is in English
+until it is translated again. That fails make release-check alone, so that an author needs no second
+language to change a handout. A translation that is malformed fails make test.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,9 +47,9 @@ BROKEN = re.compile(f"{WIDE}\n{WIDE}")
 
 @dataclass(frozen=True)
 class Stale:
-    """A paragraph that is not translated as it now stands."""
+    """A paragraph that is not translated as it now stands, or whose translation is malformed."""
 
-    path: Path
+    path: Path  # of the English
     line: int
     text: str
     why: str  # not translated, its English has changed, ...
@@ -132,14 +133,25 @@ def update(language: str) -> None:
             new.save(str(_po(language, master)))
 
 
-def stale(language: str) -> list[Stale]:
-    """What is not translated, or no longer."""
+def _paragraphs(language: str, fault: Callable[[polib.POEntry], str]) -> list[Stale]:
+    """Return the paragraphs that have a fault, compared with the handouts as they now stand."""
     found = []
     with _po4a(language, "--no-translations") as folder:
         for master in masters():
             for entry in _entries(folder / f"{master.name}.po"):
-                if why := _fault(entry):
+                if why := fault(entry):
                     found.append(Stale(master, _line(master, entry.msgid), entry.msgid, why))
+    return found
+
+
+def malformed(language: str) -> list[Stale]:
+    """Return the paragraphs whose translation would be shown wrongly."""
+    return _paragraphs(language, _malformed)
+
+
+def stale(language: str) -> list[Stale]:
+    """Return what is shown in English because it is not translated, or no longer."""
+    found = _paragraphs(language, _behind)
     known = _words(language)
     for words in _drawn_words():
         if words not in known:
@@ -153,11 +165,15 @@ def _line(master: Path, paragraph: str) -> int:
     return text.count("\n", 0, max(text.find(paragraph.split("\n", 1)[0]), 0)) + 1
 
 
-def _fault(entry: polib.POEntry) -> str:
+def _behind(entry: polib.POEntry) -> str:
     if entry.fuzzy:
         return "its English has changed"
-    if not entry.msgstr:
-        return "not translated"
+    return "" if entry.msgstr else "not translated"
+
+
+def _malformed(entry: polib.POEntry) -> str:
+    if _behind(entry):
+        return ""
     if entry.msgid.endswith("\n") != entry.msgstr.endswith("\n"):
         return "the ends of the lines differ"
     return "a line ends between two characters" if BROKEN.search(entry.msgstr) else ""
@@ -214,11 +230,11 @@ def main(words: list[str]) -> int:
         return 0
     if options.verb == "update":
         update(options.lang)
-    found = stale(options.lang)
-    for one in found:
+    found, wrong = stale(options.lang), malformed(options.lang)
+    for one in (*wrong, *found):
         print(one)
     print(f"{options.lang}: {len(found) or 'nothing'} to translate")
-    return 1 if found else 0
+    return 1 if found or wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""make release-check: list what may wait between releases and must be done for one.
+
+What make test and make lint find is not looked for again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from grader.base import command, paths
+from grader.base.errors import LabError
+from grader.course import translation
+
+
+def _not_committed() -> Iterator[str]:
+    """Yield the files that a release made of the last commit would not have as they are here."""
+    call = ["git", "--no-optional-locks", "-C", str(paths.ROOT), "status", "--porcelain"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"git status: {done.stderr.strip() or done.returncode}")
+    for line in done.stdout.splitlines():
+        yield f"{line[3:]}: not committed"
+
+
+def _not_translated() -> Iterator[str]:
+    """Yield the paragraphs, and the words in pictures, that are in English in a translation."""
+    for language in translation.languages():
+        for one in translation.stale(language):
+            yield f"{one} ({language})"
+
+
+def main() -> int:
+    """Print everything that is missing; return 1 if anything is."""
+    missing = [*_not_committed(), *_not_translated()]
+    for line in missing:
+        print(line)
+    print(f"release-check: {f'{len(missing)} to do' if missing else 'nothing is missing'}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("release-check", main))
