@@ -14,7 +14,7 @@ from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import module
 from grader.lab.module import Kernel, Module, Recipe
-from grader.stage import compiler_says, contract, device, stages
+from grader.stage import c_flags, compiler_says, contract, device, stages
 from grader.stage.first import contract as first_contract
 from grader.stage.first import recipe as first_recipe
 from grader.stage.stages import Manifest, Stage
@@ -185,7 +185,11 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
         objects=tuple(names),
         # The kernel does without this warning, for its false alarms; of a carry that is not set
         # nothing else says a word.
-        flags=(*shared.flags, *(["-Wmaybe-uninitialized"] if "gcc" in kernel.compiler else [])),
+        flags=(
+            *shared.flags,
+            *c_flags.language(),
+            *(["-Wmaybe-uninitialized"] if "gcc" in kernel.compiler else []),
+        ),
         settings=shared.settings,
         labels={"stage": label, "kit": "common"},
         support=("common",),

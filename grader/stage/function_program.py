@@ -20,7 +20,7 @@ from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, check_disk
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
-from grader.stage import build, compiler_says, contract, memory_report
+from grader.stage import build, c_flags, compiler_says, contract, memory_report
 from grader.stage.stages import Stage
 
 # The first stage whose numbers have limbs, and the first where they are asked for in decimal.
@@ -33,11 +33,11 @@ OLD_SECONDS = 3600
 NO_PROGRAM = "it does not compile"
 BREACH = "it breaks the contract"
 FLAGS = (
-    "-std=gnu11 -O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
+    "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
 ).split()
-# As for the kernel; and tables of jumps, which in a program hold differences, are not followed.
-KERNELS = ("-mgeneral-regs-only", "-fno-jump-tables")
+# What reads the objects does not follow tables of jumps, which hold differences in a program.
+NO_TABLES = "-fno-jump-tables"
 OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 HERE = Path(__file__).resolve().parent
 USERSPACE = paths.COMMON / "userspace"
@@ -55,7 +55,7 @@ def program(stage: Stage) -> Path:
     kit.append(USERSPACE / "account_malloc.c")
     adapters = [ADAPTER] if stage.number >= NUMBERS_FROM else []
     own = list(build.sources(stage, []))
-    target = PROGRAMS / f"{_prefix(stage)}{_key([*kit, *adapters, *own])}"
+    target = PROGRAMS / f"{_prefix(stage)}{_key([*kit, *adapters, *own], *c_flags.language())}"
     if target.is_file():
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
@@ -90,11 +90,11 @@ def _built(
     for path in own:
         shutil.copyfile(path, theirs / path.name)
     compiler = [
-        os.environ.get("CC", "gcc"), *FLAGS, "-w", f"-DFIBDRV_STAGE={stage.number}",
+        os.environ.get("CC", "gcc"), *FLAGS, f"-DFIBDRV_STAGE={stage.number}",
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
     as_stage = [
-        *compiler, *KERNELS, f"-I{theirs}",
+        *compiler, *c_flags.language(), NO_TABLES, "-iquote", str(theirs),
         f"-ffile-prefix-map={theirs}={paths.shown(stage.directory)}",
     ]  # fmt: skip
     sources = [path.name for path in own if path.suffix == ".c"]
@@ -102,7 +102,7 @@ def _built(
     step.compile([*as_stage, "-c", *sources], theirs, (theirs,))
     for adapter in adapters:
         step.compile([*as_stage, "-c", str(adapter)], between, (theirs, between))
-    _build_judges(step, [*compiler, "-c", *map(str, kit)], kit, ours)
+    _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
     objects = [theirs / f"{Path(name).stem}.o" for name in sources]
     adapted = [between / f"{path.stem}.o" for path in adapters]
     judges = [ours / f"{path.stem}.o" for path in kit]
