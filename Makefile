@@ -69,7 +69,7 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 # What ends in a verdict says itself what is wrong. Asked only a question (-q) make hands on status 1
 # of a line that begins with + without a word of its own, where it would say *** Error 1. Status 2, that
 # there is no verdict, is an error to make too: it hands it on, and says so in the last line.
-verdicts := check bench debug memcheck sanitize release-check
+verdicts := check bench debug memcheck sanitize doctor release-check
 ifneq ($(MAKECMDGOALS),)
 ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
 asked := +
@@ -104,7 +104,7 @@ setup:  ## install what is missing, build the lab kernel (all targets do this by
 
 .PHONY: doctor
 doctor:  ## say what this computer can and cannot do, and what to do about it
-	@scripts/doctor.sh
+	$(asked)@scripts/doctor.sh
 
 .PHONY: core
 core:

@@ -4,6 +4,40 @@
 # Says what this computer can and cannot do for the lab, and what to do about
 # it. Changes nothing. Status 1 if the default machine (uml) cannot work here.
 set -euo pipefail
+
+# Prints why the lab kernel cannot run on this computer at all, and what to do. Tried before lib.sh is
+# read, which needs a newer bash than that of macOS.
+unsuitable() {
+	local codespaces="or open the repository in GitHub Codespaces, which .devcontainer/ sets up" machine
+	machine=$(uname -m)
+	case $(uname -s)-$(uname -r) in
+	MINGW* | MSYS* | CYGWIN*)
+		echo "Windows cannot run the lab kernel: install WSL 2 (wsl --install -d Debian) and clone the repository there, $codespaces"
+		;;
+	Linux-*-Microsoft)
+		echo "WSL 1 cannot run the lab kernel: convert it to WSL 2 (wsl --list, then wsl --set-version NAME 2, in PowerShell), $codespaces"
+		;;
+	Linux-*)
+		[ "$machine" = x86_64 ] ||
+			echo "Linux on $machine cannot run the lab kernel, which is x86-64 code: use an x86-64 computer, $codespaces"
+		;;
+	Darwin-*)
+		if [ "$machine" = x86_64 ]; then
+			echo "macOS cannot run the lab kernel: use a virtual machine with Debian for x86-64, $codespaces"
+		else
+			echo "macOS on $machine cannot run the lab kernel, which is x86-64 code: use an x86-64 computer, $codespaces"
+		fi
+		;;
+	*) echo "$(uname -s) cannot run the lab kernel: use Debian or Ubuntu on an x86-64 computer, $codespaces" ;;
+	esac
+}
+
+reason=$(unsuitable)
+if [ -n "$reason" ] && [ $# -eq 0 ]; then
+	echo "!!  $reason"
+	exit 1
+fi
+
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
@@ -29,14 +63,11 @@ bad() {
 	broken=1
 }
 
+# unsuitable() has refused all others.
 check_architecture() {
-	local machine
-	machine=$(uname -m)
-	if [ "$(uname -s)-$machine" = Linux-x86_64 ]; then
-		ok architecture "x86-64 Linux, $(nproc) CPU(s)"
-	else
-		bad architecture "$(uname -s) on $machine: the uml machine needs x86-64 Linux; use machine=qemu"
-	fi
+	local wsl=
+	[[ $(uname -r) != *-microsoft-* ]] || wsl=" in WSL 2"
+	ok architecture "x86-64 Linux$wsl, $(nproc) CPU(s)"
 }
 
 # A UML kernel traces its guest's processes.
