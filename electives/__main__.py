@@ -16,7 +16,7 @@ from pathlib import Path
 
 from electives import tasks
 from grader import sandbox
-from grader.base import command
+from grader.base import command, paths
 from grader.base.errors import LabError
 
 
@@ -34,7 +34,7 @@ def main(words: list[str]) -> int:
         known.remove("judge")
         raise LabError(
             f"elective {elective.name} has no {verb or 'target without a name'}:"
-            f" make elective={elective.name} and one of {', '.join(known)}"
+            f" {paths.make(f'elective={elective.name}')} and one of {', '.join(known)}"
         )
     if verb == "start":
         tasks.start(elective)

@@ -102,6 +102,10 @@ def sources(elective: str, folder: Path) -> Path:
     return own if own.is_dir() and not os.environ.get("LAB_REF") else folder
 
 
+def _command(elective: Elective, verb: str) -> str:
+    return paths.make(f"elective={elective.name} {verb}")
+
+
 def start(elective: Elective) -> None:
     """Make the learner's copy, with the tasks left to do; never over one that is there."""
     shown = paths.shown(elective.work)
@@ -121,7 +125,7 @@ def start(elective: Elective) -> None:
     print(f"{shown} is yours. Tasks:")
     for task in elective.tasks:
         print(f"  {task.number}  {task.name} ({task.file}), {task.points} points")
-    print(f"Read {elective.handout}, then try make elective={elective.name} check")
+    print(f"Read {elective.handout}, then try {_command(elective, 'check')}")
 
 
 def check(elective: Elective, tried: list[Tried]) -> int:
@@ -138,7 +142,7 @@ def check(elective: Elective, tried: list[Tried]) -> int:
         place = elective.work if elective.work.is_dir() else elective.folder
         print(
             f"next: task {undone.number}, at {paths.shown(place / undone.file)};"
-            f" make elective={elective.name} hint"
+            f" {_command(elective, 'hint')}"
         )
     return 0 if earned == whole else 1
 
@@ -162,7 +166,7 @@ def hint(elective: Elective, tried: list[Tried]) -> None:
     """The next hint for the first task that is not done; the last is said again and again."""
     undone = next((one for one in tried if one.wrong), None)
     if undone is None:
-        print(f"all tasks are done: make elective={elective.name} check")
+        print(f"all tasks are done: {_command(elective, 'check')}")
         return
     task = undone.task
     record = paths.BUILD / "electives" / elective.name / f"hints-{task.number}"

@@ -21,7 +21,7 @@ from grader.lab.machines import Machine
 from grader.stage import build, device, stages
 from grader.stage.first import device as first
 
-BEGIN = "make stage=1 load"
+BEGIN = paths.make("stage=1 load")
 
 
 def _built(stage: stages.Stage, machine: Machine, trace: bool = False) -> build.Built:
@@ -114,14 +114,14 @@ def gdb(number: str, arguments: str) -> int:
         name, _ = standing.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     if name != "uml":
-        raise LabError("gdb looks into machine uml only: make unload, then make stage=1 load")
+        raise LabError(f"gdb looks into machine uml only: make unload, then {BEGIN}")
     running = standing.attach(name)
     assert running is not None
     with standing.alone(name):
         sections = standing.sections(running, loaded["name"])
     text = sections.pop(".text", None)
     if text is None:
-        raise LabError("no stage is loaded there: make stage=1 load")
+        raise LabError(f"no stage is loaded there: {BEGIN}")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     pid = json.loads((standing.folder(name) / "state.json").read_text())["pid"]
     # On a terminal it would stop at the end of a page, and ask whether the symbols are meant.

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -35,6 +38,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="c"))
     monkeypatch.setattr(skeleton, "WORK", folder / "work")
     monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.delenv("LAB_WORK", raising=False)
     yield folder
     shutil.rmtree(folder)
     scratch.remove_all()
@@ -278,3 +282,45 @@ def test_a_file_that_cannot_be_written_is_one_line(place: Path) -> None:
     (place / "file").write_text("")
     with pytest.raises(LabError, match="name another file"):
         result_files.write(place / "file" / "results.json", {})
+
+
+@pytest.mark.parametrize("folder", ["", "build/try", "a folder"])
+def test_what_is_to_be_typed_next_means_the_same_copies(
+    folder: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Name work=FOLDER in next: lines, and in what start and hint print, where it was given."""
+    monkeypatch.setenv("LAB_WORK", folder)
+    end = f" work={shlex.quote(folder)}" if folder else ""
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    commands.start(1)
+    assert capsys.readouterr().out.endswith(f"then try make stage=1 check{end}\n")
+    copy = skeleton.learner_directory(1)
+    assert copy is not None
+    task = check.Line("task", 0, 100, "wrong", 1)
+    todo = check.Result(1, str(copy), (task,))
+    assert results.next_step(todo).endswith(f"; make stage=1 hint{end}")
+    assert results.to_do(1) == f"make stage=1 check{end}"
+    result = keep(1, copy)
+    assert f"make stage=1 memcheck{end}, make stage=1 debug{end} look" in results.next_step(result)
+    assert results.next_step(result).endswith(f"next: make stage=2 start{end}")
+    commands.hint(1, 1)
+    assert f"next: make stage=2 start{end}\n" in capsys.readouterr().out
+
+
+def test_commands_to_type_are_made_in_one_place() -> None:
+    """Find no command for a stage or an elective that paths.make does not complete."""
+    found = []
+    for path in (
+        file for top in ("grader", "electives") for file in (paths.ROOT / top).rglob("*.py")
+    ):
+        tree = ast.parse(path.read_text())
+        owners = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        docs = {ast.get_docstring(x, clean=False) for x in ast.walk(tree) if isinstance(x, owners)}
+        found += [
+            f"{paths.shown(path)}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and node.value not in docs and not node.value.startswith("#")  # a file's text
+            and re.search(r"\bmake (stage|elective)=($|\d)", node.value)
+        ]  # fmt: skip
+    assert found == []

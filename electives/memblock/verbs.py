@@ -169,7 +169,8 @@ def kernel(words: list[str]) -> int:
     if before == after:
         print(f"{label} boots; memblock=debug says the same as with the kernel's own function:")
         print(textwrap.indent("\n".join(before), "  "))
-        print(f"It is {boot.offered(linux)}: LAB_LINUX={boot.offered(linux)} make stage=2 load")
+        offered = boot.offered(linux)
+        print(f"It is {offered}: LAB_LINUX={offered} {paths.make('stage=2 load')}")
         return 0
     print(f"{label} is not as with the kernel's own function:")
     for line in difflib.unified_diff(before, after, "kernel", variant.name, n=1, lineterm=""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 from grader.base.errors import LabError
@@ -31,6 +32,12 @@ def shown(path: Path) -> str:
     """The path as a person at the top of the checkout would type it."""
     path = path.absolute()
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def make(words: str) -> str:
+    """Return a make command for a person to type, with work=FOLDER if copies there are meant."""
+    elsewhere = os.environ.get("LAB_WORK")
+    return f"make {words}" + (f" work={shlex.quote(elsewhere)}" if elsewhere else "")
 
 
 def for_make(path: Path) -> str:

@@ -132,7 +132,8 @@ def begin(stage: int) -> tuple[dict[str, str], list[str]]:
 def _do_first(stage: int, sources: list[int]) -> str:
     numbers = " and ".join(str(source) for source in sources)
     first = f"stage{'s' if len(sources) > 1 else ''} {numbers} first"
-    return f"do {first}, then make stage={stage} start again; or write here what is missing"
+    begin = paths.make(f"stage={stage} start")
+    return f"do {first}, then {begin} again; or write here what is missing"
 
 
 def first_step(stage: int, directory: Path) -> str:
@@ -144,7 +145,7 @@ def first_step(stage: int, directory: Path) -> str:
     source = one.fits[-1] if one.fits else one.stage
     what = f"{one.function} ({one.file})"
     if skeleton.learner_directory(source) is None:
-        return f"stage {source}, make stage={source} start: {what} comes from there"
+        return f"stage {source}, {paths.make(f'stage={source} start')}: {what} comes from there"
     return f"bring over {what} from your stage {one.stage}"
 
 

@@ -47,7 +47,7 @@ def start(number: int) -> None:
         print(f"  {task.number}  {task.name} ({files}), {task.points} points")
     for line in said:
         print(line)
-    print(f"Read {_handout(number)}, then try make stage={number} check")
+    print(f"Read {_handout(number)}, then try {paths.make(f'stage={number} check')}")
 
 
 def _handout(number: int) -> str:
@@ -59,7 +59,8 @@ def _own(number: int) -> Path:
     directory = skeleton.learner_directory(number)
     if directory is None:
         skeleton.reference(number)  # says so where there is no such stage
-        raise LabError(f"there is no copy of yours: make stage={number} start makes one")
+        begin = paths.make(f"stage={number} start")
+        raise LabError(f"there is no copy of yours: {begin} makes one")
     return directory
 
 
@@ -100,7 +101,7 @@ def hint(number: int, option: int | None) -> None:
             print(_wrapped(f"{rest.name}: {rest.remark}"))
             print(results.next_step(found[0]))
         else:
-            print(f"make stage={number} check tells of the rest")
+            print(f"{paths.make(f'stage={number} check')} tells of the rest")
             if course.speed:
                 print(f"for speed: {results.where_time_goes(number)}")
         return
@@ -150,12 +151,14 @@ def predict(number: int, options: argparse.Namespace) -> None:
     given = {phase: getattr(options, phase) for phase in predictions.PHASES}
     if not any(given.values()):
         if not sys.stdin.isatty():
-            raise LabError(f"say how many times as fast: make stage={number} predict compute=20")
+            call = paths.make(f"stage={number} predict compute=20")
+            raise LabError(f"say how many times as fast: {call}")
         for phase in predictions.PHASES:
             before = f"{phase}, n = {n:,}: how many times as fast as stage {number - 1}? "
             given[phase] = input(before)
     factors = {name: predictions.factor(words, name) for name, words in given.items() if words}
-    print(f"{predictions.keep(number, n, factors)}\nmake stage={number} bench shows both")
+    print(predictions.keep(number, n, factors))
+    print(f"{paths.make(f'stage={number} bench')} shows both")
 
 
 def watch(number: int, option: int | None) -> None:
@@ -224,7 +227,7 @@ def main() -> int:
         return 0
     numbers = stages.parse_numbers(options.stage) if options.stage else []
     if len(numbers) != 1:
-        raise LabError(f"which stage? say one, like make stage=3 {options.verb}")
+        raise LabError(f"which stage? say one, like {paths.make(f'stage=3 {options.verb}')}")
     number = numbers[0]
     if options.verb == "start":
         start(number)

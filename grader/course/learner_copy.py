@@ -26,7 +26,7 @@ def choose_one(number: str, verb: str) -> stages.Stage:
     """The stage that make stage=N VERB means."""
     numbers = stages.parse_numbers(number) if number else []
     if len(numbers) != 1:
-        raise LabError(f"which stage? say one, like make stage=2 {verb}")
+        raise LabError(f"which stage? say one, like {paths.make(f'stage=2 {verb}')}")
     return choose(numbers)[0]
 
 
@@ -36,7 +36,7 @@ def with_source(stage: stages.Stage) -> stages.Stage:
     if stage.shipped:
         raise LabError(
             f"the kit's stage {stage.number} is here without its source:"
-            f" make stage={stage.number} start, then take your copy"
+            f" {paths.make(f'stage={stage.number} start')}, then take your copy"
         )
     return stage
 

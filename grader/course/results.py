@@ -42,7 +42,8 @@ def _leak(result: Result) -> str:
     first = next((line for line in result.lines if not line.full), None)
     if not first or not _LOST.search(first.remark) or stages.known()[result.stage].driver:
         return ""
-    return f"make stage={result.stage} memcheck names the lines that made what is lost\n"
+    call = paths.make(f"stage={result.stage} memcheck")
+    return f"{call} names the lines that made what is lost\n"
 
 
 def next_step(result: Result) -> str:
@@ -61,15 +62,16 @@ def next_step(result: Result) -> str:
             task = tasks.course(result.stage).tasks[line.task - 1]
             return (
                 f"next: task {task.number}, {task.name}, at {_place(result, task)};"
-                f" make stage={result.stage} hint"
+                f" {paths.make(f'stage={result.stage} hint')}"
             )
         if line.name == "speed":
             return f"next: faster; {where_time_goes(result.stage)}"
-        return f"next: mend what the device does; make stage={result.stage} load tries it"
-    here = f"make stage={result.stage}"
-    deeper = f"{here} debug looks for what check does not see"
+        call = paths.make(f"stage={result.stage} load")
+        return f"next: mend what the device does; {call} tries it"
+    deeper = f"{paths.make(f'stage={result.stage} debug')} looks for what check does not see"
     if not stages.known()[result.stage].driver:
-        deeper = f"{here} memcheck, {here} debug look for what check does not see"
+        memcheck = paths.make(f"stage={result.stage} memcheck")
+        deeper = f"{memcheck}, {deeper.replace(' looks ', ' look ')}"
     return f"{deeper}\ndone; next: {after(result.stage)}"
 
 
@@ -87,7 +89,8 @@ def where_time_goes(number: int) -> str:
     """What to do for speed: look first, at what is judged."""
     speed = tasks.course(number).speed
     alone = f" phase={speed.phase}" if speed and speed.phase in PHASES else ""
-    return f"make stage={number} profile{alone} shows where the instructions go"
+    call = paths.make(f"stage={number} profile{alone}")
+    return f"{call} shows where the instructions go"
 
 
 def after(number: int) -> str:
@@ -102,10 +105,10 @@ def after(number: int) -> str:
 def to_do(number: int) -> str:
     """The command a stage waits for, or nothing when it is done."""
     if skeleton.learner_directory(number) is None:
-        return f"make stage={number} start"
+        return paths.make(f"stage={number} start")
     found = records.recorded(number)
     done = found is not None and found[0].earned == 100 and found[1]
-    return "" if done else f"make stage={number} check"
+    return "" if done else paths.make(f"stage={number} check")
 
 
 def _place(result: Result, task: tasks.Task) -> str:

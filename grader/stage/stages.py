@@ -123,7 +123,8 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
     missing = sorted(wanted - {s.number for s in stages})
     there = ", ".join(sorted({d.name.split("-")[0] for d in _directories(tree)}, key=int))
     if missing and exported() and tree == paths.WORK:
-        raise LabError(f"you have no stage {missing[0]} yet: make stage={missing[0]} start")
+        begin = paths.make(f"stage={missing[0]} start")
+        raise LabError(f"you have no stage {missing[0]} yet: {begin}")
     if missing:
         where = "" if tree == paths.STAGES else f" in {paths.shown(tree)}"
         raise LabError(f"there is no stage {missing[0]}{where}: say one of {there or 'none'}")
@@ -144,7 +145,7 @@ def computing(stage: Stage) -> Stage:
     if stage.manifest.driver:
         raise LabError(
             f"stage {stage.number} is a driver, nothing of it is computed or measured:"
-            f" make stage={stage.number} check and debug try it"
+            f" {paths.make(f'stage={stage.number} check')} and debug try it"
         )
     return stage
 
@@ -156,7 +157,8 @@ def kit(number: int) -> Stage:
         return stage
     if stage.manifest.driver:
         raise LabError(
-            f"the kit's stage {number} is not here: make stage={number} start, then yours"
+            f"the kit's stage {number} is not here:"
+            f" {paths.make(f'stage={number} start')}, then yours"
         )
     folder = paths.ROOT / "reference" / stage.directory.name
     return replace(
@@ -173,8 +175,8 @@ def home(wanted: Sequence[int] = ()) -> Path:
         return paths.STAGES
     work = paths.WORK
     if not work.is_dir() or not _directories(work):
-        begin = wanted[0] if wanted else 1
-        raise LabError(f"there is no stage in work/ yet: make stage={begin} start")
+        begin = paths.make(f"stage={wanted[0] if wanted else 1} start")
+        raise LabError(f"there is no stage in {paths.shown(work)}/ yet: {begin}")
     return work
 
 
