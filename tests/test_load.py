@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.lab import guest_process, standing
 from tests.left_over import left_over
 
 
@@ -166,6 +169,63 @@ def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
     asked.wait(20)
     done = make(place, "fib", "n=10")
     assert done.stdout == "55\n"
+
+
+def test_a_stopped_kernel_is_said_to_be_stopped(place: Path) -> None:
+    """Say after ten seconds what keeps it from answering, once; make unload ends it even then."""
+    assert make(place, "stage=2", "load").returncode == 0
+    (state,) = place.glob("*/lab-*/state.json")
+    pid = json.loads(state.read_text())["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    command = ["make", "ref=1", "fib", "n=10"]
+    keep = {**os.environ, "TMPDIR": str(place), "MAKEFLAGS": ""}
+    for end in ("continue", "unload"):
+        with subprocess.Popen(
+            command, cwd=paths.ROOT, env=keep, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as asked:  # fmt: skip
+            assert asked.stderr and asked.stdout
+            note = asked.stderr.readline()
+            assert "the machine's kernel is stopped by a signal" in note
+            assert f"kill -CONT {pid} continues it; make unload ends the machine" in note
+            if end == "continue":
+                os.kill(pid, signal.SIGCONT)
+                assert (asked.stdout.read(), asked.stderr.read()) == ("55\n", "")
+                os.kill(pid, signal.SIGSTOP)
+            else:
+                assert "is down" in make(place, "unload").stdout
+                assert "the machine ended" in asked.stderr.read()
+    assert left_over(place) == []
+
+
+def test_a_busy_kernel_is_not_said_to_be_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        notice = standing._Notice(process.pid)
+        notice.silent(standing.SILENCE + 1)
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        notice.silent(standing.SILENCE - 1)
+        assert capsys.readouterr().err == ""
+        for _ in range(2):
+            notice.silent(standing.SILENCE + 1)
+        process.kill()
+    assert capsys.readouterr().err.count("is stopped by a signal") == 1
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
+def test_of_a_kernel_that_gdb_has_stopped_gdb_is_named() -> None:
+    with subprocess.Popen(
+        ["sleep", "60"], preexec_fn=guest_process._may_be_traced  # noqa: PLW1509
+    ) as process, subprocess.Popen(
+        ["gdb", "-q", "-nx", "-p", str(process.pid)], stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as gdb:  # fmt: skip
+        end = time.monotonic() + 60
+        while not (why := guest_process.why_stopped(process.pid)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert why.startswith(f"by gdb, process {gdb.pid}, which is attached to it")
+        gdb.kill()
+        process.kill()
 
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")

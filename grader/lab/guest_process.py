@@ -98,6 +98,22 @@ class GuestProcess:
         scratch.remove(self.folder)
 
 
+def why_stopped(pid: int) -> str:
+    """Return what keeps a process from running, and what to do; "" if nothing stops it."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        state, tracer = fields["State"][0], int(fields["TracerPid"])
+        if state not in "tT":
+            return ""
+        if not tracer:
+            return f"by a signal, as gdb may leave it; kill -CONT {pid} continues it"
+        name = Path(f"/proc/{tracer}/comm").read_text().strip()
+    except (OSError, ValueError, KeyError):
+        return ""
+    return f"by {name}, process {tracer}, which is attached to it; continue or quit there"
+
+
 def process_is(pid: int, folder: Path) -> bool:
     """Whether pid is the live machine that belongs to folder: pids are used again."""
     try:

@@ -11,6 +11,7 @@ import select
 import shutil
 import sys
 import termios
+import time
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from pathlib import Path
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
 from grader.lab import kernel_log, machines
+from grader.lab.guest_process import GuestProcess, why_stopped
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Module
 
@@ -27,6 +29,8 @@ from grader.lab.module import Module
 CALL_TIMEOUT = 30.0
 # Somebody waits for these, and can press Ctrl-C.
 PATIENCE = 24 * 3600.0
+# After so many seconds without an answer a stopped machine, or a busy one, is worth a word.
+SILENCE = 10.0
 LEAVE = b"\x1d"  # Ctrl-]
 
 
@@ -99,7 +103,25 @@ def attach(machine: str) -> Running | None:
     if running is None:
         words.keep()
         shutil.rmtree(place, ignore_errors=True)
+    if isinstance(running, GuestProcess):
+        running.wire.silent = _Notice(running.pid).silent
     return running
+
+
+@dataclass
+class _Notice:
+    """Tell once that a machine's process is stopped, while a command waits for its answer."""
+
+    pid: int
+    told: bool = False
+
+    def silent(self, seconds: float) -> None:
+        """Look at the process after some seconds of silence."""
+        why = "" if self.told or seconds < SILENCE else why_stopped(self.pid)
+        if why:
+            self.told = True
+            said = f"note: the machine's kernel is stopped {why}; make unload ends the machine"
+            print(said, file=sys.stderr, flush=True)
 
 
 def find(begin: str) -> tuple[str, Running]:
@@ -114,13 +136,28 @@ def find(begin: str) -> tuple[str, Running]:
     raise LabError(f"no machine is up: {begin} starts one")
 
 
+def _take(lock: int, machine: str) -> None:
+    """Wait for the lock of a machine; say so where that takes long."""
+    begin, told = time.monotonic(), False
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            scratch.check_stopped()
+        if not told and time.monotonic() - begin > SILENCE:
+            told = True
+            said = f"note: waiting, another command uses machine {machine}; make unload ends it"
+            print(said, file=sys.stderr, flush=True)
+        time.sleep(0.05)
+
+
 @contextmanager
 def alone(machine: str) -> Iterator[None]:
     """One at a time on the wire."""
     path = scratch.base() / f"{folder(machine).name}.lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _take(lock, machine)
         yield
     finally:
         os.close(lock)

@@ -62,6 +62,8 @@ class Wire:
         self._out = os.open(to_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._in = os.open(from_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._alive = alive
+        # Called with the seconds in which the machine has sent nothing, while a request waits.
+        self.silent: Callable[[float], None] = lambda _seconds: None
         self._buffer = b""
 
     def close(self) -> None:
@@ -71,6 +73,7 @@ class Wire:
 
     def _fill(self, deadline: Deadline) -> None:
         """Wait for more bytes from the machine."""
+        begin = time.monotonic()
         while True:
             if deadline.select([self._in], []):
                 self._buffer += os.read(self._in, 65536)
@@ -78,16 +81,20 @@ class Wire:
             scratch.check_stopped()
             if not self._alive():
                 raise MachineDied("the machine ended")
+            self.silent(time.monotonic() - begin)
             if deadline.over():
                 raise MachineTimeout("no answer in time")
 
     def _send(self, data: bytes, deadline: Deadline) -> None:
+        begin = time.monotonic()
         while data:
             if deadline.select([], [self._out]):
                 data = data[os.write(self._out, data[:PUT_BYTES]) :]
             elif not self._alive():
                 raise MachineDied("the machine ended")
-            elif deadline.over():
+            elif not deadline.over():
+                self.silent(time.monotonic() - begin)
+            else:
                 raise MachineTimeout("it takes no more requests")
 
     def _until(self, marker: bytes, deadline: Deadline) -> bytes:
