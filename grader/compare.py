@@ -78,7 +78,7 @@ def _build_both(both: tuple[Stage, Stage], make: Callable[[Stage], Built]) -> li
     return [first, make(both[1])]
 
 
-def _count(both: tuple[Stage, Stage], seed: int) -> Measured:
+def _count(both: tuple[Stage, Stage], seed: int, progress: Progress) -> Measured:
     """The exact ruler: its counts do not mind what else runs."""
     machine = machines.get("qemu")
     kernel = machine.kernel()
@@ -90,7 +90,7 @@ def _count(both: tuple[Stage, Stage], seed: int) -> Measured:
     }
     if broken:
         return Measured({}, broken)
-    driver = par.driver_work(machine)
+    driver = par.driver_work(machine, progress.step)
     subjects = [StageSubject(b, driver=driver) for b in built]
     return counter.count(machine, subjects, subjects, contents, seed, lambda *_: None)
 
@@ -166,7 +166,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.no_exact = True
     counting = None
     if not arguments.no_exact:
-        counting = Background(lambda: _count(both, arguments.seed))
+        counting = Background(lambda: _count(both, arguments.seed, progress))
     results = _verified(both, arguments.seed, progress)
     found: list[Row] = []
     rulers: dict[str, Measured] = {}

@@ -22,11 +22,12 @@ from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
+from grader.rulers.samples import Samples
 from grader.stage import build, round_trip, strain, verify
 from grader.stage.first import verify as first_verify
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
-from grader.stage.tasks import asked, course
+from grader.stage.tasks import Speed, asked, course
 from grader.stage.verify import Verified
 from grader.verdict import judged, par, points, rows, speedups, status
 from grader.verdict.judged import Judged
@@ -71,6 +72,7 @@ class Ruler:
     machine: Machine
     measured: Measured
     warnings: tuple[str, ...] = ()
+    known: par.Counts | None = None  # the reference's counts, where speed can earn points
 
 
 def grade(options: Options, progress: Progress) -> dict[str, Any]:
@@ -83,9 +85,8 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     found = _set_up(options, progress)
     rights, rulers = _verify_and_measure(options, found, progress)
     trips, trip_findings = _round_trips(options, found, rights, progress)
-    known = _par(rulers)
     progress.step("judge")
-    stages = [_judge(right, rulers, trip_findings, known, options) for right in rights]
+    stages = [_judge(right, rulers, trip_findings, options) for right in rights]
     ruled = [Ruled(r.machine.name, r.machine.ruler, r.measured.samples) for r in rulers]
     fit = arithmetic(options.stages)
     compared = [speedups.speedups(fit, one, options.seed) for one in ruled]
@@ -101,9 +102,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
         "seed": options.seed,
         "quick": options.quick,
         "command": options.command,
-        "machines": [
-            rows.machine_row(r.machine, [*r.warnings, *_scaled(r, known)]) for r in rulers
-        ],
+        "machines": [rows.machine_row(r.machine, r.warnings) for r in rulers],
         "stages": [rows.stage_row(stage, ruled, besides, options.seed) for stage in stages],
         "speedups": found_speedups,
         "gaps": list(gaps.values()),
@@ -207,8 +206,7 @@ def _subject(
     speed = asked(stage.number, seed)
     needed = (speed.n,) if speed else ()
     numbers = (*stage.manifest.measure, *needed)
-    driver = par.driver_work(machine)
-    return StageSubject(built, numbers, whole_read=whole_read, needed=needed, driver=driver)
+    return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
 
 
 def _subjects(
@@ -219,8 +217,8 @@ def _subjects(
     for stage in arithmetic(stages):
         if not stage.fits(machine.kernel().arch):
             progress.say(
-                f"note: {_label(stage)} is here as an object for machine uml: not"
-                f" measured on {machine.name}"
+                f"note: {_label(stage)} is here without its source, and has no object for"
+                f" machine {machine.name}: not measured there"
             )
             continue
         progress.step(f"build for {machine.name}")
@@ -234,7 +232,13 @@ def _subjects(
 
 def _count(options: Options, machine: Machine, verifying: Side[Right], progress: Progress) -> Ruler:
     """Instructions of each stage, as soon as it is known to be right."""
+    try:
+        driver = par.driver_work(machine, progress.step)
+    except par.NoReference as error:
+        progress.say(f"note: no instructions are counted: {error}")
+        return Ruler(machine, Measured())
     subjects, findings = _subjects(options.stages, machine, progress, 1, options.seed)
+    subjects = [replace(subject, driver=driver) for subject in subjects]
     places = {stage.key: i for i, stage in enumerate(options.stages)}
 
     def right_ones() -> Iterator[StageSubject]:
@@ -249,7 +253,9 @@ def _count(options: Options, machine: Machine, verifying: Side[Right], progress:
     wrong = {s.key for s in options.stages if not verifying.result(places[s.key]).verified.ok}
     others = {key: finding for key, finding in findings.items() if key not in wrong}
     notes = [f"{note}, leave --quick away" if options.quick else note for note in measured.notes]
-    return Ruler(machine, replace(measured, findings={**others, **measured.findings}), tuple(notes))
+    known = _par(options, machine, measured.samples, progress)
+    measured = replace(measured, findings={**others, **measured.findings})
+    return Ruler(machine, measured, tuple(notes), known)
 
 
 def _time(
@@ -335,27 +341,36 @@ def _round_trips(
     return trips, findings
 
 
-def _par(rulers: Sequence[Ruler]) -> par.Par | None:
-    """The reference's counts, if anything has been counted."""
-    counted = [r for r in rulers if r.machine.ruler == "instructions" and r.measured.samples]
-    return par.load(counted[0].machine) if counted else None
+def _par(
+    options: Options, machine: Machine, counted: Samples, progress: Progress
+) -> par.Counts | None:
+    """Return the reference's counts for the stages whose speed was counted and earns points.
+
+    None where nothing was counted, or the reference is not here.
+    """
+    if not counted:
+        return None
+    wanted: set[par.Place] = set()
+    for stage in options.stages:
+        speed = _asked(stage, options.seed)
+        if speed and (stage.key, speed.phase, speed.n) in counted:
+            wanted |= par.places(stage.number, speed)
+    try:
+        return par.counts(machine, wanted, progress.step)
+    except par.NoReference as error:
+        progress.say(f"note: no points for speed are given, without par: {error}")
+        return None
 
 
-def _scaled(ruler: Ruler, known: par.Par | None) -> list[str]:
-    if ruler.machine.ruler != "instructions" or known is None or known.scale == 1:
-        return []
-    return [
-        "expected/par.json knows no machine with this kernel, compiler and emulator: par is"
-        f" scaled by {known.scale:.3f}, and {known.tolerance - 1:.0%} above it earns"
-        " all points; make par counts the reference anew"
-    ]
+def _asked(stage: Stage, seed: int) -> Speed | None:
+    """Return what the speed of a stage is judged by, if it earns points."""
+    return None if stage.shipped or stage.manifest.driver else asked(stage.number, seed)
 
 
 def _judge(
     right: Right,
     rulers: Sequence[Ruler],
     trips: Mapping[str, Finding],
-    known: par.Par | None,
     options: Options,
 ) -> Judged:
     stage = right.verified.built.stage
@@ -367,23 +382,22 @@ def _judge(
     if stage.key in trips:
         found.append(Found("user-time", trips[stage.key]))
     everything = [*(Found("verify", f) for f in right.verified.findings), *found]
-    speed = _speed(stage, rulers, known, status.of(everything), options.seed)
+    speed = _speed(stage, rulers, status.of(everything), options.seed)
     return judged.judge(right.verified, tuple(found), right.tried, speed)
 
 
 def _speed(
-    stage: Stage,
-    rulers: Sequence[Ruler],
-    known: par.Par | None,
-    stands: status.Status,
-    seed: int,
+    stage: Stage, rulers: Sequence[Ruler], stands: status.Status, seed: int
 ) -> Line | None:
-    """The line for speed, where instructions were counted and the course asks for it."""
-    drawn = None if stage.shipped else asked(stage.number, seed)
-    if drawn is None or known is None or not par.knows(known, stage.number, drawn):
+    """Return the line for speed, where instructions were counted and the course asks for it."""
+    ruler = next((r for r in rulers if r.machine.ruler == "instructions"), None)
+    speed = _asked(stage, seed)
+    if speed is None or ruler is None or ruler.known is None:
         return None
-    counted = next(r.measured.samples for r in rulers if r.machine.ruler == "instructions")
-    return points.speed_by_instructions(stage.number, stage.key, drawn, counted, known, stands)
+    counted = ruler.measured.samples
+    return points.speed_by_instructions(
+        stage.number, stage.key, speed, counted, ruler.known, stands
+    )
 
 
 def _label(stage: Stage) -> str:

@@ -3,8 +3,8 @@
 
 It holds the kit's files as they are in the working tree, but for what export_left_out.py names and
 the passages between the marks "not exported"; passages of electives that are tasks are left to
-write. stages/ holds skeletons, reference/ an object for machine uml in place of each solution. What
-is made is searched for every line of every solution.
+write. stages/ holds skeletons, reference/ objects in place of each solution (export_objects.py).
+What is made is searched for every line of every solution.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from grader.course import export_electives as electives
 from grader.course import translation
 from grader.course.export_leaks import refuse_leaks
 from grader.course.export_left_out import EXPORTED_AS, left_out
+from grader.course.export_objects import write_object
 from grader.course.export_skeletons import write_skeletons
 from grader.lab import machines
-from grader.lab.module import Kernel
-from grader.stage import build, stages
+from grader.stage import stages
 
 MESSAGE = """\
 The fibdrv lab, for students
@@ -105,24 +105,23 @@ def _translate(folder: Path, language: str) -> None:
     shutil.copyfile(translation.HANDOUTS / language / "book.yaml", handouts / "book/book.yaml")
 
 
-def _write_object(stage: stages.Stage, kernel: Kernel, target: Path) -> None:
-    """One object of all of a stage's: no source in it, and no names but the contract's."""
-    built = build.build(stage, kernel)
-    if not built.ok:
-        raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-    names = sorted(path.stem for path in build.sources(stage, []) if path.suffix == ".c")
-    objects = [str(built.module.directory / "stage" / f"{name}.o") for name in names]
-    contract = ("fib_compute", "fib_decimal", "fib_limbs", "fib_release")
-    target.parent.mkdir(parents=True)
-    calls = [
-        ["ld", "-r", "-o", str(target), *objects],
-        ["objcopy", *(f"--keep-global-symbol={name}" for name in contract), str(target)],
-        ["strip", "--strip-debug", "--discard-all", "--remove-section=.comment", str(target)],
-    ]
-    for call in calls:
-        done = subprocess.run(call, capture_output=True, text=True)
-        if done.returncode:
-            raise LabError(f"{call[0]}: {done.stderr.strip()}")
+def _write_objects(folder: Path, progress: Progress) -> None:
+    """Write the objects in place of the reference's sources, for each machine that can be had."""
+    for machine in ("uml", "qemu"):
+        try:
+            kernel = machines.get(machine).kernel()
+        except LabError as error:
+            if machine == "uml":
+                raise
+            progress.say(f"note: {error}")
+            progress.say(
+                "note: the course has no objects to count; where expected/par.json does not know"
+                " a student's kernel, compiler and emulator, speed is judged by time"
+            )
+            continue
+        for stage in stages.find(paths.STAGES):
+            progress.step(f"build the reference's object for {machine}, stage {stage.number}")
+            write_object(stage, kernel, folder / stage.directory.name)
 
 
 def _commit(folder: Path, message: str) -> None:
@@ -184,11 +183,7 @@ def export(
             _translate(half_made, language)
         write_skeletons(half_made)
         refuse_leaks(half_made)
-        kernel = machines.get("uml").kernel()
-        for stage in stages.find(paths.STAGES):
-            progress.step(f"build the reference's object, stage {stage.number}")
-            folder = half_made / "reference" / stage.directory.name
-            _write_object(stage, kernel, folder / "uml.o_shipped")
+        _write_objects(half_made / "reference", progress)
         progress.step("search it for solutions")
         refuse_leaks(half_made)
         _commit(half_made, message)

@@ -125,10 +125,10 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
     By path below a recipe's directory: object.o_shipped, which kbuild copies, what it would keep
     beside it, and headers. LabError if they do not compile: such sources are nobody's to mend.
     """
-    directory, digest = folder_of(recipe, kernel), _digest(recipe, kernel)
+    directory, made_of = folder_of(recipe, kernel), digest(recipe, kernel)
     stamp = directory / "built.digest"
     with _locked(directory.with_suffix(".lock")):
-        if not stamp.is_file() or stamp.read_text() != digest:
+        if not stamp.is_file() or stamp.read_text() != made_of:
             _prepare(directory, recipe, recipe.files, kernel)
             # Linked into one object, and no module of it: symbols are still missing.
             ended = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
@@ -136,7 +136,7 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
                 check_disk(ended.text, directory)
                 why = ended.cause or _error_line(readable(ended.text, directory, recipe.labels))
                 raise LabError(f"what all modules share does not compile here: {why}")
-            stamp.write_text(digest)
+            stamp.write_text(made_of)
         files = {name: text for name, text in recipe.files.items() if name.endswith(".h")}
         for name in recipe.objects:
             record = (directory / name).with_name(f".{Path(name).name}.o.cmd")
@@ -145,9 +145,9 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
         return files
 
 
-def _digest(recipe: Recipe, kernel: Kernel) -> str:
-    """Of all that a build depends on."""
-    shared = _digest(recipe.shared, kernel) if recipe.shared else ""
+def digest(recipe: Recipe, kernel: Kernel) -> str:
+    """Return a digest of all that a build depends on."""
+    shared = digest(recipe.shared, kernel) if recipe.shared else ""
     made_of = (kernel, _kbuild(recipe, kernel), sorted(recipe.files.items()), shared)
     return hashlib.sha256(repr(made_of).encode()).hexdigest()
 
@@ -166,12 +166,12 @@ def _command(kernel: Kernel, directory: Path, target: str, jobs: int = 2) -> lis
 
 
 def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
-    directory, digest = module.directory, _digest(recipe, kernel)
+    directory, made_of = module.directory, digest(recipe, kernel)
     stamp = directory / "built.digest"
     said = directory / "built.warnings"
     made = [module.path, module.stripped, *(directory / f"{name}.o" for name in _objects(recipe))]
     try:
-        if stamp.read_text() == digest and all(path.is_file() for path in made):
+        if stamp.read_text() == made_of and all(path.is_file() for path in made):
             return replace(module, warnings=tuple(said.read_text().splitlines()))
     except OSError:
         pass
@@ -192,7 +192,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
         return replace(module, cause=f"strip: {stripped.text.strip()}", log=log)
     warnings = _warnings(log)
     said.write_text("".join(f"{line}\n" for line in warnings))
-    stamp.write_text(digest)
+    stamp.write_text(made_of)
     return replace(module, log=log, warnings=warnings)
 
 

@@ -86,8 +86,8 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
     """
     if not stage.fits(kernel.arch):
         raise LabError(
-            f"the kit's stage {stage.number} is here as an object for machine uml, without its"
-            " source: choose that machine, or a copy of yours"
+            f"the kit's stage {stage.number} is here without its source, and has no object for"
+            f" kernels of {kernel.arch}: choose another machine, or a copy of yours"
         )
     if stage.manifest.driver:
         return build_driver(stage, kernel, jobs)
@@ -109,6 +109,11 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
         return Built(stage, made, (), tuple(left_out))
     breaches = () if trace else tuple(_breaches(stage, made, files, kernel))
     return Built(stage, made, breaches, tuple(left_out))
+
+
+def digest(stage: Stage, kernel: Kernel) -> str:
+    """Return a digest of all that the module of a stage of arithmetic is made of, kernel and all."""
+    return module.digest(_recipe(stage, kernel, []), kernel)
 
 
 def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False) -> Built:
@@ -171,7 +176,8 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
 def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     """What a stage's module is made of: its own files in stage/, the kit's in kit/."""
     shared = kit(stage.manifest, kernel)
-    files = [stage.shipped] if stage.shipped else sources(stage, left_out)
+    shipped = stage.object_for(kernel.arch)
+    files = [shipped] if shipped else sources(stage, left_out)
     own = {f"stage/{path.name}": path.read_bytes() for path in files}
     label, shown = stages.place(stage), paths.shown(stage.directory)
     # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.

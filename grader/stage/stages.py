@@ -25,6 +25,11 @@ class Manifest:
     driver: bool = False  # it is a driver that is asked for, and no arithmetic
 
 
+# The objects that stand for the reference's sources in a student repository, by ARCH of the kernels
+# they link for: see export_objects.py.
+OBJECTS = {"um": "uml.o_shipped", "x86": "qemu.o_shipped"}
+
+
 @dataclass(frozen=True)
 class Stage:
     """One directory of sources, to be built and judged by the kit's manifest."""
@@ -34,7 +39,7 @@ class Stage:
     own_driver: bool = False
     label: str = ""  # tells directories of one name apart
     isolated: bool = False  # a stranger's: nothing of it runs outside the sandbox or a machine
-    shipped: Path | None = None  # an object for machine uml in place of sources: see export.py
+    shipped: Path | None = None  # the folder of the objects that stand for its sources
 
     @property
     def number(self) -> int:
@@ -46,9 +51,14 @@ class Stage:
         """A name unique in a run, used for files made from the stage."""
         return self.label or self.directory.name
 
+    def object_for(self, arch: str) -> Path | None:
+        """Return the object to link for kernels of that ARCH; None for a stage with sources."""
+        return self.shipped / OBJECTS.get(arch, f"{arch}.o_shipped") if self.shipped else None
+
     def fits(self, arch: str) -> bool:
-        """Whether it can be built for kernels of that ARCH: from sources, always."""
-        return self.shipped is None or arch == "um"
+        """Return whether a module for kernels of that ARCH can be made: from sources, always."""
+        found = self.object_for(arch)
+        return found is None or found.is_file()
 
 
 def exported() -> bool:
@@ -151,7 +161,7 @@ def computing(stage: Stage) -> Stage:
 
 
 def kit(number: int) -> Stage:
-    """The kit's own stage; in a student repository the object that stands for its sources."""
+    """Return the kit's own stage; in a student repository it has objects in place of sources."""
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
@@ -161,9 +171,7 @@ def kit(number: int) -> Stage:
             f" {paths.make(f'stage={number} start')}, then yours"
         )
     folder = paths.ROOT / "reference" / stage.directory.name
-    return replace(
-        stage, directory=folder, label=f"reference-{stage.key}", shipped=folder / "uml.o_shipped"
-    )
+    return replace(stage, directory=folder, label=f"reference-{stage.key}", shipped=folder)
 
 
 def home(wanted: Sequence[int] = ()) -> Path:

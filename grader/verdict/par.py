@@ -1,57 +1,101 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Par: how many instructions the reference takes, and what part of the points coming near it earns.
+"""Par: the instructions that the kit's own stages take, and the points for coming near them.
 
-expected/par.json keeps the counts of the reference stages, with what they depend on: kernel,
-compiler, emulator: at the n of each manifest, and where speed may be judged (see speed_n.py). Where
-those are others, a calibration module says how many instructions they make of the same work, and
-par is scaled by that, with more tolerance.
+A count depends on the kernel, the compiler and the emulator. expected/par.json has the counts for
+one exact set of them, at the n of each manifest and where speed may be judged (see speed_n.py).
+Anywhere else the reference is counted on this computer, at the n that are asked for, and the counts
+are kept in the cache under a digest of everything that they depend on.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import math
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache as once
 from pathlib import Path
 from typing import Any
 
-from grader.base import command, paths
+from grader.base import cache, command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import counter
-from grader.rulers.samples import Samples
-from grader.stage import build, oracle, stages
-from grader.stage.measured import WHOLE_READ_FROM, DriverWork, StageSubject, contents
+from grader.stage import build, measured, oracle, stages
+from grader.stage.build import Built
+from grader.stage.measured import READ, WHOLE_READ_FROM, DriverWork, StageSubject, contents
 from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
 FILE = paths.EXPECTED / "par.json"
-CALIBRATION = Path(__file__).resolve().parent / "par_scale"
-CALIBRATION_N = 93
-# Repetitions of it, so many that what a call takes once does not matter, and no block is taken.
-NOTHING_REPEAT, CALIBRATION_REPEAT = 512, 8
+KEPT = "par"  # the folder in the cache, a file for each stage and digest
 
-# Up to this much above par earns all; the second where par had to be scaled.
+# Up to this much above par earns all points.
 TOLERANCE = 1.1
-SCALED_TOLERANCE = 1.25
 
-Counts = dict[tuple[str, int], float]  # by phase and n
+# The driver's own work is counted around the stage that does least, for 1 digit and for 20. So
+# many repetitions that what a call takes once does not matter, so few that one page holds them.
+DRIVER_STAGE, DRIVER_N, DRIVER_REPEAT = 1, 93, 64
+
+Place = tuple[int, str, int]  # stage number, phase, n
+Counts = Mapping[Place, float]
 
 
-@dataclass(frozen=True)
-class Par:
-    """The reference's counts for this machine."""
+class NoReference(LabError):
+    """The reference cannot be counted, because it is not here for this machine."""
 
-    counts: dict[int, Counts]  # by stage number
-    scale: float  # 1 where expected/ has this very machine
-    tolerance: float
+
+def places(number: int, speed: Speed) -> set[Place]:
+    """Return the counts of the reference that the speed of a stage is judged by."""
+    return {(one, speed.phase, speed.n) for one in (number, speed.before)}
+
+
+def counts(
+    machine: Machine, wanted: Collection[Place], tell: counter.Tell = lambda *_: None
+) -> Counts:
+    """Return the instructions that the reference takes on this machine at the wanted places.
+
+    They come from expected/par.json where it has this very machine, else from the cache, else they
+    are counted now. Only one process on this computer counts at a time, so that what many ask for
+    at once is counted once. Raise NoReference where there is nothing to count.
+    """
+    found = _recorded(machine)
+    found.update(_kept(machine, [place for place in wanted if place not in found]))
+    missing = [place for place in wanted if place not in found]
+    if missing:
+        driver = driver_work(machine, tell)
+        with _counting(machine, tell):
+            found.update(_kept(machine, missing))
+            missing = [place for place in missing if place not in found]
+            if missing:
+                found.update(_count_now(machine, missing, driver, tell))
+    return {place: found[place] for place in wanted}
+
+
+def driver_work(machine: Machine, tell: counter.Tell = lambda *_: None) -> DriverWork:
+    """Return the instructions of the driver around a stage's work on this machine.
+
+    They are found as the reference's counts are.
+    """
+    for record in _records():
+        if record["key"] == _key(machine):
+            return DriverWork(**record["driver"])
+    found = _kept_driver(machine)
+    if found is None:
+        with _counting(machine, tell):
+            found = _kept_driver(machine)
+            if found is None:
+                tell("count the driver's own instructions, once for this kernel", 0, 0)
+                found = _driver_work(machine)
+                value = {"key": _key(machine), "driver": dataclasses.asdict(found)}
+                cache.write(KEPT, f"driver-{_digest(machine, DRIVER_STAGE)}", value)
+    return found
 
 
 def _key(machine: Machine) -> dict[str, str]:
@@ -70,82 +114,168 @@ def _records() -> list[dict[str, Any]]:
         ) from error
 
 
-def _counts(record: dict[str, Any], scale: float) -> dict[int, Counts]:
+def _recorded(machine: Machine) -> dict[Place, float]:
+    """Return the counts of expected/par.json for this very machine."""
+    for record in _records():
+        if record["key"] == _key(machine):
+            return of_record(record)
+    return {}
+
+
+def of_record(record: Mapping[str, Any]) -> dict[Place, float]:
+    """Return the counts of a record of expected/par.json."""
     return {
-        int(number): {
-            (phase, int(n)): count * scale
-            for phase, by_n in phases.items()
-            for n, count in by_n.items()
-        }
+        (int(number), phase, int(n)): count
         for number, phases in record["stages"].items()
+        for phase, by_n in phases.items()
+        for n, count in by_n.items()
     }
 
 
-def load(machine: Machine) -> Par | None:
-    """Par for a machine that counts instructions; None when expected/ has none at all."""
-    records = _records()
-    for record in records:
-        if record["key"] == _key(machine):
-            return Par(_counts(record, 1.0), 1.0, TOLERANCE)
-    if not records:
+@once
+def _method() -> str:
+    """Return a digest of how a count is made: the code that counts, and the kit's C files."""
+    rulers = Path(counter.__file__).parent
+    files = [path for path in rulers.rglob("*") if path.suffix in (".py", ".c", ".h")]
+    files += [Path(__file__), Path(measured.__file__), *paths.COMMON.glob("*.[ch]")]
+    made_of = hashlib.sha256()
+    for path in sorted(files):
+        made_of.update(hashlib.sha256(path.read_bytes()).digest())
+    return made_of.hexdigest()
+
+
+def _digest(machine: Machine, number: int) -> str:
+    """Return a digest of all that the counts of a stage of the reference depend on.
+
+    That is the machine, how it counts, and all that the module is made of: the stage's sources or
+    its object, the driver, the contract. Whatever changes, the counts have another name.
+    """
+    module = build.digest(_here(machine, number), machine.kernel())
+    made_of = json.dumps([_key(machine), _method(), module], sort_keys=True)
+    return hashlib.sha256(made_of.encode()).hexdigest()[:32]
+
+
+def _here(machine: Machine, number: int) -> stages.Stage:
+    """Return a stage of the reference; raise NoReference where it is not here for this machine."""
+    stage = stages.kit(number)
+    if not stage.fits(machine.kernel().arch):
+        raise NoReference(
+            f"reference/ has no object of stage {number} that machine {machine.name} can count"
+        )
+    return stage
+
+
+def _kept(machine: Machine, wanted: Iterable[Place]) -> dict[Place, float]:
+    """Return those of the wanted counts that the cache has."""
+    found: dict[Place, float] = {}
+    wanted = set(wanted)
+    for number in sorted({place[0] for place in wanted}):
+        kept = cache.read(KEPT, _digest(machine, number)).get("counts")
+        found.update(_understood(number, kept))
+    return {place: count for place, count in found.items() if place in wanted}
+
+
+def _understood(number: int, kept: Any) -> dict[Place, float]:
+    """Return the counts in a file of the cache; none where it is not as it was written."""
+    try:
+        found = {
+            (number, str(phase), int(n)): float(count)
+            for phase, by_n in kept.items()
+            for n, count in by_n.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        return {}
+    return found if all(0 < count < math.inf for count in found.values()) else {}
+
+
+def _kept_driver(machine: Machine) -> DriverWork | None:
+    """Return the driver's work as the cache has it."""
+    kept = cache.read(KEPT, f"driver-{_digest(machine, DRIVER_STAGE)}").get("driver")
+    names = {field.name for field in dataclasses.fields(DriverWork)}
+    if not isinstance(kept, dict) or set(kept) != names:
         return None
-    record = records[-1]
-    scale = _calibrate(machine, driver_work(machine)) / record["calibration"]
-    return Par(_counts(record, scale), scale, SCALED_TOLERANCE)
+    fit = all(isinstance(work, float | int) and 0 < work < math.inf for work in kept.values())
+    return DriverWork(**kept) if fit else None
 
 
-def _calibration_stage() -> stages.Stage:
-    manifest = stages.Manifest(0, "calibration", "", "", CALIBRATION_N, (CALIBRATION_N,))
-    return stages.Stage(CALIBRATION, manifest)
+def _counting(machine: Machine, tell: counter.Tell) -> Any:
+    """Return the lock of this machine's counts, a context."""
+    name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
+    waiting = "wait for another run, which counts the reference"
+    return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
 
 
-def _calibrate(machine: Machine, driver: DriverWork) -> float:
-    """Instructions of the calibration module's fixed work on this machine."""
-    built = build.build(_calibration_stage(), machine.kernel())
+def _count_now(
+    machine: Machine, wanted: Iterable[Place], driver: DriverWork, tell: counter.Tell
+) -> dict[Place, float]:
+    """Count the reference at some places, all phases of them, and keep the counts in the cache."""
+    by_stage: dict[int, set[int]] = {}
+    for number, _, n in wanted:
+        by_stage.setdefault(number, set()).add(n)
+    named = "; ".join(
+        f"stage {number} at {', '.join(f'{n:,}' for n in sorted(numbers))}"
+        for number, numbers in sorted(by_stage.items())
+    )
+    what = f"count the reference, once for this kernel, compiler and emulator: {named}"
+    tell(what, 0, 0)
+    subjects = [
+        _subject(_built(machine, number), sorted(by_stage[number]), driver, True)
+        for number in sorted(by_stage)
+    ]
+    table = _count(machine, subjects, lambda _, done, total: tell(what, done, total))
+    for number in by_stage:
+        name = _digest(machine, number)
+        before = _understood(number, cache.read(KEPT, name).get("counts"))
+        phases: dict[str, dict[str, float]] = {}
+        for (_, phase, n), count in {**before, **_of(table, number)}.items():
+            phases.setdefault(phase, {})[str(n)] = count
+        value = {"key": _key(machine), "stage": number, "counts": phases}
+        cache.write(KEPT, name, value)
+    for place in wanted:
+        if place not in table:
+            raise LabError(f"the reference's stage {place[0]} is not counted at n = {place[2]:,}")
+    return table
+
+
+def _of(table: Counts, number: int) -> dict[Place, float]:
+    return {place: count for place, count in table.items() if place[0] == number}
+
+
+def _built(machine: Machine, number: int) -> Built:
+    """Return a stage of the reference, built for the machine."""
+    built = build.build(_here(machine, number), machine.kernel())
     if built.objection:
-        raise LabError(f"the calibration module: {built.objection}")
-    subject = StageSubject(built, driver=driver)
-    samples = _count(machine, [subject], lambda *_: None)
-    return samples[subject.key, "compute", CALIBRATION_N].median
+        raise LabError(f"the reference's stage {number}: {built.objection}")
+    return built
 
 
-# By machine: counted once a run.
-_driver_works: dict[str, DriverWork] = {}
+def _subject(built: Built, numbers: Iterable[int], driver: DriverWork, whole: bool) -> StageSubject:
+    # Everything that is asked for is counted, however long it takes.
+    at = tuple(numbers)
+    label = f"reference-{built.stage.number}"
+    return StageSubject(built, at, label, whole_read=whole, needed=at, driver=driver)
 
 
-def driver_work(machine: Machine) -> DriverWork:
-    """Instructions of the driver around the work on this machine, known or counted."""
-    for record in _records():
-        if record["key"] == _key(machine) and "driver" in record:
-            return DriverWork(**record["driver"])
-    if machine.name not in _driver_works:
-        _driver_works[machine.name] = _driver_work(machine)
-    return _driver_works[machine.name]
+def _count(
+    machine: Machine, subjects: list[StageSubject], tell: counter.Tell
+) -> dict[Place, float]:
+    counted = counter.count(machine, subjects, subjects, contents, 1, tell)
+    for key, finding in counted.findings.items():
+        raise LabError(f"{key}: {finding.cause}")
+    numbers = {subject.key: subject.built.stage.number for subject in subjects}
+    return {
+        (numbers[key], phase, n): round(series.median, 2)
+        for (key, phase, n), series in counted.samples.items()
+    }
 
 
 def _driver_work(machine: Machine) -> DriverWork:
-    """What is around nothing at all, F(0), and around 20 digits."""
-    built = build.build(_calibration_stage(), machine.kernel())
-    if built.objection:
-        raise LabError(f"the calibration module: {built.objection}")
-    subject = StageSubject(built, driver=DriverWork(0, 0, 0))
-    (nothing,) = counter.around(machine, subject, contents, (0,), NOTHING_REPEAT)
-    (some,) = counter.around(machine, subject, contents, (CALIBRATION_N,), CALIBRATION_REPEAT)
-    digit = (some.repetition - nothing.repetition) / (len(oracle.digits(CALIBRATION_N)) - 1)
+    """Count what is around the work for F(0), one digit, and around 20 digits."""
+    subject = _subject(_built(machine, DRIVER_STAGE), (), DriverWork(0, 0, 0), False)
+    ends = (0, DRIVER_N)
+    nothing, some = counter.around(machine, subject, contents, ends, DRIVER_REPEAT)
+    digit = (some.repetition - nothing.repetition) / (len(oracle.digits(DRIVER_N)) - 1)
     return DriverWork(round(nothing.repetition - digit, 2), round(digit, 2), round(nothing.lone, 2))
-
-
-def _count(machine: Machine, subjects: list[StageSubject], tell: counter.Tell) -> Samples:
-    measured = counter.count(machine, subjects, subjects, contents, 1, tell)
-    for key, finding in measured.findings.items():
-        raise LabError(f"{key}: {finding.cause}")
-    return measured.samples
-
-
-def knows(known: Par, number: int, speed: Speed) -> bool:
-    """Whether there is a count of the reference for what a stage's speed is judged by."""
-    place = (speed.phase, speed.n)
-    return all(place in known.counts.get(stage, {}) for stage in (speed.before, number))
 
 
 def share(count: float, best: float, worst: float) -> float:
@@ -161,25 +291,17 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     driver = _driver_work(machine)
     subjects = []
     for stage in stages.find(paths.STAGES):
-        built = build.build(stage, machine.kernel())
-        if built.objection:
-            raise LabError(f"stage {stage.number}: {built.objection}")
-        whole = stage.number >= WHOLE_READ_FROM - 1
         numbers = {*stage.manifest.measure, *speed_n.counted(stage.number)}
-        subjects.append(
-            StageSubject(built, tuple(sorted(numbers)), whole_read=whole, driver=driver)
-        )
-    samples = _count(machine, subjects, tell)
+        whole = stage.number >= WHOLE_READ_FROM - 1
+        built = _built(machine, stage.number)
+        subject = _subject(built, sorted(numbers), driver, whole)
+        # Nobody waits for what takes minutes: it is left out, unless it is asked for by itself.
+        subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
-    for subject in subjects:
-        number = str(subject.built.stage.number)
-        for (key, phase, n), series in samples.items():
-            if key == subject.key:
-                by_n = table.setdefault(number, {}).setdefault(phase, {})
-                by_n[str(n)] = round(series.median, 2)
+    for (number, phase, n), count in _count(machine, subjects, tell).items():
+        table.setdefault(str(number), {}).setdefault(phase, {})[str(n)] = count
     record = {
         "key": _key(machine),
-        "calibration": _calibrate(machine, driver),
         "driver": dataclasses.asdict(driver),
         "stages": table,
     }

@@ -120,17 +120,16 @@ def _value_remark(result: Verified, n: int) -> str:
 
 
 def speed_by_instructions(
-    number: int, key: str, speed: Speed, counted: Samples, known: par.Par, status: Status
+    number: int, key: str, speed: Speed, counted: Samples, known: par.Counts, status: Status
 ) -> Line:
-    """By instructions against par; nothing for what is not right."""
+    """Return the line for speed by instructions against par, which must be known."""
     series = counted.get((key, speed.phase, speed.n))
     if status.name != "ok":
         return Line("speed", 0, speed.points, "is measured when the device is right")
     if series is None:
         return Line("speed", 0, speed.points, "could not be counted")
-    place = (speed.phase, speed.n)
-    best, worst = known.counts[number][place], known.counts[speed.before][place]
-    most = best * known.tolerance
+    best, worst = (known[one, speed.phase, speed.n] for one in (number, speed.before))
+    most = best * par.TOLERANCE
     remark = (
         f"{speed.phase} of F({speed.n:,}), an n drawn by the seed, takes {series.median:,.0f}"
         f" instructions; par is {best:,.0f}, and up to {most:,.0f} earns all points, the"

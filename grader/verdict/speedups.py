@@ -116,11 +116,11 @@ def disagreements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _gap(before: Stage, after: Stage, ruled: Ruled) -> dict[str, Any]:
     measured = {key for key, _, _ in ruled.samples}
     missing = [s for s in (before, after) if s.key not in measured]
-    objects = [s for s in missing if s.shipped and ruled.machine != "uml"]
-    if objects:
+    shipped = [s for s in missing if s.shipped]
+    if shipped:
         reason = (
-            f"{ruled.machine} has no {ruled.ruler} of stage {objects[0].number}, which is here as"
-            " an object for machine uml"
+            f"{ruled.machine} has no {ruled.ruler} of stage {shipped[0].number}, which is here"
+            " without its source"
         )
     elif missing:
         reason = f"stage {missing[0].number} was not measured: it is not ok"
