@@ -179,6 +179,9 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
     shipped = stage.object_for(kernel.arch)
     files = [shipped] if shipped else sources(stage, left_out)
     own = {f"stage/{path.name}": path.read_bytes() for path in files}
+    if shipped:
+        # modpost reads there which sources an object is made of, and fails without the file.
+        own[f"stage/.{shipped.stem}.o.cmd"] = b"# It is here without its sources.\n"
     label, shown = stages.place(stage), paths.shown(stage.directory)
     # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
