@@ -386,9 +386,7 @@ def _judge(
     return judged.judge(right.verified, tuple(found), right.tried, speed)
 
 
-def _speed(
-    stage: Stage, rulers: Sequence[Ruler], stands: status.Status, seed: int
-) -> Line | None:
+def _speed(stage: Stage, rulers: Sequence[Ruler], stands: status.Status, seed: int) -> Line | None:
     """Return the line for speed, where instructions were counted and the course asks for it."""
     ruler = next((r for r in rulers if r.machine.ruler == "instructions"), None)
     speed = _asked(stage, seed)

@@ -112,7 +112,7 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
 
 
 def digest(stage: Stage, kernel: Kernel) -> str:
-    """Return a digest of all that the module of a stage of arithmetic is made of, kernel and all."""
+    """Return a digest of all that the module of a stage of arithmetic is made of."""
     return module.digest(_recipe(stage, kernel, []), kernel)
 
 

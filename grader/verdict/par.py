@@ -29,7 +29,7 @@ from grader.lab.machines import Machine
 from grader.rulers import counter
 from grader.stage import build, measured, oracle, stages
 from grader.stage.build import Built
-from grader.stage.measured import READ, WHOLE_READ_FROM, DriverWork, StageSubject, contents
+from grader.stage.measured import WHOLE_READ_FROM, DriverWork, StageSubject, contents
 from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
