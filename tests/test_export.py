@@ -27,10 +27,12 @@ from grader.course import (
     export,
     export_leaks,
     export_left_out,
+    export_objects,
     export_skeletons,
     skeleton,
 )
 from grader.stage import build, stages, tasks
+from grader.stage.objects import elf
 
 STAGES = sorted(stages.manifests())
 
@@ -112,6 +114,7 @@ def test_every_solution_is_looked_for() -> None:
         ("stages/4-allocation-free-api/bignum.c", 3, "limbs_add"),
         ("stages/7-preallocation/bignum.h", 6, "limb_mul"),
         ("reference/5-schoolbook-squaring/uml.o_shipped", 5, "bn_square"),
+        ("reference/5-schoolbook-squaring/qemu.o_shipped", 5, "bn_square"),
     ],
 )
 def test_the_search_finds_a_planted_line(
@@ -247,11 +250,86 @@ def test_without_a_copy_it_says_what_to_do(student: Path, tmp_path: Path) -> Non
     assert "stage 2 is here without its source" in done.stderr
 
 
-def test_an_object_is_for_machine_uml_only() -> None:
-    stage = replace(stages.kit(3), shipped=Path("uml.o_shipped"))
-    kernel = build.Kernel("qemu-1", Path("/nowhere"), "x86_64", "6.1", "gcc")
-    with pytest.raises(LabError, match="the kit's stage 3 is here as an object for machine uml"):
+def test_an_object_is_for_one_kind_of_kernel(tmp_path: Path) -> None:
+    stage = replace(stages.kit(3), shipped=tmp_path)
+    (tmp_path / "uml.o_shipped").touch()
+    assert stage.fits("um")
+    kernel = build.Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
+    with pytest.raises(LabError, match="stage 3 .* has no object for kernels of x86"):
         build.build(stage, kernel)
+
+
+COMPILED = ("gcc", "-O2", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-c")
+
+
+def made_of(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "x.c").write_text(text)
+    target = tmp_path / "x.o"
+    done = call(tmp_path, *COMPILED, "-o", str(target), "x.c")
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def test_an_object_that_other_kernels_cannot_link_is_refused(tmp_path: Path) -> None:
+    text = "int f(void);\nint fib_compute(void) { return f(); }\n"
+    export_objects._check_imports(made_of(tmp_path, text.replace("f()", "fib_alloc()")))
+    with pytest.raises(LabError, match="uses f, which other kernels may not have"):
+        export_objects._check_imports(made_of(tmp_path, text))
+
+
+def test_of_an_object_only_code_and_constants_are_shipped(tmp_path: Path) -> None:
+    target = made_of(
+        tmp_path,
+        'static int own[1] __attribute__((section("__mcount_loc"), used));\n'
+        "const int table[2] = { 1, 2 };\nint fib_compute(int i) { return table[i]; }\n",
+    )
+    others = export_objects._others(target)
+    assert {"__mcount_loc", ".comment"} <= set(others)
+    assert not {".text", ".rodata", ".symtab", ".rela.text"} & set(others)
+    assert export_objects._new_names(target) == ["--redefine-sym=own=f1", "--redefine-sym=table=f2"]
+
+
+@pytest.mark.machine
+def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> None:
+    found = sorted(exported.glob("reference/*/qemu.o_shipped"))
+    assert len(found) == len(STAGES)
+    for path in found:
+        names = {s.name for s in elf.read(path).symbols if s.kind != "SECTION"} - {""}
+        own = {name for name in names if re.fullmatch(r"f\d+|\.LC\d+", name)}
+        assert {"fib_compute", "fib_decimal", "fib_limbs", "fib_release"} <= names
+        assert all(
+            export_objects.PORTABLE_IMPORTS.fullmatch(name) or name in export_objects.CONTRACT
+            for name in names - own
+        ), path
+
+
+# Counts the reference where expected/par.json and the cache have nothing.
+COUNT = """
+from pathlib import Path
+from grader.lab import machines
+from grader.verdict import par
+par.FILE = Path("none")
+places = {(1, "compute", 90), (2, "compute", 90)}
+found = par.counts(machines.get("qemu"), places)
+print(*(found[place] for place in sorted(places)))
+"""
+
+
+@pytest.mark.machine
+def test_a_student_can_count_the_reference(student: Path, tmp_path: Path) -> None:
+    """By objects; their counts are those of the sources."""
+    own = {"LAB_CACHE": str(tmp_path / "cache"), "LAB_BUILD": str(tmp_path / "build")}
+    words = (sys.executable, "-c", COUNT)
+    counted = []
+    for folder in (student, paths.ROOT):
+        done = call(folder, *words, PYTHONPATH=str(folder), **own)
+        assert done.returncode == 0, done.stderr
+        counted.append([float(word) for word in done.stdout.split()])
+    by_object, by_source = counted
+    assert by_object == pytest.approx(by_source, rel=0.01)
+    (student / "reference" / "1-iterative-u64" / "qemu.o_shipped").unlink()
+    done = call(student, *words, PYTHONPATH=str(student), **own)
+    assert "reference/ has no object of stage 1 that machine qemu can count" in done.stderr
 
 
 @pytest.mark.machine
@@ -282,7 +360,7 @@ def test_nothing_is_left_of_a_stopped_export(number: signal.Signals, tmp_path: P
     )
     assert process.stderr
     for line in process.stderr:
-        if "reference's object, stage 1" in line:
+        if "reference's object for uml, stage 1" in line:
             assert list(tmp_path.iterdir())
             process.send_signal(number)
             break

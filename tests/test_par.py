@@ -21,9 +21,7 @@ from grader.stage.tasks import Speed, course
 from grader.verdict import par, points, speed_n, speedups
 from grader.verdict.status import Status
 
-BEFORE = {("compute", 10000): 90000.0}
-OURS = {("compute", 10000): 9000.0}
-PAR = par.Par({4: BEFORE, 5: OURS}, 1.0, par.TOLERANCE)
+PAR = {(4, "compute", 10000): 90000.0, (5, "compute", 10000): 9000.0}
 SPEED = Speed(20, 4, 10000, "compute", 30.0)
 OK = Status("ok")
 
@@ -60,10 +58,8 @@ def test_what_is_wrong_earns_nothing_for_being_fast() -> None:
     assert speed(1.0, stands=Status("wrong", "F(7)")) == 0
 
 
-def test_par_is_known_for_what_the_course_asks() -> None:
-    assert par.knows(PAR, 5, SPEED)
-    assert not par.knows(PAR, 6, SPEED)
-    assert not par.knows(PAR, 5, Speed(20, 4, 1000, "compute", 30.0))
+def test_par_is_asked_for_the_stage_and_the_one_before() -> None:
+    assert par.places(5, SPEED) == set(PAR)
 
 
 def test_expected_has_par_for_every_stage_and_n() -> None:
@@ -114,9 +110,9 @@ def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
     found, measured = _counted({(6, 1000): 1000.0})
     _, gaps = speedups.speedups(found, measured, 1)
     assert gaps[0]["reason"] == "stage 5 was not measured: it is not ok"
-    shipped = [replace(found[0], shipped=Path("uml.o_shipped")), found[1]]
+    shipped = [replace(found[0], shipped=Path("reference")), found[1]]
     _, gaps = speedups.speedups(shipped, measured, 1)
-    said = "qemu has no instructions of stage 5, which is here as an object for machine uml"
+    said = "qemu has no instructions of stage 5, which is here without its source"
     assert [gap["reason"] for gap in gaps] == [said]
 
 
@@ -138,20 +134,6 @@ def test_a_batch_too_short_for_the_clock_is_said() -> None:
     assert any("shortest batch lasts 9.0 us" in line for line in clock.disturbances(short))
     enough: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=40_000)}
     assert not any("batch" in line for line in clock.disturbances(enough))
-
-
-@pytest.mark.machine
-@pytest.mark.long
-def test_another_compiler_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = json.loads(par.FILE.read_text())["records"]
-    for record in records:
-        record["key"]["compiler"] = "another"
-    monkeypatch.setattr(par, "_records", lambda: records)
-    scaled = par.load(machines.get("qemu"))
-    assert scaled is not None
-    assert scaled.tolerance == par.SCALED_TOLERANCE
-    # In truth it is a machine much like the one that was counted.
-    assert 0.7 < scaled.scale < 1.4
 
 
 TWICE = {
@@ -186,8 +168,7 @@ def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
         subjects.append(StageSubject(built, (asked.n,), driver=par.driver_work(machine)))
     counted = counter.count(machine, subjects, subjects, contents, 1, lambda *_: None)
     assert not counted.findings
-    known = par.load(machine)
-    assert known
+    known = par.counts(machine, par.places(2, asked))
     right, twice = (
         points.speed_by_instructions(2, stage.key, asked, counted.samples, known, OK).earned
         for stage in both
