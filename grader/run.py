@@ -22,16 +22,15 @@ from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
-from grader.rulers.samples import Samples
 from grader.stage import build, round_trip, strain, verify
 from grader.stage.first import verify as first_verify
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
-from grader.stage.tasks import Speed, asked, course
+from grader.stage.tasks import asked, course
 from grader.stage.verify import Verified
-from grader.verdict import judged, par, points, rows, speedups, status
+from grader.verdict import judged, par, rows, speed, speedups, status
 from grader.verdict.judged import Judged
-from grader.verdict.points import Line, Tried
+from grader.verdict.points import Tried
 from grader.verdict.rows import Besides
 from grader.verdict.speedups import Ruled
 from grader.verdict.status import Found
@@ -203,8 +202,8 @@ def _subject(
         return Finding("wrong", built.objection)
     if machine.ruler != "instructions":
         return StageSubject(built, whole_read=whole_read)
-    speed = asked(stage.number, seed)
-    needed = (speed.n,) if speed else ()
+    judged_by = asked(stage.number, seed)
+    needed = (judged_by.n,) if judged_by else ()
     numbers = (*stage.manifest.measure, *needed)
     return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
 
@@ -253,7 +252,7 @@ def _count(options: Options, machine: Machine, verifying: Side[Right], progress:
     wrong = {s.key for s in options.stages if not verifying.result(places[s.key]).verified.ok}
     others = {key: finding for key, finding in findings.items() if key not in wrong}
     notes = [f"{note}, leave --quick away" if options.quick else note for note in measured.notes]
-    known = _par(options, machine, measured.samples, progress)
+    known = speed.reference(options.stages, options.seed, machine, measured.samples, progress)
     measured = replace(measured, findings={**others, **measured.findings})
     return Ruler(machine, measured, tuple(notes), known)
 
@@ -341,32 +340,6 @@ def _round_trips(
     return trips, findings
 
 
-def _par(
-    options: Options, machine: Machine, counted: Samples, progress: Progress
-) -> par.Counts | None:
-    """Return the reference's counts for the stages whose speed was counted and earns points.
-
-    None where nothing was counted, or the reference is not here.
-    """
-    if not counted:
-        return None
-    wanted: set[par.Place] = set()
-    for stage in options.stages:
-        speed = _asked(stage, options.seed)
-        if speed and (stage.key, speed.phase, speed.n) in counted:
-            wanted |= par.places(stage.number, speed)
-    try:
-        return par.counts(machine, wanted, progress.step)
-    except par.NoReference as error:
-        progress.say(f"note: no points for speed are given, without par: {error}")
-        return None
-
-
-def _asked(stage: Stage, seed: int) -> Speed | None:
-    """Return what the speed of a stage is judged by, if it earns points."""
-    return None if stage.shipped or stage.manifest.driver else asked(stage.number, seed)
-
-
 def _judge(
     right: Right,
     rulers: Sequence[Ruler],
@@ -382,20 +355,13 @@ def _judge(
     if stage.key in trips:
         found.append(Found("user-time", trips[stage.key]))
     everything = [*(Found("verify", f) for f in right.verified.findings), *found]
-    speed = _speed(stage, rulers, status.of(everything), options.seed)
-    return judged.judge(right.verified, tuple(found), right.tried, speed)
-
-
-def _speed(stage: Stage, rulers: Sequence[Ruler], stands: status.Status, seed: int) -> Line | None:
-    """Return the line for speed, where instructions were counted and the course asks for it."""
-    ruler = next((r for r in rulers if r.machine.ruler == "instructions"), None)
-    speed = _asked(stage, seed)
-    if speed is None or ruler is None or ruler.known is None:
-        return None
-    counted = ruler.measured.samples
-    return points.speed_by_instructions(
-        stage.number, stage.key, speed, counted, ruler.known, stands
+    stands = status.of(everything)
+    lines = (
+        speed.line(stage, options.seed, ruler.measured.samples, ruler.known, stands)
+        for ruler in rulers
     )
+    line = next((line for line in lines if line is not None), None)
+    return judged.judge(right.verified, tuple(found), right.tried, line)
 
 
 def _label(stage: Stage) -> str:

@@ -259,36 +259,6 @@ def test_an_object_is_for_one_kind_of_kernel(tmp_path: Path) -> None:
         build.build(stage, kernel)
 
 
-COMPILED = ("gcc", "-O2", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-c")
-
-
-def made_of(tmp_path: Path, text: str) -> Path:
-    (tmp_path / "x.c").write_text(text)
-    target = tmp_path / "x.o"
-    done = call(tmp_path, *COMPILED, "-o", str(target), "x.c")
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-def test_an_object_that_other_kernels_cannot_link_is_refused(tmp_path: Path) -> None:
-    text = "int f(void);\nint fib_compute(void) { return f(); }\n"
-    export_objects._check_imports(made_of(tmp_path, text.replace("f()", "fib_alloc()")))
-    with pytest.raises(LabError, match="uses f, which other kernels may not have"):
-        export_objects._check_imports(made_of(tmp_path, text))
-
-
-def test_of_an_object_only_code_and_constants_are_shipped(tmp_path: Path) -> None:
-    target = made_of(
-        tmp_path,
-        'static int own[1] __attribute__((section("__mcount_loc"), used));\n'
-        "const int table[2] = { 1, 2 };\nint fib_compute(int i) { return table[i]; }\n",
-    )
-    others = export_objects._others(target)
-    assert {"__mcount_loc", ".comment"} <= set(others)
-    assert not {".text", ".rodata", ".symtab", ".rela.text"} & set(others)
-    assert export_objects._new_names(target) == ["--redefine-sym=own=f1", "--redefine-sym=table=f2"]
-
-
 @pytest.mark.machine
 def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> None:
     found = sorted(exported.glob("reference/*/qemu.o_shipped"))
