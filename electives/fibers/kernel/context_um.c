@@ -7,14 +7,10 @@
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "context.h"
-
-/* A later kernel finds out how many there are, and tells no module. */
-static_assert(offsetof(struct uml_pt_regs, fp) + sizeof(unsigned long) <
-		      sizeof(struct uml_pt_regs),
-	      "this kernel tells no module how large floating point is");
 
 static const u8 places[] = {
 	HOST_BX,  HOST_BP,  HOST_R12, HOST_R13, HOST_R14, HOST_R15,
@@ -24,12 +20,29 @@ static const u8 places[] = {
 
 struct context {
 	unsigned long gp[ARRAY_SIZE(places)];
-	unsigned long fp[ARRAY_SIZE(((struct uml_pt_regs *)NULL)->fp)];
+	u8 fp[];
 };
+
+/*
+ * The bytes of floating point behind regs.fp. From Linux 6.13 on the host says
+ * how many there are, and no module can ask. But there they are the last of the
+ * task, and ksize() says where the memory of the task ends. It rounds up: what
+ * lies behind the registers is unused, and is copied with them.
+ */
+static size_t fp_size(void)
+{
+#ifdef MAX_FP_NR
+	return sizeof(current_pt_regs()->regs.fp);
+#else
+	const void *task = current, *fp = current_pt_regs()->regs.fp;
+
+	return ksize(task) - (fp - task);
+#endif
+}
 
 size_t context_size(void)
 {
-	return sizeof(struct context);
+	return sizeof(struct context) + fp_size();
 }
 
 static void set(struct context *to, int place, unsigned long value)
@@ -46,7 +59,7 @@ void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 	set(new, HOST_IP, ip);
 	set(new, HOST_SP, sp);
 	set(new, HOST_DI, argument);
-	memcpy(new->fp, current_pt_regs()->regs.fp, sizeof(new->fp));
+	memcpy(new->fp, current_pt_regs()->regs.fp, fp_size());
 }
 
 void context_switch(struct context *from, const struct context *to)
@@ -58,7 +71,7 @@ void context_switch(struct context *from, const struct context *to)
 		from->gp[i] = regs->gp[places[i]];
 		regs->gp[places[i]] = to->gp[i];
 	}
-	memcpy(from->fp, regs->fp, sizeof(from->fp));
-	memcpy(regs->fp, to->fp, sizeof(from->fp));
+	memcpy(from->fp, regs->fp, fp_size());
+	memcpy(regs->fp, to->fp, fp_size());
 	/* } task 1 */
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * A processor's own registers. The general ones lie on the kernel's stack, as
- * pt_regs; those of floating point in the processor or in thread.fpu, which
- * kernel_fpu_begin decides: after it they are in thread.fpu.
+ * pt_regs; those of floating point in the processor or in struct fpu, which
+ * kernel_fpu_begin decides: after it they are in struct fpu.
  *
  * What stays with the thread: flags, segments, fs and gs base (TLS), PKRU. No
  * flag and no selector ever comes from a program. An instruction pointer may
@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
+#include <linux/version.h>
 
 #include <asm/fpu/api.h>
 #include <asm/fpu/types.h>
@@ -26,9 +27,22 @@ struct context {
 	u8 fpu[];
 };
 
+/*
+ * From Linux 6.16 on it lies behind the task. x86_task_fpu() would say so, but
+ * with CONFIG_X86_DEBUG_FPU it is a function that modules cannot call.
+ */
+static struct fpu *current_fpu(void)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+	return &current->thread.fpu;
+#else
+	return (void *)current + sizeof(*current);
+#endif
+}
+
 size_t context_size(void)
 {
-	return sizeof(struct context) + current->thread.fpu.fpstate->size;
+	return sizeof(struct context) + current_fpu()->fpstate->size;
 }
 
 static void save(struct context *to, const struct pt_regs *regs)
@@ -74,7 +88,7 @@ static void load(struct pt_regs *regs, const struct context *from)
 void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 		   unsigned long argument)
 {
-	struct fpstate *mine = current->thread.fpu.fpstate;
+	struct fpstate *mine = current_fpu()->fpstate;
 
 	memset(new, 0, sizeof(*new));
 	new->ip = ip;
@@ -88,7 +102,7 @@ void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 void context_switch(struct context *from, const struct context *to)
 {
 	struct pt_regs *regs = current_pt_regs();
-	struct fpu *fpu = &current->thread.fpu;
+	struct fpu *fpu = current_fpu();
 
 	/* task 1 { */
 	save(from, regs);

@@ -155,7 +155,6 @@ static const struct file_operations fibers_ops = {
 	.release = fibers_release,
 	.unlocked_ioctl = fibers_ioctl,
 	.show_fdinfo = fibers_fdinfo,
-	.llseek = no_llseek,
 };
 
 static struct miscdevice device = {
