@@ -83,25 +83,21 @@ def support(kernel: Kernel) -> Module:
 
 
 def link(program: Program, kernel: Kernel) -> Path:
-    """The module with the program in it, as kbuild would link it."""
+    """Return the module with the program in it, linked as kbuild would link it."""
     base = support(kernel)
     target = program.folder / f"{kernel.key}-{base.directory.name}.ko"
     if target.is_file() and target.stat().st_mtime >= base.path.stat().st_mtime:
         return target
-    linker, script = _linker(base)
+    linker, script, own, others = _linker(base)
+    sources = [own, program.folder / f"{kernel.arch}.o", *others, kernel.tree / script]
     work = Path(tempfile.mkdtemp(prefix=".link-", dir=program.folder))
     try:
-        for source, name in (
-            (base.directory / "kbench.o", "kbench.o"),
-            (base.directory / "kbench.mod.o", "kbench.mod.o"),
-            (program.folder / f"{kernel.arch}.o", "program.o"),
-            (kernel.tree / script, "module.lds"),
-        ):
-            shutil.copy(source, work / name)
+        for i, source in enumerate(sources):
+            shutil.copy(source, work / f"{i}.o")
+        *parts, layout = [work / f"{i}.o" for i in range(len(sources))]
         isolated = program.isolated
-        parts = [work / name for name in ("kbench.o", "program.o", "kbench.mod.o")]
         tools.must(
-            [*linker, "-T", work / "module.lds", "-o", work / "whole.ko", *parts],
+            [*linker, "-T", layout, "-o", work / "whole.ko", *parts],
             work,
             isolated,
             program.name,
@@ -113,15 +109,20 @@ def link(program: Program, kernel: Kernel) -> Path:
     return target
 
 
-def _linker(base: Module) -> tuple[list[str], str]:
-    """How kbuild has linked the module: the command up to its script, and that."""
+def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
+    """Return how kbuild linked the module: the command, its script, the module's object, others.
+
+    The others are what kbuild generates. They depend on the kernel: one object until Linux 6.11,
+    later two, of which the second (.module-common.o) has the version that a kernel asks for.
+    """
     said = (base.directory / ".kbench.ko.cmd").read_text()
-    match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+) ", said)
+    match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", said)
     if match is None:
         raise LabError(
             f"this kernel's kbuild links modules in a way that is not known: {said[:200]}"
         )
-    return match[1].split(), match[2]
+    own, *others = [base.directory / Path(name).name for name in match[3].split()]
+    return match[1].split(), match[2], own, others
 
 
 class Session:
