@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import pytest
 
+from grader.base.errors import LabError
+from grader.lab.machines import Machine
 from grader.rulers import clock
 from grader.rulers.clock import Plan
+from grader.rulers.frame import Turn
+from grader.rulers.subject import Reading, Subject, Work
+from grader.stage import build, stages
+from grader.stage.measured import StageSubject, contents
 
 
 def rounds(scatter: float, count: int, seed: int = 1) -> list[list[float]]:
@@ -58,3 +67,78 @@ def test_a_slow_one_is_not_repeated_as_often_as_a_fast_one() -> None:
     made = clock._alike(plans)
     assert made["slow"] == [Plan(10, 1000, 15), plans["slow"][1]]
     assert made["fast"] == [Plan(10, 1000, 15), plans["fast"][1]]
+
+
+class FakeTurn:
+    """A turn on a machine whose clock moves in steps, and whose calls take as long as is said."""
+
+    def __init__(self, step: int, costs: Mapping[int, Mapping[str, float]]) -> None:
+        self.step, self.costs = step, costs
+        self.rng = random.Random(3)
+
+    def ask(self, _subject: Subject, works: Sequence[Work]) -> list[Reading]:
+        """Answer by the clock's value at the end less that at the begin."""
+        return [
+            Reading(
+                {name: self.timed(work.repeat * ns) for name, ns in self.costs[work.n].items()},
+                {}, {}, 0,
+            )
+            for work in works
+        ]  # fmt: skip
+
+    def timed(self, ns: float) -> int:
+        begin = self.rng.uniform(0, self.step)
+        return int((begin + ns) // self.step) * self.step
+
+
+@pytest.mark.parametrize("step", [1, 256, 1000, 10_000])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {10: {"compute": 12.0, "decimal": 40.0}},
+        {10: {"compute": 12.0, "decimal": 40.0}, 1000: {"compute": 900.0, "decimal": 9000.0}},
+        {100_000: {"compute": 3e6, "decimal": 30_000.0}},
+        {100_000: {"compute": 2e7, "decimal": 7e6}},
+    ],
+    ids=["short", "two", "unlike", "long"],
+)
+def test_the_batch_is_chosen_by_the_clock_s_resolution(
+    step: int, costs: Mapping[int, Mapping[str, float]]
+) -> None:
+    """Measure a hundred steps in each batch, if a round is not too long for that in all."""
+    turn = FakeTurn(step, costs)
+    subject = cast(Any, type("S", (), {"sizes": tuple(costs), "spread": lambda _self, _n: 0})())
+    plans = clock._plan(cast(Turn, turn), subject, random.Random(1), clock.WHOLE)
+    for plan in plans:
+        each = costs[plan.n]
+        longest = 20 * clock.BATCH_NS + sum(each.values())
+        assert plan.repeat * sum(each.values()) <= 1.5 * longest + 20 * step
+        enough = plan.each * min(each.values()) >= 0.8 * clock.STEPS * step
+        assert enough or plan.batches == 1
+        if clock.STEPS * step * sum(each.values()) < longest * min(each.values()) / 2:
+            assert enough
+
+
+@pytest.mark.machine
+def test_no_batch_is_too_short_for_this_machine_s_clock(uml: Machine) -> None:
+    """Compare the shortest batch of a real measurement with the steps that its figures show."""
+    built = build.build(stages.kit(8), uml.kernel())
+    if built.objection:
+        raise LabError(built.objection)
+    subject = StageSubject(built, (100, 10_000))
+    session: list[Reading] = []
+    ask = clock._ask
+
+    def noted(*words: Any) -> list[Reading]:
+        session.extend(found := ask(*words))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "_ask", noted)
+        measured = clock.measure(
+            uml, [subject], contents, 1, lambda *_: None, clock.Effort(5, boots=1)
+        )
+    assert not measured.findings
+    step = math.gcd(*(ns for reading in session for ns in reading.ns.values()))
+    for series in measured.samples.values():
+        assert series.shortest_batch >= 0.8 * clock.STEPS * step

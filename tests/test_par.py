@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import machines
-from grader.rulers import clock, counter
+from grader.rulers import counter
 from grader.rulers.samples import Samples, Series
 from grader.stage import build, stages
 from grader.stage.measured import StageSubject, contents
@@ -127,13 +127,6 @@ def test_disagreements_of_the_rulers_are_named() -> None:
     assert "fewer instructions" in found[0]["why"]
     rows[0]["verdict"] = "~"
     assert speedups.disagreements(rows) == []
-
-
-def test_a_batch_too_short_for_the_clock_is_said() -> None:
-    short: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=9_000)}
-    assert any("shortest batch lasts 9.0 us" in line for line in clock.disturbances(short))
-    enough: Samples = {("5-x", "compute", 1000): Series([1.0] * 15, shortest_batch=40_000)}
-    assert not any("batch" in line for line in clock.disturbances(enough))
 
 
 TWICE = {

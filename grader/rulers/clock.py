@@ -25,9 +25,10 @@ from grader.rulers.frame import Measured, Turn
 from grader.rulers.samples import Round, Samples, Series, add_wholes
 from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 
-# The clock in the lab kernel moves in such steps; a batch of a hundred of them is right within 1 %.
-STEP_NS = 256
+# A batch of a hundred steps of the clock is right within 1 %.
 STEPS = 100
+# So many readings, or as many as BUDGET_NS / 20 allows, show the clock's resolution.
+PROBES, FEWEST_PROBES = 16, 4
 # No phase is timed for less than this in a round.
 SHORTEST_PHASE_NS = 600_000
 # What one n should take in a round, and the most that a large n may use in all rounds.
@@ -71,11 +72,12 @@ class Plan:
     n: int
     repeat: int
     rounds: int
+    least: int = 1  # repetitions that a batch must have, or the clock's resolution would show
 
     @property
     def batches(self) -> int:
-        """In how many parts the repetitions of a round are measured."""
-        return min(BATCHES, self.repeat)
+        """Return in how many parts the repetitions of a round are measured."""
+        return max(1, min(BATCHES, self.repeat // self.least))
 
     @property
     def each(self) -> int:
@@ -241,16 +243,37 @@ def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> l
         tries.setdefault(n, []).append((repeat, reading))
     for n, some in tries.items():
         tried[n] = sorted(some, key=lambda one: sum(one[1].ns.values()))[TRIES // 2]
+    again = [reading for some in tries.values() for _, reading in some]
+    step = _resolution(turn, subject, rng, [*once, *again])
     for n, (repeat, reading) in tried.items():
-        each = [max(ns / repeat, 0.5) for ns in reading.ns.values()]
-        wish = max(effort.target_ns / sum(each), SHORTEST_PHASE_NS / min(each))
+        # What took no step of the clock may have taken almost one.
+        each = [max(ns or step, 0.5 * repeat) / repeat for ns in reading.ns.values()]
+        least = math.ceil(STEPS * step / min(each))
+        wish = max(
+            effort.target_ns / sum(each), SHORTEST_PHASE_NS / min(each), float(least * BATCHES)
+        )
         # Not for ever where one phase takes a thousand times longer than the other.
         wish = min(wish, max(1.0, 20 * effort.target_ns / sum(each)), MAX_REPEAT)
         repetitions = max(1, round(wish))
         possible = int(BUDGET_NS / (repetitions * sum(each)))
         fewest = min(effort.rounds, stats.FEWEST)
-        plans.append(Plan(n, repetitions, max(fewest, min(effort.rounds, possible))))
+        rounds = max(fewest, min(effort.rounds, possible))
+        plans.append(Plan(n, repetitions, rounds, least))
     return plans
+
+
+def _resolution(turn: Turn, subject: Subject, rng: random.Random, known: Sequence[Reading]) -> int:
+    """Return the step of the clock that times the phases, in ns.
+
+    It divides all readings. That a multiple of it divides them, too, becomes less likely with each:
+    the shortest n is read a few times more.
+    """
+    once = [sum(reading.ns.values()) for reading in known[: len(subject.sizes)]]
+    shortest = min(range(len(once)), key=once.__getitem__)
+    count = BUDGET_NS // 20 // max(1, once[shortest])
+    probes = [(subject.sizes[shortest], 1)] * max(FEWEST_PROBES, min(PROBES, count))
+    readings = [*known, *_ask(turn, subject, probes, rng)]
+    return math.gcd(*(ns for reading in readings for ns in reading.ns.values())) or 1
 
 
 def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
@@ -263,7 +286,12 @@ def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
     for plan in (plan for some in plans.values() for plan in some):
         together.setdefault(plan.n, []).append(plan)
     same = {
-        n: Plan(n, max(p.repeat for p in some), min(p.rounds for p in some))
+        n: Plan(
+            n,
+            max(p.repeat for p in some),
+            min(p.rounds for p in some),
+            max(p.least for p in some),
+        )
         for n, some in together.items()
         if max(p.repeat for p in some) <= ALIKE * min(p.repeat for p in some)
     }
@@ -304,12 +332,6 @@ def disturbances(samples: Samples) -> list[str]:
 
 def _in_the_figures(samples: Mapping[tuple[str, str, int], Series]) -> list[str]:
     said: list[str] = []
-    shortest = min(series.shortest_batch for series in samples.values())
-    if shortest < STEPS * STEP_NS:
-        said.append(
-            f"the shortest batch lasts {shortest / 1000:.1f} us, less than {STEPS} steps of"
-            " the clock: raise BATCH_NS in grader/rulers/clock.py, or believe the exact ruler"
-        )
     few = min(len(series.values) for series in samples.values())
     if few < stats.FEWEST:
         said.append(
