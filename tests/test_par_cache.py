@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from grader.base import cache, paths
 from grader.base.errors import LabError
-from grader.lab.module import Kernel
+from grader.lab.module import Kernel, Module
 from grader.rulers import counter
 from grader.rulers.frame import Measured
 from grader.rulers.samples import Series
@@ -58,7 +59,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(paths, "CACHE", tmp_path)
     monkeypatch.setattr(counter, "count", made.count)
     monkeypatch.setattr(par, "_built", lambda _machine, number: build.Built(
-        stages.kit(number), build.Module("x", tmp_path)))  # fmt: skip
+        stages.kit(number), Module("x", tmp_path)))  # fmt: skip
     monkeypatch.setattr(par, "_driver_work", lambda _machine: DriverWork(1.0, 2.0, 3.0))
     return made
 
@@ -136,7 +137,7 @@ def test_another_object_of_the_reference_is_counted(
     machine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kit = stages.kit(5)
-    shipped = stages.replace(kit, shipped=tmp_path / "reference")
+    shipped = replace(kit, shipped=tmp_path / "reference")
     monkeypatch.setattr(stages, "kit", lambda _number: shipped)
     place = {(5, "compute", 9000)}
     with pytest.raises(par.NoReference, match="no object of stage 5 that machine qemu can count"):
