@@ -247,7 +247,7 @@ test:  ## the tests of the kit itself
 	@$(setup) core test user lint book
 	@scripts/lab-kernel.sh >/dev/null
 # not exported
-	@$(setup) qemu sandbox class kbench memblock translations
+	@$(setup) qemu sandbox class kbench memblock translations release
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported
