@@ -6,6 +6,7 @@ LAB_TESTS=long also runs its own make test, of some minutes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -128,6 +129,14 @@ def test_the_search_finds_a_planted_line(
     assert function in leak.owner
     with pytest.raises(LabError, match=f"{name}:.* would give away .*{function}"):
         export_leaks.refuse_leaks(student)
+
+
+@pytest.mark.machine
+def test_it_opens_in_codespaces(exported: Path) -> None:
+    """The container's commands find their scripts in the course, too."""
+    settings = json.loads((exported / ".devcontainer/devcontainer.json").read_text())
+    scripts = re.findall(r"scripts/\S+", settings["onCreateCommand"])
+    assert scripts and all(os.access(exported / script, os.X_OK) for script in scripts)
 
 
 @pytest.mark.machine
