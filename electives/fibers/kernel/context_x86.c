@@ -36,7 +36,7 @@ static struct fpu *current_fpu(void)
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 	return &current->thread.fpu;
 #else
-	return (void *)current + sizeof(*current);
+	return (struct fpu *)(current + 1);
 #endif
 }
 
