@@ -61,7 +61,7 @@ depends() {
 
 # Sets image, release and wanted (the image and the headers, with versions).
 choose_packages() {
-	local meta headers
+	local meta headers binary
 	for meta in linux-image-cloud-amd64 linux-image-virtual linux-image-amd64 linux-image-generic; do
 		image=$(depends "$meta" | grep -m 1 -E '^linux-image-(unsigned-)?[0-9]' || true)
 		[ -z "$image" ] || break
@@ -75,8 +75,10 @@ choose_packages() {
 	release=${release#unsigned-}
 	version=${image#*=}
 	headers=linux-headers-$release=$version
+	# From Debian 14 on the image is in a package of its own, which that of the name needs.
+	binary=$(depends "$image" | grep -m 1 '^linux-binary-' || true)
 	mapfile -t wanted < <(
-		printf '%s\n' "$image" "$headers"
+		printf '%s\n' "${binary:-$image}" "$headers"
 		depends "$headers" | grep -E '^linux-(.*headers|kbuild)-' || true
 	)
 }
@@ -91,7 +93,8 @@ unpack() {
 	local deb
 	for deb in "$1"/*.deb; do
 		case ${deb##*/} in
-		linux-image-*) dpkg-deb --fsys-tarfile "$deb" | tar -x -v -C "$2" --wildcards './boot/vmlinuz-*' ;;
+		linux-image-* | linux-binary-*) dpkg-deb --fsys-tarfile "$deb" |
+			tar -x -v -C "$2" --transform 's,.*/,,' --no-anchored --wildcards 'vmlinuz*' ;;
 		*) dpkg-deb --fsys-tarfile "$deb" |
 			tar -x -v -C "$2" --no-same-owner --wildcards --exclude='./usr/share/*' \
 				--exclude='*/include/dt-bindings' --exclude='./lib/*' ;;
@@ -135,9 +138,8 @@ fetch() {
 		failed "$log" "cannot download ${wanted[*]}: is the network there? An old package list asks for what is gone: run apt-get update as root"
 	run_step "distribution kernel $release: unpacking" "$log" 30000 . unpack "$tmp/deb" "$tmp/entry" ||
 		failed "$log" "cannot unpack $image"
-	mv -- "$tmp/entry/boot/vmlinuz-$release" "$tmp/entry/vmlinuz"
+	[ -e "$tmp/entry/vmlinuz" ] || mv -- "$tmp/entry/vmlinuz-$release" "$tmp/entry/vmlinuz"
 	chmod 644 "$tmp/entry/vmlinuz"
-	rmdir -- "$tmp/entry/boot"
 	relocate "$tmp/entry" "$final"
 	ln -s "usr/src/linux-headers-$release" "$tmp/entry/build"
 	cp -- "$tmp/entry/build/.config" "$tmp/entry/config" ||
