@@ -47,7 +47,7 @@ INSTEAD = {
     r"misc_register|__register_chrdev|register_chrdev_region|(__)?class_create": (
         "task 1 names the functions to use"
     ),
-    r"k\w*alloc\w*|kvmalloc\w*|kmem\w*|__get_free\w*": "kmalloc or kzalloc, say",
+    r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "kmalloc or kzalloc, say",
 }
 
 
