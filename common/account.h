@@ -27,10 +27,7 @@ struct fib_account {
 };
 
 /* To be initialised by this. */
-#define FIB_ACCOUNT(name)       \
-	{                       \
-		.self = &(name) \
-	}
+#define FIB_ACCOUNT(name) { .self = &(name) }
 
 /**
  * fib_account_agrees() - whether the stage has left its account as it was kept

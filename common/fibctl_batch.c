@@ -117,11 +117,9 @@ static void do_write(const struct request *r, int has_offset)
 	free(data);
 }
 
-#define FIELD(name)                                                \
-	{                                                          \
-#name, offsetof(struct fibdrv_measure, name),      \
-			sizeof(((struct fibdrv_measure *)0)->name) \
-	}
+#define FIELD(name)                                     \
+	{ #name, offsetof(struct fibdrv_measure, name), \
+	  sizeof(((struct fibdrv_measure *)0)->name) }
 
 static const struct field {
 	const char *name;

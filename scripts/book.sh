@@ -3,7 +3,6 @@
 #
 # Makes a book of the handouts: build/book/index.html, one file that fetches
 # nothing, and build/book/fibdrv-lab.pdf. In another language: build/book-LANG/.
-# shellcheck disable=SC2317 # step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh

@@ -3,6 +3,7 @@
 # Bring C and Python into the form that scripts/lint.sh wants.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-git ls-files -co --exclude-standard -z -- '*.c' '*.h' | xargs -0 clang-format -i
+git ls-files -co --exclude-standard -z -- '*.c' '*.h' |
+	xargs -0 scripts/python.sh -c 'from clang_format import clang_format as format; format()' -i
 scripts/python.sh -m ruff check --no-cache --fix --quiet . || true
 scripts/python.sh -m ruff format --no-cache .

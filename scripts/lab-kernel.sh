@@ -9,7 +9,6 @@
 #   info.json  what it was made from
 # With --tree build/ is all of the tree that was built, objects and all: for whoever changes a file
 # of a copy and builds that.
-# shellcheck disable=SC2317 # run_step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh

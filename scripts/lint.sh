@@ -38,7 +38,8 @@ mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -vE '^tests/(mutant
 mapfile -t shell < <(git ls-files -co --exclude-standard -z |
 	xargs -0 awk 'FNR == 1 { if (/^#!.*sh/ || FILENAME ~ /\.sh$/) print FILENAME; nextfile }')
 
-check clang-format clang-format --dry-run -Werror "${c_files[@]}"
+clang_format='from clang_format import clang_format as format; format()'
+check clang-format scripts/python.sh -c "$clang_format" --dry-run -Werror "${c_files[@]}"
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	--enable=warning,performance,portability --suppress=missingIncludeSystem \
 	-D__x86_64__ '-D__stringify(x)=#x' \

@@ -33,7 +33,6 @@ tarball() {
 	printf '%s\n' "$kept/${there##*/}"
 }
 
-# shellcheck disable=SC2317 # run_step calls it
 fetch() {
 	cd -- "$2"
 	LC_ALL=C apt-get -q -o APT::Sandbox::User=root download "$1"

@@ -5,7 +5,6 @@
 # has it, and prints its directory there: mm/memblock.c, tools/testing/memblock and the headers.
 #   KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the distribution's linux-source
 # shellcheck disable=SC2154 # find_source sets source, version, identity
-# shellcheck disable=SC2317 # run_step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
 # Installs the distribution's packages that the lab needs and that are missing.
-# shellcheck disable=SC2317 # run_step calls functions by their names
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh

@@ -28,7 +28,7 @@ static unsigned long calls, loads;
 static struct worker {
 	uint64_t state;
 	unsigned long session;
-} * workers;
+} *workers;
 static unsigned int worker_count;
 
 /*
