@@ -215,7 +215,7 @@ check_qemu() {
 	fi
 }
 
-# What is graded from outside the checkout is built and run in a sandbox.
+# What is graded from outside the checkout is built and run in a sandbox, and every QEMU in one.
 check_sandbox() {
 	local python said scratch
 	if ! python=$("$here/python.sh" --which 2>/dev/null); then
@@ -226,7 +226,7 @@ check_sandbox() {
 	if said=$(cd "$here/.." && LAB_BUILD=$scratch "${python%% *}" -S -B -m grader.sandbox 2>&1); then
 		ok sandbox "bubblewrap: $said"
 	else
-		missing sandbox "${said##*$'\n'}; or --no-sandbox, for trees that you trust"
+		missing sandbox "${said##*$'\n'}; without it QEMU is not confined, and trees from outside need --no-sandbox"
 	fi
 	rm -rf -- "$scratch"
 }

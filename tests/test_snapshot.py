@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import time
@@ -14,6 +15,7 @@ import pytest
 from grader.base import scratch
 from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, qemu, snapshot
+from grader.lab.guest_process import Around
 from grader.lab.machines import Contents
 
 pytestmark = pytest.mark.machine
@@ -95,10 +97,10 @@ def test_one_that_is_damaged_is_made_anew(cache: Path) -> None:
 
 @pytest.mark.long
 def test_without_room_it_boots(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: int) -> None:
-        raise OSError(28, "No space left on device")
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(snapshot, "_write", full)
     guest = qemu.SMP.boot()
     assert guest.wire.check("echo up", 60) == "up\n"
     guest.stop()
@@ -127,10 +129,10 @@ def test_another_kernel_or_agent_is_another_snapshot(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Path] = []
-    monkeypatch.setattr(snapshot, "_make", lambda place, _: (made.append(place), place.mkdir()))
+    monkeypatch.setattr(snapshot, "_make", lambda place, *_: (made.append(place), place.mkdir()))
 
     def kept(facts: str = "a", memory: str = "256M") -> Path | None:
-        return snapshot.kept(cache, "qemu", lambda _folder, _fds: ["-m", memory], facts)
+        return snapshot.kept(cache, "qemu", lambda _folder, _fds: ["-m", memory], facts, Around())
 
     assert kept() == kept() and len(made) == 1
     kept("b")
@@ -145,7 +147,9 @@ def test_a_machine_that_ends_while_it_resumes_is_one_line(cache: Path) -> None:
     qemu.SMP.boot().stop()
     (place,) = _kept(cache)
     with pytest.raises(LabError, match="the machine did not come up"):
-        snapshot.resume(place, Contents(), lambda folder, _fds: ["sh", "-c", "exit 3", str(folder)])
+        snapshot.resume(
+            place, Contents(), lambda folder, _fds: ["sh", "-c", "exit 3", str(folder)], Around()
+        )
 
 
 @pytest.mark.long

@@ -8,16 +8,21 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader import sandbox
 from grader.base import parent, scratch
 from grader.base.errors import LabError, MachineError, MachineKilled
 from grader.lab import initramfs
 from grader.lab.machines import Contents
 from grader.lab.wire import Wire
+from grader.sandbox import Room
 
 # Seconds from start to ready on the machine the time-outs were chosen on.
 NOMINAL_BOOT = 0.5
@@ -48,6 +53,7 @@ class GuestProcess:
         self._guard = guard
         self._stopped = False
         self._status = 0
+        self.supervisor: socket.socket | None = None  # of a machine that is confined
         self.wire = Wire(folder / "wire.in", folder / "wire.out", self.alive)
 
     @property
@@ -80,7 +86,10 @@ class GuestProcess:
 
     def killed(self) -> bool:
         """Whether somebody has killed it: a kernel that runs out of memory, most often."""
-        return os.WIFSIGNALED(self._status) and os.WTERMSIG(self._status) == signal.SIGKILL
+        status = self._status
+        if self.supervisor and os.WIFEXITED(status):
+            status = sandbox.wait_status(self.supervisor) or 0
+        return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def stop(self) -> None:
         """Kill the process and all that it started; remove its files."""
@@ -93,6 +102,8 @@ class GuestProcess:
                 except ChildProcessError:
                     pass
             self.wire.close()
+            if self.supervisor:
+                self.supervisor.close()
             if self._guard:
                 _dismiss(self._guard)
         scratch.remove(self.folder)
@@ -147,17 +158,27 @@ def _may_be_traced() -> None:
     _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
-# From a machine's folder and its FIFOs, open, by name: its command line.
+# From a machine's folder and its open files by name (FIFOs, and what is given): its command line.
 Command = Callable[[Path, dict[str, int]], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a machine's process has around it: everything it inherits, and the sandbox."""
+
+    environment: dict[str, str] | None = None  # ours, if none is given
+    given: Mapping[str, int] = field(default_factory=dict)  # further files that it inherits
+    # What it sees if it is confined, from its folder.
+    room: Callable[[Path], Room] | None = None
 
 
 def start(
     contents: Contents,
     command: Command,
-    environment: dict[str, str] | None = None,
+    around: Around = Around(),  # noqa: B008 - it is frozen
     folder: Path | None = None,
 ) -> GuestProcess:
-    """Boot a guest and wait until its agent answers; environment is its process's, if not ours.
+    """Boot a guest and wait until its agent answers.
 
     Without a folder it is this process's own and dies with it; with one it stays.
     """
@@ -165,7 +186,7 @@ def start(
         lambda place: initramfs.make(place / "initramfs", contents.files),
         command,
         lambda guest: guest.wire.wait_ready(BOOT_TIMEOUT),
-        environment,
+        around,
         folder,
     )
 
@@ -174,7 +195,7 @@ def begin(
     files: Callable[[Path], None],
     command: Command,
     up: Callable[[GuestProcess], None],
-    environment: dict[str, str] | None = None,
+    around: Around = Around(),  # noqa: B008 - it is frozen
     folder: Path | None = None,
 ) -> GuestProcess:
     """As start: files writes what the command line takes, up waits until the guest can be asked."""
@@ -192,9 +213,10 @@ def begin(
             for end in ("in", "out"):
                 os.mkfifo(folder / f"{line}.{end}", 0o600)
         begin = time.monotonic()
-        pid = _spawn(folder, command, environment, stays)
+        pid, supervisor = _spawn(folder, command, around, stays)
         guard = None if stays else _watch(pid, folder)
         guest = GuestProcess(folder, pid, 0.0, True, guard)
+        guest.supervisor = supervisor
         up(guest)
     except MachineError as error:
         killed = guest is not None and not guest.alive() and guest.killed()
@@ -236,30 +258,45 @@ def _dismiss(guard: subprocess.Popen[bytes]) -> None:
     guard.wait()
 
 
-def _spawn(folder: Path, command: Command, environment: dict[str, str] | None, stays: bool) -> int:
-    """Start the machine's process, in a session of its own, with its FIFOs open."""
+def _spawn(
+    folder: Path, command: Command, around: Around, stays: bool
+) -> tuple[int, socket.socket | None]:
+    """Start the machine's process, in a session of its own, with its FIFOs open.
+
+    Return its process group, and the line to its supervisor if it is confined.
+    """
     fds = {
         f"{line}.{end}": os.open(folder / f"{line}.{end}", os.O_RDWR)
         for line in LINES
         for end in ("in", "out")
     }
-    with (folder / "console.log").open("wb") as console:
+    given = {**fds, **around.given}
+    words, inherited = command(folder, given), list(given.values())
+    environment, supervisor = around.environment, None
+    with ExitStack() as stack:
+        if around.room:
+            inside = sandbox.confined(words, sandbox.MACHINE, around.room(folder))
+            confined = stack.enter_context(inside)
+            words, environment = confined.command, confined.environment
+            supervisor = confined.supervisor
+            inherited += confined.fds
+        console = stack.enter_context((folder / "console.log").open("wb"))
         process = subprocess.Popen(
-            command(folder, fds),
+            words,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
             cwd=folder,
             env=environment,
             start_new_session=True,
-            pass_fds=list(fds.values()),
+            pass_fds=inherited,
             preexec_fn=_may_be_traced if stays else _killed_with_us,  # noqa: PLW1509
         )
     for fd in fds.values():
         os.close(fd)
     # Waited for by number: the object would complain at exit about a machine that stays.
     process.returncode = 0
-    return process.pid
+    return process.pid, supervisor
 
 
 def attach(folder: Path) -> GuestProcess | None:

@@ -12,6 +12,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from grader import sandbox
 from grader.base import scratch
 
 CPU = "host"
@@ -34,6 +35,9 @@ def refused(vmlinuz: Path) -> str:
         return "this computer has no /dev/kvm"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return "/dev/kvm may not be opened (is this user in the group kvm?)"
+    device = DEVICE.stat()
+    if not (os.geteuid() or device.st_mode & 0o006 == 0o006 or sandbox.opens_by_group(device)):
+        return "/dev/kvm is root's alone, and QEMU runs as another user: chmod 0666 /dev/kvm"
     memory = vmlinuz.parent.parent / "kvm.json"
     key = [_boot_id(), str(vmlinuz), vmlinuz.stat().st_mtime_ns]
     try:

@@ -13,15 +13,19 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, kvm, snapshot
+from grader.lab.guest_process import Around
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
+from grader.sandbox import Room
 
 QEMU = "qemu-system-x86_64"
 
@@ -51,6 +55,10 @@ CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
 # can begin each measurement just behind one.
 COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
 COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
+# System calls that QEMU forbids itself once it has begun: of other processes, users, priorities.
+SECCOMP = (
+    "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+)  # fmt: skip
 
 
 class Qemu:
@@ -86,7 +94,7 @@ class Qemu:
 
     def _command(self, folder: Path, fds: dict[str, int]) -> Sequence[str]:
         return [
-            QEMU,
+            QEMU, *_seccomp(),
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-machine", "pc", *self._accel, "-cpu", self._cpu, "-smp", str(self._cpus),
             "-m", "256M",
@@ -105,20 +113,33 @@ class Qemu:
             if reason:
                 raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
 
+    def _room(self, folder: Path) -> Room:
+        """Return what the machine's process sees besides the system's programs and firmware."""
+        read = (_entry() / "vmlinuz", folder / "initramfs", folder / "files")
+        lines = [folder / f"{line}.{end}" for line in guest_process.LINES for end in ("in", "out")]
+        for path in read:
+            if path.parent == folder and path.exists():
+                path.chmod(0o644)  # its user may be another one than ours
+        return Room(
+            read=(*(path for path in read if path.exists()), *_elsewhere()),
+            shared=(*lines, *([kvm.DEVICE] if self is KVM else ())),
+        )
+
     def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
-        """Start one that ends with this process."""
+        """Start one that ends with this process; it is confined where there is a sandbox."""
         self._prepare()
+        around = Around(room=None if _unconfined() else self._room)
         if self is not KVM:  # which boots in no time, and is another one on each computer
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
-            kept = snapshot.kept(_entry().parent, self.name, self._command, facts)
+            kept = snapshot.kept(_entry().parent, self.name, self._command, facts, around)
             if kept:
                 try:
-                    return snapshot.resume(kept, contents, self._command)
+                    return snapshot.resume(kept, contents, self._command, around)
                 except MachineKilled:
                     raise  # the snapshot is as good as before
                 except LabError:
                     snapshot.remove(kept)
-        return guest_process.start(contents, self._command)
+        return guest_process.start(contents, self._command, around)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up.
@@ -172,6 +193,32 @@ def _kernel() -> Kernel:
         release=str(_info()["kernel_release"]),
         compiler=_first_line(command),
     )
+
+
+@cache
+def _unconfined() -> str:
+    """Why machines run unconfined, said once; nothing where they are confined.
+
+    An untrusted submission has been refused before: grader.sandbox.require.
+    """
+    why = sandbox.refused()
+    if why:
+        print(f"note: QEMU is not confined: {why}", file=sys.stderr, flush=True)
+    return why
+
+
+@cache
+def _elsewhere() -> tuple[Path, ...]:
+    """Return where QEMU is installed, if that is none of the system's folders."""
+    prefix = Path(shutil.which(QEMU) or "/usr/bin/-").resolve().parent.parent
+    return () if prefix.is_relative_to("/usr") or prefix == Path("/") else (prefix,)
+
+
+@cache
+def _seccomp() -> tuple[str, ...]:
+    """Return the options that have QEMU filter its system calls; none if it was built without."""
+    known = subprocess.run([QEMU, *SECCOMP, "--version"], capture_output=True).returncode == 0
+    return SECCOMP if known else ()
 
 
 @cache

@@ -96,19 +96,20 @@ class Uml:
             *self._arguments,
         ]
 
-    def _environment(self) -> dict[str, str]:
-        """TMPDIR is where UML has its memory: a file as large as that, without a name."""
-        return {**os.environ, "TMPDIR": str(memory_folder(self._memory_mb << 20))}
+    def _around(self) -> guest_process.Around:
+        """Set TMPDIR to where UML has its memory: a file as large as that, without a name."""
+        memory = {"TMPDIR": str(memory_folder(self._memory_mb << 20))}
+        return guest_process.Around({**os.environ, **memory})
 
     def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
         """Start one that ends with this process."""
         self._executable()
-        return guest_process.start(contents, self._command, self._environment())
+        return guest_process.start(contents, self._command, self._around())
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up."""
         self._executable()
-        return guest_process.start(contents, self._command, self._environment(), folder)
+        return guest_process.start(contents, self._command, self._around(), folder)
 
     def attach(self, folder: Path) -> guest_process.GuestProcess | None:
         """The one that stays up in folder, if any."""

@@ -13,21 +13,26 @@ root's number of processes.
 
 from __future__ import annotations
 
-from grader.sandbox.limits import ARCHIVE, COMPILER, PROGRAM, Ended, Limits
+from grader.sandbox.limits import ARCHIVE, COMPILER, MACHINE, PROGRAM, Ended, Limits
 from grader.sandbox.refusal import refused, require
 from grader.sandbox.room import Room, kernel_places
-from grader.sandbox.running import SetUpError, run
+from grader.sandbox.running import Confined, SetUpError, confined, opens_by_group, run, wait_status
 
 __all__ = [
     "ARCHIVE",
     "COMPILER",
+    "MACHINE",
     "PROGRAM",
+    "Confined",
     "Ended",
     "Limits",
     "Room",
     "SetUpError",
+    "confined",
     "kernel_places",
+    "opens_by_group",
     "refused",
     "require",
     "run",
+    "wait_status",
 ]

@@ -59,6 +59,9 @@ ARCHIVE = Limits(
     output_bytes=1 * MB,
 )
 
+# An emulator: its console is a file of ours, which a module could fill the disk with.
+MACHINE = Limits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
+
 # What is said of a command that one of the limits has ended.
 SAID = {
     "time": "it was not done after {limits.wall_seconds:g} s",

@@ -41,6 +41,8 @@ class Room:
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    # FIFOs and devices, which it reads and writes in place.
+    shared: tuple[Path, ...] = ()
 
 
 def kernel_places(tree: Path) -> tuple[Path, ...]:
@@ -74,8 +76,8 @@ def _has_size() -> bool:
     return "--size " in said.stdout + said.stderr
 
 
-def command(room: Room, limits: Limits, warden: Path, cwd: Path, info: int) -> list[str]:
-    """What bubblewrap is to do."""
+def command(room: Room, limits: Limits, warden: Path, cwd: Path, info: int | None) -> list[str]:
+    """Return the arguments of bubblewrap; to info it writes which its first process is."""
     size = ["--size", str(limits.store_bytes)] if _has_size() else []
     arguments = [f"--unshare-{what}" for what in ("pid", "net", "ipc", "uts", "cgroup-try")]
     if os.geteuid():
@@ -83,7 +85,8 @@ def command(room: Room, limits: Limits, warden: Path, cwd: Path, info: int) -> l
     else:
         # The warden becomes somebody whom the limit on processes does bind, root or not.
         arguments += "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()
-    arguments += ["--die-with-parent", "--hostname", "sandbox", "--info-fd", str(info)]
+    arguments += ["--die-with-parent", "--hostname", "sandbox"]
+    arguments += [] if info is None else ["--info-fd", str(info)]
     there = _There()
     there.add(Path("/proc"), "--proc", "/proc")
     for name in _DEVICES:
@@ -97,6 +100,8 @@ def command(room: Room, limits: Limits, warden: Path, cwd: Path, info: int) -> l
         there.bind(path.absolute())
     for path in sorted(room.write, key=lambda p: len(p.parts)):
         there.add(path, *size, "--tmpfs", str(path))
+    for path in room.shared:
+        there.add(path, "--dev-bind", str(path), str(path))
     there.add(Path(WARDEN), "--ro-bind", str(warden), WARDEN)
     return [*arguments, *there.arguments, "--remount-ro", "/", "--chdir", str(cwd)]
 

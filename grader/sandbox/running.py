@@ -13,12 +13,14 @@ import selectors
 import shutil
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from select import POLLIN, poll
@@ -129,22 +131,12 @@ class _Run:
     def _bubblewrap(
         self, room: Room, cwd: Path | None, fds: list[int], handed: ExitStack
     ) -> list[str]:
-        if self.uid is not None:
-            _check_readable(room.read)
         self.info, told = os.pipe()
         self.stack.callback(os.close, self.info)
         handed.callback(os.close, told)
         fds.append(told)
-        call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
-        program = rooms.seccomp_program()
-        if program is not None:
-            fds.append(handed.enter_context(_sealed(program)))
-            call += ["--seccomp", str(fds[-1])]
         place = cwd or (room.write[0] if room.write else Path("/tmp"))
-        places = rooms.command(room, self.limits, _warden(), place, told)
-        # Not in the command line, which is to be read inside.
-        fds.append(handed.enter_context(_sealed("\0".join(places).encode())))
-        return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
+        return _bubblewrap(room, self.limits, self.uid, place, told, fds, handed)
 
     def _warden_options(self) -> list[str]:
         limits = self.limits
@@ -313,6 +305,95 @@ class _Run:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise
                 check_disk(DISK_FULL, place)
+
+
+def _bubblewrap(
+    room: Room,
+    limits: Limits,
+    uid: int | None,
+    cwd: Path,
+    info: int | None,
+    fds: list[int],
+    handed: ExitStack,
+) -> list[str]:
+    """Return the command line up to the supervisor's options; fds gets what it inherits."""
+    if uid is not None:
+        _check_readable(room.read)
+    call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
+    program = rooms.seccomp_program()
+    if program is not None:
+        fds.append(handed.enter_context(_sealed(program)))
+        call += ["--seccomp", str(fds[-1])]
+    places = rooms.command(room, limits, _warden(), cwd, info)
+    # Not in the command line, which is to be read inside.
+    fds.append(handed.enter_context(_sealed("\0".join(places).encode())))
+    return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
+
+
+@dataclass(frozen=True)
+class Confined:
+    """A command line that runs a program in a room until its caller ends it."""
+
+    command: list[str]
+    fds: list[int]  # which it must inherit
+    environment: dict[str, str]
+    supervisor: socket.socket  # the caller's; must stay open while the program runs
+
+
+@contextmanager
+def confined(command: Sequence[str], limits: Limits, room: Room) -> Iterator[Confined]:
+    """Yield what starts a program in a room; the caller starts it before the context ends.
+
+    The caller's process group is the handle of the program: to kill it kills everything in the
+    room. Of the limits only the sizes and numbers of files hold, and no time.
+    """
+    uid = _somebody() if not os.geteuid() else None
+    # Packets: a word stays a word.
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    try:
+        ours.send(b"g")  # there is nothing to bring in first
+        with theirs, ExitStack() as handed:
+            fds = [theirs.fileno()]
+            call = _bubblewrap(room, limits, uid, Path("/tmp"), None, fds, handed)
+            sizes = {"nofile": limits.open_files, "fsize": limits.file_bytes, "core": 0}
+            for name, value in sizes.items():
+                call += ["-l", f"{name}={value}"]
+            if uid is not None:
+                call += ["-u", str(uid), *_let_in(room.shared, uid)]
+            call += ["-s", str(theirs.fileno()), "--", *command]
+            yield Confined(call, fds, rooms.environment({}), ours)
+    except BaseException:
+        ours.close()
+        raise
+
+
+def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
+    """Give the FIFOs to the user. Return the supervisor's option for a device's group."""
+    options = []
+    for path in shared:
+        found = path.stat()
+        if stat.S_ISFIFO(found.st_mode):
+            os.chown(path, uid, uid)
+        elif opens_by_group(found):
+            options = ["-g", str(found.st_gid)]
+    return options
+
+
+def opens_by_group(device: os.stat_result) -> bool:
+    """Whether a member of the device's group may open it, and that group is not root's."""
+    return bool(device.st_gid) and device.st_mode & 0o060 == 0o060
+
+
+def wait_status(supervisor: socket.socket) -> int | None:
+    """Return the wait status of a confined program that has ended; None if it was not noted."""
+    supervisor.setblocking(False)
+    try:
+        while message := supervisor.recv(_WORD.size):
+            if len(message) == _WORD.size:
+                return int(_WORD.unpack(message)[0])
+    except OSError:
+        pass
+    return None
 
 
 def _check_readable(places: tuple[Path, ...]) -> None:

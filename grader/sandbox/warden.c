@@ -2,14 +2,15 @@
 /*
  * Stands between the grader and a command that it runs: grader/sandbox.py.
  *
- *	warden -s SOCKET [-u UID] [-k] [-d DIR]... [-l LIMIT=VALUE]... COMMAND...
+ *	warden -s SOCKET [-u UID] [-g GID] [-k] [-d DIR]... [-l LIMIT=VALUE]...
+ *	       COMMAND...
  *
  * It hands the directories over by SOCKET, waits for the word to go, and runs
- * the command in a session of its own, as user UID, within the limits. What the
- * command leaves behind when it has ended becomes the warden's child, whatever
- * it has done to hide; it has a moment to end. Then the warden kills it (-k),
- * or ends itself, and the sandbox with it. The last word is how the command
- * ended, and how many were left.
+ * the command in a session of its own, as user UID, who is also in group GID,
+ * within the limits. What the command leaves behind when it has ended becomes
+ * the warden's child, whatever it has done to hide; it has a moment to end.
+ * Then the warden kills it (-k), or ends itself, and the sandbox with it. The
+ * last word is how the command ended, and how many were left.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -129,8 +130,8 @@ static void hand_over(int sock, char *const *names, int count)
 }
 
 /* In the child: never returns. */
-static void become(char **command, uid_t uid, const struct limit *limits,
-		   int count, int sock)
+static void become(char **command, uid_t uid, gid_t group,
+		   const struct limit *limits, int count, int sock)
 {
 	struct word failed = { .status = -1 };
 	FILE *score;
@@ -144,8 +145,8 @@ static void become(char **command, uid_t uid, const struct limit *limits,
 		fputs("1000", score);
 		fclose(score);
 	}
-	if (uid && (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-		    setresuid(uid, uid, uid)))
+	if (uid && (setgroups(group != (gid_t)-1, &group) ||
+		    setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		goto fail;
 	for (int i = 0; i < count; i++) {
 		/* What is stricter already may stay so. */
@@ -235,14 +236,17 @@ int main(int argc, char **argv)
 	struct word word = { 0 };
 	char *dirs[MAX_DIRS];
 	int n_dirs = 0, n_limits = 0, kills = 0, option, sock = -1;
+	gid_t group = -1;
 	uid_t uid = 0;
 	pid_t command;
 
-	while ((option = getopt(argc, argv, "+s:u:kd:l:")) != -1) {
+	while ((option = getopt(argc, argv, "+s:u:g:kd:l:")) != -1) {
 		if (option == 's')
 			sock = atoi(optarg);
 		else if (option == 'u')
 			uid = strtoul(optarg, NULL, 10);
+		else if (option == 'g')
+			group = strtoul(optarg, NULL, 10);
 		else if (option == 'k')
 			kills = 1;
 		else if (option == 'd' && n_dirs < MAX_DIRS)
@@ -274,7 +278,7 @@ int main(int argc, char **argv)
 	if (command < 0)
 		die("fork");
 	if (!command)
-		become(argv + optind, uid, limits, n_limits, sock);
+		become(argv + optind, uid, group, limits, n_limits, sock);
 	finish(command, &word, kills);
 	send(sock, &word, sizeof(word), MSG_NOSIGNAL);
 	return 0;
