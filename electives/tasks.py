@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import passages, paths, toml
+from grader.base import passages, paths, time_limits, toml
 from grader.base.errors import LabError
 
 HERE = Path(__file__).parent
@@ -159,7 +159,8 @@ def judge(elective: Elective, tried: list[Tried], output: Path) -> None:
     cause = wrong[0].wrong if wrong else ""
     if status == "wrong":
         cause = f"{wrong[0].task.name}: {cause}"
-    output.write_text(json.dumps({"status": status, "cause": cause, "lines": lines}))
+    found = {"status": status, "cause": cause, "lines": lines, "late": time_limits.reached()}
+    output.write_text(json.dumps(found))
 
 
 def hint(elective: Elective, tried: list[Tried]) -> None:

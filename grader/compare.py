@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader.base import command, paths, seed
 from grader.base.background import Background
-from grader.base.errors import LabError
+from grader.base.errors import HostFault, LabError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
 from grader.lab import machines
@@ -174,7 +174,7 @@ def _run(arguments: argparse.Namespace) -> int:
         progress.step("count instructions")
         try:
             rulers["instructions"] = counting.result()
-        except LabError as error:
+        except (LabError, HostFault) as error:
             progress.say(f"note: by time only: {error}")
     if not _wrong(results, rulers):
         progress.step("measure")

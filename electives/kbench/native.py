@@ -62,7 +62,7 @@ def run(program: Program, given: bytes, prefix: Sequence[str] = (), seconds: int
     scratch.check_stopped()
     room = Room(read=(program.folder,)) if program.isolated else None
     ended = sandbox.run([*prefix, program.native, str(seconds)], limits, room, stdin=given)
-    errors = ended.errors.decode(errors="replace")
+    errors = ended.error_text
     if ended.ended_by:
         what = ended.cause
         if ended.ended_by == "output":

@@ -132,7 +132,7 @@ class _Making:
             self.options.isolated,
         )
         if ended.status != 0:
-            said = ended.errors.decode(errors="replace")
+            said = ended.error_text
             errors = re.findall(r"^(.*error: .*)$", said, re.MULTILINE)
             line = (errors or said.splitlines() or ["clang failed"])[0]
             line = line.replace(str(source), self.name)
@@ -172,7 +172,7 @@ class _Making:
         read = (FOLDER / "native", FOLDER / "kernel")
         ended = tools.run(command, new, self.options.isolated, read)
         if ended.status != 0:
-            said = ended.errors.decode(errors="replace")
+            said = ended.error_text
             match = re.search(r"undefined reference to `([^']*)'", said)
             what = f"{match[1]} is not in the C library" if match else said.strip()[-200:]
             raise LabError(f"{self.name}: as a program it does not link: {what}")
@@ -187,7 +187,7 @@ class _Making:
         )  # fmt: skip
         if ended.status == 0 and not ended.ended_by:
             return
-        said = ended.errors.decode(errors="replace")
+        said = ended.error_text
         raise LabError(f"{self.name}{self._of_llc(ended.cause, said, text)}")
 
     def _of_llc(self, cause: str, said: str, text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.base import scratch
-from grader.base.errors import LabError, check_disk
+from grader.base.errors import LabError
 from grader.sandbox import COMPILER, Ended, Room
 
 # Older ones lack inline stack probes, or have not been tried.
@@ -43,7 +43,7 @@ def run(
     scratch.check_stopped()
     room = Room(read=tuple(read), write=(folder,)) if isolated else None
     ended = sandbox.run(command, COMPILER, room, cwd=None if room else folder)
-    check_disk(ended.errors.decode(errors="replace"), folder)
+    ended.check_host(folder)
     return ended
 
 
@@ -51,6 +51,6 @@ def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str)
     """The output of a tool that has no reason to fail."""
     ended = run(command, folder, isolated)
     if ended.status != 0:
-        said = ended.errors.decode(errors="replace").strip().splitlines()
+        said = ended.error_text.strip().splitlines()
         raise LabError(f"{what}: {Path(command[0]).name}: {ended.cause or (said or ['failed'])[0]}")
     return ended.text

@@ -22,7 +22,7 @@ from electives.memblock import kernels, variants
 from electives.memblock.kernels import NotBuiltError
 from electives.memblock.variants import Variant
 from grader.base import paths, scratch
-from grader.base.errors import LabError, check_disk
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import module
 from grader.lab.uml import Uml
@@ -107,10 +107,10 @@ def _build(entry: Path, text: str, variant: Variant, folder: Path) -> None:
 def _must(command: list[str], variant: Variant) -> None:
     scratch.check_stopped()
     ended = run(command, BUILD, environment=module.environment(), together=True)
-    check_disk(ended.text, FOLDER)
     if ended.status is None:
         raise LabError(f"the kernel with {variant.name} is not built: {ended.cause}")
     if ended.status:
+        ended.check_host(FOLDER)
         said = kernels.complaint(ended.text)
         raise NotBuiltError(f"the kernel with {variant.name} does not compile: {said}")
 

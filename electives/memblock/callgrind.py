@@ -96,7 +96,7 @@ def count(program: Path, *arguments: str) -> list[Part]:
     room = trial.room(program.parent, folder)
     ended = run(command, LIMITS, room, environment=fixed)
     if ended.status != 0:
-        said = ended.errors.decode(errors="replace").strip().splitlines()
+        said = ended.error_text.strip().splitlines()
         raise LabError(f"callgrind: {ended.cause or (said or ['it said nothing'])[-1]}")
     dumps = sorted(
         folder.glob("out.*"), key=lambda path: int(path.suffix[1:]) if path != output else 0

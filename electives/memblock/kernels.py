@@ -20,7 +20,7 @@ from pathlib import Path
 
 from electives import tasks
 from grader.base import paths, scratch
-from grader.base.errors import LabError, check_disk
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import module
 from grader.sandbox import Ended, Limits, Room, run
@@ -104,8 +104,8 @@ class Built:
             room = Room(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
         ours = None if room else _environment()
         ended = run(command, COMPILE, room, cwd=self.folder, environment=ours, together=True)
-        check_disk(ended.text, self.folder)
         if ended.status:
+            ended.check_host(out or self.folder)
             raise NotBuiltError(f"{what} does not compile: {complaint(ended.text)}")
         if ended.status is None:
             raise NotBuiltError(f"{what} does not compile: {ended.cause}")
@@ -167,8 +167,8 @@ def tests(kernel: Path, way: Way, progress: Progress) -> Built:
 def _make(folder: Path, *arguments: str) -> str:
     command = ["make", *arguments]
     ended: Ended = run(command, COMPILE, cwd=folder, environment=_environment(), together=True)
-    check_disk(ended.text, folder)
     if ended.status:
+        ended.check_host(folder)
         raise LabError(f"the kernel's tests do not build: {complaint(ended.text)}")
     if ended.status is None:
         raise LabError(f"the kernel's tests do not build: {ended.cause}")

@@ -53,7 +53,7 @@ def _record(main: Path, event: str, data: Path) -> str:
     ended = run(command, LIMITS)
     if ended.status == 0 and data.is_file() and data.stat().st_size:
         return ""
-    lines = ended.errors.decode(errors="replace").strip().splitlines()
+    lines = ended.error_text.strip().splitlines()
     return (lines or [ended.cause or "no reason given"])[0]
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 from electives import tasks
+from grader.base.errors import ProgramKilled
 from grader.sandbox import Ended, Limits, Room, run
 
 # The kernel's tests take 10 ms, the random test about a second.
@@ -40,7 +42,7 @@ def kernels_tests(out: Path) -> Outcome:
     passed = len(re.findall(rb"^ok \d+", ended.output, re.MULTILINE))
     if ended.status == 0:
         return Outcome(str(passed))
-    errors = ended.errors.decode(errors="replace")
+    errors = ended.error_text
     failed = re.search(r"(\w+\.c:\d+): (\w+): Assertion", errors)
     if failed:
         return Outcome(str(passed), f"{failed[2]} ({failed[1]}) fails")
@@ -64,7 +66,9 @@ _ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"}
 def _ending(ended: Ended) -> str:
     if ended.cause:
         return ended.cause
-    errors = ended.errors.decode(errors="replace")
+    if ended.status == -signal.SIGKILL:
+        raise ProgramKilled
+    errors = ended.error_text
     found = re.search(r"^.*(?:ERROR: |runtime error: )(.*)$", errors, re.MULTILINE)
     if found:
         frame = re.search(r"#\d+ \S+ in (memblock_\w+)", errors)

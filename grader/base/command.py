@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 from grader.base import paths, progress, scratch
-from grader.base.errors import LabError, MachineError, in_one_line
+from grader.base.errors import HostFault, LabError, MachineError, in_one_line
 
 UNDONE = 2
 STOPPED = 128 + signal.SIGINT  # whichever signal it was
@@ -51,7 +51,7 @@ def end(name: str, work: Callable[[], int], stopped: str = "nothing is left runn
                 scratch.remove_all(for_good=True)
     except KeyboardInterrupt:
         status, why = STOPPED, f"stopped; {stopped}"
-    except LabError as error:
+    except (LabError, HostFault) as error:
         status, why = UNDONE, str(error)
     except MachineError as error:
         status, why = UNDONE, f"the machine does not answer ({error})"

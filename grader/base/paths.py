@@ -9,6 +9,7 @@ import shlex
 from pathlib import Path
 
 from grader.base.errors import LabError
+from grader.base.printable import in_a_line
 
 # What the names of folders begin with that are not below BUILD.
 KIT = "fibdrv-lab"
@@ -31,9 +32,9 @@ def inside(path: Path, folder: Path) -> bool:
 
 
 def shown(path: Path) -> str:
-    """The path as a person at the top of the checkout would type it."""
+    """The path as a person at the top of the checkout would type it, printable."""
     path = path.absolute()
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+    return in_a_line(str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path))
 
 
 def make(words: str) -> str:

@@ -68,7 +68,7 @@ def pairs(found: Sequence[Submission], what: Assignment, progress: Progress) -> 
     try:
         rows = json.loads(ended.text)
     except ValueError:
-        said = ended.errors.decode(errors="replace").strip().splitlines()[-1:]
+        said = ended.error_text.strip().splitlines()[-1:]
         raise LabError(
             f"comparing failed: {ended.cause or ' '.join(said)}; leave --alike"
         ) from None

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from grader.base import parent, paths, scratch
 from grader.base.errors import LabError
+from grader.base.printable import decoded
 from grader.base.progress import Progress
 from grader.classroom import outcome
 from grader.classroom.assignment import Assignment
@@ -163,7 +164,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def what_went_wrong(out: Path) -> Sequence[str]:
     """The last that was said, for a submission that has no result at all."""
     try:
-        text = (out / "parallel.err").read_text(errors="replace")
+        text = decoded((out / "parallel.err").read_bytes())
     except OSError:
         return ()
     return [line for line in text.splitlines() if line.strip()][-3:]

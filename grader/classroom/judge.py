@@ -10,8 +10,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, time_limits
 from grader.base.errors import LabError
+from grader.base.printable import decoded
 from grader.base.progress import Progress
 from grader.classroom import fingerprint
 from grader.classroom.assignment import Assignment
@@ -67,14 +68,15 @@ def _elective(directory: Path, name: str) -> Verdict:
     output = directory.with_suffix(".json")
     module = [sys.executable, str(paths.SCRIPTS / "module.py"), "electives"]
     done = subprocess.run(
-        [*module, name, "judge", str(directory), str(output)], stderr=subprocess.PIPE, text=True
+        [*module, name, "judge", str(directory), str(output)], stderr=subprocess.PIPE
     )
     try:
         if done.returncode == 0:
             said = json.loads(output.read_text())
             lines = tuple(Line(**line) for line in said["lines"])
+            time_limits.note(int(said["late"]))
             return Verdict(said["status"], said["cause"], lines)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    last = (decoded(done.stderr).strip().splitlines() or [f"status {done.returncode}"])[-1]
     raise LabError(f"elective {name}: {last.removeprefix('elective: ')}")

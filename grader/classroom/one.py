@@ -7,14 +7,13 @@ does wrong is never the submission's: that is "not graded", and somebody tries a
 
 from __future__ import annotations
 
-import re
 import resource
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from grader.base import scratch
-from grader.base.errors import LabError, MachineError, in_one_line
+from grader.base import scratch, time_limits
+from grader.base.errors import HostFault, LabError, MachineError, in_one_line
 from grader.classroom import fingerprint, packing, unpack
 from grader.classroom.assignment import Assignment
 from grader.classroom.judge import Verdict, judge
@@ -24,10 +23,6 @@ from grader.verdict.points import Line
 # On a computer that is very busy a machine may answer too late, once: a time-out counts when it
 # comes again. (It can only take points away, so the better of both is the right one.)
 TRIES_OF_TIMEOUTS = 2
-_TIMED_OUT = re.compile(r"no answer within|it was not done after")
-# What only somebody else's signal does: a kernel that runs out of memory. No submission can send
-# one: it has no system calls, see grader/stage/contract.py.
-_KILLED = re.compile(r"Killed signal terminated program|it ended with status -9\b")
 
 
 def grade(submission: Path, what: Assignment, seed: int) -> Outcome:
@@ -59,7 +54,7 @@ def _outcome(submission: Path, what: Assignment, seed: int) -> Outcome:
         return _told(verdict, print_of_it, (*left_out, *verdict.left_out), folder)
     except packing.Refused as why:
         return refused(print_of_it or fingerprint.of(b"", what.key, seed), what, str(why))
-    except (LabError, MachineError) as error:
+    except (LabError, HostFault, MachineError) as error:
         return Outcome(print_of_it, NOT_GRADED, str(error).splitlines()[0])
     except OSError as error:
         return Outcome(print_of_it, NOT_GRADED, in_one_line(error))
@@ -73,13 +68,11 @@ def _outcome(submission: Path, what: Assignment, seed: int) -> Outcome:
 def _judged(directory: Path, what: Assignment, seed: int) -> Verdict:
     best: Verdict | None = None
     for _ in range(TRIES_OF_TIMEOUTS):
+        before = time_limits.reached()
         verdict = judge(directory, what, seed)
-        said = " ".join([verdict.cause, *(line.remark for line in verdict.lines)])
-        if _KILLED.search(said):
-            raise LabError("a program was killed, for want of memory most often")
         if best is None or verdict.earned > best.earned:
             best = verdict
-        if not _TIMED_OUT.search(said):
+        if time_limits.reached() == before:
             break
     assert best
     return best

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.base.errors import LabError, in_one_line
+from grader.base.printable import in_a_line
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 # What people pack with as well, and the unpacker does not know.
@@ -28,14 +29,19 @@ LIST_BYTES = 4 << 20
 class Submission:
     """One student's: the name as the folder or list has it, and what there is."""
 
-    student: str
+    name: str
     path: Path
+
+    @property
+    def student(self) -> str:
+        """The name, printable."""
+        return in_a_line(self.name)
 
     @property
     def id(self) -> str:
         """A name for files and commands, made of letters and digits, one for each student."""
-        tag = hashlib.sha256(self.student.encode(errors="surrogateescape")).hexdigest()[:8]
-        plain = re.sub(r"[^A-Za-z0-9]+", "-", self.student).strip("-")[:32]
+        tag = hashlib.sha256(self.name.encode(errors="surrogateescape")).hexdigest()[:8]
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-")[:32]
         return f"{plain}-{tag}" if plain else tag
 
 
@@ -88,7 +94,7 @@ def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
         Submission(name if names[name := student_of(path.name)] == 1 else path.name, path)
         for path in taken
     ]
-    return sorted(found, key=lambda one: one.student), sorted(left)
+    return sorted(found, key=lambda one: one.name), sorted(left)
 
 
 def _in_list(path: Path) -> tuple[list[Submission], list[str]]:

@@ -6,13 +6,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.base.printable import in_a_line
 from grader.classroom.outcome import Outcome, write_whole
 from grader.classroom.submissions import Submission
+
+# What a formula begins with, in their wide forms too.
+_FORMULA = frozenset("=+-@")
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,14 @@ class Row:
 
 
 def _cell(text: str) -> str:
-    """Text that a spreadsheet takes for text: a name may be a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    """Return text that a spreadsheet takes for text in one cell: a name may be a formula.
+
+    No cell holds what another reader than ours separates by, since quotes do not help there: where
+    ";" separates, a line of this file begins with no quote that would be one.
+    """
+    text = in_a_line(text).replace(";", ",")
+    first = unicodedata.normalize("NFKC", text.lstrip(" '\"\u00a0\u3000"))[:1]
+    return f"'{text}" if first in _FORMULA else text
 
 
 def class_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
@@ -46,7 +57,7 @@ def class_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
             [
                 _cell(row.student),
                 *(points if one.graded else [""] * len(points)),
-                *(one.status, _cell(one.cause), one.seconds, one.fingerprint),
+                *(_cell(one.status), _cell(one.cause), one.seconds, _cell(one.fingerprint)),
             ]
         )
     return out.getvalue()

@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 from grader.base import command, paths, seed
-from grader.base.errors import LabError
+from grader.base.errors import HostFault, LabError
 from grader.course import bring_over, predictions, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
@@ -168,7 +168,7 @@ def watch(number: int, option: int | None) -> None:
         try:
             result = _check_and_record(number, directory, option, "uml")
             print(f"\n{results.table(result)}\n{results.outcome(result)}")
-        except LabError as error:
+        except (LabError, HostFault) as error:
             print(f"\ncourse: {error}")
         print("watching; Ctrl-C ends it", flush=True)
 

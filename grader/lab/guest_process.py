@@ -19,6 +19,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import parent, scratch
 from grader.base.errors import LabError, MachineError, MachineKilled
+from grader.base.printable import decoded
 from grader.lab import initramfs
 from grader.lab.machines import Contents
 from grader.lab.wire import Wire
@@ -63,8 +64,7 @@ class GuestProcess:
 
     def console(self) -> str:
         """The kernel's messages so far."""
-        text = (self.folder / "console.log").read_text(errors="replace")
-        return text.replace("\r\n", "\n").replace("\r", "")
+        return console_text((self.folder / "console.log").read_bytes())
 
     def alive(self) -> bool:
         """Whether the process is there and no zombie."""
@@ -123,6 +123,11 @@ def why_stopped(pid: int) -> str:
     except (OSError, ValueError, KeyError):
         return ""
     return f"by {name}, process {tracer}, which is attached to it; continue or quit there"
+
+
+def console_text(content: bytes) -> str:
+    """Return a console's text, printable, without the carriage returns of a terminal."""
+    return decoded(content.replace(b"\r", b""))
 
 
 def process_is(pid: int, folder: Path) -> bool:
@@ -221,7 +226,7 @@ def begin(
     except MachineError as error:
         killed = guest is not None and not guest.alive() and guest.killed()
         scratch.kill_group(pid)
-        console = (folder / "console.log").read_text(errors="replace").strip().splitlines()
+        console = console_text((folder / "console.log").read_bytes()).strip().splitlines()
         shutil.rmtree(folder, ignore_errors=True)
         if killed:
             raise MachineKilled from error

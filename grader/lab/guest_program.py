@@ -40,7 +40,7 @@ def _compiled(output: Path, sources: Sequence[Path], include: Sequence[Path]) ->
         text=True,
     )  # fmt: skip
     if gcc.returncode:
-        check_disk(gcc.stderr, output.parent)
+        check_disk(output.parent)
         raise LabError(f"{output.name} does not compile: {gcc.stderr.strip().splitlines()[-1]}")
     new.replace(output)
     stamp.write_text(digest)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError
+from grader.base.printable import printable
 from grader.lab.host_wire import LocalWire
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
@@ -144,7 +145,7 @@ def _kernel_log() -> str:
             words, capture_output=True, text=True, errors="replace", env=_environment(Path("/"))
         )
         if done.returncode == 0:
-            return done.stdout
+            return printable(done.stdout)
     return ""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.printable import decoded
 from grader.lab.wire import AHEAD_BYTES, Done, Wire
 
 # How long a killed command may take to go; the kernel may hold it.
@@ -66,7 +67,7 @@ class LocalWire(Wire):
         except BaseException:
             self.kill_command()
             raise
-        return Done(process.returncode, output.decode(errors="replace"))
+        return Done(process.returncode, decoded(output))
 
     def kill_command(self) -> None:
         """Kill the command that runs and all that it started."""
@@ -160,4 +161,4 @@ class LocalWire(Wire):
                 raise MachineError(f"{name} ended early, exit {process.wait()}")
             buffer += more
         line, buffer = buffer.split(b"\n", 1)
-        return line.decode(errors="replace") + "\n", buffer
+        return decoded(line) + "\n", buffer

@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.base.errors import DISK_FULL, LabError
+from grader.base.errors import DISK_FULL, LabError, disk_full, full_disk
+from grader.base.printable import decoded
 from grader.lab import guest_program
 from grader.lab.guest_program import GUEST
 
@@ -60,9 +61,7 @@ def _checked(output: Path, files: Mapping[str, Path], whole: bool) -> None:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         where = output.parent.parent
-        raise LabError(
-            f"{DISK_FULL}: {where}; free some, or set TMPDIR to a folder elsewhere"
-        ) from error
+        raise full_disk(where, "TMPDIR") from error
 
 
 def _make(output: Path, files: Mapping[str, Path], whole: bool) -> None:
@@ -85,10 +84,9 @@ def _make(output: Path, files: Mapping[str, Path], whole: bool) -> None:
             env={**os.environ, "LC_ALL": "C"},
         )
     if cpio.returncode:
-        said = cpio.stderr.decode(errors="replace")
-        if DISK_FULL in said:
+        if disk_full(output.parent):
             raise OSError(errno.ENOSPC, DISK_FULL)
-        raise LabError(f"cpio makes no initramfs: {said.strip()}")
+        raise LabError(f"cpio makes no initramfs: {decoded(cpio.stderr).strip()}")
     shutil.rmtree(root)
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 from grader.base.finding import Finding
+from grader.base.printable import decoded
 from grader.lab import log_meaning
 from grader.lab.module import Module, large_frame
 
@@ -74,9 +75,9 @@ def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[st
 
     size is the symbol's as the kernel prints it: two files may have a function of one name.
     """
-    listing = subprocess.run(
-        ["objdump", "-t", str(module.path)], capture_output=True, text=True
-    ).stdout
+    listing = decoded(
+        subprocess.run(["objdump", "-t", str(module.path)], capture_output=True).stdout
+    )
     pattern = rf"^([0-9a-f]+) .{{5}} F (\S+)\t([0-9a-f]+) (?:\.\w+ )?{re.escape(symbol)}$"
     found = re.findall(pattern, listing, re.MULTILINE)
     if not found:
@@ -86,10 +87,10 @@ def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[st
     answer = subprocess.run(
         ["addr2line", "-f", "-i", "-j", section, "-e", str(module.path), address],
         capture_output=True,
-        text=True,
-    ).stdout.splitlines()
+    )
+    lines = decoded(answer.stdout).splitlines()
     # The innermost of the functions that the compiler has merged here comes first.
-    for function, place in zip(answer[::2], answer[1::2]):
+    for function, place in zip(lines[::2], lines[1::2]):
         short = _short(re.sub(r" \(discriminator \d+\)", "", place), module)
         if short:
             return function.split(".")[0], short

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.base import paths, scratch
-from grader.base.errors import LabError, check_disk
+from grader.base.errors import LabError
 from grader.lab.log_meaning import Dialect
 from grader.sandbox import COMPILER, Ended, Room, kernel_places
 
@@ -133,7 +133,7 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
             # Linked into one object, and no module of it: symbols are still missing.
             ended = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
             if ended.status or ended.ended_by:
-                check_disk(ended.text, directory)
+                ended.check_host(directory)
                 why = ended.cause or _error_line(readable(ended.text, directory, recipe.labels))
                 raise LabError(f"what all modules share does not compile here: {why}")
             stamp.write_text(made_of)
@@ -185,7 +185,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     if ended.ended_by:
         return replace(module, cause=f"the compiler was stopped: {ended.cause}", log=log)
     if ended.status:
-        check_disk(log, directory)
+        ended.check_host(directory)
         return replace(module, cause=_error_line(log), log=log)
     stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
     if stripped.status:

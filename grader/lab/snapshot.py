@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
+from grader.base.errors import HostFault, LabError, MachineDied, MachineError, MachineTimeout
 from grader.lab import guest_process, guest_program, initramfs
 from grader.lab.guest_process import BOOT_TIMEOUT, Around, Command, GuestProcess
 from grader.lab.machines import Contents
@@ -63,7 +63,7 @@ def kept(
                     _remove_old(cache_folder)
                     _make(place, machine, around)
         os.utime(place)
-    except (OSError, LabError, MachineError):
+    except (OSError, LabError, HostFault, MachineError):
         return None
     return place
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
 from grader.lab import kernel_log, machines
-from grader.lab.guest_process import GuestProcess, why_stopped
+from grader.lab.guest_process import GuestProcess, console_text, why_stopped
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Module
 
@@ -85,7 +85,7 @@ class _Words:
             return
         last_log().parent.mkdir(parents=True, exist_ok=True)
         last_log().write_bytes(self.console)
-        text = self.console.decode(errors="replace")
+        text = console_text(self.console)
         large = kernel_log.stack(text, self.module) if died and self.module else ""
         _last_end().write_text(f"(it may be the stack: {large})\n" if large else "")
 
@@ -291,7 +291,7 @@ def dmesg(begin: str) -> int:
     if not last_log().is_file():
         raise LabError(f"no machine is up and none has been: {begin} starts one")
     print(f"(the last machine's; it is down, {paths.shown(last_log())})", file=sys.stderr)
-    sys.stdout.write(last_log().read_text(errors="replace"))
+    sys.stdout.write(console_text(last_log().read_bytes()))
     sys.stdout.flush()
     if _last_end().is_file():
         sys.stderr.write(_last_end().read_text(errors="replace"))

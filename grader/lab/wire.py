@@ -13,6 +13,7 @@ from pathlib import Path
 
 from grader.base import scratch
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.printable import decoded
 
 PUT_BYTES = 2048
 # What may be on its way to a client at once; a terminal line holds 4095 bytes.
@@ -107,7 +108,7 @@ class Wire:
     def _end(self, name: str, deadline: Deadline) -> Done:
         output = self._until(f"\x02{name} ".encode(), deadline)
         status = int(self._until(b"\n", deadline))
-        return Done(status, output.decode(errors="replace"))
+        return Done(status, decoded(output))
 
     def wait_ready(self, timeout: float) -> None:
         """Wait for a machine that boots."""
@@ -183,8 +184,8 @@ class Wire:
             raise MachineError(f"{client}: exit {done.status}: {done.output.strip()}")
 
     def _answer(self, client: str, timeout: float) -> str:
-        answer = self._until(b"\n", Deadline(timeout)).decode(errors="replace")
-        if answer.startswith("\x02"):
+        answer = self._until(b"\n", Deadline(timeout))
+        if answer.startswith(b"\x02"):
             name = client.split(maxsplit=1)[0]
-            raise MachineError(f"{name} ended early, exit {answer.split()[-1]}")
-        return answer
+            raise MachineError(f"{name} ended early, exit {decoded(answer).split()[-1]}")
+        return decoded(answer)

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.base.errors import ProgramKilled, check_disk
+from grader.base.printable import decoded
+
 MB = 1 << 20
 
 
@@ -94,8 +97,23 @@ class Ended:
 
     @property
     def text(self) -> str:
-        """The output as text."""
-        return self.output.decode(errors="replace")
+        """The output as text, printable."""
+        return decoded(self.output)
+
+    @property
+    def error_text(self) -> str:
+        """What was printed to standard error, printable."""
+        return decoded(self.errors)
+
+    def check_host(self, folder: Path) -> None:
+        """Raise HostFault if a compiler or the like has failed by this computer's fault.
+
+        folder is where it wrote to. Its words do not count, since a source chooses them.
+        """
+        if self.status == -signal.SIGKILL:
+            raise ProgramKilled
+        if self.status:
+            check_disk(folder)
 
 
 def ended_by_signal(status: int) -> str:
@@ -176,6 +194,15 @@ def usage(pid: int, enough: Limits) -> str:
         if tasks > enough.processes + 8:
             return "processes"
     return ""
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed since its start because memory was short."""
+    try:
+        words = Path("/proc/vmstat").read_text().split()
+        return int(words[words.index("oom_kill") + 1])
+    except (OSError, ValueError):
+        return 0
 
 
 def tasks_of_user() -> int:

@@ -25,11 +25,20 @@ from functools import cache
 from pathlib import Path
 from select import POLLIN, poll
 
-from grader.base import paths, scratch
-from grader.base.errors import DISK_FULL, LabError, check_disk
+from grader.base import paths, scratch, time_limits
+from grader.base.errors import LabError, ProgramKilled, check_disk, full_disk
+from grader.base.printable import decoded
 from grader.sandbox import room as rooms
 from grader.sandbox import store
-from grader.sandbox.limits import Ended, Limits, ended_by_signal, kill_groups, tasks_of_user, usage
+from grader.sandbox.limits import (
+    Ended,
+    Limits,
+    ended_by_signal,
+    kill_groups,
+    oom_kills,
+    tasks_of_user,
+    usage,
+)
 from grader.sandbox.room import Room
 
 SOURCE = Path(__file__).with_name("warden.c")
@@ -83,6 +92,7 @@ class _Run:
         self.ready = False
         self.ended_by = ""
         self.word: tuple[int, int, int] | None = None
+        self.oom_kills = oom_kills()
 
     def run(
         self,
@@ -274,7 +284,7 @@ class _Run:
     def _ended(self, command: list[str]) -> Ended:
         said = [bytes(text) for text in self.said.values()]
         if not self.ready and not self.ended_by:
-            lines = b"\n".join(said).decode(errors="replace").strip().splitlines()
+            lines = decoded(b"\n".join(said)).strip().splitlines()
             raise SetUpError(lines[-1] if lines else "bubblewrap ended and said nothing")
         status, left, error = self.word or (-1, 0, 0)
         if error:
@@ -284,10 +294,15 @@ class _Run:
             # Without a word the warden itself has been killed: by what it watched, if by anybody.
             ended_as = -signal.SIGKILL if status == -1 else os.waitstatus_to_exitcode(status)
             self.ended_by = ended_by_signal(ended_as)
+            if ended_as and not self.ended_by and oom_kills() > self.oom_kills:
+                # Of a compiler, say, that make has started: make's own status does not tell.
+                raise ProgramKilled
         if self.stores and self.room and not self.ended_by:
             self._bring_home(self.room)
         if self.ended_by:
             ended_as = None
+        if self.ended_by in ("time", "cpu"):
+            time_limits.note()
         errors = said[1] if len(said) > 1 else b""
         return Ended(ended_as, said[0], errors, self.ended_by, left, self.limits)
 
@@ -304,7 +319,7 @@ class _Run:
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise
-                check_disk(DISK_FULL, place)
+                raise full_disk(place, "LAB_BUILD") from error
 
 
 def _bubblewrap(
@@ -453,7 +468,7 @@ def _made_warden() -> Path:
         ["gcc", *flags, "-o", str(new), str(SOURCE)], capture_output=True, text=True
     )
     if gcc.returncode:
-        check_disk(gcc.stderr, program.parent)
+        check_disk(program.parent)
         raise LabError(f"warden.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
     new.replace(program)
     return program

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from grader import sandbox
 from grader.base import paths
-from grader.base.errors import LabError, check_disk
+from grader.base.errors import LabError, ProgramKilled
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
 from grader.stage import build, c_flags, compiler_says, contract, memory_report
 from grader.stage.stages import Stage
@@ -169,7 +170,7 @@ class _Steps:
         if ended.ended_by:
             raise LabError(f"{NO_PROGRAM}: the compiler was stopped: {ended.cause}")
         if ended.status:
-            check_disk(ended.text, place)
+            ended.check_host(place)
             raise LabError(f"{NO_PROGRAM}: {self._said(compiler_says.error_line(ended.text))}")
 
     def _said(self, line: str) -> str:
@@ -220,7 +221,10 @@ def _last_words(ended: Ended) -> str:
         return f"stopped: {ended.cause}"
     if not ended.status:
         return ""
-    said = ended.errors.decode(errors="replace")
+    if ended.status == -signal.SIGKILL:
+        # No submission can send a signal: it has no system calls, see grader/stage/contract.py.
+        raise ProgramKilled
+    said = ended.error_text
     assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", said)
     if assertion:
         name = Path(assertion[1]).name

@@ -12,6 +12,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from grader.base.printable import decoded, in_a_line
+
 WRITE, ALLOC, EXECUTE, MERGE, STRINGS = 1, 2, 4, 16, 32
 LINK_ORDER = 128
 # How many bytes a relocation replaces, of the types that compilers make for a kernel, and for a
@@ -140,20 +142,18 @@ class Object:
             return ""
         command = ["addr2line", "-e", str(self.path), "-j", section.name, f"{offset:x}"]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=ADDR2LINE_SECONDS
-            )
+            done = subprocess.run(command, capture_output=True, timeout=ADDR2LINE_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             self.lines = False
             return ""
-        match = re.match(r"(?:.*/)?([^/:\n]+):([1-9]\d*)", done.stdout)
+        match = re.match(r"(?:.*/)?([^/:\n]+):([1-9]\d*)", decoded(done.stdout))
         return f"{match[1]}:{match[2]}" if match else ""
 
 
 def _symbols(table: SymbolTableSection) -> list[Symbol]:
     return [
         Symbol(
-            entry.name,
+            in_a_line(entry.name),
             str(entry["st_info"]["type"]).removeprefix("STT_"),
             str(entry["st_info"]["bind"]).removeprefix("STB_"),
             entry["st_shndx"]
@@ -177,7 +177,7 @@ def read(path: Path) -> Object:
         raise
     # Whatever a library says of a file that was made to confuse it.
     except Exception as error:  # noqa: BLE001
-        raise BadObject(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+        raise BadObject(in_a_line(f"{type(error).__name__}: {error}")) from error
 
 
 def _read(path: Path, elf: ELFFile) -> Object:
@@ -193,7 +193,7 @@ def _read(path: Path, elf: ELFFile) -> Object:
         sections.append(
             Section(
                 index,
-                raw.name,
+                in_a_line(raw.name),
                 str(raw["sh_type"]).removeprefix("SHT_"),
                 int(raw["sh_flags"]),
                 int(raw["sh_size"]),

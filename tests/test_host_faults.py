@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Whose fault it is that a tool failed: by status and errno, never by what a source has it say."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from grader import sandbox
+from grader.base import paths
+from grader.base.errors import HostFault, LabError, ProgramKilled
+from grader.classroom import assignment, one
+from grader.lab.module import Kernel
+from grader.sandbox import COMPILER, Ended, running
+from grader.stage import build, function_program, stages
+from grader.stage.stages import Stage
+from tests import class_made
+from tests.class_made import rows
+from tests.sandbox_calls import needs_sandbox
+from tests.test_printable import _obeyed
+
+SENTENCES = [
+    "No space left on device",
+    "not all data was written to the output",
+    "Killed signal terminated program cc1",
+    "it ended with status -9",
+    "no answer within 50 s: an endless loop?",
+    "Disk quota exceeded",
+    "virtual memory exhausted: Cannot allocate memory",
+]
+FORMS = {
+    "error": "#error {}",
+    "warning and error": "#warning {}\n#error {}",
+    "message": '#pragma message "{}"\nint x = ;',
+    "raw line": '#pragma message "\\ngcc: fatal error: {}\\ncompilation terminated."\nint x = ;',
+    "assertion": '_Static_assert(0, "{}");',
+    "include": '#include "{}"',
+    "line": '#line 1 "gcc: fatal error: {}"\nint x = ;',
+    "assembly": 'asm(".error \\"{}\\"");',
+}
+
+
+def _stage(folder: Path, text: str, header: bool) -> Stage:
+    directory = folder / "1-mine"
+    directory.mkdir()
+    for path in (paths.STAGES / "1-iterative-u64").glob("*.[ch]"):
+        (directory / path.name).write_bytes(path.read_bytes())
+    if header:
+        (directory / "more.h").write_text(f"{text}\n")
+        text = '#include "more.h"'
+    with (directory / "fib.c").open("a") as file:
+        file.write(f"\n{text}\n")
+    return Stage(directory, stages.manifests()[1])
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+def test_a_source_that_says_so_is_its_authors_fault(
+    kernel: Kernel, tmp_path: Path, form: str, header: bool
+) -> None:
+    sentence = SENTENCES[list(FORMS.values()).index(form) % len(SENTENCES)]
+    for number, said in enumerate((sentence, SENTENCES[0], SENTENCES[2])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        stage = _stage(folder, form.replace("{}", said), header)
+        built = build.build(stage, kernel)
+        assert not built.ok and built.cause
+        with pytest.raises(LabError, match=function_program.NO_PROGRAM):
+            function_program.program(stage)
+
+
+@needs_sandbox
+@pytest.mark.skipif(not shutil.which("parallel"), reason="there is no GNU parallel")
+@pytest.mark.machine
+def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
+    folder, out = tmp_path / "submissions", tmp_path / "out"
+    texts = {
+        "disk": "#error No space left on device",
+        "killed": "#error Killed signal terminated program",
+        "\x1b]0;esc\x07": '#pragma message "\\x1b[2J\\u202e"\n#error \x1b[31m\x9b2J \u202e',
+        "x;=1+1": "#error it was not done after 300 s",
+        "=2+2": '#line 1 "\\x1b[31m"\nint x = ;',
+    }
+    for name, text in texts.items():
+        class_made.added(folder / name, 1, f"{text}\n")
+    class_made.reference(folder / "right", 1)
+    done = class_made.class_sh(folder, "--stage", "1", "--seed", "7", "--jobs", "1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert _obeyed(done.stdout) == _obeyed(done.stderr) == []
+    found = rows(out)
+    assert len(found) == len(texts) + 1 and found["right"]["points"] == "100"
+    for name, row in found.items():
+        assert row["status"] == ("ok" if name == "right" else "build-failed"), row
+    for path in (out / "class.csv", out / "class.html", *out.glob("students/*/*")):
+        assert _obeyed(path.read_text(encoding="utf-8")) == [], path
+    lines = (out / "class.csv").read_text().splitlines()
+    assert len(lines) == len(found) + 1 and not any(";" in line for line in lines)
+
+
+# What is this computer's fault indeed.
+
+
+def _ended(status: int) -> Ended:
+    return Ended(status, b"", b"")
+
+
+def test_a_tool_that_was_killed(tmp_path: Path) -> None:
+    ended = sandbox.run(["sh", "-c", "kill -KILL $$"], COMPILER)
+    assert ended.status == -signal.SIGKILL
+    with pytest.raises(ProgramKilled):
+        ended.check_host(tmp_path)
+    _ended(1).check_host(tmp_path)
+    _ended(0).check_host(tmp_path)
+
+
+def test_a_tool_whose_child_the_kernel_has_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gcc's cc1 is: gcc itself ends with 1, and says so in words that count for nothing."""
+    counts = iter([5, 6, 6, 6, 6, 7])
+    monkeypatch.setattr(running, "oom_kills", lambda: next(counts))
+    with pytest.raises(ProgramKilled):
+        sandbox.run(["false"], COMPILER)
+    assert sandbox.run(["false"], COMPILER).status == 1
+    assert sandbox.run(["true"], COMPILER).status == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_is_told_by_errno(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """With a real one: tests/test_odd_places.py."""
+
+    def refused(*_: int) -> None:
+        raise OSError(number, "it says nothing")
+
+    _ended(2).check_host(tmp_path)
+    monkeypatch.setattr(os, "posix_fallocate", refused)
+    _ended(0).check_host(tmp_path)
+    if number == errno.EIO:
+        _ended(2).check_host(tmp_path)
+    else:
+        with pytest.raises(HostFault, match=f"No space left on device: {tmp_path}; free some"):
+            _ended(2).check_host(tmp_path)
+
+
+def test_a_fault_of_the_host_makes_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No handler that turns an error into points or a remark takes it."""
+    submission = class_made.reference(tmp_path / "anna", 2).parent
+
+    def killed(*_: object, **__: object) -> Ended:
+        raise ProgramKilled
+
+    monkeypatch.setattr(function_program.sandbox, "run", killed)
+    outcome = one.grade(submission, assignment.of_stage(2), 7)
+    assert outcome.status == "not graded" and "was killed on this computer" in outcome.cause
