@@ -16,6 +16,8 @@ from grader.base.printable import in_a_line
 from grader.classroom.outcome import Outcome, write_whole
 from grader.classroom.submissions import Submission
 
+# It reads as one, and nothing separates by it.
+_WIDE_SEMICOLON = "\uff1b"
 # What a formula begins with, in their wide forms too.
 _FORMULA = frozenset("=+-@")
 
@@ -39,7 +41,7 @@ def _cell(text: str) -> str:
     No cell holds what another reader than ours separates by, since quotes do not help there: where
     ";" separates, a line of this file begins with no quote that would be one.
     """
-    text = in_a_line(text).replace(";", ",")
+    text = in_a_line(text).replace(";", _WIDE_SEMICOLON)
     first = unicodedata.normalize("NFKC", text.lstrip(" '\"\u00a0\u3000"))[:1]
     return f"'{text}" if first in _FORMULA else text
 
