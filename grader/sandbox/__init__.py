@@ -14,9 +14,10 @@ root's number of processes.
 from __future__ import annotations
 
 from grader.sandbox.limits import ARCHIVE, COMPILER, MACHINE, PROGRAM, Ended, Limits
+from grader.sandbox.long_running import Confined, confined, opens_by_group, wait_status
 from grader.sandbox.refusal import refused, require
 from grader.sandbox.room import Room, kernel_places
-from grader.sandbox.running import Confined, SetUpError, confined, opens_by_group, run, wait_status
+from grader.sandbox.running import SetUpError, run
 
 __all__ = [
     "ARCHIVE",

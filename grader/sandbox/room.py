@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from grader.base.errors import LabError
 from grader.sandbox.limits import Limits
 
 BWRAP = "bwrap"
@@ -62,6 +63,15 @@ def kernel_places(tree: Path) -> tuple[Path, ...]:
     if source.is_symlink():
         places.append(source.resolve())
     return tuple(dict.fromkeys(places))
+
+
+def check_readable(places: tuple[Path, ...]) -> None:
+    """Raise LabError where somebody else than root would see nothing: no fault of a submission."""
+    for place in places:
+        if place.exists():
+            wanted = 0o5 if place.is_dir() else 0o4
+            if place.stat().st_mode & wanted != wanted:
+                raise LabError(f"{place} is root's alone: chmod -R o+rX there, or start as a user")
 
 
 def environment(more: dict[str, str]) -> dict[str, str]:

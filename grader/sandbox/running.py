@@ -13,14 +13,12 @@ import selectors
 import shutil
 import signal
 import socket
-import stat
 import struct
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from select import POLLIN, poll
@@ -47,7 +45,7 @@ WATCH_SECONDS = 0.05
 # Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
 DEATH_SECONDS = 20
 # What the warden says at the end: status, number of processes left, errno.
-_WORD = struct.Struct("iii")
+WORD = struct.Struct("iii")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _count = itertools.count()
 
@@ -82,7 +80,7 @@ class _Run:
         self.limits = limits
         self.room = room
         self.stack = stack
-        self.uid = _somebody() if room and not os.geteuid() else None
+        self.uid = somebody() if room and not os.geteuid() else None
         self.process: subprocess.Popen[bytes] | None = None
         self.watched = 0  # all that runs are this process's descendants
         self.first: int | None = None  # the sandbox's first process, as a pidfd
@@ -146,7 +144,7 @@ class _Run:
         handed.callback(os.close, told)
         fds.append(told)
         place = cwd or (room.write[0] if room.write else Path("/tmp"))
-        return _bubblewrap(room, self.limits, self.uid, place, told, fds, handed)
+        return bubblewrap(room, self.limits, self.uid, place, told, fds, handed)
 
     def _warden_options(self) -> list[str]:
         limits = self.limits
@@ -203,13 +201,13 @@ class _Run:
     def _heard(self, ours: socket.socket) -> bool:
         """Take what the warden says; false when that was its last word."""
         try:
-            message, fds, _, _ = socket.recv_fds(ours, _WORD.size, 17)
+            message, fds, _, _ = socket.recv_fds(ours, WORD.size, 17)
         except ConnectionError:
             return False
         for fd in fds:
             self.stack.callback(os.close, fd)
         if message != b"r" or self.ready:
-            self.word = _WORD.unpack(message) if len(message) == _WORD.size else None
+            self.word = WORD.unpack(message) if len(message) == WORD.size else None
             return False
         self.stores = fds
         assert self.process
@@ -322,7 +320,7 @@ class _Run:
                 raise full_disk(place, "LAB_BUILD") from error
 
 
-def _bubblewrap(
+def bubblewrap(
     room: Room,
     limits: Limits,
     uid: int | None,
@@ -333,7 +331,7 @@ def _bubblewrap(
 ) -> list[str]:
     """Return the command line up to the supervisor's options; fds gets what it inherits."""
     if uid is not None:
-        _check_readable(room.read)
+        rooms.check_readable(room.read)
     call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
     program = rooms.seccomp_program()
     if program is not None:
@@ -345,86 +343,11 @@ def _bubblewrap(
     return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
 
 
-@dataclass(frozen=True)
-class Confined:
-    """A command line that runs a program in a room until its caller ends it."""
-
-    command: list[str]
-    fds: list[int]  # which it must inherit
-    environment: dict[str, str]
-    supervisor: socket.socket  # the caller's; must stay open while the program runs
-
-
-@contextmanager
-def confined(command: Sequence[str], limits: Limits, room: Room) -> Iterator[Confined]:
-    """Yield what starts a program in a room; the caller starts it before the context ends.
-
-    The caller's process group is the handle of the program: to kill it kills everything in the
-    room. Of the limits only the sizes and numbers of files hold, and no time.
-    """
-    uid = _somebody() if not os.geteuid() else None
-    # Packets: a word stays a word.
-    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    try:
-        ours.send(b"g")  # there is nothing to bring in first
-        with theirs, ExitStack() as handed:
-            fds = [theirs.fileno()]
-            call = _bubblewrap(room, limits, uid, Path("/tmp"), None, fds, handed)
-            sizes = {"nofile": limits.open_files, "fsize": limits.file_bytes, "core": 0}
-            for name, value in sizes.items():
-                call += ["-l", f"{name}={value}"]
-            if uid is not None:
-                call += ["-u", str(uid), *_let_in(room.shared, uid)]
-            call += ["-s", str(theirs.fileno()), "--", *command]
-            yield Confined(call, fds, rooms.environment({}), ours)
-    except BaseException:
-        ours.close()
-        raise
-
-
-def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
-    """Give the FIFOs to the user. Return the supervisor's option for a device's group."""
-    options = []
-    for path in shared:
-        found = path.stat()
-        if stat.S_ISFIFO(found.st_mode):
-            os.chown(path, uid, uid)
-        elif opens_by_group(found):
-            options = ["-g", str(found.st_gid)]
-    return options
-
-
-def opens_by_group(device: os.stat_result) -> bool:
-    """Whether a member of the device's group may open it, and that group is not root's."""
-    return bool(device.st_gid) and device.st_mode & 0o060 == 0o060
-
-
-def wait_status(supervisor: socket.socket) -> int | None:
-    """Return the wait status of a confined program that has ended; None if it was not noted."""
-    supervisor.setblocking(False)
-    try:
-        while message := supervisor.recv(_WORD.size):
-            if len(message) == _WORD.size:
-                return int(_WORD.unpack(message)[0])
-    except OSError:
-        pass
-    return None
-
-
-def _check_readable(places: tuple[Path, ...]) -> None:
-    """Raise LabError where somebody else than root would see nothing: no fault of a submission."""
-    for place in places:
-        if place.exists():
-            wanted = 0o5 if place.is_dir() else 0o4
-            if place.stat().st_mode & wanted != wanted:
-                raise LabError(f"{place} is root's alone: chmod -R o+rX there, or start as a user")
-
-
 def _release() -> tuple[int, ...]:
     return tuple(int(word) for word in os.uname().release.split("-")[0].split(".")[:2])
 
 
-def _somebody() -> int:
+def somebody() -> int:
     """A user that nobody else is, not even another run: they share neither files nor limits."""
     number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
     lines = Path("/proc/self/uid_map").read_text().splitlines()

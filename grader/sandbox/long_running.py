@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Start a program in the sandbox that runs until its caller ends it: an emulator."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.sandbox import room as rooms
+from grader.sandbox.limits import Limits
+from grader.sandbox.room import Room
+from grader.sandbox.running import WORD, bubblewrap, somebody
+
+
+@dataclass(frozen=True)
+class Confined:
+    """A command line that runs a program in a room until its caller ends it."""
+
+    command: list[str]
+    fds: list[int]  # which it must inherit
+    environment: dict[str, str]
+    supervisor: socket.socket  # the caller's; must stay open while the program runs
+
+
+@contextmanager
+def confined(command: Sequence[str], limits: Limits, room: Room) -> Iterator[Confined]:
+    """Yield what starts a program in a room; the caller starts it before the context ends.
+
+    The caller's process group is the handle of the program: to kill it kills everything in the
+    room. Of the limits only the sizes and numbers of files hold, and no time.
+    """
+    uid = somebody() if not os.geteuid() else None
+    # Packets: a word stays a word.
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    try:
+        ours.send(b"g")  # there is nothing to bring in first
+        with theirs, ExitStack() as handed:
+            fds = [theirs.fileno()]
+            call = bubblewrap(room, limits, uid, Path("/tmp"), None, fds, handed)
+            sizes = {"nofile": limits.open_files, "fsize": limits.file_bytes, "core": 0}
+            for name, value in sizes.items():
+                call += ["-l", f"{name}={value}"]
+            if uid is not None:
+                call += ["-u", str(uid), *_let_in(room.shared, uid)]
+            call += ["-s", str(theirs.fileno()), "--", *command]
+            yield Confined(call, fds, rooms.environment({}), ours)
+    except BaseException:
+        ours.close()
+        raise
+
+
+def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
+    """Give the FIFOs to the user. Return the supervisor's option for a device's group."""
+    options = []
+    for path in shared:
+        found = path.stat()
+        if stat.S_ISFIFO(found.st_mode):
+            os.chown(path, uid, uid)
+        elif opens_by_group(found):
+            options = ["-g", str(found.st_gid)]
+    return options
+
+
+def opens_by_group(device: os.stat_result) -> bool:
+    """Whether a member of the device's group may open it, and that group is not root's."""
+    return bool(device.st_gid) and device.st_mode & 0o060 == 0o060
+
+
+def wait_status(supervisor: socket.socket) -> int | None:
+    """Return the wait status of a confined program that has ended; None if it was not noted."""
+    supervisor.setblocking(False)
+    try:
+        while message := supervisor.recv(WORD.size):
+            if len(message) == WORD.size:
+                return int(WORD.unpack(message)[0])
+    except OSError:
+        pass
+    return None
