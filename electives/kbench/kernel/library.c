@@ -65,6 +65,16 @@ int kb_rand(void)
 	return (int)(seed >> 33);
 }
 
+/* Linux 7 has none of its own any more. */
+char *kb_strncpy(char *to, const char *text, size_t size)
+{
+	size_t length = strnlen(text, size);
+
+	memcpy(to, text, length);
+	memset(to + length, 0, size - length);
+	return to;
+}
+
 char *kb_strrchr(const char *text, int byte)
 {
 	const char *found = NULL;

@@ -62,9 +62,9 @@ int __weak kbench_main(int argc, char **argv)
  * that this module has their versions and addresses.
  */
 static const void *const as_they_are[] __used = {
-	memcpy,	 memmove, memset,  memcmp, memchr,  strlen,
-	strnlen, strcmp,  strncmp, strcpy, strncpy, strcat,
-	strncat, strchr,  strstr,  strspn, strcspn, strpbrk,
+	memcpy,	 memmove, memset,  memcmp,  memchr,  strlen,
+	strnlen, strcmp,  strncmp, strcpy,  strcat,  strncat,
+	strchr,	 strstr,  strspn,  strcspn, strpbrk,
 };
 
 int kbench_begin(void)

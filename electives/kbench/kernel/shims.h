@@ -44,6 +44,7 @@ long kb_labs(long x);
 int kb_atoi(const char *text);
 int kb_rand(void);
 void kb_srand(unsigned int seed);
+char *kb_strncpy(char *to, const char *text, size_t size);
 char *kb_strrchr(const char *text, int byte);
 void kb_qsort(void *base, size_t count, size_t size,
 	      int (*compare)(const void *a, const void *b));
