@@ -93,12 +93,28 @@ static void many_threads(void)
 	SAME(fiber_convert(), -EEXIST);
 }
 
-static pthread_t leader;
+static int leader_lives = 1;
+
+/* The kernel makes it 0 when the leader, who calls this, has ended. */
+static void tell_the_end(void)
+{
+	syscall(SYS_set_tid_address, &leader_lives);
+}
+
+/*
+ * pthread_join() would wait for the C library's end of the leader: from glibc
+ * 2.43 on that comes before the kernel's, or never.
+ */
+static void await_the_leader(void)
+{
+	while (__atomic_load_n(&leader_lives, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
 
 static void *after_the_leader(void *unused)
 {
 	(void)unused;
-	pthread_join(leader, NULL);
+	await_the_leader();
 	home = try_convert();
 	SAME(fiber_switch(1), -ESRCH);
 	other = try_fiber(counts, NULL);
@@ -114,7 +130,7 @@ static void *after_its_end(void *unused)
 
 	(void)unused;
 	__atomic_store_n(&first_of_thread, mine, __ATOMIC_RELEASE);
-	pthread_join(leader, NULL);
+	await_the_leader();
 	SAME(fiber_switch(other), -EOWNERDEAD);
 	SAME(fiber_switch(home), -EOWNERDEAD);
 	SAME(fiber_switch(mine), -EBUSY);
@@ -127,7 +143,7 @@ static void the_leader_inside(void)
 	SAME(fibers_begin(), 0);
 	home = try_convert();
 	other = try_fiber(just_exits, NULL);
-	leader = pthread_self();
+	tell_the_end();
 	try_thread(after_its_end, NULL);
 	/* A thread that converts takes the dead away: it does so before. */
 	while (!__atomic_load_n(&first_of_thread, __ATOMIC_ACQUIRE))
@@ -139,7 +155,7 @@ static void the_leader(void)
 {
 	SAME(fibers_begin(), 0);
 	SAME(try_convert(), 1);
-	leader = pthread_self();
+	tell_the_end();
 	try_thread(after_the_leader, NULL);
 	pthread_exit(NULL);
 }
