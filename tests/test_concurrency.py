@@ -183,7 +183,7 @@ cat /tmp/error
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	now=$(cat small/memory.current)
 	[ "$now" -lt 100000 ] && break
-	echo 0 >small/memory.max
+	echo 90000 >small/memory.max
 	sleep 0.1
 done
 echo "before $before after $now"
