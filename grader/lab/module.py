@@ -212,6 +212,12 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
         for place, label in recipe.labels.items()
     ]
     objects = " ".join(f"{name}.o" for name in _objects(recipe))
+    # From Linux 6.13 on kbuild's own rule does not apply below M=: its target has become "%" there,
+    # and make does not use such a rule for what could be compiled.
+    shipped = [
+        f"$(obj)/{name}.o: $(src)/{name}.o_shipped; @cat $< >$@"
+        for name in (_objects(recipe.shared) if recipe.shared else ())
+    ]
     return "\n".join(
         [
             "# Made by grader/lab/module.py.",
@@ -220,6 +226,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
             *([] if _objects(recipe) == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
             "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
             *recipe.settings,
+            *shipped,
             "",
         ]
     )
