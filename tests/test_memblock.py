@@ -114,8 +114,8 @@ def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
         runs = [measure.states(variants.build(kernel, tests, variant), variant) for _ in range(2)]
         assert runs[0] == runs[1]
         counts[variant.name] = runs[0]
-    # Among at most four regions there is little to look for: GCC 14 compiles the kernel's walk through
-    # them to a few instructions less.
+    # Among at most four regions there is little to look for: GCC 14 compiles the kernel's walk
+    # through them to a few instructions less.
     worse = {
         (call, regions): of
         for (call, regions), of in counts["kernel"].items()
