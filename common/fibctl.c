@@ -56,7 +56,7 @@ static bool parse_number(const char *text, uint64_t *value)
 /* The digits of F(@n) in new memory; 0, or errno and nothing to free. */
 static int new_digits(int fd, uint64_t n, char **digits, ssize_t *count)
 {
-	size_t size = n / 4 + 2; /* log10(phi) < 1/4 digits per n */
+	size_t size = fibctl_room(n);
 
 	/* Before room is made for what no stage serves. */
 	if (lseek(fd, (off_t)n, SEEK_SET) < 0)

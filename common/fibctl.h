@@ -23,18 +23,14 @@
  *				fibdrv_measure by their names; size is right
  *				unless given, reserved sets the last word,
  *				address=0 passes a null pointer. Behind them
- *				the whole call as its caller sees it, where no
- *				stage reaches: outside_ns, outside_cycles, and
- *				outside_ticks_ns by a clock that moves at timer
- *				ticks only
- *	writes H N COUNT	RETURNED and the same three of COUNT write()
- *				calls for F(N)
+ *				outside_ns, the time of the whole call by its
+ *				caller's clock
+ *	count H N		RETURNED by one pread() for F(N), with marker
+ *				instructions around it, and one for each digit
+ *				behind it, of which the emulator takes note
  *	show NAME		0 and the text of that sysfs file
  *	store NAME VALUE	bytes written
  *	stat			0, mode (octal), user and group of the device
- *	tick [CYCLES]		0, after the shortest sleep there is, and so
- *				many cycles: right behind a timer tick where
- *				those wake sleepers
  *	sync TEXT		TEXT, to find the place in the answers
  *	quit			nothing: ends the batch
  *
@@ -53,6 +49,12 @@
 
 #include "fibdrv.h"
 
+/* Room for the digits of F(@n): log10(phi) < 1/4 digits for each n. */
+static inline size_t fibctl_room(uint64_t n)
+{
+	return n / 4 + 2;
+}
+
 /**
  * fibctl_user() - time read() of F(@n) from user space, and print a table
  * @fd: the device
@@ -69,22 +71,12 @@
  */
 int fibctl_user(int fd, uint64_t n, size_t count, bool lock);
 
-/**
- * struct fibctl_outside - a call as its caller sees it
- * @ns: by the clock that everybody has
- * @cycles: by the TSC; 0 where there is none
- * @ticks_ns: by a clock that moves at timer ticks only
- */
-struct fibctl_outside {
-	uint64_t ns;
-	uint64_t cycles;
-	uint64_t ticks_ns;
-};
+struct request;
 
-struct fibctl_outside fibctl_outside_begin(void);
-struct fibctl_outside fibctl_outside_end(struct fibctl_outside begin);
-void fibctl_outside_print(struct fibctl_outside took);
-uint64_t fibctl_cycles(void);
+/**
+ * fibctl_count() - serve the request "count" of the batch mode
+ */
+void fibctl_count(const struct request *r);
 
 /**
  * fibctl_batch() - serve requests from standard input until quit or its end

@@ -159,32 +159,20 @@ static void set_field(struct fibdrv_measure *m, const char *name,
 	}
 }
 
-/* Many write() of F(n), each of which computes and releases, and no more. */
-static void do_writes(const struct request *r)
+static uint64_t ns_now(void)
 {
-	long long count = number(r, 3);
-	struct fibctl_outside outside;
-	int fd = file(r); /* Here: what is counted is write() alone. */
-	ssize_t ret = 1;
+	struct timespec now;
 
-	if (lseek(fd, (off_t)number(r, 2), SEEK_SET) < 0) {
-		answer(-1);
-		return;
-	}
-	outside = fibctl_outside_begin();
-	while (ret > 0 && count--)
-		ret = write(fd, "", 0);
-	outside = fibctl_outside_end(outside);
-	printf("%d", ret < 0 ? -errno : 0);
-	fibctl_outside_print(outside);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static void do_measure(const struct request *r)
 {
 	struct fibdrv_measure m = { .size = sizeof(m), .repeat = 1 };
-	struct fibctl_outside outside;
 	int fd = file(r), ret;
 	void *address = &m;
+	uint64_t begin, outside_ns;
 
 	for (int i = 2; i < r->count; i++) {
 		char *value = strchr(r->word[i], '=');
@@ -197,9 +185,9 @@ static void do_measure(const struct request *r)
 		else
 			set_field(&m, r->word[i], strtoull(value, NULL, 0));
 	}
-	outside = fibctl_outside_begin();
+	begin = ns_now();
 	ret = ioctl(fd, FIBDRV_IOC_MEASURE, address);
-	outside = fibctl_outside_end(outside);
+	outside_ns = ns_now() - begin;
 	printf("%d", ret < 0 ? -errno : ret);
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
 		uint64_t value = 0;
@@ -207,19 +195,7 @@ static void do_measure(const struct request *r)
 		memcpy(&value, (char *)&m + f->offset, f->size);
 		printf(" %s=%" PRIu64, f->name, value);
 	}
-	fibctl_outside_print(outside);
-}
-
-/* Without high resolution timers this ends right behind the next timer tick. */
-static void do_tick(const struct request *r)
-{
-	struct timespec shortest = { .tv_nsec = 1 };
-	int ret = nanosleep(&shortest, NULL);
-	uint64_t begin = fibctl_cycles(), behind = (uint64_t)number(r, 1);
-
-	while (fibctl_cycles() - begin < behind)
-		;
-	answer(ret);
+	printf(" outside_ns=%" PRIu64 "\n", outside_ns);
 }
 
 static int open_attribute(const struct request *r, int flags)
@@ -282,16 +258,14 @@ static bool serve(const struct request *r)
 		do_write(r, 1);
 	else if (!strcmp(verb, "measure"))
 		do_measure(r);
-	else if (!strcmp(verb, "writes"))
-		do_writes(r);
+	else if (!strcmp(verb, "count"))
+		fibctl_count(r);
 	else if (!strcmp(verb, "show"))
 		do_show(r);
 	else if (!strcmp(verb, "store"))
 		do_store(r);
 	else if (!strcmp(verb, "stat"))
 		do_stat();
-	else if (!strcmp(verb, "tick"))
-		do_tick(r);
 	else
 		return false;
 	return true;

@@ -23,7 +23,7 @@ from grader.stage.build import Built
 from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.verify import Verified
-from grader.verdict import par, status
+from grader.verdict import status
 from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
 from grader.verdict.status import Found
 
@@ -78,9 +78,9 @@ def _build_both(both: tuple[Stage, Stage], make: Callable[[Stage], Built]) -> li
     return [first, make(both[1])]
 
 
-def _count(both: tuple[Stage, Stage], seed: int, progress: Progress) -> Measured:
+def _count(both: tuple[Stage, Stage]) -> Measured:
     """The exact ruler: its counts do not mind what else runs."""
-    machine = machines.get("qemu")
+    machine = machines.counting()
     kernel = machine.kernel()
     built = _build_both(both, lambda stage: build.build(stage, kernel))
     broken = {
@@ -90,9 +90,8 @@ def _count(both: tuple[Stage, Stage], seed: int, progress: Progress) -> Measured
     }
     if broken:
         return Measured({}, broken)
-    driver = par.driver_work(machine, progress.step)
-    subjects = [StageSubject(b, driver=driver) for b in built]
-    return counter.count(machine, subjects, subjects, contents, seed, lambda *_: None)
+    subjects = [StageSubject(b) for b in built]
+    return counter.count(machine, subjects, contents, lambda *_: None, len(subjects))
 
 
 def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[Verified]:
@@ -160,13 +159,13 @@ def _run(arguments: argparse.Namespace) -> int:
     machines.get("uml").kernel()
     if not arguments.no_exact:
         try:
-            machines.get("qemu").kernel()
+            machines.counting()
         except LabError as error:
             progress.say(f"note: by time only, without the exact ruler: {error}")
             arguments.no_exact = True
     counting = None
     if not arguments.no_exact:
-        counting = Background(lambda: _count(both, arguments.seed, progress))
+        counting = Background(lambda: _count(both))
     results = _verified(both, arguments.seed, progress)
     found: list[Row] = []
     rulers: dict[str, Measured] = {}

@@ -26,9 +26,9 @@ from grader.stage import build, round_trip, strain, verify
 from grader.stage.first import verify as first_verify
 from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
-from grader.stage.tasks import asked, course
+from grader.stage.tasks import course
 from grader.stage.verify import Verified
-from grader.verdict import judged, par, rows, speed, speedups, status
+from grader.verdict import judged, par, rows, speed, speed_n, speedups, status
 from grader.verdict.judged import Judged
 from grader.verdict.points import Tried
 from grader.verdict.rows import Besides
@@ -202,7 +202,7 @@ def _subject(
         return Finding("wrong", built.objection)
     if machine.ruler != "instructions":
         return StageSubject(built, whole_read=whole_read)
-    judged_by = asked(stage.number, seed)
+    judged_by = speed_n.judged_at(machine, stage.number, seed)
     needed = (judged_by.n,) if judged_by else ()
     numbers = (*stage.manifest.measure, *needed)
     return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
@@ -232,12 +232,11 @@ def _subjects(
 def _count(options: Options, machine: Machine, verifying: Side[Right], progress: Progress) -> Ruler:
     """Instructions of each stage, as soon as it is known to be right."""
     try:
-        driver = par.driver_work(machine, progress.step)
-    except par.NoReference as error:
-        progress.say(f"note: no instructions are counted: {error}")
+        counting = machines.counting()
+    except LabError as error:
+        progress.say(f"note: {error}")
         return Ruler(machine, Measured())
     subjects, findings = _subjects(options.stages, machine, progress, 1, options.seed)
-    subjects = [replace(subject, driver=driver) for subject in subjects]
     places = {stage.key: i for i, stage in enumerate(options.stages)}
 
     def right_ones() -> Iterator[StageSubject]:
@@ -246,13 +245,11 @@ def _count(options: Options, machine: Machine, verifying: Side[Right], progress:
                 yield subject
 
     limit = counter.LIMIT / QUICK if options.quick else counter.LIMIT
-    measured = counter.count(
-        machine, right_ones(), subjects, contents, options.seed, progress.step, limit
-    )
+    measured = counter.count(counting, right_ones(), contents, progress.step, len(subjects), limit)
     wrong = {s.key for s in options.stages if not verifying.result(places[s.key]).verified.ok}
     others = {key: finding for key, finding in findings.items() if key not in wrong}
     notes = [f"{note}, leave --quick away" if options.quick else note for note in measured.notes]
-    known = speed.reference(options.stages, options.seed, machine, measured.samples, progress)
+    known = speed.reference(options.stages, options.seed, counting, measured.samples, progress)
     measured = replace(measured, findings={**others, **measured.findings})
     return Ruler(machine, measured, tuple(notes), known)
 
@@ -357,7 +354,7 @@ def _judge(
     everything = [*(Found("verify", f) for f in right.verified.findings), *found]
     stands = status.of(everything)
     lines = (
-        speed.line(stage, options.seed, ruler.measured.samples, ruler.known, stands)
+        speed.line(stage, options.seed, ruler.machine, ruler.measured.samples, ruler.known, stands)
         for ruler in rulers
     )
     line = next((line for line in lines if line is not None), None)

@@ -289,7 +289,7 @@ from grader.lab import machines
 from grader.verdict import par
 par.FILE = Path("none")
 places = {(1, "compute", 90), (2, "compute", 90)}
-found = par.counts(machines.get("qemu"), places)
+found = par.counts(machines.counting(), places)
 print(*(found[place] for place in sorted(places)))
 """
 

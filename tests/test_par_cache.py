@@ -19,7 +19,6 @@ from grader.rulers import counter
 from grader.rulers.frame import Measured
 from grader.rulers.samples import Series
 from grader.stage import build, stages
-from grader.stage.measured import DriverWork
 from grader.verdict import par
 
 PLACES = {(4, "compute", 9000), (5, "compute", 9000)}
@@ -60,12 +59,11 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(counter, "count", made.count)
     monkeypatch.setattr(par, "_built", lambda _machine, number: build.Built(
         stages.kit(number), Module("x", tmp_path)))  # fmt: skip
-    monkeypatch.setattr(par, "_driver_work", lambda _machine: DriverWork(1.0, 2.0, 3.0))
     return made
 
 
 def kept(tmp_path: Path) -> list[Path]:
-    return [p for p in sorted((tmp_path / "par").iterdir()) if not p.name.startswith("driver")]
+    return sorted((tmp_path / "par").iterdir())
 
 
 def test_what_is_asked_for_is_counted_once(machine: Any, tmp_path: Path) -> None:
@@ -90,13 +88,11 @@ def test_the_exact_key_is_answered_from_expected(
 ) -> None:
     record = {
         "key": par._key(machine),
-        "driver": {"repetition": 9.0, "digit": 8.0, "write": 7.0},
         "stages": {str(number): {"compute": {"9000": number * 1.5}} for number in (4, 5)},
     }
     monkeypatch.setattr(par, "FILE", tmp_path / "par.json")
     par.FILE.write_text(json.dumps({"records": [record]}))
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 7.5
-    assert par.driver_work(machine) == DriverWork(9.0, 8.0, 7.0)
     assert not machine.asked
     # An n that the record has not is counted.
     par.counts(machine, {(5, "compute", 9000), (5, "compute", 7000)})
@@ -104,7 +100,6 @@ def test_the_exact_key_is_answered_from_expected(
     # With one package updated nothing of the record is used.
     machine.emulator = "QEMU 2"
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 14000.0
-    assert par.driver_work(machine) == DriverWork(1.0, 2.0, 3.0)
 
 
 def test_a_count_of_something_else_is_never_used(
@@ -159,7 +154,6 @@ def test_a_damaged_file_is_counted_again(damage: str, machine: Any, tmp_path: Pa
     right = par.counts(machine, PLACES)
     for path in (tmp_path / "par").iterdir():
         path.write_bytes(damage.encode(errors="surrogateescape"))
-    assert par.driver_work(machine) == DriverWork(1.0, 2.0, 3.0)
     assert par.counts(machine, PLACES) == right
     assert len(machine.asked) == 4
     assert par.counts(machine, PLACES) == right
@@ -187,7 +181,6 @@ def test_two_at_once_count_once(machine: Any) -> None:
         if "wait for another run" in what:
             waits.set()
 
-    par.driver_work(machine)
     machine.counting = counting
     first = threading.Thread(target=lambda: found.append(par.counts(machine, PLACES)))
     second = threading.Thread(target=lambda: found.append(par.counts(machine, PLACES, tell)))

@@ -14,13 +14,12 @@ import pytest
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineDied
-from grader.lab import kvm, qemu, snapshot
+from grader.lab import kvm, machines, qemu, snapshot
 from grader.lab.machines import NOTHING, Machine
 from grader.rulers import counter, sensitivity
 from grader.rulers.frame import Measured
 from grader.stage import build, device, stages
 from grader.stage.measured import StageSubject, contents
-from grader.verdict import par
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -271,11 +270,10 @@ def cpu_ticks(pid: int) -> int:
 # The exact ruler
 
 
-def count(built_stages: list[build.Built], seed: int) -> Measured:
-    driver = par.driver_work(qemu.MACHINE)
-    subjects = [StageSubject(one, driver=driver) for one in built_stages]
+def count(built_stages: list[build.Built]) -> Measured:
+    subjects = [StageSubject(one) for one in built_stages]
     return counter.count(
-        qemu.MACHINE, subjects, subjects, contents, seed, lambda *_: None, limit=30_000_000
+        machines.counting(), subjects, contents, lambda *_: None, len(subjects), limit=30_000_000
     )
 
 
@@ -283,9 +281,9 @@ def count(built_stages: list[build.Built], seed: int) -> Measured:
 def test_two_boots_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """One resumed from what is kept of a boot, the other booted."""
     both = [built(2), built(7)]
-    first = count(both, 1).samples
+    first = count(both).samples
     monkeypatch.setattr(snapshot, "kept", lambda *_: None)
-    second = count(both[::-1], 2).samples
+    second = count(both[::-1]).samples
     assert len(first) > 20 and first.keys() == second.keys()
     for which, series in first.items():
         a, b = series.median, second[which].median
@@ -299,18 +297,6 @@ def test_one_percent_is_seen_of_any_module() -> None:
     runs = sensitivity.machine_runs(qemu.MACHINE, todo, lambda *_: None)
     (a,), (b,) = runs[99, "a"], runs[100, "a"]
     assert counter.differ(a, b) and 1.009 < b / a < 1.011
-
-
-def test_a_stage_that_computes_once_is_out_and_the_others_count() -> None:
-    tree = paths.ROOT / "tests/mutants"
-    mutants = [s for s in stages.find(tree, [1]) if s.key == "1-computes-once"]
-    bad = build.build(mutants[0], qemu.MACHINE.kernel())
-    assert bad.ok, bad.cause
-    found = count([bad, built(2)], 1)
-    (finding,) = found.findings.values()
-    assert finding.status == "wrong" and "of F(" in finding.cause
-    assert {key for key, _, _ in found.samples} == {"2-fast-doubling-clz"}
-    assert ("2-fast-doubling-clz", "compute", 93) in found.samples
 
 
 def test_a_machine_without_kvm_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from grader.base import paths, seed
 from grader.base.errors import LabError
 from grader.course import commands, records
+from grader.lab import machines
 from grader.rulers.samples import Samples, Series
 from grader.stage import stages, tasks, trials
 from grader.stage.tasks import course
@@ -42,13 +43,33 @@ def test_results_found_again_are_looked_for_where_speed_is_judged(number: int) -
 
 
 @pytest.mark.parametrize("number", FAST)
-def test_speed_is_judged_at_one_of_32(number: int) -> None:
+def test_speed_is_judged_at_any_n_of_the_upper_half(number: int) -> None:
     speed = course(number).speed
     assert speed
-    drawn = [tasks.drawn(speed, s).n for s in range(1, 33)]
+    assert tasks.drawn(speed, 1).n == speed.n
+    drawn = [tasks.drawn(speed, s).n for s in range(1, 1001)]
+    assert speed.n / 2 <= min(drawn) and max(drawn) <= speed.n
+    # All of a few n, many of many.
+    assert len(set(drawn)) > min(0.8 * speed.n / 2, 600)
+    assert [tasks.drawn(speed, s).n for s in range(1, 1001)] == drawn
+
+
+@pytest.mark.parametrize("number", FAST)
+def test_without_the_reference_it_is_one_of_those_in_expected(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speed = course(number).speed
+    assert speed
+    machine = machines.get("qemu")
+    for here in (True, False):
+        monkeypatch.setattr(stages.Stage, "fits", lambda *_, here=here: here)
+        judged = {s: speed_n.judged_at(machine, number, s) for s in range(1, 9)}
+        rule = tasks.drawn if here else tasks.listed
+        assert judged == {s: rule(speed, s) for s in range(1, 9)}
+    drawn = [tasks.listed(speed, s).n for s in range(1, 9)]
     assert drawn[0] == speed.n
-    assert len(set(drawn)) == 32
-    assert speed.n / 2 <= min(drawn) <= 1.04 * speed.n / 2
+    assert len(set(drawn)) == 8
+    assert speed.n / 2 <= min(drawn) <= 1.1 * speed.n / 2
     assert max(drawn) == speed.n
     for one in (number, speed.before):
         assert speed.n <= stages.manifests()[one].max_n
@@ -61,8 +82,8 @@ def test_par_is_known_for_each_of_them(number: int) -> None:
     known = par.of_record(record)
     speed = course(number).speed
     assert speed
-    for s in range(1, 33):
-        asked = tasks.drawn(speed, s)
+    for s in range(1, 9):
+        asked = tasks.listed(speed, s)
         assert par.places(number, asked) <= set(known)
         own, before = (known[one, asked.phase, asked.n] for one in (number, speed.before))
         # Between all points and none there is room, whichever n it is.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """What a switch costs: the module against the user-space library, by a machine's own ruler.
 
-Machine qemu counts instructions. Time is measured only where it means something: on this computer
+Machine qemu counts instructions: the programs here read them from its TSC, since nobody's points
+depend on them. Time is measured only where it means something: on this computer
 itself, or under a KVM that works. A switch of machine uml would be that of its system call.
 """
 

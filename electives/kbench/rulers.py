@@ -42,6 +42,8 @@ USER = Ruler("user", "user time", "ns", "what a user waits; the scheduler's nois
 PINNED = Ruler("pinned", "user time, one CPU", "ns", "without moves between CPUs")
 UML = Ruler("uml", "kernel clock, uml", "ns", "no scheduler inside; the computer's noise stays")
 HOST = Ruler("host", "kernel clock, host", "ns", "bare metal: as quiet as the computer is")
+# Counted by the module around the program, with interrupts off, by the TSC of a machine that counts
+# instructions with it: no points depend on a program here, which is its reader's own.
 QEMU = Ruler("qemu", "instructions, qemu", "instructions", "the same in every run; is no time")
 CALLGRIND = Ruler(
     "callgrind", "instructions, callgrind", "instructions", "the same without a kernel; is no time"

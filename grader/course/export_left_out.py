@@ -39,7 +39,7 @@ LEFT_OUT = {
     "tests/test_handout_mistakes.py": "needs solved stages",
     "tests/test_mutants.py": "needs the mutants",
     "tests/test_mutation_faults.py": "needs the mutants",
-    "tests/test_outside.py": "needs the mutants",
+    "tests/test_counting.py": "needs the mutants",
     "tests/test_function_headers.py": "needs the mutants, and solved stages",
     "tests/test_promises.py": "needs the mutants",
     "tests/test_operands.py": "needs solved stages",

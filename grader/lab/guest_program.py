@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Static programs for a guest, compiled when their sources have changed."""
+"""Compile static programs for a guest, and a plugin for its emulator, when sources change."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from grader.base import paths
 from grader.base.errors import LabError, check_disk
 
 GUEST = Path(__file__).resolve().parent / "guest"
+PLUGIN = GUEST.with_name("plugin")
+STATIC = ("-static", "-s", "-lm", "-pthread")
+# Functions that some versions of QEMU lack are called only where they are.
+SHARED = ("-shared", "-fPIC", "-fvisibility=hidden")
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -23,7 +27,12 @@ def compiled(name: str, sources: Sequence[Path], include: Sequence[Path] = ()) -
         return _compiled(paths.BUILD / "guest" / name, sources, include)
 
 
-def _compiled(output: Path, sources: Sequence[Path], include: Sequence[Path]) -> Path:
+def _compiled(
+    output: Path,
+    sources: Sequence[Path],
+    include: Sequence[Path],
+    options: Sequence[str] = STATIC,
+) -> Path:
     folders = dict.fromkeys([sources[0].parent, *include])
     headers = [header for folder in folders for header in sorted(folder.glob("*.h"))]
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in [*sources, *headers])).hexdigest()
@@ -33,9 +42,8 @@ def _compiled(output: Path, sources: Sequence[Path], include: Sequence[Path]) ->
     output.parent.mkdir(parents=True, exist_ok=True)
     new = output.with_suffix(f".new{os.getpid()}")
     gcc = subprocess.run(
-        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s",
-         *(f"-I{folder}" for folder in include), "-o", str(new), *map(str, sources), "-lm",
-         "-pthread"],
+        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", *(f"-I{folder}" for folder in include),
+         "-o", str(new), *map(str, sources), *options],
         capture_output=True,
         text=True,
     )  # fmt: skip
@@ -53,10 +61,17 @@ def agent() -> Path:
 
 
 def cost() -> Path:
-    """What a write to a file costs, from outside: see guest/cost.c."""
+    """Compile the program that measures a write to a file: see guest/cost.c."""
     return compiled("cost", [GUEST / "cost.c"])
 
 
 def carry() -> Path:
     """What brings files into a machine of QEMU's that is up: see guest/carry.c."""
     return compiled("carry", [GUEST / "carry.c"])
+
+
+def counting_plugin() -> Path:
+    """Compile QEMU's plugin that counts instructions: see plugin/count.c."""
+    with _ONE_AT_A_TIME:
+        output = paths.BUILD / "guest" / "count.so"
+        return _compiled(output, [PLUGIN / "count.c"], [GUEST], SHARED)

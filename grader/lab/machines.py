@@ -48,6 +48,10 @@ class Running(Protocol):
     """A machine that is up. What can be asked of it goes through its wire."""
 
     @property
+    def folder(self) -> Path:
+        """Its files on this computer."""
+
+    @property
     def wire(self) -> Wire:
         """The line to the machine."""
 
@@ -94,6 +98,28 @@ class Machine(Protocol):
 
     def attach(self, folder: Path) -> Running | None:
         """The machine that stays up in folder, if there is one."""
+
+
+class CountingMachine(Machine, Protocol):
+    """A kind of machine whose instructions its emulator counts: see plugin.py."""
+
+    def boot(self, contents: Contents = NOTHING, digits: int | None = None) -> Running:
+        """Start one; with digits, its instructions are counted, and so many digits recorded."""
+
+    def cannot_count(self) -> str:
+        """Return why instructions cannot be counted there, in one line; "" if they can."""
+
+
+def counting() -> CountingMachine:
+    """Return the machine that counts instructions. Raise LabError if it cannot."""
+    from grader.lab import qemu
+
+    machine: CountingMachine = qemu.MACHINE
+    machine.kernel()
+    reason = machine.cannot_count()
+    if reason:
+        raise LabError(f"{qemu.QEMU} takes no plugin, so no instructions are counted: {reason}")
+    return machine
 
 
 def get(name: str) -> Machine:

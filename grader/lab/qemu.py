@@ -21,7 +21,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, MachineKilled
-from grader.lab import guest_process, kvm, snapshot
+from grader.lab import guest_process, kvm, plugin, snapshot
 from grader.lab.guest_process import Around
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
@@ -51,8 +51,8 @@ EMULATED_ARGUMENTS = "no_timer_check"
 # Counting instructions, the TSC is QEMU's clock of nanoseconds, and busy waiting takes seconds:
 # the local APIC's timer is calibrated so, and one CPU can do without it.
 CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
-# Without high resolution a sleeper wakes with a timer tick, never between two: so that exact.py
-# can begin each measurement just behind one.
+# Without high resolution a sleeper wakes with a timer tick, never between two: so that programs
+# which count by the TSC can begin just behind one.
 COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
 COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
 # System calls that QEMU forbids itself once it has begun: of other processes, users, priorities.
@@ -113,33 +113,54 @@ class Qemu:
             if reason:
                 raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
 
-    def _room(self, folder: Path) -> Room:
+    def _room(self, folder: Path, counts: bool = False) -> Room:
         """Return what the machine's process sees besides the system's programs and firmware."""
-        read = (_entry() / "vmlinuz", folder / "initramfs", folder / "files")
-        lines = [folder / f"{line}.{end}" for line in guest_process.LINES for end in ("in", "out")]
+        read = [_entry() / "vmlinuz", folder / "initramfs", folder / "files"]
+        shared = [folder / f"{line}.{end}" for line in guest_process.LINES for end in ("in", "out")]
+        if self is KVM:
+            shared.append(kvm.DEVICE)
+        if counts:
+            read += [plugin.program(), folder / plugin.ADDRESSES]
+            shared.append(plugin.output(folder))
         for path in read:
             if path.parent == folder and path.exists():
                 path.chmod(0o644)  # its user may be another one than ours
-        return Room(
-            read=(*(path for path in read if path.exists()), *_elsewhere()),
-            shared=(*lines, *([kvm.DEVICE] if self is KVM else ())),
-        )
+        return Room((*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared))
 
-    def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
-        """Start one that ends with this process; it is confined where there is a sandbox."""
+    def boot(
+        self, contents: Contents = NOTHING, digits: int | None = None
+    ) -> guest_process.GuestProcess:
+        """Start one that ends with this process; it is confined where there is a sandbox.
+
+        digits: its instructions are counted, and so many digits recorded: see plugin.py.
+        """
         self._prepare()
-        around = Around(room=None if _unconfined() else self._room)
+        confined = not _unconfined()
+
+        def command(folder: Path, fds: dict[str, int]) -> Sequence[str]:
+            plugins = plugin.options(folder, digits) if digits is not None else []
+            return [*self._command(folder, fds), *plugins]
+
+        def room(folder: Path) -> Room:
+            return self._room(folder, counts=digits is not None)
+
+        around = Around(room=room if confined else None)
         if self is not KVM:  # which boots in no time, and is another one on each computer
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
-            kept = snapshot.kept(_entry().parent, self.name, self._command, facts, around)
+            alone = Around(room=self._room if confined else None)
+            kept = snapshot.kept(_entry().parent, self.name, self._command, facts, alone)
             if kept:
                 try:
-                    return snapshot.resume(kept, contents, self._command, around)
+                    return snapshot.resume(kept, contents, command, around)
                 except MachineKilled:
                     raise  # the snapshot is as good as before
                 except LabError:
                     snapshot.remove(kept)
-        return guest_process.start(contents, self._command, around)
+        return guest_process.start(contents, command, around)
+
+    def cannot_count(self) -> str:
+        """Return why instructions cannot be counted here, in one line; "" if they can."""
+        return plugin.refused(QEMU)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up.

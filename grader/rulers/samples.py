@@ -17,8 +17,8 @@ class Series:
     """The figures of one subject, phase and n: cost of a call in the ruler's unit."""
 
     values: list[float] = field(default_factory=list)
-    allocations: float = 0.0
-    peak_bytes: int = 0
+    allocations: float | None = None  # not known where instructions are counted
+    peak_bytes: int | None = None
     shortest_batch: float = math.inf  # in the ruler's unit, all repetitions of it
     rounds: list[Round] = field(default_factory=list)  # of each value; none: one boot, by place
 
@@ -30,10 +30,11 @@ class Series:
 
 def added(parts: Sequence[Series]) -> Series:
     """The series of a sum, measurement by measurement: its parts have as many, made together."""
+    missing = any(part.allocations is None or part.peak_bytes is None for part in parts)
     return Series(
         [sum(values) for values in zip(*(part.values for part in parts))],
-        sum(part.allocations for part in parts),
-        max(part.peak_bytes for part in parts),
+        None if missing else sum(part.allocations or 0 for part in parts),
+        None if missing else max(part.peak_bytes or 0 for part in parts),
         min(part.shortest_batch for part in parts),
         list(parts[0].rounds),
     )

@@ -25,7 +25,7 @@ from scipy.stats import ks_2samp
 from grader.base import paths
 from grader.base.columns import aligned
 from grader.base.errors import LabError, MachineError
-from grader.lab import cost, module
+from grader.lab import cost, machines, module
 from grader.lab.machines import Contents, Machine
 from grader.lab.module import Recipe
 from grader.rulers import counter
@@ -35,8 +35,7 @@ LOOPS = (98, 99, 100)
 COPIES = ("a", "b")
 PAIRS = ((98, 99), (99, 100), (98, 100))
 SOURCES = Path(__file__).resolve().parent / "loops"
-# Calls in one run: two milliseconds or so by a clock, since a system call is in it as well;
-# counted, one call of 400,000 instructions fits between two timer ticks.
+# Calls in one run: two milliseconds or so by a clock, since a system call is in it as well.
 REPEAT = {"ns": 20, "instructions": 1}
 # A round in a machine: seconds after which it is given up.
 TIMEOUT = 60.0
@@ -105,21 +104,20 @@ def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> R
     for made in modules.values():
         if not made.ok:
             raise LabError(f"the loops do not build: {made.cause}")
-    exact = machine.ruler == "instructions"
     what = f"{machine.ruler} in {machine.name}"
     found: Runs = {}
     contents = Contents({f"/lib/lab/{m.name}.ko": m.stripped for m in modules.values()})
-    guest = machine.boot(contents)
+    exact = machine.ruler == "instructions"
+    guest = machines.counting().boot(contents, digits=0) if exact else machine.boot(contents)
+    measure = cost.count_writes if exact else cost.of_write
     try:
         for i, (loops, copy) in enumerate(todo):
             tell(what, i, len(todo))
             name = modules[loops].name
             guest.wire.check(f"insmod /lib/lab/{name}.ko", TIMEOUT)
-            (one,) = cost.of_write(
-                guest, "/proc/loops", str(REPEAT[machine.ruler]), 1, TIMEOUT, behind_tick=exact
-            )
+            (one,) = measure(guest, "/proc/loops", str(REPEAT[machine.ruler]), 1, TIMEOUT)
             guest.wire.check(f"rmmod {name}", TIMEOUT)
-            found.setdefault((loops, copy), []).append(float(one.cycles if exact else one.ns))
+            found.setdefault((loops, copy), []).append(float(one))
     except MachineError as error:
         raise LabError(f"the machine {machine.name}: {error}") from error
     finally:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from grader.base.finding import Failure, failed
@@ -26,20 +26,13 @@ class Reading:
     """What a subject says of its work, checked: totals of all repetitions, by phase."""
 
     ns: Mapping[str, int]  # by the clock of the machine's kernel
-    cycles: Mapping[str, int]  # of the TSC; where instructions are counted, those
     allocations: Mapping[str, int]
     peak_bytes: int  # the most held at once by any one call
-    # No call can take fewer instructions than this, by phase: what does not fit is no figure.
-    least: Mapping[str, int] = field(default_factory=dict)
-    # What its caller's clocks say of the whole call; one of them moves at timer ticks only.
-    outside_ns: int = 0
-    outside_cycles: int = 0
-    ticks_ns: int = 0
-    # What whoever times the work does besides, for each repetition; in instructions, and in time
-    # at the most. bare: nothing else is in the call; otherwise the work is tried beforehand.
-    own: float = 0
-    own_ns: float = 0
-    bare: bool = False
+    outside_ns: int  # the whole call by its caller's clock
+    # What whoever times the work does besides, at the most. bare: nothing else is in the call;
+    # otherwise the work is tried beforehand.
+    own_ns: float
+    bare: bool
 
 
 class WrongAnswer(Exception):
@@ -50,8 +43,8 @@ class WrongAnswer(Exception):
         self.finding = failed(failure)
 
 
-class Subject(Protocol):
-    """One thing to be measured. What it is, a ruler does not know."""
+class Measurable(Protocol):
+    """A module to be measured. A ruler does not know what it is."""
 
     @property
     def key(self) -> str:
@@ -70,21 +63,6 @@ class Subject(Protocol):
         """The n that it is to be measured at."""
 
     @property
-    def needed(self) -> tuple[int, ...]:
-        """Those of them that a run counts even where it leaves out what takes long."""
-
-    @property
-    def right_to(self) -> int:
-        """It must be right for every n to this one, wherever a count hangs on it."""
-
-    def spread(self, n: int) -> int:
-        """How far n varies from one repetition to the next, that remembering earns nothing."""
-
-    @property
-    def phases(self) -> tuple[str, ...]:
-        """What it times apart."""
-
-    @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:
         """Sums of phases that are figures of their own, by name."""
 
@@ -96,9 +74,16 @@ class Subject(Protocol):
     def before(self) -> tuple[str, ...]:
         """Requests that come first; each is answered by "0"."""
 
+
+class Subject(Measurable, Protocol):
+    """What a clock measures: the module says how long its work took."""
+
     @property
-    def tick(self) -> str:
-        """The request to wait for a timer tick, and instructions behind it; answered by "0"."""
+    def phases(self) -> tuple[str, ...]:
+        """What it times apart."""
+
+    def spread(self, n: int) -> int:
+        """How far n varies from one repetition to the next, that remembering earns nothing."""
 
     def request(self, work: Work) -> str:
         """The request for some work."""
@@ -106,8 +91,23 @@ class Subject(Protocol):
     def reading(self, answer: str, work: Work) -> Reading:
         """Understand its answer; raises WrongAnswer."""
 
-    def lone_request(self, work: Work) -> str:
-        """The request for the first phase alone, so often; "" if that cannot be asked for."""
 
-    def lone_reading(self, answer: str, work: Work) -> tuple[float, int]:
-        """Instructions of each by its caller's clocks, less what is around it; ticks meanwhile."""
+class Countable(Measurable, Protocol):
+    """What the emulator counts: a call of the module, which executes markers (guest/marker.h)."""
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """Those n that a run counts even where it leaves out what takes long."""
+
+    @property
+    def call_sites(self) -> tuple[tuple[str, int], ...]:
+        """The calls whose instructions are a phase: its name, and where the call instruction is.
+
+        In the order in which they are executed, as offsets in the module's section .text.
+        """
+
+    def count_request(self, n: int) -> str:
+        """The request for one call, which speaks the digits of its answer."""
+
+    def digits(self, n: int) -> str:
+        """The digits that it must speak."""

@@ -53,8 +53,9 @@ DIALECT = Dialect(
 
 def client() -> Path:
     """The user client, static."""
-    sources = ("batch.c", "fibctl.c", "fibctl_batch.c", "fibctl_outside.c", "fibctl_user.c")
-    return guest_program.compiled(CLIENT, [paths.COMMON / name for name in sources])
+    sources = [paths.COMMON / name for name in ("batch.c", "spoken_pread.S")]
+    sources += sorted(paths.COMMON.glob("fibctl*.c"))
+    return guest_program.compiled(CLIENT, sources, [guest_program.GUEST])
 
 
 def hammer() -> Path:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from grader.base.errors import LabError
 from grader.base.finding import Failure
 from grader.lab.machines import Contents
 from grader.lab.module import Module
-from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
-from grader.stage import device, oracle, places, system_calls
+from grader.rulers.subject import Measurable, Reading, Work, WrongAnswer
+from grader.stage import device, oracle, system_calls
 from grader.stage.build import Built
+from grader.stage.objects import elf
 
 PHASES = ("compute", "decimal")
 READ = "read"
@@ -20,26 +23,35 @@ READ = "read"
 WHOLE_READ_FROM = 8
 # Up to so many digits the driver tries a number beforehand (see driver.c, CHECKED_DIGITS).
 TRIED_DIGITS = 5_000
-# A timer tick, in ns of the machine that counts.
-TICK_NS = 4_000_000
 # What the driver does for each repetition takes less on any computer, and for each digit.
 OWN_NS, OWN_NS_DIGIT = 1_000, 10
 
 
-@dataclass(frozen=True)
-class DriverWork:
-    """Instructions of the driver itself: they hang on the compiler. These are gcc 12's."""
+# The driver's calls into the stage in one read(), in order: the phase they belong to, the function
+# that is called, and the functions of driver.c that may call it there.
+CALLS = (
+    ("compute", "fib_compute", ("fibdrv_read",)),
+    ("decimal", "fib_decimal", ("guarded_decimal", "fibdrv_read")),
+    ("compute", "fib_release", ("fibdrv_read",)),
+)
 
-    repetition: float = 160.0  # guards, in a measurement
-    digit: float = 6.0  # the hash of the digits there
-    write: float = 787.0  # a write(), but for computing
 
-
-def least_instructions(n: int) -> dict[str, int]:
-    """What no way to F(n) can do without: an instruction a limb, and one a chunk of digits."""
-    digits = len(oracle.digits(n))
-    # 3.32 bits a digit, 64 a limb; a product of two limbs prints 19 digits at the most.
-    return {"compute": digits * 332 // 100 // 64, "decimal": digits // 19}
+def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
+    """Return where in driver.o, the first object of a module, read() calls the stage, by phase."""
+    found = elf.read(driver)
+    (text,) = (section for section in found.sections if section.name == ".text")
+    sites = []
+    for phase, function, callers in CALLS:
+        calls = [
+            relocation.offset - 1
+            for relocation in text.relocations
+            if relocation.symbol.name == function
+            and found.function_at(text, relocation.offset) in callers
+        ]
+        if len(calls) != 1:
+            raise LabError(f"{driver.name} has {len(calls)} calls of {function} in read(), not one")
+        sites.append((phase, calls[0]))
+    return tuple(sites)
 
 
 @dataclass(frozen=True)
@@ -51,11 +63,9 @@ class StageSubject:
     label: str = ""
     whole_read: bool = False  # whether compute and decimal together are a figure of their own
     needed: tuple[int, ...] = ()  # of the numbers, those that are counted whatever they take
-    driver: DriverWork = DriverWork()
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)
-    tick = "tick"
     phases = PHASES
 
     @property
@@ -84,9 +94,9 @@ class StageSubject:
         return self.numbers or self.built.stage.manifest.measure
 
     @property
-    def right_to(self) -> int:
-        """As far as every n is verified."""
-        return min(self.built.stage.manifest.max_n, places.EVERY_N_TO)
+    def call_sites(self) -> tuple[tuple[str, int], ...]:
+        """Where the driver calls the stage."""
+        return call_sites(self.built.module.directory / "kit" / "driver.o")
 
     def spread(self, n: int) -> int:
         """How far n varies within a batch, so that remembering a number earns nothing."""
@@ -111,32 +121,22 @@ class StageSubject:
             raise WrongAnswer(Failure("measure", n, *digests, title))
         return Reading(
             {phase: got[f"{phase}_ns"] for phase in PHASES},
-            {phase: got[f"{phase}_cycles"] for phase in PHASES},
             {phase: got[f"{phase}_allocations"] for phase in PHASES},
             got["peak_bytes"],
-            least_instructions(n - spread),
-            outside_ns=got["outside_ns"],
-            outside_cycles=got["outside_cycles"],
-            ticks_ns=got["outside_ticks_ns"],
-            own=self.driver.repetition * work.repeat + self.driver.digit * got["digits"],
+            got["outside_ns"],
             own_ns=OWN_NS * work.repeat + OWN_NS_DIGIT * got["digits"],
             bare=work.repeat == 1 and n * 2089877 // 10000000 + 1 > TRIED_DIGITS,
         )
 
-    def lone_request(self, work: Work) -> str:
-        """write(), which computes and releases."""
-        return f"writes 0 {work.n} {work.repeat}"
+    def count_request(self, n: int) -> str:
+        """One pread() of the client."""
+        return f"count 0 {n}"
 
-    def lone_reading(self, answer: str, work: Work) -> tuple[float, int]:
-        """What computing takes, by the caller's clocks."""
-        got = system_calls.fields(answer)
-        if got["returned"]:
-            title = f"write() of F({work.n})"
-            raise WrongAnswer(Failure("measure", work.n, "0", str(got["returned"]), title))
-        each = got["outside_cycles"] / work.repeat - self.driver.write
-        return each, got["outside_ticks_ns"] // TICK_NS
+    def digits(self, n: int) -> str:
+        """The digits of F(n)."""
+        return oracle.digits(n)
 
 
-def contents(subjects: Sequence[Subject]) -> Contents:
+def contents(subjects: Sequence[Measurable]) -> Contents:
     """A machine with all of these stages on board."""
     return device.contents({subject.key: subject.module.stripped for subject in subjects})

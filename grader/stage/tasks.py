@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,22 +59,31 @@ class Course:
     speed: Speed | None
 
 
-# At so many n a stage's speed may be judged.
-CHOICES = 32
+# How many n expected/par.json has for a stage's speed.
+CHOICES = 8
 
 
 def choices(n: int) -> tuple[int, ...]:
-    """All that may be drawn, the course's own first."""
+    """Return the n in expected/par.json at which speed may be judged, the course's own first."""
     return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
 
 
-def drawn(speed: Speed, seed: int) -> Speed:
-    """What the speed is judged by with this seed; seed 1 means the course's n."""
+def listed(speed: Speed, seed: int) -> Speed:
+    """Return the speed at one of the choices, by the seed; seed 1 means the course's n."""
     return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
 
 
+def drawn(speed: Speed, seed: int) -> Speed:
+    """Return the speed at any n from half of the course's n to that, by the seed.
+
+    Seed 1 means the course's n.
+    """
+    below = 0 if seed == 1 else random.Random(seed).randint(0, speed.n // 2)
+    return replace(speed, n=speed.n - below)
+
+
 def asked(number: int, seed: int) -> Speed | None:
-    """What the speed of a stage is judged by, if it is."""
+    """Return what the speed of a stage is judged by with this seed; None if it is not judged."""
     speed = course(number).speed
     return drawn(speed, seed) if speed else None
 

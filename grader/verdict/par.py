@@ -24,12 +24,12 @@ from typing import Any
 from grader.base import cache, command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.lab import machines
-from grader.lab.machines import Machine
+from grader.lab import guest_program, machines, plugin
+from grader.lab.machines import CountingMachine, Machine
 from grader.rulers import counter
-from grader.stage import build, measured, oracle, stages
+from grader.stage import build, measured, stages
 from grader.stage.build import Built
-from grader.stage.measured import WHOLE_READ_FROM, DriverWork, StageSubject, contents
+from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
 from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
@@ -38,10 +38,6 @@ KEPT = "par"  # the folder in the cache, a file for each stage and digest
 
 # Up to this much above par earns all points.
 TOLERANCE = 1.1
-
-# The driver's own work is counted around the stage that does least, for 1 digit and for 20. So
-# many repetitions that what a call takes once does not matter, so few that one page holds them.
-DRIVER_STAGE, DRIVER_N, DRIVER_REPEAT = 1, 93, 64
 
 Place = tuple[int, str, int]  # stage number, phase, n
 Counts = Mapping[Place, float]
@@ -57,7 +53,7 @@ def places(number: int, speed: Speed) -> set[Place]:
 
 
 def counts(
-    machine: Machine, wanted: Collection[Place], tell: counter.Tell = lambda *_: None
+    machine: CountingMachine, wanted: Collection[Place], tell: counter.Tell = lambda *_: None
 ) -> Counts:
     """Return the instructions that the reference takes on this machine at the wanted places.
 
@@ -69,33 +65,12 @@ def counts(
     found.update(_kept(machine, [place for place in wanted if place not in found]))
     missing = [place for place in wanted if place not in found]
     if missing:
-        driver = driver_work(machine, tell)
         with _counting(machine, tell):
             found.update(_kept(machine, missing))
             missing = [place for place in missing if place not in found]
             if missing:
-                found.update(_count_now(machine, missing, driver, tell))
+                found.update(_count_now(machine, missing, tell))
     return {place: found[place] for place in wanted}
-
-
-def driver_work(machine: Machine, tell: counter.Tell = lambda *_: None) -> DriverWork:
-    """Return the instructions of the driver around a stage's work on this machine.
-
-    They are found as the reference's counts are.
-    """
-    for record in _records():
-        if record["key"] == _key(machine):
-            return DriverWork(**record["driver"])
-    found = _kept_driver(machine)
-    if found is None:
-        with _counting(machine, tell):
-            found = _kept_driver(machine)
-            if found is None:
-                tell("count the driver's own instructions, once for this kernel", 0, 0)
-                found = _driver_work(machine)
-                value = {"key": _key(machine), "driver": dataclasses.asdict(found)}
-                cache.write(KEPT, f"driver-{_digest(machine, DRIVER_STAGE)}", value)
-    return found
 
 
 def _key(machine: Machine) -> dict[str, str]:
@@ -135,9 +110,10 @@ def of_record(record: Mapping[str, Any]) -> dict[Place, float]:
 @once
 def _method() -> str:
     """Return a digest of how a count is made: the code that counts, and the kit's C files."""
-    rulers = Path(counter.__file__).parent
-    files = [path for path in rulers.rglob("*") if path.suffix in (".py", ".c", ".h")]
-    files += [Path(__file__), Path(measured.__file__), *paths.COMMON.glob("*.[ch]")]
+    modules = (counter, measured, plugin)
+    files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
+    for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
+        files += folder.glob("*.[chS]")
     made_of = hashlib.sha256()
     for path in sorted(files):
         made_of.update(hashlib.sha256(path.read_bytes()).digest())
@@ -188,16 +164,6 @@ def _understood(number: int, kept: Any) -> dict[Place, float]:
     return found if all(0 < count < math.inf for count in found.values()) else {}
 
 
-def _kept_driver(machine: Machine) -> DriverWork | None:
-    """Return the driver's work as the cache has it."""
-    kept = cache.read(KEPT, f"driver-{_digest(machine, DRIVER_STAGE)}").get("driver")
-    names = {field.name for field in dataclasses.fields(DriverWork)}
-    if not isinstance(kept, dict) or set(kept) != names:
-        return None
-    fit = all(isinstance(work, float | int) and 0 < work < math.inf for work in kept.values())
-    return DriverWork(**kept) if fit else None
-
-
 def _counting(machine: Machine, tell: counter.Tell) -> Any:
     """Return the lock of this machine's counts, a context."""
     name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
@@ -206,7 +172,7 @@ def _counting(machine: Machine, tell: counter.Tell) -> Any:
 
 
 def _count_now(
-    machine: Machine, wanted: Iterable[Place], driver: DriverWork, tell: counter.Tell
+    machine: CountingMachine, wanted: Iterable[Place], tell: counter.Tell
 ) -> dict[Place, float]:
     """Count the reference at some places, all phases of them, and keep the counts in the cache."""
     by_stage: dict[int, set[int]] = {}
@@ -219,7 +185,7 @@ def _count_now(
     what = f"count the reference, once for this kernel, compiler and emulator: {named}"
     tell(what, 0, 0)
     subjects = [
-        _subject(_built(machine, number), sorted(by_stage[number]), driver, True)
+        _subject(_built(machine, number), sorted(by_stage[number]), True)
         for number in sorted(by_stage)
     ]
     table = _count(machine, subjects, lambda _, done, total: tell(what, done, total))
@@ -249,17 +215,17 @@ def _built(machine: Machine, number: int) -> Built:
     return built
 
 
-def _subject(built: Built, numbers: Iterable[int], driver: DriverWork, whole: bool) -> StageSubject:
+def _subject(built: Built, numbers: Iterable[int], whole: bool) -> StageSubject:
     # Everything that is asked for is counted, however long it takes.
     at = tuple(numbers)
     label = f"reference-{built.stage.number}"
-    return StageSubject(built, at, label, whole_read=whole, needed=at, driver=driver)
+    return StageSubject(built, at, label, whole_read=whole, needed=at)
 
 
 def _count(
-    machine: Machine, subjects: list[StageSubject], tell: counter.Tell
+    machine: CountingMachine, subjects: list[StageSubject], tell: counter.Tell
 ) -> dict[Place, float]:
-    counted = counter.count(machine, subjects, subjects, contents, 1, tell)
+    counted = counter.count(machine, subjects, contents, tell, len(subjects))
     for key, finding in counted.findings.items():
         raise LabError(f"{key}: {finding.cause}")
     numbers = {subject.key: subject.built.stage.number for subject in subjects}
@@ -267,15 +233,6 @@ def _count(
         (numbers[key], phase, n): round(series.median, 2)
         for (key, phase, n), series in counted.samples.items()
     }
-
-
-def _driver_work(machine: Machine) -> DriverWork:
-    """Count what is around the work for F(0), one digit, and around 20 digits."""
-    subject = _subject(_built(machine, DRIVER_STAGE), (), DriverWork(0, 0, 0), False)
-    ends = (0, DRIVER_N)
-    nothing, some = counter.around(machine, subject, contents, ends, DRIVER_REPEAT)
-    digit = (some.repetition - nothing.repetition) / (len(oracle.digits(DRIVER_N)) - 1)
-    return DriverWork(round(nothing.repetition - digit, 2), round(digit, 2), round(nothing.lone, 2))
 
 
 def share(count: float, best: float, worst: float) -> float:
@@ -287,14 +244,13 @@ def share(count: float, best: float, worst: float) -> float:
 
 def make(tell: Callable[[str, int, int], None]) -> Path:
     """Measure the reference stages and put their counts into expected/par.json."""
-    machine = machines.get("qemu")
-    driver = _driver_work(machine)
+    machine = machines.counting()
     subjects = []
     for stage in stages.find(paths.STAGES):
         numbers = {*stage.manifest.measure, *speed_n.counted(stage.number)}
         whole = stage.number >= WHOLE_READ_FROM - 1
         built = _built(machine, stage.number)
-        subject = _subject(built, sorted(numbers), driver, whole)
+        subject = _subject(built, sorted(numbers), whole)
         # Nobody waits for what takes minutes: it is left out, unless it is asked for by itself.
         subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
@@ -302,7 +258,6 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
         table.setdefault(str(number), {}).setdefault(phase, {})[str(n)] = count
     record = {
         "key": _key(machine),
-        "driver": dataclasses.asdict(driver),
         "stages": table,
     }
     kept = [r for r in _records() if r["key"] != record["key"]]

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * count: a QEMU TCG plugin that counts the instructions which a guest executes,
+ * by the region of memory that they are in, where no guest code can write.
+ *
+ *	-plugin count.so,out=FILE,at=FILE,digits=NUMBER
+ *
+ * A program of the guest says what is to be counted by marker instructions,
+ * which do nothing: "nopl imm32(%rax)" with the bytes of marker.h. They count
+ * at user addresses only, wherever the processor is. Markers 0 to 9 speak a
+ * decimal digit, MARKER_READY makes the plugin read its addresses, any other is
+ * an event. An event is, too, the execution of the instruction at one of those
+ * addresses, which the file at= has by then, a hexadecimal number a line; it
+ * must not have been executed before. The file out= gets a line for each event:
+ *
+ *	NAME USER KERNEL MODULE ELSEWHERE INTERRUPTS INTERRUPTED
+ *
+ * NAME is m and the number of the marker, or a and the place of the address
+ * in the list, both decimal. Then the instructions so far: at user addresses,
+ * in the kernel's text, where modules are, and elsewhere; how many interrupts
+ * and exceptions there were, and how many instructions of KERNEL were theirs.
+ * Digits that were spoken since the event before are a line "digits TEXT" ahead
+ * of it. There are at most EVENTS lines of events and digits= digits, then a
+ * line "full".
+ *
+ * No package has qemu-plugin.h, so its declarations are below, as they are in
+ * QEMU's include/qemu/qemu-plugin.h: of interface 1 (QEMU 6.0 to 8.2) and from
+ * 2 on (9.0 and later), where inline counters are in a scoreboard. Functions
+ * that some versions lack are weak.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "marker.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define WEAK __attribute__((weak))
+
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+struct qemu_plugin_scoreboard;
+
+struct qemu_info {
+	const char *target_name;
+	struct {
+		int min;
+		int cur;
+	} version;
+	bool system_emulation;
+};
+
+struct qemu_plugin_u64 {
+	struct qemu_plugin_scoreboard *score;
+	size_t offset;
+};
+
+enum { QEMU_PLUGIN_CB_NO_REGS };
+enum { QEMU_PLUGIN_INLINE_ADD_U64 };
+
+typedef void (*tb_trans_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+typedef void (*insn_cb)(unsigned int cpu, void *data);
+
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_trans_cb cb);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *
+qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+/* Before interface 3 it takes the first argument alone and returns the bytes. */
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
+				  size_t size);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    insn_cb cb, int flags, void *data);
+/* Interface 0 and 1. */
+WEAK void
+qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
+					   int op, void *counter, uint64_t add);
+/* From interface 2 on. */
+WEAK struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
+WEAK void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,
+				       unsigned int cpu);
+WEAK void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+	struct qemu_plugin_insn *insn, int op, struct qemu_plugin_u64 counter,
+	uint64_t add);
+/* From interface 4 on. */
+WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, void *to,
+					size_t size);
+
+/* QEMU looks at it before it calls qemu_plugin_install(). */
+EXPORT int qemu_plugin_version;
+
+/* x86-64, 4-level page tables: Documentation/arch/x86/x86_64/mm.rst. */
+#define USER_END 0x0000800000000000
+#define KERNEL_TEXT 0xffffffff80000000
+#define MODULES 0xffffffffc0000000
+#define MODULES_END 0xffffffffff000000
+
+enum region { USER, KERNEL, MODULE, ELSEWHERE, REGIONS };
+
+#define EVENTS 65536
+#define ADDRESSES 16
+#define INSN_BYTES 15
+
+static uint64_t own_counters[REGIONS];
+static uint64_t *counters = own_counters;
+static struct qemu_plugin_scoreboard *score;
+static bool copies_data; /* what qemu_plugin_insn_data() does */
+
+static FILE *out;
+static const char *addresses;
+static uint64_t at[ADDRESSES];
+static size_t at_count;
+static char *digits;
+static size_t digits_count, digits_room;
+static unsigned int events;
+
+/* Interrupts may interrupt each other: the instructions of the outermost. */
+static unsigned int depth;
+static uint64_t entered, interrupts, interrupted;
+
+static enum region region_of(uint64_t address)
+{
+	if (address < USER_END)
+		return USER;
+	if (address >= KERNEL_TEXT && address < MODULES)
+		return KERNEL;
+	if (address >= MODULES && address < MODULES_END)
+		return MODULE;
+	return ELSEWHERE;
+}
+
+static void print_digits(void)
+{
+	if (digits_count)
+		fprintf(out, "digits %.*s\n", (int)digits_count, digits);
+	digits_count = 0;
+}
+
+static void event(char kind, unsigned int number)
+{
+	if (events > EVENTS)
+		return;
+	if (events++ == EVENTS) {
+		fputs("full\n", out);
+	} else {
+		print_digits();
+		fprintf(out, "%c%u", kind, number);
+		for (int i = 0; i < REGIONS; i++)
+			fprintf(out, " %llu", (unsigned long long)counters[i]);
+		fprintf(out, " %llu %llu\n", (unsigned long long)interrupts,
+			(unsigned long long)interrupted);
+	}
+	fflush(out);
+}
+
+static void read_addresses(void)
+{
+	unsigned long long address;
+	FILE *file = fopen(addresses, "r");
+
+	at_count = 0;
+	if (!file)
+		return;
+	while (at_count < ADDRESSES && fscanf(file, "%llx", &address) == 1)
+		at[at_count++] = address;
+	fclose(file);
+}
+
+static void on_marker(unsigned int cpu, void *data)
+{
+	uintptr_t number = (uintptr_t)data;
+
+	/* User code runs: whatever has interrupted it is over. */
+	depth = 0;
+	if (number == MARKER_READY) {
+		read_addresses();
+	} else if (number > 9) {
+		event('m', number);
+	} else if (digits_count < digits_room) {
+		digits[digits_count++] = '0' + number;
+	} else if (events <= EVENTS) {
+		events = EVENTS;
+		event(0, 0);
+	}
+}
+
+static void on_address(unsigned int cpu, void *data)
+{
+	event('a', (uintptr_t)data);
+}
+
+static void on_entry(unsigned int cpu, void *data)
+{
+	if (!depth++)
+		entered = counters[KERNEL];
+}
+
+static void on_return(unsigned int cpu, void *data)
+{
+	if (!depth || --depth)
+		return;
+	interrupts++;
+	interrupted += counters[KERNEL] - entered;
+}
+
+static void count(struct qemu_plugin_insn *insn, enum region region)
+{
+	if (score) {
+		struct qemu_plugin_u64 counter = { score,
+						   region * sizeof(uint64_t) };
+
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+			insn, QEMU_PLUGIN_INLINE_ADD_U64, counter, 1);
+	} else {
+		qemu_plugin_register_vcpu_insn_exec_inline(
+			insn, QEMU_PLUGIN_INLINE_ADD_U64, &counters[region], 1);
+	}
+}
+
+static void call(struct qemu_plugin_insn *insn, insn_cb cb, uintptr_t data)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+					       (void *)data);
+}
+
+static void translate_insn(struct qemu_plugin_insn *insn)
+{
+	static const uint8_t marker[] = { MARKER_BYTES };
+	uint64_t address = qemu_plugin_insn_vaddr(insn);
+	enum region region = region_of(address);
+	size_t size = qemu_plugin_insn_size(insn);
+	uint8_t room[INSN_BYTES];
+	const uint8_t *bytes = room;
+
+	if (size > sizeof(room))
+		size = sizeof(room);
+	if (copies_data)
+		qemu_plugin_insn_data(insn, room, size);
+	else
+		bytes = qemu_plugin_insn_data(insn, NULL, 0);
+	count(insn, region);
+	for (size_t i = 0; i < at_count; i++) {
+		if (at[i] == address)
+			call(insn, on_address, i);
+	}
+	if (region == USER && size == sizeof(marker) &&
+	    !memcmp(bytes, marker, MARKER_NUMBER) &&
+	    !memcmp(bytes + MARKER_NUMBER + 1, marker + MARKER_NUMBER + 1,
+		    sizeof(marker) - MARKER_NUMBER - 1))
+		call(insn, on_marker, bytes[MARKER_NUMBER]);
+	/* The kernel begins each interrupt by cld, and ends it by iretq. */
+	if (region == KERNEL && size == 1 && bytes[0] == 0xfc)
+		call(insn, on_entry, 0);
+	if (region == KERNEL && size == 2 && !memcmp(bytes, "\x48\xcf", 2))
+		call(insn, on_return, 0);
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t insns = qemu_plugin_tb_n_insns(tb);
+
+	/* A scoreboard may move while processors are added. */
+	if (score)
+		counters = qemu_plugin_scoreboard_find(score, 0);
+	for (size_t i = 0; i < insns; i++)
+		translate_insn(qemu_plugin_tb_get_insn(tb, i));
+}
+
+/* "out=FILE" and the like; false if it is none of them. */
+static bool option(const char *text)
+{
+	const char *value = strchr(text, '=');
+	char *end;
+
+	if (!value++)
+		return false;
+	if (!strncmp(text, "out=", 4)) {
+		out = fopen(value, "w");
+		return out;
+	}
+	if (!strncmp(text, "digits=", 7)) {
+		digits_room = strtoul(value, &end, 10);
+		return !*end;
+	}
+	if (strncmp(text, "at=", 3))
+		return false;
+	addresses = value;
+	return true;
+}
+
+static __attribute__((constructor)) void choose_version(void)
+{
+	qemu_plugin_version = qemu_plugin_read_memory_vaddr ? 4 :
+			      qemu_plugin_scoreboard_new    ? 2 :
+							      1;
+}
+
+EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
+			       const struct qemu_info *info, int argc,
+			       char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (!option(argv[i])) {
+			fprintf(stderr, "count: %s: no such option\n", argv[i]);
+			return 1;
+		}
+	}
+	digits = malloc(digits_room + 1);
+	if (!out || !addresses || !digits ||
+	    strcmp(info->target_name, "x86_64"))
+		return 1;
+	copies_data = info->version.cur >= 3;
+	if (qemu_plugin_scoreboard_new)
+		score = qemu_plugin_scoreboard_new(REGIONS * sizeof(uint64_t));
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	return 0;
+}
