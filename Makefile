@@ -230,6 +230,16 @@ kernel: core elective  ## elective=memblock: the lab kernel with your function i
 par: core  ## count the reference's instructions anew, into expected/par.json
 	@$(python) -m grader.verdict.par
 
+.PHONY: figures
+figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: a quiet computer, half an hour
+	@$(python) -m grader.verdict.par
+	@$(python) handouts/figures/par_numbers.py
+	@scripts/translate.sh update
+	@grader/run.sh --machine uml,qemu --seed 1
+	@$(MAKE) compare-gmp
+	@handouts/figures/draw.sh
+	@$(python) -m handouts.pictures
+
 # /not exported
 .PHONY: report
 report: core  ## draw build/report/ again from its report.json

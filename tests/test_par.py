@@ -71,6 +71,16 @@ def test_expected_has_par_for_every_stage_and_n() -> None:
         assert len(counts) >= len(wanted) - 1
 
 
+@pytest.mark.skipif(stages.exported(), reason="what draws the figures is not exported")
+def test_handouts_state_the_counts_of_expected() -> None:
+    from handouts.figures import par_numbers
+
+    stated = {path.name: par_numbers.numbers(path) for path in par_numbers.handouts()}
+    assert sum(map(bool, stated.values())) >= 5
+    for name, numbers in stated.items():
+        assert all(old == new for old, new in numbers.items()), name
+
+
 def test_a_damaged_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "par.json"
     broken.write_text('{"records": [')
