@@ -31,6 +31,7 @@ HARMLESS = re.compile(
     r"|skip_spaces|_ctype|sscanf"
     r"|raw_copy_(to|from)_user|_?copy_(to|from)_user|clear_user|__clear_user|copy_user_\w+"
     r"|__(get|put)_user_\w+|__(check_object_size|copy_overflow|virt_addr_valid|access_ok)"
+    r"|validate_usercopy_range"
     r"|rep_movs_alternative|rep_stos_alternative"
     r"|(__)?mutex_\w+|down_(read|write)\w*|up_(read|write)|__init_rwsem|__rwlock_init"
     r"|__raw_spin_lock_init|_raw_(spin|read|write)_(try)?(un)?lock\w*|queued_\w+_slowpath"
