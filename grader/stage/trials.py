@@ -22,7 +22,7 @@ from grader.base.finding import Failure
 from grader.lab import module
 from grader.lab.machines import Running
 from grader.lab.module import Kernel, Module, Recipe
-from grader.sandbox import COMPILER, Room
+from grader.sandbox import COMPILER, Room, kernel_places
 from grader.stage import device, function_program, oracle
 from grader.stage.build import Built, stage_objects
 from grader.stage.places import SLOW_STAGES
@@ -92,15 +92,32 @@ def link(built: Built, kernel: Kernel) -> Module:
     folder = built.module.directory
     support = (*ours.support, *built.module.support)
     made = replace(built.module, name=NAME, support=support, dialect=device.DIALECT)
-    room = Room(read=(ours.directory,), write=(folder,)) if built.stage.isolated else None
+    room = None
+    if built.stage.isolated:
+        room = Room(read=(ours.directory, *kernel_places(kernel.tree)), write=(folder,))
     # Two runs in one checkout must not meet half a file.
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        stage = Path(scratch, "stage.o")
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
-        _run(["ld", "-r", "-o", str(whole), str(ours.path), *map(str, stage_objects(built))], room)
+        _run(["ld", "-r", "-o", str(stage), *map(str, stage_objects(built))], room)
+        if objtool := _objtool(built.module):
+            _run(["env", f"SRCARCH={kernel.arch}", *objtool, str(stage)], room)
+        _run(["ld", "-r", "-o", str(whole), str(ours.path), str(stage)], room)
         _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
         whole.replace(made.path)
         bare.replace(made.stripped)
     return made
+
+
+def _objtool(made: Module) -> list[str]:
+    """Return how kbuild lets the kernel's objtool loose on a module as a whole, or nothing.
+
+    With indirect branch tracking it does not look at single objects: theirs have no list of the
+    return instructions that the kernel replaces when it loads a module, and it complains of them.
+    """
+    said = (made.directory / f".{made.name}.o.cmd").read_text()
+    match = re.search(r"; (\S*/objtool .*) \S+\.o$", said, re.MULTILINE)
+    return match[1].split() if match else []
 
 
 def _run(command: list[str], room: Room | None) -> None:
