@@ -15,12 +15,17 @@ import pytest
 from grader.base import paths, scratch, toml
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
+from grader.base.progress import Progress
+from grader.course import check
 from grader.lab import machines, plugin, qemu
 from grader.lab.plugin import Counts, Event
 from grader.rulers import counter
 from grader.rulers.subject import WrongAnswer
 from grader.stage import build, stages
 from grader.stage.measured import StageSubject, contents
+from grader.stage.tasks import course
+from grader.verdict.points import Line
+from grader.verdict.status import Status
 
 ROWS = toml.read(paths.ROOT / "tests/mutants/counted.toml")
 KEEPS = [name for name, row in ROWS.items() if "keeps" in row]
@@ -150,12 +155,12 @@ def honest() -> list[Event]:
     return found
 
 
-def check(events: list[Event]) -> counter.Count:
+def judged(events: list[Event]) -> counter.Count:
     return counter._count(N, DIGITS, SITES, events)
 
 
 def test_an_honest_call_is_counted() -> None:
-    assert check(honest()) == counter.Count({"compute": 105, "decimal": 400}, 673, 1737)
+    assert judged(honest()) == counter.Count({"compute": 105, "decimal": 400}, 673, 1737)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +179,14 @@ def test_what_does_not_belong_to_a_call_is_refused(more: dict[str, int], said: s
     last = events[-1]
     events[-1] = replace(last, counts=added(last.counts, **more))
     with pytest.raises(WrongAnswer) as error:
-        check(events)
+        judged(events)
     assert said in error.value.finding.cause
 
 
 def test_work_ahead_of_the_call_is_refused() -> None:
     events = [replace(e, counts=added(e.counts, module=1000)) for e in honest()]
     with pytest.raises(WrongAnswer) as error:
-        check(events)
+        judged(events)
     assert "before the call" in error.value.finding.cause
 
 
@@ -190,20 +195,20 @@ def test_other_digits_are_refused(digits: str) -> None:
     events = honest()
     events[-1] = replace(events[-1], digits=digits)
     with pytest.raises(WrongAnswer):
-        check(events)
+        judged(events)
 
 
 def test_another_course_is_refused() -> None:
     for events in (honest()[:-1], honest()[::-1], [*honest(), honest()[-1]]):
         with pytest.raises(WrongAnswer):
-            check(events)
+            judged(events)
 
 
 def test_interrupts_are_left_out() -> None:
     events = honest()
     shifted = [added(e.counts, kernel=2700, interrupted=2700, interrupts=1) for e in events[2:]]
     events[2:] = [replace(e, counts=counts) for e, counts in zip(events[2:], shifted)]
-    assert check(events).phases == {"compute": 105, "decimal": 400}
+    assert judged(events).phases == {"compute": 105, "decimal": 400}
 
 
 # The plugin
@@ -234,3 +239,32 @@ def test_what_a_machine_makes_the_plugin_write_is_bounded() -> None:
         assert (guest.folder / plugin.OUTPUT).stat().st_size < 500
     finally:
         guest.stop()
+
+
+class Said(Progress):
+    """A progress that keeps what it is told to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_without_plugins_speed_is_judged_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_time, speed = Line("speed", 20, 20, "by time"), course(5).speed
+    assert speed
+
+    def cannot() -> None:
+        raise LabError("qemu takes no plugin, so no instructions are counted: invalid option")
+
+    monkeypatch.setattr(machines, "counting", cannot)
+    monkeypatch.setattr(check, "_by_time", lambda *_: by_time)
+    progress = Said()
+    assert check._speed_line(stages.kit(5), Status("ok"), speed, 7, progress) is by_time
+    (note,) = progress.notes
+    assert "speed is judged by time" in note and "qemu takes no plugin" in note
+    # A submission is never timed in a kernel that is a process here.
+    with pytest.raises(LabError, match="takes no plugin"):
+        check._speed_line(replace(stages.kit(5), isolated=True), Status("ok"), speed, 7, progress)
