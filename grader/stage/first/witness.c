@@ -221,6 +221,12 @@ WRAP(void, vfree, const void *memory)
 }
 
 /* Where the kernel does not write them out in place. */
+/* Linux 7 has one name for both. */
+#ifdef INLINE_COPY_USER
+#define INLINE_COPY_TO_USER
+#define INLINE_COPY_FROM_USER
+#endif
+
 #ifndef INLINE_COPY_TO_USER
 WRAP(unsigned long, _copy_to_user, void __user *to, const void *from,
      unsigned long size)
@@ -299,8 +305,8 @@ ACCESSES(2)
 ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
-ACCESS(read_range, void *address, size_t size)
-ACCESS(write_range, void *address, size_t size)
+ACCESS(read_range, void *address, long size)
+ACCESS(write_range, void *address, long size)
 
 /* Nothing is to be set up. */
 void __tsan_init(void);
