@@ -234,6 +234,7 @@ par: core  ## count the reference's instructions anew, into expected/par.json
 figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: a quiet computer, half an hour
 	@$(python) -m grader.verdict.par
 	@$(python) handouts/figures/par_numbers.py
+	@$(python) handouts/figures/session_numbers.py
 	@scripts/translate.sh update
 	@grader/run.sh --machine uml,qemu --seed 1
 	@$(MAKE) compare-gmp

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Put what compare says of instructions into the console sessions that show it.
+
+Each command with such an answer is run again. Its times are not taken: what is shown of them stands
+in the text, with the computer that they belong to.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from grader.base import command, paths
+from grader.base.errors import LabError
+
+COMMAND = re.compile(r"\$ ((?:handouts/experiments/try|grader/compare)\.sh .*)")
+SHOWN = "; instructions: "
+
+
+def piece(phase: str) -> re.Pattern[str]:
+    """Return a pattern of what is said of a phase: nothing, or so much at some n."""
+    return re.compile(rf"\b{phase} (~|[^,;~]+ at n = \d[\d,]*\d)")
+
+
+def answer(words: list[str]) -> str:
+    """Return what a command says of instructions."""
+    done = subprocess.run(words, cwd=paths.ROOT, capture_output=True, text=True)
+    found = re.search(rf"{SHOWN}(.*?)(;|$)", done.stdout, re.MULTILINE)
+    if done.returncode or not found:
+        last = (done.stderr.strip().splitlines() or ["it counts no instructions"])[-1]
+        raise LabError(f"{shlex.join(words)}: {last}")
+    return found[1]
+
+
+def renewed(line: str, said: str) -> str:
+    """Return the line of a session with those phases that it shows as they are said now."""
+    for phase in ("compute", "decimal"):
+        new = piece(phase).search(said)
+        if new:
+            line = piece(phase).sub(lambda _, text=new[0]: text, line, count=1)
+    return line
+
+
+def renew(path: Path) -> None:
+    """Run the commands of a file, and put their answers in place of those before."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for i, (line, shown) in enumerate(zip(lines, lines[1:])):
+        asked = COMMAND.match(line)
+        if asked and SHOWN in shown and f"{SHOWN}~" not in shown:
+            lines[i + 1] = renewed(shown, answer(shlex.split(asked[1])))
+            if lines[i + 1] != shown:
+                print(f"{paths.shown(path)}: {lines[i + 1]}", end="", flush=True)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def main() -> int:
+    """Renew the files that show such sessions."""
+    for path in ("handouts/measuring.md", "handouts/experiments/README.md"):
+        renew(paths.ROOT / path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("session_numbers", main))
