@@ -125,7 +125,9 @@ class Qemu:
         for path in read:
             if path.parent == folder and path.exists():
                 path.chmod(0o644)  # its user may be another one than ours
-        return Room((*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared))
+        return Room(
+            (*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared)
+        )
 
     def boot(
         self, contents: Contents = NOTHING, digits: int | None = None
