@@ -81,7 +81,7 @@ class FakeTurn:
         return [
             Reading(
                 {name: self.timed(work.repeat * ns) for name, ns in self.costs[work.n].items()},
-                {}, {}, 0,
+                {}, 0, outside_ns=0, own_ns=0, bare=True,
             )
             for work in works
         ]  # fmt: skip

@@ -235,7 +235,7 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
     monkeypatch.setattr(stages, "exported", lambda: True)
     monkeypatch.setattr(paths, "WORK", place)
     for wanted, begin in (([0], 0), ([3], 3), ([], 1)):
-        with pytest.raises(LabError, match=f"in work/ yet: make stage={begin} start$"):
+        with pytest.raises(LabError, match=rf"in {place}/? yet: make stage={begin} start$"):
             stages.home(wanted)
 
 

@@ -48,6 +48,8 @@ def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) ->
     """The stage with what the row names compiled anew, by the command that kbuild has noted."""
     directory = built.module.directory
     shutil.copytree(directory / "stage", folder / "stage")
+    linked = f".{built.module.name}.o.cmd"
+    shutil.copy(directory / linked, folder / linked)
     for part in [row, *row.get("beside", [])]:
         source = folder / "stage" / part["file"]
         source.write_text(edited(part, source.read_text()))

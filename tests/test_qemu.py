@@ -197,6 +197,7 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, ubuntu: Path) -> None:
 def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A /dev/kvm that opens, a kernel file, and a place for a QEMU of the test's own."""
     (tmp_path / "kvm").touch()
+    (tmp_path / "kvm").chmod(0o666)
     (tmp_path / "entry").mkdir()
     (tmp_path / "entry/vmlinuz").touch()
     monkeypatch.setattr(kvm, "DEVICE", tmp_path / "kvm")
