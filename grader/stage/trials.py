@@ -101,7 +101,8 @@ def link(built: Built, kernel: Kernel) -> Module:
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
         _run(["ld", "-r", "-o", str(stage), *map(str, stage_objects(built))], room)
         if objtool := _objtool(built.module):
-            _run(["env", f"SRCARCH={kernel.arch}", *objtool, str(stage)], room)
+            there = f"--chdir={kernel.tree}"  # its path may be relative to the tree
+            _run(["env", there, f"SRCARCH={kernel.arch}", *objtool, str(stage)], room)
         _run(["ld", "-r", "-o", str(whole), str(ours.path), str(stage)], room)
         _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
         whole.replace(made.path)
