@@ -20,7 +20,7 @@
  */
 #define SETTLE_NS 50000000
 
-/* So many blocks of each size, 40 bytes times a power of two, up to 160 KB. */
+/* Blocks of each size, which is 40 bytes times a power of two, up to 160 KB. */
 #define BLOCKS 8
 #define LARGEST 4096
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whose fault it is that a tool failed: by status and errno, never by what a source has it say."""
+"""Decide whose fault a failed tool is: by status and errno, never by text from a source."""
 
 from __future__ import annotations
 

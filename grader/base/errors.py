@@ -34,11 +34,11 @@ class MachineKilled(HostFault):
 
 
 class ProgramKilled(HostFault):
-    """The system has killed a program for want of memory: no fault of what it was given."""
+    """The system has killed a program because memory was short: no fault of what it was given."""
 
     def __init__(self) -> None:
         super().__init__(
-            "a program was killed on this computer, for want of memory most often; close other"
+            "a program was killed on this computer, probably because memory is short; close other"
             " programs and try again"
         )
 
@@ -50,7 +50,7 @@ DISK_BYTES = 16 << 20
 
 
 def disk_full(folder: Path) -> bool:
-    """Whether the system refuses the space that a build takes in a folder."""
+    """Return whether the system refuses the space that a build takes in a folder."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, DISK_BYTES)

@@ -11,7 +11,7 @@ from grader.lab.machines import Running
 
 
 def of_write(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
-    """Write text to a file of the machine so many times. Return the nanoseconds of each write.
+    """Write text to a file of the machine this many times. Return the nanoseconds of each write.
 
     Each is by the machine's clock and includes the system call. timeout: seconds for all of them.
     """

@@ -169,7 +169,7 @@ Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
 @dataclass(frozen=True)
 class Around:
-    """What a machine's process has around it: everything it inherits, and the sandbox."""
+    """The surroundings of a machine's process: everything that it inherits, and the sandbox."""
 
     environment: dict[str, str] | None = None  # ours, if none is given
     given: Mapping[str, int] = field(default_factory=dict)  # further files that it inherits

@@ -104,7 +104,7 @@ class CountingMachine(Machine, Protocol):
     """A kind of machine whose instructions its emulator counts: see plugin.py."""
 
     def boot(self, contents: Contents = NOTHING, digits: int | None = None) -> Running:
-        """Start one; with digits, its instructions are counted, and so many digits recorded."""
+        """Start one; digits: count its instructions and record at most that many digits."""
 
     def cannot_count(self) -> str:
         """Return why instructions cannot be counted there, in one line; "" if they can."""

@@ -134,7 +134,7 @@ class Qemu:
     ) -> guest_process.GuestProcess:
         """Start one that ends with this process; it is confined where there is a sandbox.
 
-        digits: its instructions are counted, and so many digits recorded: see plugin.py.
+        digits: its instructions are counted, and at most that many digits recorded: see plugin.py.
         """
         self._prepare()
         confined = not _unconfined()

@@ -29,7 +29,7 @@ from grader.lab.module import Module
 CALL_TIMEOUT = 30.0
 # Somebody waits for these, and can press Ctrl-C.
 PATIENCE = 24 * 3600.0
-# After so many seconds without an answer a stopped machine, or a busy one, is worth a word.
+# After this many seconds without an answer a stopped machine, or a busy one, is worth a word.
 SILENCE = 10.0
 LEAVE = b"\x1d"  # Ctrl-]
 

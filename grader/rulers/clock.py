@@ -27,7 +27,7 @@ from grader.rulers.subject import Reading, Subject, Work, WrongAnswer
 
 # A batch of a hundred steps of the clock is right within 1 %.
 STEPS = 100
-# So many readings, or as many as BUDGET_NS / 20 allows, show the clock's resolution.
+# This many readings, or as many as BUDGET_NS / 20 allows, show the clock's resolution.
 PROBES, FEWEST_PROBES = 16, 4
 # No phase is timed for less than this in a round.
 SHORTEST_PHASE_NS = 600_000

@@ -76,14 +76,14 @@ class Measurable(Protocol):
 
 
 class Subject(Measurable, Protocol):
-    """What a clock measures: the module says how long its work took."""
+    """A module that a clock measures: it reports how long its work took."""
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """What it times apart."""
+        """Return the phases that it times separately."""
 
     def spread(self, n: int) -> int:
-        """How far n varies from one repetition to the next, that remembering earns nothing."""
+        """Return how far n varies between repetitions, so that a kept result gains nothing."""
 
     def request(self, work: Work) -> str:
         """The request for some work."""
@@ -93,7 +93,7 @@ class Subject(Measurable, Protocol):
 
 
 class Countable(Measurable, Protocol):
-    """What the emulator counts: a call of the module, which executes markers (guest/marker.h)."""
+    """A module whose call the emulator counts, between the markers of guest/marker.h."""
 
     @property
     def needed(self) -> tuple[int, ...]:

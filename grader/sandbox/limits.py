@@ -102,7 +102,7 @@ class Ended:
 
     @property
     def error_text(self) -> str:
-        """What was printed to standard error, printable."""
+        """Return what was printed to standard error, printable."""
         return decoded(self.errors)
 
     def check_host(self, folder: Path) -> None:
@@ -197,7 +197,7 @@ def usage(pid: int, enough: Limits) -> str:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed since its start because memory was short."""
+    """Return how many processes the kernel has killed since its start for lack of memory."""
     try:
         words = Path("/proc/vmstat").read_text().split()
         return int(words[words.index("oom_kill") + 1])

@@ -67,7 +67,7 @@ def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
 
 
 def opens_by_group(device: os.stat_result) -> bool:
-    """Whether a member of the device's group may open it, and that group is not root's."""
+    """Return whether a member of the device's group, which is not root's, may open it."""
     return bool(device.st_gid) and device.st_mode & 0o060 == 0o060
 
 

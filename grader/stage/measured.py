@@ -95,7 +95,7 @@ class StageSubject:
 
     @property
     def call_sites(self) -> tuple[tuple[str, int], ...]:
-        """Where the driver calls the stage."""
+        """Return where the driver calls the stage."""
         return call_sites(self.built.module.directory / "kit" / "driver.o")
 
     def spread(self, n: int) -> int:
