@@ -40,7 +40,7 @@ PLANTED = {
     "3-use-after-free": Planted(
         "fib_release",
         "f->big->size = 0;",
-        "BUG: KASAN: use-after-free",
+        "use-after-free",  # from Linux 6.4 on KASAN says slab-use-after-free
         (
             "write of 8 bytes in a block allocated in bn_create",
             "had been given back in fib_rel",

@@ -22,7 +22,7 @@ def made_of(tmp_path: Path, text: str) -> Path:
 
 
 def test_an_object_that_other_kernels_cannot_link_is_refused(tmp_path: Path) -> None:
-    text = "int f(void);\nint fib_compute(void) { return f(); }\n"
+    text = "int f(void), fib_alloc(void);\nint fib_compute(void) { return f(); }\n"
     export_objects._check_imports(made_of(tmp_path, text.replace("f()", "fib_alloc()")))
     with pytest.raises(LabError, match="uses f, which other kernels may not have"):
         export_objects._check_imports(made_of(tmp_path, text))

@@ -94,7 +94,7 @@ LONG: Mapping[str, tuple[Trial, ...]] = {
 }
 # A fault that is planted, what finds it, and a word that it is said with.
 PLANTED: Mapping[str, tuple[Trial, str]] = {
-    "used": (THERE, "KASAN: use-after-free"),
+    "used": (THERE, "use-after-free"),
     "lost": (VALUES, "never given back"),
 }
 
