@@ -75,7 +75,7 @@ def full_disk(place: Path, variable: str) -> HostFault:
 
 
 def in_one_line(error: OSError) -> str:
-    """An error of the system that nobody has expected, and where; printable."""
+    """Describe an unexpected error of the system, and where it was; printable."""
     place = f": {in_a_line(os.fsdecode(error.filename))}" if error.filename else ""
     return f"{error.strerror or error}{place}"
 

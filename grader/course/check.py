@@ -60,7 +60,7 @@ def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Pr
         speed = speed_n.judged_at(machine, stage.number, seed) or course
         known = par.counts(machine, par.places(stage.number, speed), tell.step)
     except (LabError, MachineError) as error:
-        # A stranger's stage gets the points that the others get, or none yet.
+        # An untrusted stage is graded as the others are, or not yet.
         if stage.isolated:
             raise
         # The course says how many times as fast for its own n only.

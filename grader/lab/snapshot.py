@@ -110,7 +110,7 @@ def resume(place: Path, contents: Contents, machine: Command, around: Around) ->
 
 @cache
 def _sealed(path: Path, _inode: int) -> int:
-    """Return a copy of a snapshot's memory that nobody can change, for the life of this process.
+    """Return a sealed copy of a snapshot's memory, for the life of this process.
 
     QEMU opens what it maps for writing, also where its changes are to be its own.
     """

@@ -251,7 +251,7 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
         whole = stage.number >= WHOLE_READ_FROM - 1
         built = _built(machine, stage.number)
         subject = _subject(built, sorted(numbers), whole)
-        # Nobody waits for what takes minutes: it is left out, unless it is asked for by itself.
+        # A count that takes minutes is left out, unless it is asked for by itself.
         subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
     for (number, phase, n), count in _count(machine, subjects, tell).items():
