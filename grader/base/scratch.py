@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -70,16 +71,32 @@ def base() -> Path:
     return path
 
 
-def folder() -> Path:
-    """A new folder; none once a signal has come, or all are removed for good."""
+@contextmanager
+def before_removal() -> Iterator[None]:
+    """Make a folder or start a process so that remove_all waits for it and then finds it.
+
+    Raise KeyboardInterrupt instead once a signal has come or all are removed for good. Signals are
+    blocked meanwhile: a process started here calls let_signals_in before its program.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        with _making:  # or a thread would make one behind remove_all's back
+        with _making:
             check_stopped()
-            path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
-            _folders.add(path)
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def let_signals_in() -> None:
+    """Unblock, between fork and exec, the signals that before_removal has blocked."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def folder() -> Path:
+    """Make a new folder, which remove_all removes."""
+    with before_removal():
+        path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
+        _folders.add(path)
     return path
 
 
@@ -173,11 +190,13 @@ def remove_all(for_good: bool = False) -> None:
             _stopped = _stopped or for_good
         for path in list(_folders):
             kill_those_in(path)
-            remove(path)
         # One that has just been forked does not show yet what it is to become.
         for pid, group, entry in list(_alive()):
             stays = any(_works_in(entry, path) for path in _staying)
             if pid == group and _parent(entry) == os.getpid() and not stays:
                 kill_group(pid)
+        # Only now: user-mode Linux makes its folder again if it starts after the removal.
+        for path in list(_folders):
+            remove(path)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -155,10 +155,12 @@ rm -rf -- "$2"
 
 
 def _killed_with_us() -> None:
+    scratch.let_signals_in()
     parent.die_with(signal.SIGKILL)
 
 
 def _may_be_traced() -> None:
+    scratch.let_signals_in()
     # So that make gdb needs no root where Yama lets only parents trace.
     _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
@@ -286,6 +288,7 @@ def _spawn(
             supervisor = confined.supervisor
             inherited += confined.fds
         console = stack.enter_context((folder / "console.log").open("wb"))
+        stack.enter_context(scratch.before_removal())
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

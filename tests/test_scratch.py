@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Machines that start just as a run ends leave neither process nor folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from tests.left_over import left_over
+
+# A thread starts a machine that makes its own folder, as user-mode Linux does, while the run ends.
+# The pauses stand for a busy computer: between fork and exec, and wherever the run ends the rest.
+RACE = """
+import sys, threading, time
+from grader.base import scratch
+from grader.lab import guest_process
+
+until_exec, until_removed = map(float, sys.argv[1:])
+first, remove = guest_process._killed_with_us, scratch.remove
+moment = threading.Event()
+
+def slowly_to_exec():
+    time.sleep(until_exec)
+    first()
+
+def slowly_removed(path):
+    time.sleep(until_removed / 2)
+    remove(path)
+    time.sleep(until_removed / 2)
+
+def command(folder, fds):
+    moment.set()
+    return ["sh", "-c", f"mkdir -p {folder}; exec sleep 60"]
+
+guest_process._killed_with_us, scratch.remove = slowly_to_exec, slowly_removed
+threading.excepthook = lambda _: None
+threading.Thread(
+    target=guest_process.begin,
+    args=(lambda folder: None, command, lambda guest: time.sleep(60)),
+    daemon=True,
+).start()
+moment.wait()
+time.sleep(0.05)
+scratch.remove_all(for_good=True)
+"""
+
+
+@pytest.mark.parametrize("until_exec", ["0", "0.05", "0.1", "0.2", "0.4"])
+@pytest.mark.parametrize("until_removed", ["0", "0.2"])
+def test_a_machine_that_just_starts_leaves_nothing(
+    tmp_path: Path, until_exec: str, until_removed: str
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", RACE, until_exec, until_removed],
+        cwd=paths.ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert left_over(tmp_path) == []
