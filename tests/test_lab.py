@@ -150,7 +150,8 @@ def test_instructions_are_the_same_each_time(sources: Path) -> None:
         guest.wire.check(f"insmod {KO}", SECONDS)
         counts += cost.count_writes(guest, DOOR, "w 100000", 3, SECONDS)
         guest.stop()
-    assert max(counts) - min(counts) < 0.001 * min(counts), counts
+    assert counts == counts[:1] * 6
+    assert counts[0] > 100_000
 
 
 def test_lost_memory_is_found(sources: Path) -> None:
