@@ -123,6 +123,12 @@ def gdb(number: str, arguments: str) -> int:
     if text is None:
         raise LabError(f"no stage is loaded there: {BEGIN}")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
+    after = [address for address in sections.values() if int(address, 16) > int(text, 16)]
+    end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
+    # gdb finds the places of all sections only if the file has none. Linux 6.12 gives one to .data.
+    symbols = standing.folder(name) / f"{loaded['name']}.ko"
+    objcopy = ["objcopy", "--change-section-address", "*=0", loaded["module"], str(symbols)]
+    subprocess.run(objcopy, check=True)
     pid = json.loads((standing.folder(name) / "state.json").read_text())["pid"]
     # On a terminal it would stop at the end of a page, and ask whether the symbols are meant.
     call = ["gdb", "-q", "-nx", "-iex", "set pagination off", "-iex", "set confirm off"]
@@ -131,7 +137,10 @@ def gdb(number: str, arguments: str) -> int:
         call += ["-iex", f"handle {name_of_signal} nostop noprint pass"]
     kernel = machines.get("uml").kernel()
     call += [
-        "-ex", f"add-symbol-file {loaded['module']} {text} {others}",
+        "-ex", f"add-symbol-file {symbols} {text} {others}",
+        # Breakpoints there are then hardware breakpoints. The kernel forks a process for each of
+        # its own, and gdb removes what it wrote from the child: the two share this memory.
+        "-ex", "set mem inaccessible-by-default off", "-ex", f"mem {text} {end} ro",
         "-ex", f"directory {paths.STAGES} {paths.ROOT}",
         *shlex.split(arguments),
         "-p", str(pid), str(kernel.tree.parent / "linux"),

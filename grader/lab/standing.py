@@ -205,12 +205,11 @@ def swap(machine: str, running: Running, module: Module, what: str, path: str) -
 
 def sections(running: Running, module: str) -> dict[str, str]:
     """Where the sections of a loaded module are in memory, by name."""
-    found = {}
-    for section in (".text", ".data", ".bss", ".rodata", ".eh_frame"):
-        done = running.wire.run(f"cat /sys/module/{module}/sections/{section}", CALL_TIMEOUT)
-        if done.status == 0:
-            found[section] = done.output.strip()
-    return found
+    # All of them: gdb takes one that it is not given for a part of .text.
+    command = f"cd /sys/module/{module}/sections && grep . .[a-z]*"
+    done = running.wire.run(command, CALL_TIMEOUT)
+    lines = done.output.splitlines() if done.status == 0 else []
+    return dict(line.split(":", 1) for line in lines)
 
 
 def end_all() -> list[str]:
