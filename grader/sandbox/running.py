@@ -42,6 +42,8 @@ from grader.sandbox.room import Room
 SOURCE = Path(__file__).with_name("warden.c")
 _ONE_AT_A_TIME = threading.Lock()
 WATCH_SECONDS = 0.05
+# Where a user's tasks are counted with the command's: so many others may begin meanwhile.
+BEGINNING = 1000
 # Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
 DEATH_SECONDS = 20
 # What the warden says at the end: status, number of processes left, errno.
@@ -150,11 +152,11 @@ class _Run:
         limits = self.limits
         processes = limits.processes
         if self.room is None:
-            processes += 1 + tasks_of_user()
+            processes += 1 + tasks_of_user() + BEGINNING
         elif self.uid is None:
             # The warden and bubblewrap's first process are this user's as well. Before 5.14 a
             # user's processes were counted on the whole computer, not in the namespace.
-            processes += 2 + (0 if _release() >= (5, 14) else tasks_of_user())
+            processes += 2 + (0 if _release() >= (5, 14) else tasks_of_user() + BEGINNING)
         values = {
             "cpu": limits.cpu_seconds,
             "as": limits.address_bytes,
