@@ -24,9 +24,10 @@
  * line "full".
  *
  * No package has qemu-plugin.h, so its declarations are below, as they are in
- * QEMU's include/qemu/qemu-plugin.h: of interface 1 (QEMU 6.0 to 8.2) and from
- * 2 on (9.0 and later), where inline counters are in a scoreboard. Functions
- * that some versions lack are weak.
+ * QEMU's include/plugins/qemu-plugin.h: of interface 1 (QEMU 6.0 to 8.2), of 2 to
+ * 5 (9.0 to 10.2), where inline counters are in a scoreboard, and of 7 (11.1), where
+ * each callback gets a pointer that was registered with it. Functions that some
+ * versions lack are weak.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,10 +63,14 @@ struct qemu_plugin_u64 {
 enum { QEMU_PLUGIN_CB_NO_REGS };
 enum { QEMU_PLUGIN_INLINE_ADD_U64 };
 
-typedef void (*tb_trans_cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*insn_cb)(unsigned int cpu, void *data);
 
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_trans_cb cb);
+/*
+ * Before interface 7 it takes the first two arguments alone, and @cb gets the ID
+ * and the block. From 7 on @cb gets the block and @data.
+ */
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
+					   void (*cb)(void), void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
@@ -90,6 +95,9 @@ WEAK void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 /* From interface 4 on. */
 WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, void *to,
 					size_t size);
+
+/* From interface 6 on. */
+WEAK void qemu_plugin_set_pc(uint64_t address);
 
 /* QEMU looks at it before it calls qemu_plugin_install(). */
 EXPORT int qemu_plugin_version;
@@ -260,7 +268,7 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 		call(insn, on_return, 0);
 }
 
-static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void translate(struct qemu_plugin_tb *tb)
 {
 	size_t insns = qemu_plugin_tb_n_insns(tb);
 
@@ -269,6 +277,16 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		counters = qemu_plugin_scoreboard_find(score, 0);
 	for (size_t i = 0; i < insns; i++)
 		translate_insn(qemu_plugin_tb_get_insn(tb, i));
+}
+
+static void translate_with_id(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	translate(tb);
+}
+
+static void translate_with_data(struct qemu_plugin_tb *tb, void *data)
+{
+	translate(tb);
 }
 
 /* "out=FILE" and the like; false if it is none of them. */
@@ -295,7 +313,8 @@ static bool option(const char *text)
 
 static __attribute__((constructor)) void choose_version(void)
 {
-	qemu_plugin_version = qemu_plugin_read_memory_vaddr ? 4 :
+	qemu_plugin_version = qemu_plugin_set_pc	    ? 7 :
+			      qemu_plugin_read_memory_vaddr ? 4 :
 			      qemu_plugin_scoreboard_new    ? 2 :
 							      1;
 }
@@ -317,6 +336,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 	copies_data = info->version.cur >= 3;
 	if (qemu_plugin_scoreboard_new)
 		score = qemu_plugin_scoreboard_new(REGIONS * sizeof(uint64_t));
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_tb_trans_cb(
+		id,
+		info->version.cur >= 7 ? (void (*)(void))translate_with_data :
+					 (void (*)(void))translate_with_id,
+		NULL);
 	return 0;
 }
