@@ -62,7 +62,7 @@ def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
     built = build.build(stage, machines.get("uml").kernel())
     assert built.ok
     assert not built.breaches
-    assert "warning" not in built.module.log
+    assert not built.module.warnings
     result = check.check(0, directory, 0)
     assert (result.earned, result.possible) == (0, 100)
     assert "expected /dev/first, got no such file" in result.lines[0].remark

@@ -56,8 +56,13 @@ def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) ->
         noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
         command = noted.split(" := ", 1)[1].split(" ; ")[0]
         # The kit's headers are where they were; all else is the copy's.
-        command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
-        subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
+        if f"{directory}/stage/" in command:
+            command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
+            subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
+        else:  # from Linux 6.13 on all names are relative to the module
+            if not (folder / "kit").exists():
+                (folder / "kit").symlink_to(directory / "kit")
+            subprocess.run(command, shell=True, cwd=folder, check=True)
     return replace(built, module=replace(built.module, directory=folder))
 
 

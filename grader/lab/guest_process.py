@@ -220,8 +220,9 @@ def begin(
             for end in ("in", "out"):
                 os.mkfifo(folder / f"{line}.{end}", 0o600)
         begin = time.monotonic()
-        pid, supervisor = _spawn(folder, command, around, stays)
-        guard = None if stays else _watch(pid, folder)
+        with scratch.before_removal():
+            pid, supervisor = _spawn(folder, command, around, stays)
+            guard = None if stays else _watch(pid, folder)
         guest = GuestProcess(folder, pid, 0.0, True, guard)
         guest.supervisor = supervisor
         up(guest)
@@ -255,6 +256,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=scratch.let_signals_in,  # noqa: PLW1509
     )
 
 
@@ -288,7 +290,6 @@ def _spawn(
             supervisor = confined.supervisor
             inherited += confined.fds
         console = stack.enter_context((folder / "console.log").open("wb"))
-        stack.enter_context(scratch.before_removal())
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

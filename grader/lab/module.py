@@ -211,12 +211,20 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
         f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}"
         for place, label in recipe.labels.items()
     ]
+    # From Linux 6.13 on the compiler runs in that directory, and is given relative names.
+    for place, label in recipe.labels.items():
+        if place:
+            prefixes.append(f"-ffile-prefix-map={place}/={label}/")
+        else:
+            names = [name for name in recipe.files if "/" not in name]
+            prefixes += [f"-ffile-prefix-map={name}={label}/{name}" for name in names]
     objects = " ".join(f"{name}.o" for name in _objects(recipe))
     # From Linux 6.13 on kbuild's own rule does not apply below M=: its target has become "%" there,
     # and make does not use such a rule for what could be compiled.
+    given = [name.removesuffix(".o_shipped") for name in recipe.files if name.endswith("_shipped")]
+    shared = _objects(recipe.shared) if recipe.shared else ()
     shipped = [
-        f"$(obj)/{name}.o: $(src)/{name}.o_shipped; @cat $< >$@"
-        for name in (_objects(recipe.shared) if recipe.shared else ())
+        f"$(obj)/{name}.o: $(src)/{name}.o_shipped; @cat $< >$@" for name in (*shared, *given)
     ]
     return "\n".join(
         [
@@ -290,11 +298,17 @@ def _error_line(log: str) -> str:
 
 
 def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
-    """The compiler's messages with the sources named as the labels do."""
+    """The compiler's messages with the sources named as the labels do.
+
+    From Linux 6.13 on the names are relative to the directory, where a message begins with one.
+    """
     for place in sorted(labels, key=len, reverse=True):
         begin = f"{directory}/{place}" if place else str(directory)
         instead = labels[place].replace("\\", r"\\")
         log = re.sub(rf"{re.escape(begin)}(?=[/:])", instead, log)
+        inside = rf"{re.escape(place)}/" if place else ""
+        relative = rf"(?m)^((?:In file included| +) from |){inside}(?=[\w+-]+\.[chS][:,])"
+        log = re.sub(relative, rf"\g<1>{instead}/", log)
     return log
 
 

@@ -238,7 +238,7 @@ def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
         "-machine", "memory-backend=memory",
         "-fw_cfg", f"name=opt/lab/files,file={files}",
         "-chardev", f"socket,id=control,fd={fds['control']}",
-        "-mon", "chardev=control,mode=control",
+        "-qmp", "chardev:control",
     ]  # fmt: skip
 
 
