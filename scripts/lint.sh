@@ -54,7 +54,7 @@ check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
 check "import-linter" floors
 check workflows workflows
-check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives handouts/pictures scripts/module.py
+check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives handouts/pictures handouts/figures scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then
 	echo "lint: not clean: ${failed[*]} (make format mends what is only form)"

@@ -81,7 +81,7 @@ def test_a_real_one():
     assert all(own <= total <= 100 for own, total in shares.values())
     # All that works is one of these or called by them; multiplying calls for shifts.
     assert shares["bn_lshift"][0] > 5
-    assert 60 < shares["fib_decimal"][1] + shares["bn_mul"][1] + shares["bn_add"][1] <= 100
+    assert shares["fib_decimal"][1] + shares["bn_mul"][1] + shares["bn_add"][1] > 60
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")

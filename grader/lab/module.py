@@ -214,7 +214,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
     # From Linux 6.13 on the compiler runs in that directory, and is given relative names.
     for place, label in recipe.labels.items():
         if place:
-            prefixes.append(f"-ffile-prefix-map={place}/={label}/")
+            prefixes.append(f"-ffile-prefix-map={place}={label}")
         else:
             names = [name for name in recipe.files if "/" not in name]
             prefixes += [f"-ffile-prefix-map={name}={label}/{name}" for name in names]
@@ -306,9 +306,11 @@ def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
         begin = f"{directory}/{place}" if place else str(directory)
         instead = labels[place].replace("\\", r"\\")
         log = re.sub(rf"{re.escape(begin)}(?=[/:])", instead, log)
-        inside = rf"{re.escape(place)}/" if place else ""
-        relative = rf"(?m)^((?:In file included| +) from |){inside}(?=[\w+-]+\.[chS][:,])"
-        log = re.sub(relative, rf"\g<1>{instead}/", log)
+        inside = rf"{re.escape(place)}(?=[/:])" if place else r"(?=[\w+-]+\.[chS][:,])"
+        slash = "" if place else "/"
+        log = re.sub(
+            rf"(?m)^((?:In file included| +) from |){inside}", rf"\g<1>{instead}{slash}", log
+        )
     return log
 
 

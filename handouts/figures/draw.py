@@ -24,7 +24,6 @@ from typing import Any
 
 from scipy.stats import ks_2samp
 
-from grader import sensitivity
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
@@ -32,6 +31,7 @@ from grader.lab import machines, qemu
 from grader.report import stage_figures
 from grader.report.figures import COLOURS, Figure
 from grader.report.plots import draw_one
+from grader.rulers import sensitivity
 from grader.tools import peer_figure, peer_rows
 
 HERE = Path(__file__).resolve().parent

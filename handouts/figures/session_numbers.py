@@ -40,7 +40,7 @@ def renewed(line: str, said: str) -> str:
     for phase in ("compute", "decimal"):
         new = piece(phase).search(said)
         if new:
-            line = piece(phase).sub(lambda _, text=new[0]: text, line, count=1)
+            line = new[0].join(piece(phase).split(line, maxsplit=1)[:: piece(phase).groups + 1])
     return line
 
 
