@@ -42,7 +42,7 @@ from grader.sandbox.room import Room
 SOURCE = Path(__file__).with_name("warden.c")
 _ONE_AT_A_TIME = threading.Lock()
 WATCH_SECONDS = 0.05
-# Where a user's tasks are counted with the command's: so many others may begin meanwhile.
+# Where the limit counts all tasks of a user: the number of others that may begin meanwhile.
 BEGINNING = 1000
 # Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
 DEATH_SECONDS = 20
