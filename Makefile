@@ -231,7 +231,7 @@ par: core  ## count the reference's instructions anew, into expected/par.json
 	@$(python) -m grader.verdict.par
 
 .PHONY: figures
-figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: a quiet computer, half an hour
+figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: on a quiet computer, ten minutes
 	@$(python) -m grader.verdict.par
 	@$(python) handouts/figures/par_numbers.py
 	@$(python) handouts/figures/session_numbers.py

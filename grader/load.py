@@ -125,7 +125,8 @@ def gdb(number: str, arguments: str) -> int:
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     after = [address for address in sections.values() if int(address, 16) > int(text, 16)]
     end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
-    # gdb finds the places of all sections only if the file has none. Linux 6.12 gives one to .data.
+    # gdb takes the addresses below only if no section of the file has one. From Linux 6.12 on
+    # .data has one, so gdb reads a copy of the file without it.
     symbols = standing.folder(name) / f"{loaded['name']}.ko"
     objcopy = ["objcopy", "--change-section-address", "*=0", loaded["module"], str(symbols)]
     subprocess.run(objcopy, check=True)

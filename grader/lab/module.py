@@ -207,17 +207,13 @@ def _kbuild_base() -> Path:
 def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
     # The tree of the kernel and the checkout may be anywhere: what is built is the same. Of
     # several prefixes that fit, the compiler takes the last.
-    prefixes = [
-        f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}"
-        for place, label in recipe.labels.items()
-    ]
-    # From Linux 6.13 on the compiler runs in that directory, and is given relative names.
+    prefixes = []
     for place, label in recipe.labels.items():
-        if place:
-            prefixes.append(f"-ffile-prefix-map={place}={label}")
-        else:
-            names = [name for name in recipe.files if "/" not in name]
-            prefixes += [f"-ffile-prefix-map={name}={label}/{name}" for name in names]
+        prefixes.append(f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}")
+        # From Linux 6.13 on the compiler runs in that directory, and is given relative names.
+        top = [name for name in recipe.files if "/" not in name]
+        relative = {place: label} if place else {name: f"{label}/{name}" for name in top}
+        prefixes += [f"-ffile-prefix-map={name}={shown}" for name, shown in relative.items()]
     objects = " ".join(f"{name}.o" for name in _objects(recipe))
     # From Linux 6.13 on kbuild's own rule does not apply below M=: its target has become "%" there,
     # and make does not use such a rule for what could be compiled.
@@ -298,9 +294,9 @@ def _error_line(log: str) -> str:
 
 
 def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
-    """The compiler's messages with the sources named as the labels do.
+    """Return the compiler's messages with the sources named as the labels do.
 
-    From Linux 6.13 on the names are relative to the directory, where a message begins with one.
+    From Linux 6.13 on the messages begin with a name that is relative to the directory.
     """
     for place in sorted(labels, key=len, reverse=True):
         begin = f"{directory}/{place}" if place else str(directory)
