@@ -24,7 +24,7 @@ from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
 from grader.stage import build, round_trip, strain, verify
 from grader.stage.first import verify as first_verify
-from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
+from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
 from grader.stage.tasks import course
 from grader.stage.verify import Verified
@@ -147,7 +147,7 @@ def _verify_and_measure(
             progress.say(f"{_label(stage)}: {stands.name}: {stands.cause}")
     rulers = {name: work.result() for name, work in counting.items()}
     for machine in found:
-        if options.measure and machine.name == "uml-debug":
+        if options.measure and machine.debug:
             rights, rulers[machine.name] = _strain(options, machine, found[0], rights, progress)
         elif options.measure and machine.ruler and machine.name not in rulers:
             fit = [r for r in rights if r.verified.measurable and not _failed(r, rulers.values())]
@@ -173,7 +173,7 @@ def _right(options: Options, stage: Stage, machine: Machine, progress: Progress)
     if stage.manifest.driver:
         return Right(first_verify.verify(built, verifier, tell), None, {})
     # The debug kernel is slow: the longer list of large n is for the other machines.
-    quick = verifier.name == "uml-debug"
+    quick = verifier.debug
     verified = verify.verify(built, verifier, options.seed, quick, tell)
     if stage.shipped:
         return Right(verified, None, {})
@@ -188,7 +188,7 @@ def _failed(right: Right, rulers: Iterable[Ruler]) -> bool:
 
 def _whole_read(stages: Sequence[Stage]) -> bool:
     """Whether some of these trade compute for decimal, so that a whole read is shown."""
-    return any(stage.number >= WHOLE_READ_FROM for stage in stages)
+    return any(stage.traits.decimal for stage in stages)
 
 
 def _subject(

@@ -115,6 +115,9 @@ class FakeMachine:
 
     name = "fake"
     ruler = "ns"
+    debug = False
+    cpus = 1
+    is_host = False
 
     def __init__(
         self,

@@ -304,15 +304,15 @@ def test_beyond_a_million_few_are_read() -> None:
     for quick in (False, True):
         chosen = places.chosen_n(10_000_000, 1, quick)
         assert [n for n in chosen if n > 1_000_000] == [10_000_000]
-        runs = places.chosen_runs(11, 10_000_000, 1, quick)
+        runs = places.chosen_runs(False, 10_000_000, 1, quick)
         assert runs[-1] == (9_999_999, 10_000_000)
 
 
 def test_runs_are_where_they_should_be() -> None:
-    assert places.chosen_runs(1, 93, 1, False) == []
+    assert places.chosen_runs(False, 93, 1, False) == []
     hits = {n: 0 for n in (1001, 1100, 5000, 10_000, 10_001, 16_365, 30_000)}
     for seed in range(400):
-        runs = places.chosen_runs(10, 1_000_000, seed, True)
+        runs = places.chosen_runs(False, 1_000_000, seed, True)
         assert all(1000 < first <= last <= 1_000_000 for first, last in runs)
         for n in hits:
             hits[n] += sum(first <= n <= last for first, last in runs)

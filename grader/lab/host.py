@@ -256,6 +256,9 @@ class Host:
 
     name = "host"
     ruler = "ns"
+    debug = False
+    cpus = os.cpu_count() or 1
+    is_host = True
 
     def __init__(self) -> None:
         self._agreed = False

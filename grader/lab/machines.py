@@ -80,6 +80,9 @@ class Machine(Protocol):
 
     name: str
     ruler: str  # "ns", "instructions", or "" where nothing is measured
+    debug: bool  # its kernel has checkers of its own, and is many times slower
+    cpus: int  # how many CPUs its guest has
+    is_host: bool  # it is this computer, where a fault is a real one, and no guest
 
     def verifier(self) -> Machine:
         """The machine to verify on: this one, or a faster one with the same kernel."""

@@ -37,6 +37,7 @@ class Kernel:
     release: str
     compiler: str
     extra_cflags: tuple[str, ...] = ()
+    instrumented: bool = False  # its compiler puts checks of the kernel into a module
 
 
 @dataclass(frozen=True)

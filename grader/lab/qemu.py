@@ -64,13 +64,16 @@ SECCOMP = (
 class Qemu:
     """One flavour: how its CPUs run."""
 
+    debug = False
+    is_host = False
+
     def __init__(
         self, name: str, ruler: str, accel: Sequence[str], cpus: int, arguments: str, cpu: str
     ) -> None:
         self.name = name
         self.ruler = ruler
         self._accel = accel
-        self._cpus = cpus
+        self.cpus = cpus
         self._arguments = arguments
         self._cpu = cpu
 
@@ -96,7 +99,7 @@ class Qemu:
         return [
             QEMU, *_seccomp(),
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-machine", "pc", *self._accel, "-cpu", self._cpu, "-smp", str(self._cpus),
+            "-machine", "pc", *self._accel, "-cpu", self._cpu, "-smp", str(self.cpus),
             "-m", "256M",
             "-kernel", str(_entry() / "vmlinuz"),
             "-initrd", str(folder / "initramfs"),

@@ -21,6 +21,9 @@ from grader.lab.module import Kernel
 class Uml:
     """The lab kernel in user mode, or another executable that takes the same modules."""
 
+    cpus = 1
+    is_host = False
+
     def __init__(
         self,
         flavour: str,
@@ -29,9 +32,11 @@ class Uml:
         arguments: str = "",
         linux: Path | None = None,
         before: Sequence[str] = (),  # the command that is to start it
+        debug: bool = False,
     ) -> None:
         self.name = flavour
         self.ruler = ruler
+        self.debug = debug
         self._memory_mb = memory_mb
         self._arguments = arguments.split()
         self._linux = linux
@@ -70,6 +75,7 @@ class Uml:
             arch="um",
             release=str(info["kernel_release"]),
             compiler=str(info["compiler"]),
+            instrumented=self.debug,
         )
 
     def _command(self, folder: Path, fds: dict[str, int]) -> Sequence[str]:

@@ -168,7 +168,7 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
             "-fno-asynchronous-unwind-tables",
         ),
         # Some distributions' kernels look for overflows, with writable data of their own.
-        settings=() if _instrumented(kernel) else ("UBSAN_SANITIZE := n",),
+        settings=() if kernel.instrumented else ("UBSAN_SANITIZE := n",),
         labels={"kit": "common"},
     )
 
@@ -234,11 +234,6 @@ def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     return f"{user}: {symbol} is used, but nothing defines it for a module"
 
 
-def _instrumented(kernel: Kernel) -> bool:
-    """Whether the compiler puts checks of the kernel's own into a module."""
-    return kernel.key.startswith("uml-debug")
-
-
 def _breaches(
     stage: Stage, made: Module, objects: list[Path], kernel: Kernel
 ) -> list[contract.Breach]:
@@ -246,5 +241,5 @@ def _breaches(
         return []  # the kit's own, without what it would be read by
     kit = [made.directory / "kit" / name for name in ("driver.o", "account.o")]
     return contract.breaches(
-        objects, kit, kernel.tree, _instrumented(kernel), stage.number, stages.place(stage)
+        objects, kit, kernel.tree, kernel.instrumented, stage.traits, stages.place(stage)
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from grader.stage.objects import elf, faults, sections, sweep
 from grader.stage.objects.elf import Object, Symbol
 from grader.stage.objects.faults import Fault, Swept
+from grader.stage.traits import Traits
 
 # What a stage may use of the kernel. The compiler calls the first three on its own; the
 # others are what WARN_ON and the compiler's instrumentation come to.
@@ -70,26 +71,15 @@ PROGRAM_NAMES = re.compile(
 class Limits:
     """How much a stage may hold, in bytes, all its objects together."""
 
-    # Constants, strings and numbers in instructions: two digits each for 0 to 99 take 200,
-    # twenty powers of ten 160. A table of F(0) to F(93) is 752.
-    constants: int = 512
-    # The kit's longest stage has 5 KB of code; unrolled, or with an algorithm or two beside, it
-    # has room. The numbers F(0) to F(1000) take 44 KB, their digits 105.
-    code: int = 32 << 10
+    constants: int
+    code: int
 
 
 # In a program every assertion has its texts, every variable a sanitizer's zone around it; the
 # kit's longest stage has 5 KB of constants and 16 of code.
 PROGRAM_LIMITS = Limits(constants=16 << 10, code=128 << 10)
-# Stages whose limits are others, each with its reason; one that transforms will need its roots.
-OTHER_LIMITS = {
-    # F(0) to F(93) have 372 bytes, however they are packed; made of single bytes, which do not
-    # count, they take 5 KB of code. The kit's have 310.
-    1: Limits(constants=370, code=2 << 10),
-    2: Limits(constants=370, code=2 << 10),
-    # The kit's takes 504: primes, roots and inverses for each length.
-    11: Limits(constants=640),
-}
+# The bounds of a stage whose manifest states none.
+DEFAULT_TRAITS = Traits()
 # Of one kind in one object, so many are told.
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
@@ -111,11 +101,6 @@ class Breach:
     got: str
 
 
-def limits(number: int) -> Limits:
-    """What a stage of that number may hold."""
-    return OTHER_LIMITS.get(number, Limits())
-
-
 def symbols(path: Path) -> list[tuple[str, str]]:
     """The names in an object, U before those that it only uses; none of what is no object."""
     try:
@@ -133,10 +118,10 @@ def breaches(
     kit: list[Path],
     tree: Path,
     instrumented: bool,
-    number: int = 0,
+    traits: Traits = DEFAULT_TRAITS,
     label: str = "",
 ) -> list[Breach]:
-    """What the stage's objects have against the contract.
+    """Return what in the stage's objects breaks the contract.
 
     kit are the objects they are linked with, tree the kernel's headers, label is how the compiler
     was told to call their directory. Where the compiler instruments the code, its sections hold
@@ -146,7 +131,8 @@ def breaches(
     if instrumented:
         found += [breach for obj in read for breach in _variables(obj)]
     else:
-        found += _held(read, sections.MODULE, "gs", limits(number), label)
+        most = Limits(traits.constants, traits.code)
+        found += _held(read, sections.MODULE, "gs", most, label)
     names = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
     found += _names(read, kit, names)
     for path in objects:

@@ -24,9 +24,6 @@ from grader.sandbox import COMPILER, PROGRAM, Ended, Room
 from grader.stage import build, c_flags, compiler_says, contract, memory_report
 from grader.stage.stages import Stage
 
-# The first stage whose numbers have limbs, and the first where they are asked for in decimal.
-NUMBERS_FROM = 3
-DECIMAL_FROM = 8
 # Processor time for all answers to one operation's questions.
 SECONDS = 60
 # A program that was built that long ago is removed when another is built.
@@ -54,7 +51,7 @@ def program(stage: Stage) -> Path:
     """
     kit = [HERE / f"{name}.c" for name in ("function_tests", *_operations(stage))]
     kit.append(USERSPACE / "account_malloc.c")
-    adapters = [ADAPTER] if stage.number >= NUMBERS_FROM else []
+    adapters = [ADAPTER] if stage.traits.numbers else []
     own = list(build.sources(stage, []))
     target = PROGRAMS / f"{_prefix(stage)}{_key([*kit, *adapters, *own], *c_flags.language())}"
     if target.is_file():
@@ -75,7 +72,7 @@ def _key(sources: list[Path], *words: str) -> str:
 
 def _operations(stage: Stage) -> tuple[str, ...]:
     """The files that try a stage's operations."""
-    if stage.number < NUMBERS_FROM:
+    if not stage.traits.numbers:
         return ("function_tests_word",)
     return ("function_tests_run", "function_tests_text", "function_tests_apart")
 
@@ -91,7 +88,7 @@ def _built(
     for path in own:
         shutil.copyfile(path, theirs / path.name)
     compiler = [
-        os.environ.get("CC", "gcc"), *FLAGS, f"-DFIBDRV_STAGE={stage.number}",
+        os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
     as_stage = [

@@ -29,15 +29,15 @@ class Outcome:
 
 def _small(stage: Stage, operation: str) -> int:
     """The size of the lower half of what the stage can do, where the first points are."""
-    if stage.number < function_program.DECIMAL_FROM:
-        return 128 if stage.number >= 3 else 32
+    if not stage.traits.decimal:
+        return 128 if stage.traits.numbers else 32
     limbs = function_tries_decimal.LONG_SMALL if operation.startswith("long-") else 2
     return limbs * function_tries_decimal.LIMB_DIGITS
 
 
 def _is_small(tried: Try, stage: Stage, operation: str) -> bool:
     if tried.n is not None:
-        return tried.n <= (93 if stage.number >= 3 else 46)
+        return tried.n <= (93 if stage.traits.numbers else 46)
     return tried.size <= _small(stage, operation)
 
 
@@ -113,7 +113,7 @@ def _fault(tried: Try, sign: str, answer: str) -> str:
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     """Try one operation of a stage with numbers small and large."""
-    decimal = stage.number >= function_program.DECIMAL_FROM
+    decimal = stage.traits.decimal
     sign = "" if decimal else "0x"
     known = function_tries_decimal.TRIES if decimal else function_tries.TRIES
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)

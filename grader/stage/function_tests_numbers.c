@@ -15,19 +15,19 @@ size_t tested_limb_bytes(void)
 
 size_t tested_limb_digits(void)
 {
-#if FIBDRV_STAGE < 8
-	return LIMB_BITS / 4;
-#else
+#if STAGE_LIMB_IS_DECIMAL
 	return LIMB_DIGITS;
+#else
+	return LIMB_BITS / 4;
 #endif
 }
 
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size)
 {
-#if FIBDRV_STAGE < 7
-	return bn_create(call, size);
-#else
+#if STAGE_RESULT_IS_PREALLOCATED
 	return bn_create(call, count, size);
+#else
+	return bn_create(call, size);
 #endif
 }
 
@@ -56,17 +56,17 @@ void tested_set_size(struct bignum *a, size_t size)
 	a->size = size;
 }
 
-#if FIBDRV_STAGE >= 8
+#if STAGE_LIMB_IS_DECIMAL
 size_t tested_capacity(const struct bignum *a)
 {
 	return a->capacity;
 }
 #endif
 
-#if FIBDRV_STAGE == 3
+#if STAGE_RESULT_IS_RETURNED
 #define INTO(function, ...) (*c = function(__VA_ARGS__), 0)
 #define COPY bn_dup
-#elif FIBDRV_STAGE < 7
+#elif STAGE_RESULT_IS_GROWN
 #define INTO(function, ...) function(*c, __VA_ARGS__)
 #define COPY bn_copy
 #else
@@ -82,28 +82,36 @@ int tested_operate(enum tested_operation what, struct bignum **c,
 		return INTO(bn_add, a, b);
 	case TESTED_SUB:
 		return INTO(bn_sub, a, b);
-#if FIBDRV_STAGE < 8
-	case TESTED_MUL:
-		return INTO(bn_mul, a, b);
-	case TESTED_SQUARE:
-		return INTO(bn_square, a);
-	case TESTED_LSHIFT:
-		return INTO(bn_lshift, a, word);
-	case TESTED_COPY:
-		return INTO(COPY, a);
-#else
+#if STAGE_LIMB_IS_DECIMAL
 	case TESTED_MUL:
 		return bn_mul(*c, a, b);
 	case TESTED_SQUARE:
 		return bn_square(*c, a);
+#else
+	case TESTED_MUL:
+		return INTO(bn_mul, a, b);
+	case TESTED_SQUARE:
+		return INTO(bn_square, a);
 #endif
-#if FIBDRV_STAGE >= 9
+#if STAGE_HAS_LSHIFT
+	case TESTED_LSHIFT:
+		return INTO(bn_lshift, a, word);
+#endif
+#if STAGE_HAS_COPY
+	case TESTED_COPY:
+		return INTO(COPY, a);
+#endif
+#if STAGE_HAS_INCREASE
 	case TESTED_INCREASE:
 		bn_increase(*c, word);
 		return 0;
+#endif
+#if STAGE_HAS_DECREASE
 	case TESTED_DECREASE:
 		bn_decrease(*c, word);
 		return 0;
+#endif
+#if STAGE_HAS_DIV5
 	case TESTED_DIV5:
 		return INTO(bn_div5, a);
 #endif

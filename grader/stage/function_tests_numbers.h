@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the tests of a stage's functions have of its numbers, from stage 3 on: all
+ * What the tests of a stage's functions have of its numbers of several limbs: all
  * of it goes through these, and nothing else of the tests knows what is in one.
  */
 #ifndef FUNCTION_TESTS_NUMBERS_H
@@ -13,9 +13,10 @@ enum tested_operation {
 	TESTED_SUB,
 	TESTED_MUL,
 	TESTED_SQUARE,
-	TESTED_LSHIFT, /* before stage 8, as the next */
+	/* The stage's manifest says which of these it has. */
+	TESTED_LSHIFT,
 	TESTED_COPY,
-	TESTED_INCREASE, /* from stage 9 on, as the next two */
+	TESTED_INCREASE,
 	TESTED_DECREASE,
 	TESTED_DIV5,
 };
@@ -24,7 +25,7 @@ enum tested_operation {
 size_t tested_limb_bytes(void);
 size_t tested_limb_digits(void);
 
-/* As bn_create; the count is 1 before stage 7. */
+/* As bn_create; the count is 1 unless results are preallocated. */
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size);
 
 /* The @i-th of the numbers that were made together with @a. */
@@ -35,13 +36,13 @@ void *tested_limbs(struct bignum *a);
 size_t tested_size(const struct bignum *a);
 void tested_set_size(struct bignum *a, size_t size);
 
-/* From stage 8 on. */
+/* Of decimal limbs only. */
 size_t tested_capacity(const struct bignum *a);
 
 /**
  * tested_operate() - call one of the stage's functions
  * @what: which
- * @c: where the result goes; stage 3 makes a number, and leaves it here
+ * @c: where the result goes; a number that is returned is left here
  * @a: its first operand
  * @b: its second, where that is a number
  * @word: its second, where that is a count of bits or a limb

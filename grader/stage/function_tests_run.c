@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The operations from stage 3 on, on numbers of many limbs.
+ * The operations on numbers of several limbs.
  */
 #include "function_tests_text.h"
 
@@ -18,15 +18,11 @@ static const struct function {
 	{ "sub", TESTED_SUB, NUMBER, false },
 	{ "mul", TESTED_MUL, NUMBER, false },
 	{ "square", TESTED_SQUARE, NONE, false },
-#if FIBDRV_STAGE < 8
 	{ "lshift", TESTED_LSHIFT, BITS, false },
 	{ "copy", TESTED_COPY, NONE, false },
-#endif
-#if FIBDRV_STAGE >= 9
 	{ "increase", TESTED_INCREASE, LIMB, true },
 	{ "decrease", TESTED_DECREASE, LIMB, true },
 	{ "div5", TESTED_DIV5, NONE, false },
-#endif
 };
 
 /* The function that an operation tries, whatever its result goes into. */
@@ -41,18 +37,18 @@ static const struct function *find(const char *op)
 	return NULL;
 }
 
-/* The limbs that the result must have room for: before stage 7 it grows. */
+/* The limbs that the result must have room for: it may grow by itself. */
 static size_t room_for(const struct function *f, const struct request *r,
 		       u64 bits)
 {
 	size_t a = strlen(r->a), b = strlen(r->b);
 
-	if (FIBDRV_STAGE < 7)
+	if (!STAGE_RESULT_IS_PREALLOCATED)
 		return 1;
 	/* A limb for each hexadecimal digit is more than enough. */
-	if (FIBDRV_STAGE < 8)
+	if (!STAGE_LIMB_IS_DECIMAL)
 		return a + b + bits / (4 * tests_limb_digits()) + 2;
-	/* From here on there is no more than it needs. */
+	/* In decimal limbs there is no more than it needs. */
 	a = tests_limbs_for(a);
 	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
 	if (f->what == TESTED_MUL)
@@ -67,9 +63,9 @@ static size_t room_for(const struct function *f, const struct request *r,
 /* ... and that the operand @text has room for, which the result may go into. */
 static size_t room_of(const char *text, size_t room, bool result)
 {
-	if (FIBDRV_STAGE < 7)
+	if (!STAGE_RESULT_IS_PREALLOCATED)
 		return 0;
-	if (FIBDRV_STAGE < 8)
+	if (!STAGE_LIMB_IS_DECIMAL)
 		return tests_limbs_for(strlen(text)) + room;
 	return result ? room : 0;
 }
@@ -106,13 +102,13 @@ static void operate(struct fib_call *call, const struct request *r,
 				       !into_b);
 	if (into_a || into_b)
 		c = into_a ? a.number : b.number;
-	else if (FIBDRV_STAGE > 3)
+	else if (!STAGE_RESULT_IS_RETURNED)
 		c = tests_new_number(call, room);
 	made = c;
 	protect(true);
 	err = tested_operate(f->what, &made, a.number,
 			     one ? a.number : b.number, word);
-	if (FIBDRV_STAGE == 3)
+	if (STAGE_RESULT_IS_RETURNED)
 		c = made;
 	if (err)
 		printf("ERROR %d", err);

@@ -5,9 +5,12 @@
  */
 #include "function_tests_text.h"
 
-#define DECIMAL (FIBDRV_STAGE >= 8)
-/* Numbers that are made at a time: in stage 7 each must have its room for itself. */
-#define AT_A_TIME (FIBDRV_STAGE == 7 ? 3 : 1)
+#define DECIMAL STAGE_LIMB_IS_DECIMAL
+/*
+ * Numbers that are made at a time: those of binary limbs must each have its room
+ * for itself where they are preallocated together.
+ */
+#define AT_A_TIME (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL ? 3 : 1)
 /* What is in the limbs of a decimal result before: no limb, so that it shows. */
 #define FILL 0xbe
 

@@ -51,7 +51,7 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
     def tries(rng: random.Random, stage: Stage) -> Iterator[Try]:
         for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
-            allowed = names if stage.number >= 5 else names[:2] if stage.number == 4 else names[:1]
+            allowed = names[: 1 + len(stage.traits.overwrites)]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield Try(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
@@ -67,7 +67,7 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
 def _shifts(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a in _numbers(rng, 40):
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
-            for name in ("lshift", "lshift-a")[: 2 if stage.number >= 4 else 1]:
+            for name in ("lshift", "lshift-a")[: 2 if "a" in stage.traits.overwrites else 1]:
                 yield Try(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
 
 
@@ -83,7 +83,7 @@ def _copies(rng: random.Random, stage: Stage) -> Iterator[Try]:
 
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
-    if stage.number < 3:
+    if not stage.traits.numbers:
         numbers = [a & (1 << 64) - 1 for a in numbers]
     for a in numbers:
         text = str(a)

@@ -14,6 +14,7 @@ from decimal import MAX_EMAX, Context, Decimal, Inexact
 from grader.stage import oracle
 from grader.stage.function_tries import Tries, Try, computed_n, pairs
 from grader.stage.stages import Stage
+from grader.stage.tasks import course
 
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
@@ -173,8 +174,8 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[Try]:
     for a_size, b_size in _UNEQUAL:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
         yield _mul(_some(rng, b_size), _some(rng, a_size))
-    # One function serves both; in stage 11 squares are a task of their own.
-    if stage.number < 11:
+    # One function serves both, unless squares are a task of their own.
+    if all(task.operation != "long-square" for task in course(stage.number).tasks):
         yield from _long_squares(rng, stage)
 
 

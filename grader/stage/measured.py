@@ -18,9 +18,6 @@ from grader.stage.objects import elf
 
 PHASES = ("compute", "decimal")
 READ = "read"
-# From here on stages trade compute for decimal: what is won shows in the whole read. The stage
-# before is what the first of them is compared with.
-WHOLE_READ_FROM = 8
 # Up to so many digits the driver tries a number beforehand (see driver.c, CHECKED_DIGITS).
 TRIED_DIGITS = 5_000
 # What the driver does for each repetition takes less on any computer, and for each digit.

@@ -31,8 +31,7 @@ RUNS = (
 )
 
 
-# Stages that multiply bit by bit, or nearly, and take a hundred times as long: an eighth of it.
-SLOW_STAGES = (3, 4)
+# Stages whose products are slow take a hundred times as long: they get an eighth of it.
 SLOW_SHARE = 8
 
 
@@ -52,13 +51,13 @@ def chosen_n(max_n: int, seed: int, quick: bool) -> list[int]:
     return some
 
 
-def chosen_runs(number: int, max_n: int, seed: int, quick: bool) -> list[tuple[int, int]]:
-    """The first and the last n of each run that a stage of that number is verified by."""
+def chosen_runs(slow: bool, max_n: int, seed: int, quick: bool) -> list[tuple[int, int]]:
+    """Return the first and the last n of each run that a stage is verified by."""
     rng = random.Random(seed)
     found = []
     below = EVERY_N_TO
     for top, count, most in RUNS:
-        length = -(-most // SLOW_SHARE) if number in SLOW_STAGES else most
+        length = -(-most // SLOW_SHARE) if slow else most
         distance = (top - below) // count
         begin = below + 1 - rng.randrange(distance)
         for first in range(begin, top + 1, distance):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.base import paths, toml
 from grader.base.errors import LabError
+from grader.stage.traits import Traits, parse
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Manifest:
     max_n: int
     measure: tuple[int, ...]
     driver: bool = False  # it is a driver that is asked for, and no arithmetic
+    traits: Traits = field(default_factory=Traits)
 
 
 # The objects that stand for the reference's sources in a student repository, by ARCH of the kernels
@@ -45,6 +47,11 @@ class Stage:
     def number(self) -> int:
         """The stage number."""
         return self.manifest.number
+
+    @property
+    def traits(self) -> Traits:
+        """The traits of its stage number."""
+        return self.manifest.traits
 
     @property
     def key(self) -> str:
@@ -79,6 +86,7 @@ def _load_manifest(directory: Path) -> Manifest:
             max_n=int(table["max_n"]),
             measure=tuple(int(n) for n in table["measure"]),
             driver=bool(table.get("driver", False)),
+            traits=parse(table.get("traits", {})),
         )
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise LabError(

@@ -255,9 +255,9 @@ class _Session:
         self.leaks()
 
     def _cap(self) -> int:
-        """In the debug kernel stage 3 needs seconds for F(10,000): a cap for most calls."""
+        """In the debug kernel a slow stage needs seconds for F(10,000): a cap for most calls."""
         manifest = self.built.stage.manifest
-        return min(manifest.max_n, 300 if manifest.number <= 4 else 1000)
+        return min(manifest.max_n, 300 if manifest.traits.slow else 1000)
 
     def _calls(self) -> None:
         plan, manifest = self.plan, self.built.stage.manifest

@@ -23,9 +23,8 @@ from grader.lab import module
 from grader.lab.machines import Running
 from grader.lab.module import Kernel, Module, Recipe
 from grader.sandbox import COMPILER, Room, kernel_places
-from grader.stage import device, function_program, oracle
+from grader.stage import device, oracle
 from grader.stage.build import Built, stage_objects
-from grader.stage.places import SLOW_STAGES
 from grader.stage.stages import Stage
 from grader.stage.tasks import asked
 
@@ -36,22 +35,17 @@ FILES = Path(__file__).with_name("trial")
 # Bytes of the stack that a call may take: a kernel's has 16 KB, and others are on it. The kit's
 # take up to 1,400, the trial's own 600 of a call among them.
 STACK_BYTES = 4096
-# Bytes that a call may hold at its peak: so many a digit, and some that do not depend on n. The
-# kit's take up to 2.8 up to stage 9, then 12.9 where products are transforms.
-BYTES_A_DIGIT = 8
-BYTES_A_DIGIT_OF_TRANSFORMS = 32
+# Bytes that a call may hold at its peak, whatever n is, beside the trait's bytes for each digit.
+# The kit's stages hold up to 2.8 for each digit, and up to 12.9 where products are subquadratic.
 BYTES_BESIDE = 1024
-TRANSFORMS_FROM = 10
-# Below, union fib_value holds the number itself.
-NUMBERS_FROM = 3
 # Between two looks at most 10^5 products are announced. The kit's take up to 4 times as long as
 # that many multiplications that wait for one another; emulated, where stage 3 allocates, up to 19.
 PRODUCTS = 100_000
 MOST_UNITS = 40
 # For a number of so many limbs, compute announces products by their square: of two factors of half
 # the length, 1/8 at the least where a square takes half; the kit's 0.4 to 0.9, bit by bit 20 to 40.
-# So does decimal of binary limbs: 0.5, and bit by bit 154. Methods that take less come from
-# TRANSFORMS_FROM on.
+# So does decimal of binary limbs: 0.5, and bit by bit 154. Subquadratic products take
+# less.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 MOST_OF_SQUARE = 16
@@ -132,12 +126,12 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     """Which n are tried: around the widths of words, where ways part, and some by chance."""
     top = stage.manifest.max_n
     # With each allocation that fails the call is made once more, and stage 3 makes thousands.
-    most = 1000 if stage.number in SLOW_STAGES else top
+    most = 1000 if stage.traits.slow else top
     rng = random.Random(seed)
     some = {rng.randrange(2, min(top, 1000)) for _ in range(3)}
     fixed = {0, 1, 2, 3, 47, 48, 93, 94, 300, 1000, 3000, 10_000}
     # Halves, blocks and transforms begin above.
-    fixed |= {30_000, 100_000} if stage.number >= TRANSFORMS_FROM else set()
+    fixed |= {30_000, 100_000} if stage.traits.subquadratic else set()
     return sorted(n for n in fixed | some if n <= min(top, most))
 
 
@@ -153,7 +147,7 @@ def long_n(stage: Stage, seed: int) -> list[int]:
 def again_n(stage: Stage, seed: int) -> list[int]:
     """At which n two calls are compared, one in the traces of the other; speed's n is one."""
     top = stage.manifest.max_n
-    most = 1000 if stage.number in SLOW_STAGES else 10_000
+    most = 1000 if stage.traits.slow else 10_000
     some = {n for n in (60, 93, 1000, 10_000) if n <= min(top, most)}
     speed = asked(stage.number, seed)
     return sorted(some | {speed.n} if speed else some)
@@ -214,7 +208,7 @@ def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     text = oracle.digits(n)
     if got["digits"] != len(text) or got["hash"] != oracle.fnv1a(n):
         yield _failure(n, text, "other digits than those of F(n)")
-    if stage.number < NUMBERS_FROM and got["word"] != oracle.fibonacci(n):
+    if not stage.traits.numbers and got["word"] != oracle.fibonacci(n):
         said = f"compute leaves {got['word']:,}: it leaves the work to decimal"
         yield _failure(n, "the number itself", said)
     if got["stack"] > STACK_BYTES:
@@ -224,9 +218,7 @@ def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 
 
 def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
-    transforms = stage.number >= TRANSFORMS_FROM
-    each = BYTES_A_DIGIT_OF_TRANSFORMS if transforms else BYTES_A_DIGIT
-    most = BYTES_BESIDE + each * _digits(n)
+    most = BYTES_BESIDE + stage.traits.bytes_per_digit * _digits(n)
     if peak > most:
         yield _failure(
             n, f"at most {most:,}", f"{peak:,} bytes held at the peak, {most:,} are plenty"
@@ -236,15 +228,15 @@ def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
 def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     """Whether fib_spend is told of what there must be to do."""
     square = got["limbs"] ** 2
-    if stage.number < NUMBERS_FROM or got["limbs"] < ANNOUNCED_LIMBS:
+    if not stage.traits.numbers or got["limbs"] < ANNOUNCED_LIMBS:
         return
     most = (
         MOST_OF_SQUARE_BIT_BY_BIT * square
-        if stage.number in SLOW_STAGES
+        if stage.traits.slow
         else MOST_OF_SQUARE * square + AT_ONCE
     )
-    least = LEAST_OF_SQUARE * square if stage.number < TRANSFORMS_FROM else got["limbs"]
-    binary = stage.number < function_program.DECIMAL_FROM and not _of_digits(n, got["limbs"])
+    least = LEAST_OF_SQUARE * square if not stage.traits.subquadratic else got["limbs"]
+    binary = not stage.traits.decimal and not _of_digits(n, got["limbs"])
     for phase, counted, lowest in (
         ("compute", got["computing"], least),
         ("decimal", got["converting"], least if binary else 0),

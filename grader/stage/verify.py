@@ -24,8 +24,6 @@ READS = f"{device.MODULES}/reads.txt"
 KNOWN_FROM = 200
 # How many failures of one test are worth showing.
 SHOWN = 5
-# On the computer itself a fault is a real one; the debug kernel sees with eyes of its own.
-NO_TRIAL = ("host", "uml-debug")
 MODULE = f"{device.MODULES}/{device.NAME}.ko"
 
 
@@ -270,7 +268,9 @@ def verify(
         said = f"{breach.got}; stage.h allows {breach.expected}"
         record.fails(failure, Finding("wrong", said, failure=failure))
     modules = {device.NAME: built.module.stripped}
-    trial = None if machine.name in NO_TRIAL else trials.link(built, machine.kernel())
+    # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
+    tried = not (machine.is_host or machine.debug)
+    trial = trials.link(built, machine.kernel()) if tried else None
     if trial:
         modules[trial.name] = trial.stripped
     manifest = built.stage.manifest
@@ -345,7 +345,9 @@ def _verify_in(
         return False
     # What leaks would fill the machine before all runs are through, and hide behind that.
     runs = runs and kernel_log.dirt(guest.console(), record.built.module) is None
-    consecutive = places.chosen_runs(manifest.number, manifest.max_n, seed, quick) if runs else []
+    consecutive = (
+        places.chosen_runs(manifest.traits.slow, manifest.max_n, seed, quick) if runs else []
+    )
     nonce = random.Random(seed).getrandbits(64)
     if consecutive and not steps.run(
         "values",

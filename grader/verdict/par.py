@@ -29,7 +29,7 @@ from grader.lab.machines import CountingMachine, Machine
 from grader.rulers import counter
 from grader.stage import build, measured, stages
 from grader.stage.build import Built
-from grader.stage.measured import WHOLE_READ_FROM, StageSubject, contents
+from grader.stage.measured import StageSubject, contents
 from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
@@ -246,9 +246,11 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     """Measure the reference stages and put their counts into expected/par.json."""
     machine = machines.counting()
     subjects = []
-    for stage in stages.find(paths.STAGES):
+    ordered = stages.find(paths.STAGES)
+    for stage, following in zip(ordered, [*ordered[1:], ordered[-1]]):
         numbers = {*stage.manifest.measure, *speed_n.counted(stage.number)}
-        whole = stage.number >= WHOLE_READ_FROM - 1
+        # The stage before the first of decimal limbs is what its whole read is compared with.
+        whole = stage.traits.decimal or following.traits.decimal
         built = _built(machine, stage.number)
         subject = _subject(built, sorted(numbers), whole)
         # A count that takes minutes is left out, unless it is asked for by itself.

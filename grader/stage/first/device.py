@@ -40,7 +40,7 @@ def contents(module: Path) -> Contents:
 
 def refuse_host(machine: Machine) -> None:
     """A first driver, made to fail on purpose, is not for the computer it is written on."""
-    if machine.name == "host":
+    if machine.is_host:
         raise LabError("stage 0 is for a kernel that may break: leave machine=host away")
 
 

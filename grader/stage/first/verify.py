@@ -22,7 +22,6 @@ from grader.stage.tasks import course
 from grader.stage.verify import Tally, Verified
 
 # Where there is only one CPU, two callers go to another machine.
-ONE_CPU = ("uml", "uml-debug")
 TWO_CPUS = "qemu-smp"
 NOT_TRIED = "not tried"
 NOT_LOADED = f"{NOT_TRIED}: task 1 comes first, there is no {device.NODE}"
@@ -140,7 +139,7 @@ class _Together:
         """The machine; wrong where it cannot be had, for then nothing is known."""
         if self._session is None:
             try:
-                machine = machines.get(TWO_CPUS) if self.machine.name in ONE_CPU else self.machine
+                machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
                 built = build.build_driver(self.built.stage, machine.kernel(), raced=True)
             except LabError as error:
                 said = f"not tried, for want of two CPUs: {error}"

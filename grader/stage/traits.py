@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The traits of a stage, from its manifest: the grader asks for these, never for a stage's number.
+
+A trait describes how a stage is written. It decides which tests fit the stage and which bounds
+hold for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+LIMBS = ("word", "binary", "decimal")
+RESULTS = ("returned", "grown", "preallocated")
+PRODUCTS = ("bitwise", "schoolbook", "subquadratic")
+OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a stage is written. The field names are the keys of [traits] in its stage.toml."""
+
+    # What a number is made of: one u64 ("word"), binary limbs, or limbs below a power of ten.
+    limb: str = "word"
+    # Where an operation leaves its result: in a new number that it returns, in a number that it
+    # grows, or in a number that its caller has made large enough.
+    results: str = "preallocated"
+    # Which operands the result of add and sub may overwrite: "", "a" or "ab".
+    overwrites: str = ""
+    # How two long numbers are multiplied. A bitwise product takes a hundred times as long.
+    products: str = "schoolbook"
+    # The operations on numbers besides add, sub, mul and square.
+    operations: tuple[str, ...] = ()
+    # The memory that a call may hold at its peak, in bytes for each digit of F(n).
+    bytes_per_digit: int = 8
+    # The bytes of constants, strings and numbers in instructions that its objects may hold: two
+    # digits each for 0 to 99 take 200, twenty powers of ten 160. A table of F(0) to F(93) is 752.
+    constants: int = 512
+    # The bytes of code. The kit's longest stage has 5 KB; unrolled, or with an algorithm or two
+    # beside, it has room. The numbers F(0) to F(1000) take 44 KB, their digits 105.
+    code: int = 32 << 10
+
+    @property
+    def numbers(self) -> bool:
+        """Whether F(n) is a number of several limbs and not one word."""
+        return self.limb != "word"
+
+    @property
+    def decimal(self) -> bool:
+        """Whether limbs are decimal, so that the work of fib_decimal moves into fib_compute."""
+        return self.limb == "decimal"
+
+    @property
+    def slow(self) -> bool:
+        """Whether products are made bit by bit, so that only small n are tested often."""
+        return self.products == "bitwise"
+
+    @property
+    def subquadratic(self) -> bool:
+        """Whether long products take fewer limb products than the schoolbook method."""
+        return self.products == "subquadratic"
+
+    def macros(self) -> tuple[str, ...]:
+        """Return the compiler options that tell the tests of its operations about a stage."""
+        return (
+            f"-DSTAGE_LIMB_IS_DECIMAL={int(self.decimal)}",
+            *(f"-DSTAGE_RESULT_IS_{r.upper()}={int(r == self.results)}" for r in RESULTS),
+            *(f"-DSTAGE_HAS_{o.upper()}={int(o in self.operations)}" for o in OPERATIONS),
+        )
+
+
+_ALLOWED = {
+    "limb": LIMBS,
+    "results": RESULTS,
+    "overwrites": ("", "a", "ab"),
+    "products": PRODUCTS,
+}
+
+
+def parse(table: Mapping[str, Any]) -> Traits:
+    """Return the traits in a manifest's table. Raise ValueError, which names the wrong key."""
+    kinds = {field.name: type(field.default) for field in fields(Traits)}
+    values: dict[str, Any] = {}
+    for key, given in table.items():
+        if key not in kinds:
+            raise ValueError(f"unknown trait {key}; choose from {', '.join(kinds)}")
+        value = tuple(given) if isinstance(given, list) else given
+        if type(value) is not kinds[key]:
+            raise ValueError(f"trait {key} has the wrong type; give it like the other stages do")
+        allowed = _ALLOWED.get(key)
+        if allowed and value not in allowed:
+            raise ValueError(
+                f"trait {key} is {value!r}; choose from {', '.join(map(repr, allowed))}"
+            )
+        values[key] = value
+    unknown = set(values.get("operations", ())) - set(OPERATIONS)
+    if unknown:
+        raise ValueError(
+            f"unknown operation {min(map(str, unknown))}; choose from {', '.join(OPERATIONS)}"
+        )
+    return Traits(**values)
