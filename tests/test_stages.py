@@ -114,6 +114,10 @@ def test_a_tree_that_is_none(kit: Path, tmp_path: Path, make: object) -> None:
         (MANIFEST.replace("[10, 93]", "[10, 94]"), "measure holds an n above max_n"),
         (MANIFEST.replace("[10, 93]", "[-1]"), "measure holds an n above max_n"),
         ("title = ", "stage.toml: "),
+        (f"{MANIFEST}[traits]\nlimbs = 'word'", "unknown trait limbs; choose from limb, "),
+        (f"{MANIFEST}[traits]\nlimb = 'u128'", "trait limb is 'u128'; choose from 'word', "),
+        (f"{MANIFEST}[traits]\ncode = '2 KB'", "trait code is '2 KB'; give it as a whole number"),
+        (f"{MANIFEST}[traits]\noperations = ['div7']", "unknown operation div7; choose from "),
     ],
 )
 def test_a_broken_manifest(kit: Path, text: str, message: str) -> None:

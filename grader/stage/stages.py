@@ -88,10 +88,12 @@ def _load_manifest(directory: Path) -> Manifest:
             driver=bool(table.get("driver", False)),
             traits=parse(table.get("traits", {})),
         )
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except KeyError as error:
         raise LabError(
-            f"{paths.shown(path)}: {error}; it needs title, teaches, max_n and measure"
+            f"{paths.shown(path)}: {error} is missing; it needs title, teaches, max_n and measure"
         ) from error
+    except (OSError, ValueError, TypeError) as error:
+        raise LabError(f"{paths.shown(path)}: {error}") from error
     if any(not 0 <= n <= manifest.max_n for n in manifest.measure):
         raise LabError(f"{paths.shown(path)}: measure holds an n above max_n")
     return manifest

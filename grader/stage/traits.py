@@ -87,7 +87,8 @@ def parse(table: Mapping[str, Any]) -> Traits:
             raise ValueError(f"unknown trait {key}; choose from {', '.join(kinds)}")
         value = tuple(given) if isinstance(given, list) else given
         if type(value) is not kinds[key]:
-            raise ValueError(f"trait {key} has the wrong type; give it like the other stages do")
+            wanted = {int: "a whole number", str: "a text", tuple: "a list"}[kinds[key]]
+            raise ValueError(f"trait {key} is {given!r}; give it as {wanted}")
         allowed = _ALLOWED.get(key)
         if allowed and value not in allowed:
             raise ValueError(
