@@ -20,6 +20,7 @@ from grader.base.finding import Finding
 from grader.base.progress import Progress
 from grader.lab import machines
 from grader.lab.machines import Machine
+from grader.report import schema
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
 from grader.stage import build, round_trip, strain, verify
@@ -94,7 +95,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     besides = Besides(trips, {r.verified.built.stage.key: r.figures for r in rights})
     progress.clear()
     return {
-        "schema": 2,
+        "schema": schema.VERSION,
         "commit": rows.commit(),
         "started": started,
         "seconds": round(progress.elapsed(), 1),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from grader import report as lab_report
+from grader.report.schema import VERSION
 
 HOSTILE = "\"'><script>alert(1)</script><b>`touch pwned`$(id)@x\\\x1b[2J\u202e\ud800\n{{ 7*7 }}"
 NAMES = (
@@ -47,14 +48,30 @@ def points(number: int) -> dict[str, Any]:
     names = ["add", "sub", "mul", "to_decimal"][: min(number, 4)]
     each = 60 // len(names)
     lines = [
-        {"name": name, "earned": each, "possible": each, "remark": "512 tries, all right"}
+        {
+            "name": name,
+            "kind": "task",
+            "code": "ok",
+            "earned": each,
+            "possible": each,
+            "remark": "512 tries, all right",
+        }
         for name in names
     ]
     for name, worth, remark in (
         ("device", 30, "1,041 tests passed"),
         ("speed", 10, "8,214 instructions for F(10,000); up to 8,300 earns all points"),
     ):
-        lines.append({"name": name, "earned": worth, "possible": worth, "remark": remark})
+        lines.append(
+            {
+                "name": name,
+                "kind": name,
+                "code": "ok",
+                "earned": worth,
+                "possible": worth,
+                "remark": remark,
+            }
+        )
     return {"earned": 100, "possible": 100, "lines": lines}
 
 
@@ -129,7 +146,7 @@ def fabricate(
                         }
                     )
     return {
-        "schema": 2,
+        "schema": VERSION,
         "commit": "a3f91c2",
         "started": "2026-11-20T14:02:11+00:00",
         "seconds": 163.2,
@@ -147,7 +164,8 @@ def failed() -> dict[str, Any]:
     report = fabricate([1])
     stage = report["stages"][0]
     stage.update(status="wrong", cause="F(93) is wrong", samples=[])
-    stage["findings"] = [{"by": "verify", "status": "wrong", "cause": "F(93) is wrong"}]
+    found = {"by": "verify", "status": "wrong", "code": "wrong", "cause": "F(93) is wrong"}
+    stage["findings"] = [found]
     lose(stage, "device", 12, "F(93) is wrong")
     lose(stage, "speed", 10, "is measured when the device is right")
     stage["correctness"] = {
@@ -170,7 +188,8 @@ def hostile() -> dict[str, Any]:
             status="crashed", dir=f"{one['dir']}/{HOSTILE}", points_note=HOSTILE,
         )  # fmt: skip
         one["findings"] = [
-            {"by": HOSTILE, "status": "wrong", "cause": HOSTILE, "log": HOSTILE} for _ in range(5)
+            {"by": HOSTILE, "status": "wrong", "code": "wrong", "cause": HOSTILE, "log": HOSTILE}
+            for _ in range(5)
         ]
         for line in one["points"]["lines"]:
             lose(one, line["name"], 1, HOSTILE)

@@ -11,12 +11,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError
+from grader.base.finding import Code
 from grader.course import (
     check,
     commands,
@@ -27,7 +29,8 @@ from grader.course import (
     skeleton,
 )
 from grader.lab import module
-from grader.stage import function_program, stages, tasks
+from grader.stage import stages, tasks
+from grader.verdict import points
 
 STAGES = sorted(stages.manifests())
 
@@ -64,7 +67,9 @@ def test_the_reference_earns_all_points(number: int, place: Path) -> None:
 
 def keep(number: int, copy: Path, earned: int = 100) -> check.Result:
     """Record some points of a copy as check does."""
-    result = check.Result(number, str(copy), (check.Line("device", earned, 100, "as it is"),))
+    result = check.Result(
+        number, str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
+    )
     records.record(result, copy)
     return result
 
@@ -108,8 +113,8 @@ def test_what_is_begun_anew_has_no_points_yet(
 
 
 def test_slow_leads_to_where_the_instructions_go() -> None:
-    full = check.Line("device", 80, 80, "right")
-    slow = check.Line("speed", 3, 20, "takes many")
+    full = check.Line("device", 80, 80, "right", kind=points.DEVICE)
+    slow = check.Line("speed", 3, 20, "takes many", kind=points.SPEED)
     said = {n: results.next_step(check.Result(n, "work/x", (full, slow))) for n in (5, 9)}
     assert "make stage=5 profile phase=compute shows" in said[5]
     assert "make stage=9 profile shows" in said[9]
@@ -150,8 +155,9 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(paths, "BUILD", place / "build")
-    remark = f"{function_program.BREACH}: a use of snprintf in decimal.c; stage.h allows only "
-    breach = check.Line("compute", 0, 30, remark + "memcpy, memmove, " * 9, 1)
+    remark = "it breaks the contract: a use of snprintf in decimal.c; stage.h allows only "
+    text = remark + "memcpy, memmove, " * 9
+    breach = check.Line("compute", 0, 30, text, 1, code=Code.CONTRACT)
     monkeypatch.setattr(commands, "task_lines", lambda *_: [breach])
     skeleton.write(1, place / "work")
     commands.hint(1, 7)
@@ -162,19 +168,14 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     assert max(map(len, said.splitlines())) <= 100
 
 
-@pytest.mark.parametrize(
-    "remark",
-    [
-        "mul(0x3, 0x0) is right, but blocks of memory are not given back: 2",
-        "wrong: F(0): when killed at look-up 1 of 2, 32 bytes in 2 blocks are left",
-    ],
-)
-def test_of_a_leak_check_names_memcheck(remark: str) -> None:
-    result = check.Result(3, "work/x", (check.Line("device", 0, 30, remark),))
+def test_of_a_leak_check_names_memcheck() -> None:
+    leak = check.Line("device", 0, 30, "some blocks", kind=points.DEVICE, code=Code.LEAK)
+    result = check.Result(3, "work/x", (leak,))
     said = results.outcome(result).splitlines()
     assert said[1] == "make stage=3 memcheck names the lines that made what is lost"
     assert said[2].startswith("next: ")
-    other = check.Result(3, "work/x", (check.Line("device", 0, 30, "F(1): expected 1, got 0"),))
+    wrong = replace(leak, remark="3 blocks are left", code=Code.WRONG)
+    other = check.Result(3, "work/x", (wrong,))
     assert "memcheck" not in results.outcome(other)
 
 

@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator
 from grader import report as lab_report
 from grader.base.errors import LabError
 from grader.report import store
+from grader.report.schema import VERSION
 from tests.reports import NAMES, PHASES, drawn, fabricate, failed, hostile, lose
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,8 +66,9 @@ def refusals() -> list[tuple[str, dict[str, Any], str]]:
         cases.append((name, report, reason))
         return report
 
-    case("older", "schema 1, this kit reads 2: make a new one with grader/run.sh")["schema"] = 1
-    case("newer", "schema 3, this kit reads 2: it is of a newer kit")["schema"] = 3
+    older = f"schema 1, this kit reads {VERSION}: make a new one with grader/run.sh"
+    case("older", older)["schema"] = 1
+    case("newer", f"schema 99, this kit reads {VERSION}: it is of a newer kit")["schema"] = 99
     case("not the number", "schema True")["schema"] = True
     del case("no number", "no schema number")["schema"]
     case("extra field", "surprise")["surprise"] = 1
@@ -88,9 +90,9 @@ def refusals() -> list[tuple[str, dict[str, Any], str]]:
     line = case("more than possible", "earns 70 of 60")["stages"][0]["points"]["lines"][0]
     line["earned"] = 70
     case("empty note", "points_note")["stages"][0]["points_note"] = ""
-    fine = {"by": "verify", "status": "ok", "cause": "all is well"}
+    fine = {"by": "verify", "status": "ok", "code": "ok", "cause": "all is well"}
     case("finding that is none", "findings[0].status")["stages"][0]["findings"] = [fine]
-    nobody = {"status": "wrong", "cause": "something"}
+    nobody = {"status": "wrong", "code": "wrong", "cause": "something"}
     case("finding of nobody", "by")["stages"][0]["findings"] = [nobody]
     twins = case("machine twice", "occurs twice")
     twins["machines"] *= 2
@@ -186,7 +188,13 @@ def test_findings_beside_the_cause_are_on_the_page(tmp_path: Path) -> None:
     stage["log"] = "the log of the cause"
     stage["findings"][0]["log"] = stage["log"]
     stage["findings"].append(
-        {"by": "qemu", "status": "crashed", "cause": "a page fault", "log": "RIP: elsewhere"}
+        {
+            "by": "qemu",
+            "status": "crashed",
+            "code": "crashed",
+            "cause": "a page fault",
+            "log": "RIP: elsewhere",
+        }
     )
     page = drawn(report, tmp_path / "two")
     assert "All that was found wrong" in page.text
@@ -197,7 +205,7 @@ def test_findings_beside_the_cause_are_on_the_page(tmp_path: Path) -> None:
 
 def test_the_cause_may_name_its_finder(tmp_path: Path) -> None:
     report = failed()
-    finding = {"by": "qemu", "status": "crashed", "cause": "a page fault"}
+    finding = {"by": "qemu", "status": "crashed", "code": "crashed", "cause": "a page fault"}
     report["stages"][0].update(status="crashed", cause="qemu: a page fault", findings=[finding])
     assert "All that was found wrong" not in drawn(report, tmp_path / "report").text
 
@@ -219,7 +227,7 @@ def test_one_failed_stage(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:
-    report = {"schema": 2, "commit": "", "machines": [], "stages": [], "speedups": []}
+    report = {"schema": VERSION, "commit": "", "machines": [], "stages": [], "speedups": []}
     assert "No stage was graded." in drawn(report, tmp_path / "report").text
     assert "No stage was graded." in lab_report.summary(report)
 
@@ -331,7 +339,7 @@ def test_redraw(tmp_path: Path) -> None:
     assert "All 2 stages are right." in done.stdout
 
 
-@pytest.mark.parametrize("content", [None, "", "[1]", '{"schema": 7}', '{"schema": 2}'])
+@pytest.mark.parametrize("content", [None, "", "[1]", '{"schema": 7}', f'{{"schema": {VERSION}}}'])
 def test_redraw_refuses_in_one_line(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "report.json").write_text(content)
@@ -345,6 +353,6 @@ def test_redraw_refuses_in_one_line(tmp_path: Path, content: str | None) -> None
 def test_redraw_says_what_to_do_about_an_older_report(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(fabricate([1]) | {"schema": 1}))
     assert redraw(tmp_path).stderr == (
-        f"report: {tmp_path / 'report.json'}: report has schema 1, this kit reads 2:"
+        f"report: {tmp_path / 'report.json'}: report has schema 1, this kit reads {VERSION}:"
         " make a new one with grader/run.sh\n"
     )

@@ -81,7 +81,8 @@ def test_notes_on_points_are_said_once() -> None:
 def test_findings_beside_the_cause() -> None:
     report = failed()
     report["stages"][0]["findings"] += [
-        {"by": f"machine-{i}", "status": "crashed", "cause": "a page fault"} for i in range(5)
+        {"by": f"machine-{i}", "status": "crashed", "code": "crashed", "cause": "a page fault"}
+        for i in range(5)
     ]
     lines = lines_of(report)
     also = [line for line in lines if line.startswith("    also by")]

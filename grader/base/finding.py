@@ -1,12 +1,34 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is wrong with something: values that whoever finds it makes, and nobody changes."""
+"""Findings: immutable values that state what is wrong, by a code and by a text for people."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 # Above this many characters, expected and got are shown around their first difference.
 WIDE = 48
+
+
+class Code(str, Enum):
+    """The kind of a finding or of a line of points.
+
+    Code decides by this and never by a text, so that any text can be changed or translated. The
+    values are part of report.json, see report/schema.json.
+    """
+
+    OK = "ok"
+    NOT_TRIED = "not-tried"
+    BUILD_FAILED = "build-failed"
+    LOAD_FAILED = "load-failed"
+    UNLOAD_FAILED = "unload-failed"
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    DIRTY_LOG = "dirty-log"
+    LEAK = "leak"
+    CONTRACT = "contract"
+    WRONG = "wrong"
+    SLOW = "slow"
 
 
 @dataclass(frozen=True)
@@ -52,10 +74,16 @@ class Finding:
     cause: str
     excerpt: str = ""
     failure: Failure | None = None  # the test that failed, if it is one
+    kind: Code | None = None  # where that says more than the status
+
+    @property
+    def code(self) -> Code:
+        """The kind of the finding."""
+        return self.kind or Code(self.status)
 
     def within(self, step: str) -> Finding:
-        """The same, found in a step that its cause names."""
-        return Finding(self.status, f"{step}: {self.cause}", self.excerpt, self.failure)
+        """Return the same finding with a cause that names the step it was made in."""
+        return replace(self, cause=f"{step}: {self.cause}")
 
 
 def failed(failure: Failure, what: str = "") -> Finding:

@@ -18,7 +18,7 @@ from grader.classroom import fingerprint, packing, unpack
 from grader.classroom.assignment import Assignment
 from grader.classroom.judge import Verdict, judge
 from grader.classroom.outcome import NOT_GRADED, REFUSED, Outcome
-from grader.verdict.points import Line
+from grader.verdict.points import SPEED, Line
 
 # On a computer that is very busy a machine may answer too late, once: a time-out counts when it
 # comes again. (It can only take points away, so the better of both is the right one.)
@@ -87,7 +87,7 @@ def _told(verdict: Verdict, print_of_it: str, left_out: tuple[str, ...], folder:
     lines = tuple(replace(line, remark=plain(line.remark)) for line in verdict.lines)
     name, cause = verdict.status, plain(verdict.cause)
     lost = next((line for line in lines if not line.full), None)
-    if name == "ok" and lost and lost.name != "speed":
+    if name == "ok" and lost and lost.kind != SPEED:
         # The device is right, and a function tried alone is not.
         name, cause = "wrong", f"{lost.name}: {lost.remark}"
     return Outcome(print_of_it, name, cause, lines, left_out)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError, MachineError
+from grader.base.finding import Code
 from grader.base.progress import Progress
 from grader.course import skeleton
 from grader.lab import machines
@@ -54,7 +55,7 @@ def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
 def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Progress) -> Line:
     """By instructions against par, at an n by the seed; else by time, against the stage before."""
     if stands.name != "ok":
-        return Line("speed", 0, course.points, "is measured when the device is right")
+        return points.speed_line(course.points, 0, points.DEVICE_FIRST, Code.NOT_TRIED)
     try:
         machine = machines.counting()
         speed = speed_n.judged_at(machine, stage.number, seed) or course
@@ -68,11 +69,13 @@ def _speed_line(stage: Stage, stands: Status, course: Speed, seed: int, tell: Pr
         return _by_time(stage, course, seed, tell)
     built = build.build(stage, machine.kernel())
     if built.objection:
-        return Line("speed", 0, speed.points, f"in the kernel that counts: {built.objection}")
+        said = f"in the kernel that counts: {built.objection}"
+        return points.speed_line(speed.points, 0, said, Code.WRONG)
     subject = StageSubject(built, (speed.n,), whole_read=speed.phase == READ, needed=(speed.n,))
     counted = counter.count(machine, [subject], contents, tell.step)
     for finding in counted.findings.values():
-        return Line("speed", 0, speed.points, f"in the kernel that counts: {finding.cause}")
+        said = f"in the kernel that counts: {finding.cause}"
+        return points.speed_line(speed.points, 0, said, finding.code)
     return points.speed_by_instructions(
         stage.number, subject.key, speed, counted.samples, known, stands
     )
@@ -86,14 +89,16 @@ def _by_time(stage: Stage, speed: Speed, seed: int, tell: Progress) -> Line:
     for label, one in (("before", stages.kit(speed.before)), ("own", stage)):
         made = build.build(one, machine.kernel())
         if made.objection:
-            return Line("speed", 0, speed.points, f"stage {one.number}: {made.objection}")
+            said = f"stage {one.number}: {made.objection}"
+            return points.speed_line(speed.points, 0, said, Code.WRONG)
         subjects.append(StageSubject(made, (speed.n,), label, speed.phase == READ))
     effort = clock.Effort(SPEED_ROUNDS, boots=1)
     timed = clock.measure(machine, subjects, contents, seed, tell.step, effort)
     series = [timed.samples.get((label, speed.phase, speed.n)) for label in ("before", "own")]
     medians = [one.median for one in series if one is not None]
     if len(medians) < len(series):
-        return Line("speed", 0, speed.points, "could not be measured: make bench says why")
+        said = "could not be measured: make bench says why"
+        return points.speed_line(speed.points, 0, said, Code.NOT_TRIED)
     return points.speed_by_time(speed, *medians)
 
 

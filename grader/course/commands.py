@@ -10,10 +10,11 @@ from pathlib import Path
 
 from grader.base import command, paths, seed
 from grader.base.errors import HostFault, LabError
+from grader.base.finding import Code
 from grader.course import bring_over, predictions, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
-from grader.stage import function_program, stages, tasks
+from grader.stage import stages, tasks
 
 
 def start(number: int) -> None:
@@ -106,9 +107,9 @@ def hint(number: int, option: int | None) -> None:
                 print(f"for speed: {results.where_time_goes(number)}")
         return
     records.settle(number, chosen, False)
-    if undone.remark.startswith(function_program.NO_PROGRAM):
+    if undone.code == Code.BUILD_FAILED:
         raise LabError(undone.remark)
-    if undone.remark.startswith(function_program.BREACH):
+    if undone.code == Code.CONTRACT:
         # No hint is used up: what is wrong is not the task's idea.
         print(_wrapped(undone.remark))
         print(f"next: {results.keep_contract(number)}")

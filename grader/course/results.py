@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 
 from grader.base import paths
+from grader.base.finding import Code
 from grader.course import bring_over, records, skeleton
 from grader.course.check import Result
-from grader.stage import function_program, stages, tasks
+from grader.stage import stages, tasks
 from grader.stage.measured import PHASES
-
-_LOST = re.compile(r"not given back|blocks? are left|unfreed")
+from grader.verdict import points
 
 
 def table(result: Result) -> str:
@@ -40,7 +39,7 @@ def outcome(result: Result) -> str:
 def _leak(result: Result) -> str:
     """Of a leak the program under valgrind tells more than points can: which line lost it."""
     first = next((line for line in result.lines if not line.full), None)
-    if not first or not _LOST.search(first.remark) or stages.known()[result.stage].driver:
+    if not first or first.code != Code.LEAK or stages.known()[result.stage].driver:
         return ""
     call = paths.make(f"stage={result.stage} memcheck")
     return f"{call} names the lines that made what is lost\n"
@@ -51,9 +50,9 @@ def next_step(result: Result) -> str:
     for line in result.lines:
         if line.full:
             continue
-        if line.remark.startswith(function_program.NO_PROGRAM):
+        if line.kind == points.TASK and line.code == Code.BUILD_FAILED:
             return "next: make it compile"
-        if line.remark.startswith(function_program.BREACH):
+        if line.kind == points.TASK and line.code == Code.CONTRACT:
             return f"next: {keep_contract(result.stage)}"
         first = bring_over.first_step(result.stage, paths.ROOT / result.directory)
         if first:
@@ -64,7 +63,7 @@ def next_step(result: Result) -> str:
                 f"next: task {task.number}, {task.name}, at {_place(result, task)};"
                 f" {paths.make(f'stage={result.stage} hint')}"
             )
-        if line.name == "speed":
+        if line.kind == points.SPEED:
             return f"next: faster; {where_time_goes(result.stage)}"
         call = paths.make(f"stage={result.stage} load")
         return f"next: mend what the device does; {call} tries it"

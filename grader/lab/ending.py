@@ -10,12 +10,19 @@ from grader.lab.machines import Running
 from grader.lab.module import Module, large_frame
 
 
-def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wrong") -> Finding:
+def of(
+    error: MachineError,
+    guest: Running,
+    module: Module,
+    otherwise: str = "wrong",
+    late: str = "",
+) -> Finding:
     """The finding that an error of the machine is, given the module that was at work.
 
     A machine that has ended is a crash, whatever was being waited for: the log says of what. One
-    that is up and does not answer is a time-out. All else has the status `otherwise`. A machine
-    that somebody has killed says nothing of the module: MachineKilled.
+    that is up and does not answer is a time-out, with the cause `late` if that is given. All else
+    has the status `otherwise`. Raise MachineKilled for a machine that was killed on this computer,
+    which says nothing about the module.
     """
     console = guest.console()
     if isinstance(error, MachineDied) or not guest.alive():
@@ -25,5 +32,7 @@ def of(error: MachineError, guest: Running, module: Module, otherwise: str = "wr
     dirt = kernel_log.dirt(console, module)
     frame = large_frame(module)
     extra = f"; the kernel log says: {dirt.cause}" if dirt else f"; {frame}" if frame else ""
-    status = "timeout" if isinstance(error, MachineTimeout) else otherwise
-    return Finding(status, f"{error}{extra}", kernel_log.excerpt(console, module))
+    timeout = isinstance(error, MachineTimeout)
+    cause = late if timeout and late else str(error)
+    status = "timeout" if timeout else otherwise
+    return Finding(status, f"{cause}{extra}", kernel_log.excerpt(console, module))

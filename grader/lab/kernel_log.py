@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from grader.base.finding import Finding
+from grader.base.finding import Code, Finding
 from grader.base.printable import decoded
 from grader.lab import log_meaning
 from grader.lab.module import Module, large_frame
@@ -155,7 +155,8 @@ def _finding(status: str, line: str, console: str, module: Module) -> Finding:
     text = excerpt(console, module)
     if meaning:
         text = f"What it means: {meaning}.\n{text}"
-    return Finding(status, _cause(line, console, module), text)
+    leak = Code.LEAK if re.search(module.dialect.leak, line) else None
+    return Finding(status, _cause(line, console, module), text, kind=leak)
 
 
 def stack(console: str, module: Module) -> str:

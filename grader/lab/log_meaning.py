@@ -23,6 +23,7 @@ class Dialect:
     header_bytes: int = 0  # what the allocator puts ahead of each block
     # The module's own messages: a pattern, and what it means, with the pattern's groups.
     meanings: tuple[tuple[str, str], ...] = ()
+    leak: str = r"(?!)"  # a pattern of the module's own message that memory was not released
 
 
 @dataclass(frozen=True)

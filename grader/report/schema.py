@@ -12,7 +12,7 @@ from grader.base.errors import LabError
 
 Report = dict[str, Any]
 
-VERSION = 2
+VERSION = 3
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 

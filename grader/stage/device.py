@@ -29,6 +29,7 @@ DIALECT = Dialect(
     allocate="fib_alloc",
     free="fib_free",
     header_bytes=16,  # see common/account.c
+    leak=r"leaves \d+ bytes in \d+ blocks? unfreed",
     meanings=(
         (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
          r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"

@@ -20,6 +20,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, ProgramKilled
+from grader.base.finding import Code, Finding
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
 from grader.stage import build, c_flags, compiler_says, contract, memory_report
 from grader.stage.stages import Stage
@@ -28,8 +29,8 @@ from grader.stage.stages import Stage
 SECONDS = 60
 # A program that was built that long ago is removed when another is built.
 OLD_SECONDS = 3600
-NO_PROGRAM = "it does not compile"
-BREACH = "it breaks the contract"
+# Why no operation of a stage was tried.
+UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
 FLAGS = (
     "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
@@ -43,8 +44,20 @@ ADAPTER = HERE / "function_tests_numbers.c"
 PROGRAMS = paths.BUILD / "operations"
 
 
+class UntriedError(LabError):
+    """There is no program to try a stage's operations with; the finding says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding.within(UNTRIED[finding.code])
+        super().__init__(self.finding.cause)
+
+
+def _not_built(cause: str) -> UntriedError:
+    return UntriedError(Finding("build-failed", cause))
+
+
 def program(stage: Stage) -> Path:
-    """Build the program for a stage; LabError says where it does not compile.
+    """Build the program for a stage. Raise UntriedError where that fails by the stage's fault.
 
     What judges is compiled apart from all that the stage's header could change: of the tests only
     the adapter includes it, and is held to stage.h as the stage's own files are.
@@ -133,9 +146,10 @@ def _check(objects: list[Path], adapted: list[Path], judges: list[Path]) -> None
     defined = {name for path in objects for letter, name in contract.symbols(path) if letter == "T"}
     for letter, name in (pair for path in adapted for pair in contract.symbols(path)):
         if letter == "U" and name.startswith("bn_") and name not in defined:
-            raise LabError(f"{NO_PROGRAM}: nothing defines {name}, which the tests call")
+            raise _not_built(f"nothing defines {name}, which the tests call")
     for breach in contract.program_breaches([*objects, *adapted], judges):
-        raise LabError(f"{BREACH}: {breach.got}; stage.h allows {breach.expected}")
+        said = f"{breach.got}; stage.h allows {breach.expected}"
+        raise UntriedError(Finding("wrong", said, kind=Code.CONTRACT))
 
 
 def _prefix(stage: Stage) -> str:
@@ -163,12 +177,12 @@ class _Steps:
         ours = None if room else {**os.environ, "LC_ALL": "C"}
         ended = sandbox.run(command, COMPILER, room, cwd=place, environment=ours, together=True)
         if ended.ended_by == "file":
-            raise LabError(f"{NO_PROGRAM}: {compiler_says.TOO_LARGE}")
+            raise _not_built(compiler_says.TOO_LARGE)
         if ended.ended_by:
-            raise LabError(f"{NO_PROGRAM}: the compiler was stopped: {ended.cause}")
+            raise _not_built(f"the compiler was stopped: {ended.cause}")
         if ended.status:
             ended.check_host(place)
-            raise LabError(f"{NO_PROGRAM}: {self._said(compiler_says.error_line(ended.text))}")
+            raise _not_built(self._said(compiler_says.error_line(ended.text)))
 
     def _said(self, line: str) -> str:
         """A line of the compiler's with the learner's own files, and what to do about it."""

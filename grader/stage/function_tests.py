@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.base.finding import Code
 from grader.stage import function_program, function_tries, function_tries_decimal
 from grader.stage.function_tries import Try
 from grader.stage.stages import Stage
@@ -25,6 +26,7 @@ class Outcome:
     large: bool
     tried: int
     fault: str = ""
+    code: Code = Code.OK
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -88,13 +90,19 @@ def _no_number(words: Sequence[str]) -> str:
     return ""
 
 
+def _leak(tried: Try, sign: str, answer: str) -> str:
+    """Return the fault of an answer that is right and leaves memory allocated, or ""."""
+    words = answer.split()
+    if "LEAK" not in words or words[0] != tried.expected:
+        return ""
+    left = words[words.index("LEAK") + 1]
+    return f"{_asked(tried, sign)} is right, but blocks of memory are not given back: {left}"
+
+
 def _fault(tried: Try, sign: str, answer: str) -> str:
-    """What is wrong with an answer, or nothing."""
+    """Return the fault of an answer, or ""."""
     words, asked = answer.split(), _asked(tried, sign)
     if "LEAK" in words:
-        left = words[words.index("LEAK") + 1]
-        if words[0] == tried.expected:
-            return f"{asked} is right, but blocks of memory are not given back: {left}"
         words = words[: words.index("LEAK")]
     if "CHANGED" in words:
         return f"{asked} has changed its operand"
@@ -119,11 +127,14 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
     answers, ended = function_program.ask(path, [tried.request for tried in tries], stage.isolated)
     for i, tried in enumerate(tries):
+        code = Code.WRONG
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
             fault = f"{_asked(tried, sign)}: {ended or 'no answer'}"
+        elif fault := _leak(tried, sign, answers[i]):
+            code = Code.LEAK
         else:
             fault = _fault(tried, sign, answers[i])
         if fault:
             small = operation != "memory" and not _is_small(tried, stage, operation)
-            return Outcome(small, False, len(tries), fault)
+            return Outcome(small, False, len(tries), fault, code)
     return Outcome(True, True, len(tries))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from grader.base.errors import MachineError
-from grader.base.finding import Failure, Finding
+from grader.base.finding import Code, Failure, Finding
 from grader.lab import ending, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
@@ -149,14 +149,14 @@ def _strained(
 
 def _names_nobody(found: Finding, module: Module) -> bool:
     """Whether a complaint of the kernel has no word of the module, on no stack."""
-    complaint = found.status in ("crashed", "dirty-log") and "leak scan" not in found.cause
+    complaint = found.code in (Code.CRASHED, Code.DIRTY_LOG)
     words = (f"[{module.name}", f"{module.name}: ", *module.own)
     return complaint and not any(word in found.cause + found.excerpt for word in words)
 
 
 def leaks(verified: Verified) -> bool:
-    """Whether the driver has counted blocks that were not given back."""
-    return any("unfreed" in finding.cause for finding in verified.findings)
+    """Return whether the driver has counted blocks that were not released."""
+    return any(finding.code == Code.LEAK for finding in verified.findings)
 
 
 def in_words(figures: Mapping[str, int]) -> str:
@@ -379,5 +379,6 @@ class _Session:
         self.figures.add("leaks", found.blocks)
         if found.meaning:
             said = f"What it means: {found.meaning}.\n{report}"
-            raise _FoundError(Finding("dirty-log", f"leak scan: {found.meaning}", said))
+            cause = f"leak scan: {found.meaning}"
+            raise _FoundError(Finding("dirty-log", cause, said, kind=Code.LEAK))
         self.look("leak scan")

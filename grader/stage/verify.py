@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from grader.base import scratch
 from grader.base.errors import MachineError
-from grader.base.finding import Failure, Finding, failed
+from grader.base.finding import Code, Failure, Finding, failed
 from grader.lab import ending, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
@@ -43,7 +43,7 @@ class Verified:
     tests: Mapping[str, Tally] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()  # the first few of each kind
     findings: tuple[Finding, ...] = ()
-    by_task: Mapping[int, str] = field(default_factory=dict)  # of a driver: what is wrong, or ""
+    by_task: Mapping[int, Finding] = field(default_factory=dict)  # of a driver: what is wrong
 
     @property
     def ok(self) -> bool:
@@ -236,11 +236,9 @@ class _Steps:
             return True
         except MachineError as error:
             where = f"{what}, {self.detail}" if self.detail else what
-            found = ending.of(error, self.guest, self.record.built.module, status)
-            if found.status == "timeout":
-                seconds = CALL_TIMEOUT * self.guest.speed_factor
-                said = f"no answer within {seconds:.0f} s, it hangs or loops"
-                found = Finding("timeout", found.cause.replace(str(error), said, 1), found.excerpt)
+            seconds = CALL_TIMEOUT * self.guest.speed_factor
+            late = f"no answer within {seconds:.0f} s, it hangs or loops"
+            found = ending.of(error, self.guest, self.record.built.module, status, late)
             self.record.ends(found.within(where))
         return False
 
@@ -266,7 +264,7 @@ def verify(
     for breach in built.breaches:
         failure = Failure("contract", None, breach.expected, breach.got)
         said = f"{breach.got}; stage.h allows {breach.expected}"
-        record.fails(failure, Finding("wrong", said, failure=failure))
+        record.fails(failure, Finding("wrong", said, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
     # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
     tried = not (machine.is_host or machine.debug)

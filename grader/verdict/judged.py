@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.base.errors import LabError
 from grader.stage import function_program, function_tests
+from grader.stage.function_program import UntriedError
 from grader.stage.stages import Stage
 from grader.stage.tasks import Course, course
 from grader.stage.verify import Verified
@@ -35,8 +35,8 @@ def try_functions(stage: Stage, asked: Course, seed: int) -> Tried:
     """Each operation of a stage's tasks tried in a program, or why there is no program."""
     try:
         program = function_program.program(stage)
-    except LabError as error:
-        return str(error)
+    except UntriedError as error:
+        return error.finding
     return {
         task.operation: function_tests.outcome(stage, program, task.operation, seed)
         for task in asked.tasks

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from grader.base.finding import Code, Finding
 from grader.rulers.samples import Samples
 from grader.stage.function_tests import Outcome
-from grader.stage.tasks import Course, Speed
+from grader.stage.tasks import Course, Speed, Task
 from grader.stage.verify import Verified
 from grader.verdict import par
 from grader.verdict.status import Status
 
 # What part of a task's points is for small numbers.
 SMALL_SHARE = 0.4
+DEVICE_FIRST = "is measured when the device is right"
 
 # What became of the functions: an outcome by operation, or why none was tried.
-Tried = Mapping[str, Outcome] | str
+Tried = Mapping[str, Outcome] | Finding
+# The kinds of lines.
+TASK, DEVICE, SPEED = "task", "device", "speed"
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Line:
     possible: int
     remark: str
     task: int = 0  # the task to go back to, if the line is a task's
+    kind: str = TASK
+    code: Code = Code.OK  # why points are missing
 
     @property
     def full(self) -> bool:
@@ -58,9 +64,9 @@ class Lines:
 
 def task_lines(course: Course, tried: Tried) -> list[Line]:
     """One line a task: its function tried in a program."""
-    if isinstance(tried, str):
-        said = [tried] + ["not tried"] * len(course.tasks)
-        return [Line(t.name, 0, t.points, r, t.number) for t, r in zip(course.tasks, said)]
+    if isinstance(tried, Finding):
+        rest = [Finding("wrong", "not tried", kind=Code.NOT_TRIED)] * len(course.tasks)
+        return [task_line(t, why) for t, why in zip(course.tasks, [tried, *rest])]
     lines = []
     for task in course.tasks:
         outcome = tried[task.operation]
@@ -68,17 +74,28 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
         remark = outcome.fault or f"{outcome.tried} tries, all right"
         if 0 < share < 1:
             remark += f" (small numbers are right: {share * 100:.0f} %)"
-        lines.append(Line(task.name, int(share * task.points), task.points, remark, task.number))
+        earned = int(share * task.points)
+        line = Line(task.name, earned, task.points, remark, task.number, code=outcome.code)
+        lines.append(line)
     return lines
+
+
+def task_line(task: Task, wrong: Finding | None) -> Line:
+    """Return the line of a task that earns all of its points or, if something is wrong, none."""
+    if wrong is None:
+        return Line(task.name, task.points, task.points, "all right", task.number)
+    return Line(task.name, 0, task.points, wrong.cause, task.number, code=wrong.code)
+
+
+def speed_line(possible: int, earned: int, remark: str, code: Code = Code.SLOW) -> Line:
+    """Return the line for speed. The code says why points are missing, if any are."""
+    return Line("speed", earned, possible, remark, kind=SPEED,
+                code=Code.OK if earned == possible else code)  # fmt: skip
 
 
 def driver_lines(course: Course, result: Verified) -> list[Line]:
     """One line a task of a driver: its part of the list of calls, all of it."""
-    return [
-        Line(task.name, 0 if wrong else task.points, task.points, wrong or "all right", task.number)
-        for task in course.tasks
-        for wrong in [result.by_task[task.number]]
-    ]
+    return [task_line(task, result.by_task.get(task.number)) for task in course.tasks]
 
 
 def _first_wrong(result: Verified) -> int | None:
@@ -92,18 +109,19 @@ def device_line(course: Course, result: Verified, status: Status) -> Line:
     name, top, points = "device", result.built.stage.manifest.max_n, course.device_points
     if status.name == "ok":
         said = f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
-        return Line(name, points, points, said)
+        return Line(name, points, points, said, kind=DEVICE)
     wrong = _first_wrong(result)
     others = [f for f in result.failures if f.test not in ("value", "abi")]
     if status.name != "wrong" or others or wrong is None:
-        return Line(name, 0, points, f"{status.name}: {status.cause}")
+        said = f"{status.name}: {status.cause}"
+        return Line(name, 0, points, said, kind=DEVICE, code=status.code)
     share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
     if top <= 93:
         share = 0.0 if wrong <= 46 else 0.3
     remark = _value_remark(result, wrong)
     if share:
         remark += f" (below that all are right: {share * 100:.0f} %)"
-    return Line(name, int(share * points), points, remark)
+    return Line(name, int(share * points), points, remark, kind=DEVICE, code=Code.WRONG)
 
 
 def _value_remark(result: Verified, n: int) -> str:
@@ -125,9 +143,9 @@ def speed_by_instructions(
     """Return the line for speed by instructions against par, which must be known."""
     series = counted.get((key, speed.phase, speed.n))
     if status.name != "ok":
-        return Line("speed", 0, speed.points, "is measured when the device is right")
+        return speed_line(speed.points, 0, DEVICE_FIRST, Code.NOT_TRIED)
     if series is None:
-        return Line("speed", 0, speed.points, "could not be counted")
+        return speed_line(speed.points, 0, "could not be counted", Code.NOT_TRIED)
     best, worst = (known[one, speed.phase, speed.n] for one in (number, speed.before))
     most = best * par.TOLERANCE
     remark = (
@@ -136,7 +154,7 @@ def speed_by_instructions(
         f" {worst:,.0f} of stage {speed.before} none"
     )
     share = par.share(series.median, most, worst)
-    return Line("speed", int(share * speed.points), speed.points, remark)
+    return speed_line(speed.points, int(share * speed.points), remark)
 
 
 def speed_by_time(speed: Speed, before_ns: float, own_ns: float) -> Line:
@@ -148,4 +166,4 @@ def speed_by_time(speed: Speed, before_ns: float, own_ns: float) -> Line:
         " points, as fast as before none"
     )
     share = min(1.0, max(0.0, (ratio - 1) / (speed.par - 1)))
-    return Line("speed", int(share * speed.points), speed.points, remark)
+    return speed_line(speed.points, int(share * speed.points), remark)

@@ -90,7 +90,12 @@ def stage_row(
 
 
 def _finding_row(by: str, finding: Finding) -> dict[str, Any]:
-    row = {"by": by, "status": finding.status, "cause": finding.cause}
+    row = {
+        "by": by,
+        "status": finding.status,
+        "code": finding.code.value,
+        "cause": finding.cause,
+    }
     return row | ({"log": finding.excerpt} if finding.excerpt else {})
 
 
@@ -125,6 +130,8 @@ def _points(judged: Judged) -> dict[str, Any] | None:
         "lines": [
             {
                 "name": line.name,
+                "kind": line.kind,
+                "code": line.code.value,
                 "earned": line.earned,
                 "possible": line.possible,
                 "remark": line.remark,

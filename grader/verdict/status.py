@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.base.finding import Finding
+from grader.base.finding import Code, Finding
 from grader.stage.verify import Verified
 
 
@@ -25,6 +25,12 @@ class Status:
     name: str
     cause: str = ""
     log: str = ""
+    kind: Code | None = None  # where that says more than the name
+
+    @property
+    def code(self) -> Code:
+        """The kind of what is wrong first of all."""
+        return self.kind or Code(self.name)
 
 
 def of(found: Sequence[Found]) -> Status:
@@ -43,7 +49,7 @@ def of(found: Sequence[Found]) -> Status:
     if first.finding.status == "wrong" and dirty and not grave:
         cause += f"; the kernel log says: {dirty[0].finding.cause}"
         log = dirty[0].finding.excerpt
-    return Status(first.finding.status, cause, log)
+    return Status(first.finding.status, cause, log, first.finding.kind)
 
 
 def of_verified(verified: Verified) -> Status:

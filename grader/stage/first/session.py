@@ -81,15 +81,13 @@ class Session:
 
     def ended(self, error: MachineError, what: str, before: str = "") -> WrongError:
         """What it means that the machine did not do what was asked, behind another call."""
-        found = ending.of(error, self.guest, self.module)
-        if found.status == "timeout":
-            lock = (
-                f"a lock. Look at the call before, {before}: does it keep the lock?"
-                if before
-                else "a lock that nobody gives back"
-            )
-            said = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
-            found = Finding("timeout", found.cause.replace(str(error), said, 1), found.excerpt)
+        lock = (
+            f"a lock. Look at the call before, {before}: does it keep the lock?"
+            if before
+            else "a lock that was never released"
+        )
+        late = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
+        found = ending.of(error, self.guest, self.module, late=late)
         return WrongError(found.within(what))
 
     def shell(self, command: str) -> tuple[int, str]:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from grader.base.errors import MachineError
-from grader.base.finding import Finding
+from grader.base.finding import Code, Finding
 from grader.lab import leak_scan, uml_debug
 from grader.lab.machines import Machine
 from grader.stage.build import Built
@@ -85,7 +85,8 @@ class _Strain:
         found = leak_scan.read(report, self.session.module)
         self.figures["leaks"] = found.blocks
         if found.meaning:
-            raise WrongError(Finding("dirty-log", f"leak scan: {found.meaning}", report))
+            cause = f"leak scan: {found.meaning}"
+            raise WrongError(Finding("dirty-log", cause, report, kind=Code.LEAK))
 
 
 def examine(built: Built, machine: Machine, plan: Plan, tell: Tell) -> Examined:

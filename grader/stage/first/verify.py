@@ -8,10 +8,10 @@ another machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.base.errors import LabError
-from grader.base.finding import Failure, Finding
+from grader.base.finding import Code, Failure, Finding
 from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.stage import build, function_program
@@ -23,8 +23,10 @@ from grader.stage.verify import Tally, Verified
 
 # Where there is only one CPU, two callers go to another machine.
 TWO_CPUS = "qemu-smp"
-NOT_TRIED = "not tried"
-NOT_LOADED = f"{NOT_TRIED}: task 1 comes first, there is no {device.NODE}"
+NOT_TRIED = Finding("wrong", "not tried", kind=Code.NOT_TRIED)
+NOT_LOADED = replace(
+    NOT_TRIED, cause=f"{NOT_TRIED.cause}: task 1 comes first, there is no {device.NODE}"
+)
 
 Tell = Callable[[str], None]
 
@@ -33,7 +35,7 @@ Tell = Callable[[str], None]
 class Tried:
     """What became of each task, and all that was found."""
 
-    by_task: Mapping[int, str] = field(default_factory=dict)
+    by_task: Mapping[int, Finding] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     passed: int = 0
 
@@ -50,15 +52,15 @@ def verify(
     tasks = only or [task.number for task in course(built.stage.number).tasks]
     if not built.ok:
         finding = Finding("build-failed", built.cause, built.module.log[-4000:])
-        said = f"{function_program.NO_PROGRAM}: {built.cause}"
-        return Verified(built, findings=(finding,), by_task=_first_says(tasks, said))
+        return Verified(built, findings=(finding,), by_task=_first_says(tasks, _untried(finding)))
     if built.breaches:
         findings = tuple(
             Finding("wrong", f"{breach.got}; stage 0 allows {breach.expected}",
-                    failure=Failure("contract", None, breach.expected, breach.got))
+                    failure=Failure("contract", None, breach.expected, breach.got),
+                    kind=Code.CONTRACT)
             for breach in built.breaches
         )  # fmt: skip
-        by_task = _first_says(tasks, f"{function_program.BREACH}: {findings[0].cause}")
+        by_task = _first_says(tasks, _untried(findings[0]))
         failures = tuple(f.failure for f in findings if f.failure)
         tests = {"contract": Tally(0, len(failures))}
         return Verified(built, tests, failures, findings, by_task)
@@ -68,8 +70,13 @@ def verify(
     return Verified(built, tests, failures, tried.findings, tried.by_task)
 
 
-def _first_says(tasks: Sequence[int], why: str) -> dict[int, str]:
-    """Nothing was tried, and why."""
+def _untried(finding: Finding) -> Finding:
+    """Return the finding with a cause that says why nothing was tried."""
+    return finding.within(function_program.UNTRIED[finding.code])
+
+
+def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
+    """Return the reason for the first task, and that the others were not tried."""
     return {task: NOT_TRIED if i else why for i, task in enumerate(tasks)}
 
 
@@ -78,7 +85,7 @@ def _try_tasks(
 ) -> Tried:
     found: dict[int, Finding] = {}
     rest: Sequence[int] = ()
-    why = ""
+    why = NOT_TRIED
     with Session(machine, built.module) as session, _Together(built, machine) as together:
         for task in tasks:
             tell(f"task {task}")
@@ -88,16 +95,13 @@ def _try_tasks(
                 found[task] = error.finding
                 session.end()
                 together.end()
-                why = NOT_TRIED
                 if task == 1 and all_tasks and not _loads(session):
                     why, all_tasks = NOT_LOADED, False
                 if not all_tasks:
                     rest = tasks[tasks.index(task) + 1 :]
                     break
         passed = session.passed + together.passed
-    by_task = {task: found[task].cause if task in found else "" for task in tasks}
-    by_task |= dict.fromkeys(rest, why)
-    return Tried(by_task, tuple(found.values()), passed)
+    return Tried({**found, **dict.fromkeys(rest, why)}, tuple(found.values()), passed)
 
 
 def _loads(session: Session) -> bool:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Points, statuses and the next step depend on codes: every text may change."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+from grader.base.finding import Failure, Finding
+from grader.base.progress import Progress
+from grader.course import check, results
+from grader.course.check import Result
+from grader.lab import machines
+from grader.stage import stages
+from grader.stage.function_tests import Outcome
+from grader.verdict.points import Line
+
+# The texts for people that these values hold.
+TEXTS: dict[type, tuple[str, ...]] = {
+    Finding: ("cause", "excerpt"),
+    Failure: ("title",),
+    Line: ("name", "remark"),
+    Outcome: ("fault",),
+}
+PLACEHOLDER = "#"
+
+
+def replace_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace every text by a placeholder as soon as a value is made."""
+    for kind, names in TEXTS.items():
+
+        def init(
+            self: object,
+            *words: object,
+            original: Callable[..., None] = kind.__init__,  # type: ignore[misc]
+            names: tuple[str, ...] = names,
+            **more: object,
+        ) -> None:
+            original(self, *words, **more)
+            for name in names:
+                if getattr(self, name):
+                    object.__setattr__(self, name, PLACEHOLDER)
+
+        monkeypatch.setattr(kind, "__init__", init)
+
+
+def edited(number: int, file: str, old: str, new: str) -> Callable[[Path], Path]:
+    """Return a function that copies the kit's stage into a folder, with one change."""
+
+    def make(folder: Path) -> Path:
+        kit = stages.kit(number).directory
+        copy = Path(shutil.copytree(kit, folder / kit.name))
+        text = (copy / file).read_text()
+        assert old in text
+        (copy / file).write_text(text.replace(old, new, 1))
+        return copy
+
+    return make
+
+
+def mutant(name: str) -> Callable[[Path], Path]:
+    """Return a function that copies a mutant of stage 1 into a folder."""
+    return lambda folder: Path(
+        shutil.copytree(paths.ROOT / "tests/mutants" / name, folder / "1-iterative-u64")
+    )
+
+
+CASES = {
+    "it does not compile": edited(1, "fib.c", "fib_compute(", "fib_compute(("),
+    "it breaks the contract": mutant("1-remembers"),
+    "it is wrong from 71 on": mutant("1-wrong-at-71"),
+    "it crashes": mutant("1-oops-in-read"),
+    "a driver that does not compile": edited(0, "driver.c", "struct file *", "struct files **"),
+}
+
+
+def outcome(copy: Path) -> tuple[Result, list[object]]:
+    """Check a copy. Return the result, and what of it holds no text of the grader's."""
+    stage = stages.single(copy, copy.name)
+    right = check.judge(stage, 1, machines.get("uml"), True, Progress())
+    result = Result(stage.number, str(copy), right.lines, 1)
+    lines = [(line.kind, line.code, line.earned, line.possible) for line in result.lines]
+    codes = [one.finding.code for one in right.found]
+    return result, [lines, codes, right.status.name, right.status.code, results.next_step(result)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_texts_change_and_nothing_else(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = CASES[name](tmp_path)
+    result, with_texts = outcome(copy)
+    replace_texts(monkeypatch)
+    blank, without = outcome(copy)
+    assert without == with_texts
+    assert [line.remark for line in result.lines] != [line.remark for line in blank.lines]
+    assert {line.remark for line in blank.lines} == {PLACEHOLDER}
+    assert not result.full
