@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +18,11 @@ from grader.base.progress import Progress
 from grader.lab import machines
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
-from grader.stage import build, stages, verify
-from grader.stage.build import Built
+from grader.stage import build, stages
 from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage
 from grader.stage.verify import Verified
-from grader.verdict import status
+from grader.verdict import pipeline, status
 from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
 from grader.verdict.status import Found
 
@@ -70,44 +69,35 @@ def chosen_n(one: Stage, two: Stage, asked: Iterable[int]) -> tuple[int, ...]:
     return tuple(fitting[i] for i in sorted(places))
 
 
-def _build_both(both: tuple[Stage, Stage], make: Callable[[Stage], Built]) -> list[Built]:
-    """Builds; the same directory once, under both names."""
-    first = make(both[0])
-    if both[0].directory == both[1].directory:
-        return [first, replace(first, stage=both[1])]
-    return [first, make(both[1])]
-
-
 def _count(both: tuple[Stage, Stage]) -> Measured:
     """The exact ruler: its counts do not mind what else runs."""
     machine = machines.counting()
-    kernel = machine.kernel()
-    built = _build_both(both, lambda stage: build.build(stage, kernel))
+    made = {stage.key: pipeline.build_subject(stage, machine) for stage in both}
     broken = {
-        b.stage.key: Finding("wrong" if b.ok else "build-failed", f"machine qemu: {b.objection}")
-        for b in built
-        if b.objection
+        key: one.within("machine qemu") for key, one in made.items() if isinstance(one, Finding)
     }
     if broken:
         return Measured({}, broken)
-    subjects = [StageSubject(b) for b in built]
+    subjects = [one for one in made.values() if isinstance(one, StageSubject)]
     return counter.count(machine, subjects, contents, lambda *_: None, len(subjects))
 
 
 def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[Verified]:
     """Build and verify for machine uml; stops at the first that is not right."""
     machine = machines.get("uml")
-    kernel = machine.kernel()
     results: list[Verified] = []
-    progress.step("build")
-    for stage, built in zip(both, _build_both(both, lambda s: build.build(s, kernel))):
-        for note in built.left_out:
-            progress.say(f"note: {stage.key}: {note}")
-        if results and built.module.directory == results[0].built.module.directory:
+    for stage in both:
+        if results and stage.directory == results[0].built.stage.directory:
+            built = replace(results[0].built, stage=stage)
             results.append(replace(results[0], built=built))
             continue
-        progress.step(f"verify {stage.key}")
-        results.append(verify.verify(built, machine.verifier(), seed, True, lambda _: None))
+        tell = progress.of(stage.key)
+        tell("build")
+        built = build.build(stage, machine.kernel())
+        for note in built.left_out:
+            progress.say(f"note: {stage.key}: {note}")
+        tell("verify")
+        results.append(pipeline.verify_built(built, machine, seed, lambda _: None, quick=True))
         if not results[-1].ok:
             break
     return results

@@ -11,9 +11,9 @@ from grader.base import command
 from grader.base.progress import Progress
 from grader.course import learner_copy
 from grader.lab import machines
-from grader.stage import build, stages, strain
-from grader.stage.first import strain as first_strain
+from grader.stage import stages
 from grader.stage.strain import Examined, Plan, in_words
+from grader.verdict import pipeline
 
 EPILOG = """\
 Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
@@ -34,19 +34,6 @@ def _show(result: Examined, plan: Plan) -> None:
             print(f"    {line}")
         if len(lines) > EXCERPT_LINES:
             print(f"    ... {len(lines) - EXCERPT_LINES} more lines")
-
-
-def _examine(
-    stage: stages.Stage, machine: machines.Machine, plan: Plan, progress: Progress
-) -> Examined:
-    progress.step(f"stage {stage.number}: build")
-    built = build.build(stage, machine.kernel())
-    examine = first_strain.examine if stage.manifest.driver else strain.examine
-    result = examine(
-        built, machine, plan, lambda what: progress.step(f"stage {stage.number}: {what}")
-    )
-    progress.clear()
-    return result
 
 
 def main(words: list[str]) -> int:
@@ -74,7 +61,9 @@ def main(words: list[str]) -> int:
     chosen = numbers and not options.tree
     tree = options.tree or stages.home()
     for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):
-        result = _examine(stage, machine, plan, progress)
+        tell = progress.of(f"stage {stage.number}", always=True)
+        result = pipeline.stress(stage, machine, plan, tell)
+        progress.clear()
         _show(result, plan)
         sys.stdout.flush()
         found += bool(result.cause)

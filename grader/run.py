@@ -9,7 +9,7 @@ count does not care what else the computer does; the clock has the computer to i
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,18 +23,15 @@ from grader.lab.machines import Machine
 from grader.report import schema
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
-from grader.stage import build, round_trip, strain, verify
-from grader.stage.first import verify as first_verify
+from grader.stage import build, round_trip, strain
 from grader.stage.measured import StageSubject, contents
 from grader.stage.stages import Stage, arithmetic
-from grader.stage.tasks import course
-from grader.stage.verify import Verified
-from grader.verdict import judged, par, rows, speed, speed_n, speedups, status
-from grader.verdict.judged import Judged
-from grader.verdict.points import Tried
+from grader.verdict import par, pipeline, rows, speed, speed_n, speedups, status
+from grader.verdict.pipeline import Checked, Judged
+from grader.verdict.points import Line
 from grader.verdict.rows import Besides
 from grader.verdict.speedups import Ruled
-from grader.verdict.status import Found
+from grader.verdict.status import Found, Status
 
 # Stages that are built and verified at once.
 AT_A_TIME = 2
@@ -54,15 +51,6 @@ class Options:
     measure: bool
     user_time: bool
     command: str
-
-
-@dataclass(frozen=True)
-class Right:
-    """Whether a stage is right, and each of its functions."""
-
-    verified: Verified
-    tried: Tried | None
-    figures: Mapping[str, int]  # of what was done to it on the debug kernel
 
 
 @dataclass(frozen=True)
@@ -92,7 +80,7 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     compared = [speedups.speedups(fit, one, options.seed) for one in ruled]
     found_speedups = [row for more, _ in compared for row in more]
     gaps = {f"{gap['from']}-{gap['to']}": gap for _, some in compared for gap in some}
-    besides = Besides(trips, {r.verified.built.stage.key: r.figures for r in rights})
+    besides = Besides(trips, {r.stage.key: r.figures for r in rights})
     progress.clear()
     return {
         "schema": schema.VERSION,
@@ -128,9 +116,9 @@ def _set_up(options: Options, progress: Progress) -> list[Machine]:
 
 def _verify_and_measure(
     options: Options, found: list[Machine], progress: Progress
-) -> tuple[list[Right], list[Ruler]]:
+) -> tuple[list[Checked], list[Ruler]]:
     """Whether each stage is right, and what each machine has measured, in the order of both."""
-    works = [partial(_right, options, stage, found[0], progress) for stage in options.stages]
+    works = [partial(_check, options, stage, found[0], progress) for stage in options.stages]
     verifying = Side(works, AT_A_TIME)
     counting = {
         machine.name: Background(partial(_count, options, machine, verifying, progress))
@@ -164,49 +152,18 @@ def _verify_and_measure(
     return rights, [rulers[machine.name] for machine in found]
 
 
-def _right(options: Options, stage: Stage, machine: Machine, progress: Progress) -> Right:
-    """Build a stage, verify it, try its functions."""
-    verifier = machine.verifier()
-    progress.step(f"build {_label(stage)}")
-    # Others are at it: one compiler each.
-    built = build.build(stage, machine.kernel(), jobs=1)
-    tell = _teller(progress, f"verify {_label(stage)}")
-    if stage.manifest.driver:
-        return Right(first_verify.verify(built, verifier, tell), None, {})
-    # The debug kernel is slow: the longer list of large n is for the other machines.
-    quick = verifier.debug
-    verified = verify.verify(built, verifier, options.seed, quick, tell)
-    if stage.shipped:
-        return Right(verified, None, {})
-    progress.step(f"try the functions of {_label(stage)}")
-    return Right(verified, judged.try_functions(stage, course(stage.number), options.seed), {})
+def _check(options: Options, stage: Stage, machine: Machine, progress: Progress) -> Checked:
+    """Build a stage, verify it, try its operations; by one compiler, since others are at work."""
+    return pipeline.check_stage(stage, machine, options.seed, progress.of(_label(stage)), jobs=1)
 
 
-def _failed(right: Right, rulers: Iterable[Ruler]) -> bool:
-    key = right.verified.built.stage.key
-    return any(key in ruler.measured.findings for ruler in rulers)
+def _failed(right: Checked, rulers: Iterable[Ruler]) -> bool:
+    return any(right.stage.key in ruler.measured.findings for ruler in rulers)
 
 
 def _whole_read(stages: Sequence[Stage]) -> bool:
     """Whether some of these trade compute for decimal, so that a whole read is shown."""
     return any(stage.traits.decimal for stage in stages)
-
-
-def _subject(
-    stage: Stage, machine: Machine, jobs: int, whole_read: bool, seed: int
-) -> StageSubject | Finding:
-    """A stage built for the machine that measures it, or why there is none."""
-    built = build.build(stage, machine.kernel(), jobs)
-    if not built.ok:
-        return Finding("build-failed", built.cause, built.module.log[-4000:])
-    if built.objection:  # the same rules in every build
-        return Finding("wrong", built.objection)
-    if machine.ruler != "instructions":
-        return StageSubject(built, whole_read=whole_read)
-    judged_by = speed_n.judged_at(machine, stage.number, seed)
-    needed = (judged_by.n,) if judged_by else ()
-    numbers = (*stage.manifest.measure, *needed)
-    return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
 
 
 def _subjects(
@@ -222,7 +179,11 @@ def _subjects(
             )
             continue
         progress.step(f"build for {machine.name}")
-        made = _subject(stage, machine, jobs, whole, seed)
+        counts = machine.ruler == "instructions"
+        speed_at = speed_n.judged_at(machine, stage.number, seed) if counts else None
+        needed = (speed_at.n,) if speed_at else ()
+        numbers = (*stage.manifest.measure, *needed)
+        made = pipeline.build_subject(stage, machine, numbers, needed, whole, jobs)
         if isinstance(made, Finding):
             findings[stage.key] = made
         else:
@@ -230,7 +191,9 @@ def _subjects(
     return subjects, findings
 
 
-def _count(options: Options, machine: Machine, verifying: Side[Right], progress: Progress) -> Ruler:
+def _count(
+    options: Options, machine: Machine, verifying: Side[Checked], progress: Progress
+) -> Ruler:
     """Instructions of each stage, as soon as it is known to be right."""
     try:
         counting = machines.counting()
@@ -259,16 +222,16 @@ def _time(
     options: Options,
     machine: Machine,
     verifier: Machine,
-    rights: Sequence[Right],
+    rights: Sequence[Checked],
     progress: Progress,
 ) -> Ruler:
     """Nanoseconds of the stages that are right."""
     if machine is verifier:
-        whole = _whole_read([right.verified.built.stage for right in rights])
+        whole = _whole_read([right.stage for right in rights])
         subjects = [StageSubject(r.verified.built, whole_read=whole) for r in rights]
         findings: dict[str, Finding] = {}
     else:
-        stages = [right.verified.built.stage for right in rights]
+        stages = [right.stage for right in rights]
         subjects, findings = _subjects(stages, machine, progress, 2, options.seed)
     measured = clock.measure(
         machine,
@@ -286,26 +249,25 @@ def _strain(
     options: Options,
     machine: Machine,
     verifier: Machine,
-    rights: Sequence[Right],
+    rights: Sequence[Checked],
     progress: Progress,
-) -> tuple[list[Right], Ruler]:
+) -> tuple[list[Checked], Ruler]:
     """What make debug does, in place of measuring."""
     plan = strain.Plan(options.seed, quick=options.quick)
-    after: list[Right] = []
+    after: list[Checked] = []
     findings: dict[str, Finding] = {}
     for right in rights:
-        stage = right.verified.built.stage
+        stage = right.stage
         # A leak that the driver has counted is looked into: where does the block come from?
         if stage.manifest.driver or not right.verified.ok and not strain.leaks(right.verified):
             after.append(right)
             continue
-        tell = _teller(progress, f"debug {_label(stage)}", always=True)
+        tell = progress.of(f"debug {_label(stage)}", always=True)
         if machine is verifier:
             examined = strain.strain(right.verified, machine, plan, tell)
             after.append(replace(right, verified=examined.as_verified(), figures=examined.figures))
         else:
-            built = build.build(stage, machine.kernel())
-            examined = strain.examine(built, machine, plan, tell)
+            examined = pipeline.stress(stage, machine, plan, tell)
             after.append(replace(right, figures=examined.figures))
             if examined.findings:
                 findings[stage.key] = examined.findings[0]
@@ -316,7 +278,7 @@ def _strain(
 
 
 def _round_trips(
-    options: Options, found: Sequence[Machine], rights: Sequence[Right], progress: Progress
+    options: Options, found: Sequence[Machine], rights: Sequence[Checked], progress: Progress
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Finding]]:
     """read() as a user process times it, by stage, on the first machine that has a clock."""
     trips: dict[str, list[dict[str, Any]]] = {}
@@ -329,7 +291,7 @@ def _round_trips(
     fit = [right for right in rights if right.verified.measurable]
     for i, right in enumerate(fit):
         progress.step("time read() from user space", i, len(fit))
-        built = build.build(right.verified.built.stage, machine.kernel())
+        built = build.build(right.stage, machine.kernel())
         try:
             trips[built.stage.key] = round_trip.measure_round_trips(machine, built)
         except MachineError as error:
@@ -339,12 +301,12 @@ def _round_trips(
 
 
 def _judge(
-    right: Right,
+    right: Checked,
     rulers: Sequence[Ruler],
     trips: Mapping[str, Finding],
     options: Options,
 ) -> Judged:
-    stage = right.verified.built.stage
+    stage = right.stage
     found = [
         Found(ruler.machine.name, finding)
         for ruler in rulers
@@ -352,24 +314,21 @@ def _judge(
     ]
     if stage.key in trips:
         found.append(Found("user-time", trips[stage.key]))
-    everything = [*(Found("verify", f) for f in right.verified.findings), *found]
-    stands = status.of(everything)
-    lines = (
-        speed.line(stage, options.seed, ruler.machine, ruler.measured.samples, ruler.known, stands)
-        for ruler in rulers
-    )
-    line = next((line for line in lines if line is not None), None)
-    return judged.judge(right.verified, tuple(found), right.tried, line)
+
+    def fast(stands: Status) -> Line | None:
+        for ruler in rulers:
+            samples = ruler.measured.samples
+            line = speed.by_instructions(
+                stage, options.seed, ruler.machine, samples, ruler.known, stands
+            )
+            if line is not None:
+                return line
+        counted = any(ruler.known is not None for ruler in rulers)
+        timed = next((r.measured.samples for r in rulers if r.machine.ruler == "ns"), {})
+        return None if counted else speed.by_time(stage, timed, stands)
+
+    return pipeline.judge(right, tuple(found), fast)
 
 
 def _label(stage: Stage) -> str:
     return f"stage {stage.key}"
-
-
-def _teller(progress: Progress, what: str, always: bool = False) -> Callable[[str], None]:
-    """Tells of steps within another; off a terminal not of each, unless always."""
-
-    def tell(detail: str) -> None:
-        progress.step(f"{what}: {detail}" if progress.live or always else what)
-
-    return tell

@@ -16,14 +16,14 @@ from grader.base import paths, scratch, toml
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
-from grader.course import check
 from grader.lab import machines, plugin, qemu
 from grader.lab.plugin import Counts, Event
 from grader.rulers import counter
+from grader.rulers.samples import Samples, Series
 from grader.rulers.subject import WrongAnswer
 from grader.stage import build, stages
 from grader.stage.measured import StageSubject, contents
-from grader.stage.tasks import course
+from grader.verdict import speed
 from grader.verdict.points import Line
 from grader.verdict.status import Status
 
@@ -253,18 +253,27 @@ class Said(Progress):
 
 
 def test_without_plugins_speed_is_judged_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_time, speed = Line("speed", 20, 20, "by time"), course(5).speed
-    assert speed
+    by_time, ok = Line("speed", 20, 20, "by time"), Status("ok")
 
     def cannot() -> None:
         raise LabError("qemu takes no plugin, so no instructions are counted: invalid option")
 
     monkeypatch.setattr(machines, "counting", cannot)
-    monkeypatch.setattr(check, "_by_time", lambda *_: by_time)
+    monkeypatch.setattr(speed, "_timed", lambda *_: by_time)
     progress = Said()
-    assert check._speed_line(stages.kit(5), Status("ok"), speed, 7, progress) is by_time
+    assert speed.measure(stages.kit(5), 7, progress)(ok) is by_time
     (note,) = progress.notes
     assert "speed is judged by time" in note and "qemu takes no plugin" in note
     # A submission is never timed in a kernel that is a process here.
+    untrusted = replace(stages.kit(5), isolated=True)
     with pytest.raises(LabError, match="takes no plugin"):
-        check._speed_line(replace(stages.kit(5), isolated=True), Status("ok"), speed, 7, progress)
+        speed.measure(untrusted, 7, progress)(ok)
+    # A run of the grader falls back in the same way, where it has timed both stages.
+    timed: Samples = {
+        (stages.kit(number).key, "compute", 10_000): Series([ns])
+        for number, ns in ((4, 30_000.0), (5, 1_000.0))
+    }
+    line = speed.by_time(stages.kit(5), timed, ok)
+    assert line and line.earned == 20
+    assert speed.by_time(untrusted, timed, ok) is None
+    assert speed.by_time(stages.kit(4), timed, ok) is None

@@ -13,11 +13,12 @@ import pytest
 
 from grader import sandbox
 from grader.base import paths
-from grader.base.errors import HostFault, LabError, ProgramKilled
+from grader.base.errors import HostFault, ProgramKilled
 from grader.classroom import assignment, one
 from grader.lab.module import Kernel
 from grader.sandbox import COMPILER, Ended, running
 from grader.stage import build, function_program, stages
+from grader.stage.function_program import UntriedError
 from grader.stage.stages import Stage
 from tests import class_made
 from tests.class_made import rows
@@ -71,7 +72,7 @@ def test_a_source_that_says_so_is_its_authors_fault(
         stage = _stage(folder, form.replace("{}", said), header)
         built = build.build(stage, kernel)
         assert not built.ok and built.cause
-        with pytest.raises(LabError, match=function_program.NO_PROGRAM):
+        with pytest.raises(UntriedError, match="does not compile"):
             function_program.program(stage)
 
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from grader.base import scratch
 
@@ -59,6 +60,18 @@ class Progress:
         elif what not in self.said:
             print(f"[{self.elapsed():4.0f} s] {what}", file=sys.stderr, flush=True)
         self.said.add(what)
+
+    def of(self, what: str, always: bool = False) -> Callable[[str], None]:
+        """Return a function that shows the steps of something longer, as "what: step".
+
+        A step is "name" or "name: detail". Off a terminal a detail is shown only with always.
+        """
+
+        def tell(step: str) -> None:
+            shown = step if self.live or always else step.split(": ", maxsplit=1)[0]
+            self.step(f"{what}: {shown}")
+
+        return tell
 
     def say(self, text: str) -> None:
         """A line that stays."""

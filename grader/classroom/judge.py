@@ -21,7 +21,7 @@ from grader.lab import machines
 from grader.stage import function_program, oracle, stages
 from grader.stage.first import recipe as first_recipe
 from grader.stage.stages import Stage
-from grader.verdict import judged
+from grader.verdict import pipeline
 from grader.verdict.points import Line, Lines
 
 
@@ -54,7 +54,7 @@ def judge(directory: Path, what: Assignment, seed: int) -> Verdict:
     return Verdict(found.status.name, found.status.cause, found.lines, left_out)
 
 
-def _clean_up(stage: Stage, found: judged.Judged) -> None:
+def _clean_up(stage: Stage, found: pipeline.Judged) -> None:
     """Remove what was built: nobody will ask for it again."""
     built = found.verified.built.module.directory
     for folder in (built, first_recipe.raced_beside(built)):

@@ -12,7 +12,7 @@ from typing import Any
 from grader.base import paths
 from grader.base.finding import Failure, Finding
 from grader.lab.machines import Machine
-from grader.verdict.judged import Judged
+from grader.verdict.pipeline import Judged
 from grader.verdict.speedups import Ruled, sample_rows
 
 

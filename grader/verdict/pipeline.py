@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The pipeline from a stage's sources to its points, as steps that each command selects from.
+
+                    check_stage  build_subject  counter, clock  stress  judge
+grader/run.sh            x             x               x           x      x
+make check, a class      x             x            instructions          x
+grader/compare.sh        x             x               x
+make debug                                                         x
+
+Each step returns an immutable value, which later steps read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from grader.base.finding import Finding
+from grader.lab.machines import Machine
+from grader.stage import build, function_program, function_tests, strain, verify
+from grader.stage.build import Built
+from grader.stage.first import strain as first_strain
+from grader.stage.first import verify as first_verify
+from grader.stage.function_program import UntriedError
+from grader.stage.measured import StageSubject
+from grader.stage.stages import Stage
+from grader.stage.strain import Examined, Plan
+from grader.stage.tasks import course
+from grader.stage.verify import Verified
+from grader.verdict import points, status
+from grader.verdict.points import Line, Tried
+from grader.verdict.status import Found, Status
+
+Tell = Callable[[str], None]
+# Makes the line for speed from the status of all else; None where no points are for speed.
+SpeedLine = Callable[[Status], Line | None]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A stage that was built and verified, and whose operations were tried."""
+
+    verified: Verified
+    tried: Tried | None = None  # None: they were not tried
+    figures: Mapping[str, int] = field(default_factory=dict)  # of its stress test
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+        return self.verified.built.stage
+
+
+@dataclass(frozen=True)
+class Judged(points.Lines):
+    """A stage with everything that was found, its status and its points."""
+
+    verified: Verified
+    found: tuple[Found, ...]  # in the order in which they were found
+    status: Status
+    lines: tuple[Line, ...] = ()  # none where no points are given
+    note: str = ""  # why there are no points
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+        return self.verified.built.stage
+
+
+def try_operations(stage: Stage, seed: int) -> Tried:
+    """Try each operation of a stage's tasks in a program. Return why, if there is no program."""
+    try:
+        program = function_program.program(stage)
+    except UntriedError as error:
+        return error.finding
+    return {
+        task.operation: function_tests.outcome(stage, program, task.operation, seed)
+        for task in course(stage.number).tasks
+    }
+
+
+def verify_built(
+    built: Built, machine: Machine, seed: int, tell: Tell, quick: bool = False
+) -> Verified:
+    """Verify what was built; of a driver, task by task. A slow machine gets the short list."""
+    verifier = machine.verifier()
+    if built.stage.manifest.driver:
+        return first_verify.verify(built, verifier, tell)
+    return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
+
+
+def check_stage(stage: Stage, machine: Machine, seed: int, tell: Tell, jobs: int = 2) -> Checked:
+    """Build a stage, verify it and try its operations. jobs: how many compilers run at once."""
+    tell("build")
+    built = build.build(stage, machine.kernel(), jobs)
+    verified = verify_built(built, machine, seed, lambda detail: tell(f"verify: {detail}"))
+    if stage.shipped or stage.manifest.driver:
+        return Checked(verified)
+    tell("try its operations")
+    return Checked(verified, try_operations(stage, seed))
+
+
+def build_subject(
+    stage: Stage,
+    machine: Machine,
+    numbers: tuple[int, ...] = (),
+    needed: tuple[int, ...] = (),
+    whole_read: bool = False,
+    jobs: int = 2,
+) -> StageSubject | Finding:
+    """Build a stage for the machine that measures it. Return why, if it cannot be measured there.
+
+    numbers: the n to measure at, by default the manifest's; needed: those that even a quick run
+    measures.
+    """
+    built = build.build(stage, machine.kernel(), jobs)
+    if not built.ok:
+        return Finding("build-failed", built.cause, built.module.log[-4000:])
+    if built.objection:  # the same rules hold in every build
+        return Finding("wrong", built.objection)
+    return StageSubject(built, numbers, whole_read=whole_read, needed=needed)
+
+
+def stress(stage: Stage, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+    """Build a stage for a debug machine, verify it there and put it under stress."""
+    tell("build")
+    built = build.build(stage, machine.kernel())
+    examine = first_strain.examine if stage.manifest.driver else strain.examine
+    return examine(built, machine, plan, tell)
+
+
+def judge(
+    checked: Checked, found: tuple[Found, ...] = (), speed: SpeedLine | None = None
+) -> Judged:
+    """Put together what was found; found comes beside the findings of the verification."""
+    verified, stage = checked.verified, checked.stage
+    everything = (*(Found("verify", finding) for finding in verified.findings), *found)
+    stands = status.of(everything)
+    if stage.shipped:
+        reason = "it is here as an object, without its source"
+        return Judged(verified, everything, stands, note=reason)
+    asked = course(stage.number)
+    if stage.manifest.driver:
+        return Judged(verified, everything, stands, tuple(points.driver_lines(asked, verified)))
+    lines = points.task_lines(asked, checked.tried) if checked.tried is not None else []
+    lines.append(points.device_line(asked, verified, stands))
+    fast = speed(stands) if speed else None
+    return Judged(verified, everything, stands, (*lines, *([fast] if fast else [])))
