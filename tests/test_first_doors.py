@@ -19,10 +19,11 @@ from test_export import call
 from grader import debug
 from grader.base import paths, scratch
 from grader.base.errors import LabError
+from grader.base.finding import Code
 from grader.course import check, commands, learner_copy, results, skeleton
 from grader.lab import machines
 from grader.report import schema
-from grader.stage import build, function_program, stages, strain, tasks
+from grader.stage import build, stages, strain, tasks
 from grader.stage.first import strain as first_strain
 from grader.verdict import points
 from tests.sandbox_calls import needs_sandbox
@@ -239,9 +240,9 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
             stages.home(wanted)
 
 
-def _checked(directory: Path, remark: str) -> check.Result:
+def _checked(directory: Path, remark: str, code: Code = Code.WRONG) -> check.Result:
     """Where the first task earns nothing."""
-    line = points.Line("load", 0, 20, remark, 1)
+    line = points.Line("load", 0, 20, remark, 1, code=code)
     return check.Result(stage=0, directory=str(directory), lines=(line,))
 
 
@@ -261,8 +262,7 @@ def test_what_to_do_next_names_a_line_when_all_is_written(place: Path) -> None:
 
 
 def test_what_is_forbidden_is_to_be_taken_out(place: Path) -> None:
-    remark = f"{function_program.BREACH}: a use of simple_read_from_buffer"
-    said = results.next_step(_checked(place, remark))
+    said = results.next_step(_checked(place, "a use of simple_read", Code.CONTRACT))
     assert said.startswith("next: do without what is named above")
     assert "What is allowed" in said
     assert "## What is allowed" in (paths.ROOT / "handouts" / f"{NAME}.md").read_text()
