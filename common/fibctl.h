@@ -16,6 +16,12 @@
  *				bytes read, those that are no digits as \xNN,
  *				"-" for none
  *	pread H SIZE N [BUFFER]	the same
+ *	verify H FIRST LAST MODULUS RESIDUE NEXT
+ *				WRONG N: for how many n from FIRST to LAST a
+ *				pread() does not return the digits of F(n), and
+ *				the first of these n. F(FIRST) leaves RESIDUE
+ *				modulo MODULUS, F(FIRST + 1) leaves NEXT; the
+ *				residues of the others follow by additions
  *	write H SIZE		RETURNED
  *	pwrite H SIZE N		RETURNED
  *	ioctl H REQUEST		RETURNED, for any request by its number
@@ -35,9 +41,9 @@
  *	quit			nothing: ends the batch
  *
  * BUFFER says where the data goes: good (the default), null, or half (only the
- * first half of SIZE is mapped). known=HASH is good, and DATA "=" if no other
- * memory has changed and HASH is the data's 64-bit FNV-1a hash: the line to a
- * machine is slow.
+ * first half of SIZE is mapped). known=RESIDUE/MODULUS is good, and DATA "=" if no
+ * other memory has changed and the data is a decimal number with this residue,
+ * because the line to a machine is slow. A modulus has at most 62 bits.
  */
 #ifndef FIBCTL_H
 #define FIBCTL_H

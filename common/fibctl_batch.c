@@ -24,14 +24,36 @@
 /* How far behind a buffer a stray write is looked for. */
 #define BEHIND 4096
 
-/* The 64-bit FNV-1a hash, as the driver's digests are made of. */
-static uint64_t fnv1a(const unsigned char *data, size_t size)
-{
-	uint64_t hash = 14695981039346656037u;
+/* Digits that are taken into a residue at once: 10^18 is less than 2^60. */
+#define DIGITS_AT_ONCE 18
 
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ data[i]) * 1099511628211u;
-	return hash;
+/*
+ * Store the residue of a decimal number modulo @modulus, of at most 62 bits, in
+ * @residue. Return false if @data is no number in decimal without leading zeros.
+ */
+static bool residue_of(const unsigned char *data, size_t size, uint64_t modulus,
+		       uint64_t *residue)
+{
+	uint64_t sum = 0;
+
+	if (!size || (size > 1 && data[0] == '0'))
+		return false;
+	for (size_t i = 0; i < size;) {
+		uint64_t chunk = 0, base = 1;
+
+		for (size_t end = i + DIGITS_AT_ONCE; i < size && i < end; i++) {
+			unsigned int digit = data[i] - (unsigned int)'0';
+
+			if (digit > 9)
+				return false;
+			chunk = 10 * chunk + digit;
+			base *= 10;
+		}
+		sum = (uint64_t)(((unsigned __int128)sum * base + chunk) %
+				 modulus);
+	}
+	*residue = sum;
+	return true;
 }
 
 static void print_data(const unsigned char *data, ssize_t count)
@@ -60,8 +82,8 @@ static void do_read(const struct request *r, int has_offset)
 	size_t size = (size_t)number(r, 2);
 	const char *where =
 		r->count > 3 + has_offset ? r->word[3 + has_offset] : "good";
-	const char *known = strncmp(where, "known=", 6) ? NULL : where + 6;
 	size_t room = room_for(size), touched = 0;
+	uint64_t known, modulus, residue;
 	unsigned char *memory, *buffer;
 	ssize_t ret;
 	int err;
@@ -93,12 +115,63 @@ static void do_read(const struct request *r, int has_offset)
 	for (size_t i = 0; i < room; i++)
 		touched += memory[i] != FILL;
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, touched);
-	if (known && ret > 0 && touched == (size_t)ret &&
-	    fnv1a(buffer, touched) == strtoull(known, NULL, 0))
+	if (sscanf(where, "known=%" SCNu64 "/%" SCNu64, &known, &modulus) == 2 &&
+	    ret > 0 && touched == (size_t)ret &&
+	    residue_of(buffer, touched, modulus, &residue) && residue == known)
 		puts("=");
 	else
 		print_data(buffer, ret);
 	munmap(memory, room);
+}
+
+/* Return whether @size bytes at @memory still are as before. */
+static bool untouched(const unsigned char *memory, size_t size)
+{
+	return !size || (memory[0] == FILL &&
+			 !memcmp(memory, memory + 1, size - 1));
+}
+
+/*
+ * Read F(n) for all n from the first to the last. What each must leave modulo the
+ * modulus follows from the first two by additions.
+ */
+static void do_verify(const struct request *r)
+{
+	uint64_t first = strtoull(word(r, 2), NULL, 0);
+	uint64_t last = strtoull(word(r, 3), NULL, 0);
+	uint64_t modulus = strtoull(word(r, 4), NULL, 0);
+	uint64_t known = strtoull(word(r, 5), NULL, 0);
+	uint64_t next = strtoull(word(r, 6), NULL, 0);
+	size_t size = fibctl_room(last), room = size + BEHIND;
+	uint64_t wrong = 0, first_wrong = 0;
+	unsigned char *memory = malloc(room);
+
+	if (!memory || !modulus) {
+		errno = memory ? EINVAL : ENOMEM;
+		answer(-1);
+		free(memory);
+		return;
+	}
+	memset(memory, FILL, room);
+	for (uint64_t n = first; n <= last; n++) {
+		ssize_t ret = pread(file(r), memory, size, (off_t)n);
+		size_t count = ret < 0 ? 0 : (size_t)ret;
+		uint64_t residue, sum = (known + next) % modulus;
+
+		if (!untouched(memory + count, room - count) ||
+		    !residue_of(memory, count, modulus, &residue) ||
+		    residue != known) {
+			if (!wrong++)
+				first_wrong = n;
+			memset(memory, FILL, room);
+		} else {
+			memset(memory, FILL, count);
+		}
+		known = next;
+		next = sum;
+	}
+	printf("%" PRIu64 " %" PRIu64 "\n", wrong, first_wrong);
+	free(memory);
 }
 
 static void do_write(const struct request *r, int has_offset)
@@ -252,6 +325,8 @@ static bool serve(const struct request *r)
 		do_read(r, 0);
 	else if (!strcmp(verb, "pread"))
 		do_read(r, 1);
+	else if (!strcmp(verb, "verify"))
+		do_verify(r);
 	else if (!strcmp(verb, "write"))
 		do_write(r, 0);
 	else if (!strcmp(verb, "pwrite"))

@@ -22,7 +22,6 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     whole = oracle._golden.__wrapped__
     monkeypatch.setattr(oracle, "_golden", lambda: whole(folder))
     oracle.digits.cache_clear()
-    oracle._hashed.clear()
     yield folder
     oracle.digits.cache_clear()
 
@@ -137,20 +136,40 @@ def test_digit_total(spread: int, repeat: int) -> None:
     assert oracle.digit_total(101, spread, repeat) == sum(each)
 
 
-def test_hashes_of_a_run_by_additions() -> None:
-    oracle._hashed.clear()
-    oracle.learn(1001, 1020)
-    learnt = dict(oracle._hashed)
-    oracle._hashed.clear()
-    assert learnt == {n: (oracle.fnv1a(n), len(oracle.digits(n))) for n in range(1001, 1021)}
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 93, 94, 1000, 1001, 30_011, 100_000])
+def test_residue(n: int) -> None:
+    modulus = oracle.new_modulus()
+    assert oracle.residue(n, modulus) == oracle.fibonacci(n) % modulus
+    assert oracle.residues(n, modulus)[1] == oracle.fibonacci(n + 1) % modulus
 
 
-def test_hashes_byte_by_byte() -> None:
-    for n in (0, 6, 7, 12, 93, 1000, 25_000):
-        value = oracle.FNV_OFFSET
-        for byte in oracle.digits(n).encode():
-            value = (value ^ byte) * oracle.FNV_PRIME & oracle.MASK
-        assert oracle.fnv1a(n) == value
+def test_a_modulus_is_a_prime_of_62_bits() -> None:
+    moduli = {oracle.new_modulus() for _ in range(20)}
+    assert len(moduli) == 20
+    for modulus in moduli:
+        assert modulus.bit_length() == 62
+        assert all(pow(a, modulus - 1, modulus) == 1 for a in (3, 65_537, 10**9 + 7))
+    primes = [n for n in range(3, 2000, 2) if all(n % d for d in range(3, n, 2))]
+    assert [n for n in range(3, 2000, 2) if oracle._is_prime(n)] == primes
+    # Pseudoprimes: to base 2; to the first nine primes; and the square of a prime.
+    for composite in (3_215_031_751, 3_825_123_056_546_413_051, 1_000_003**2):
+        assert not oracle._is_prime(composite)
+
+
+def test_a_residue_that_expected_does_not_know(golden: Path) -> None:
+    replace(golden / "fibonacci-0-1000.txt", "12200160415121876738", "12200160415121876739")
+    digests = golden / "digests.tsv"
+    line = next(x for x in digests.read_text().splitlines() if x.startswith("10000000\t"))
+    fields = line.split("\t")
+    replace(digests, line, "\t".join([*fields[:3], str(int(fields[3]) ^ 1), *fields[4:]]))
+    for n in (93, 10_000_000):
+        with pytest.raises(LabError, match=rf"disagree on F\({n}\)"):
+            oracle.residue(n, 10**9 + 7)
+
+
+def test_digit_count() -> None:
+    for n in (*range(3000), 19_999, 20_000, 46_368, 100_000):
+        assert oracle.digit_count(n) == len(str(oracle.fibonacci(n)))
 
 
 def test_bits() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -288,32 +290,84 @@ def test_long_numbers_are_cut_where_they_differ() -> None:
     )
 
 
-def test_chosen_n() -> None:
-    assert places.chosen_n(93, 1, False) == list(range(94))
-    for quick in (False, True):
-        chosen = places.chosen_n(100_000, 1, quick)
-        assert chosen[:1001] == list(range(1001))
-        assert chosen == sorted(set(chosen)) and chosen[-2:] == [99_999, 100_000]
-        assert places.chosen_n(100_000, 1, quick) == chosen
-        assert places.chosen_n(100_000, 2, quick) != chosen
-    golden = {n for n in oracle.golden_n() if n <= 100_000}
-    assert golden <= set(places.chosen_n(100_000, 1, False))
+def test_small_n() -> None:
+    assert places.small_n(93) == list(range(94))
+    assert places.small_n(100_000) == list(range(1001))
 
 
-def test_beyond_a_million_few_are_read() -> None:
-    for quick in (False, True):
-        chosen = places.chosen_n(10_000_000, 1, quick)
-        assert [n for n in chosen if n > 1_000_000] == [10_000_000]
-        runs = places.chosen_runs(False, 10_000_000, 1, quick)
-        assert runs[-1] == (9_999_999, 10_000_000)
+KNOWN = stages.manifests()
+
+
+@pytest.mark.parametrize("number", KNOWN)
+@pytest.mark.parametrize("quick", [False, True])
+def test_large_n(number: int, quick: bool) -> None:
+    manifest = KNOWN[number]
+    chosen = places.large_n(manifest, 1, quick)
+    if manifest.max_n <= places.EVERY_N_TO:
+        assert chosen == []
+        return
+    assert chosen == sorted(set(chosen)) and chosen[0] == 1001
+    assert chosen[-2:] == [manifest.max_n - 1, manifest.max_n]
+    assert places.large_n(manifest, 1, quick) == chosen
+    assert places.large_n(manifest, 2, quick) != chosen
+    if not quick:
+        assert {n for n in oracle.golden_n() if 1000 < n <= manifest.max_n} <= set(chosen)
+
+
+def test_each_size_class_has_a_verified_n() -> None:
+    """Each range above 1,000 that extends over a quarter of an octave, with drawn n alone."""
+    for seed in range(50):
+        drawn = places.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
+        ends = [1000, *drawn, 10_000_000]
+        assert all(after / before < 2**0.2501 for before, after in zip(ends, ends[1:]))
+
+
+def test_each_length_of_a_transform_has_a_verified_n() -> None:
+    """A product of stage 11 has three points for each limb, and 4, 5 or 6 * 2^k are transformed."""
+    manifest = KNOWN[11]
+    lengths = [part << k for k in range(30) for part in (4, 5, 6)]
+
+    def length(n: int) -> int:
+        points = 3 * -(-oracle.digit_count(n) // places.LIMB_DIGITS)
+        return min(size for size in lengths if size >= points)
+
+    wanted = {length(n) for n in range(30_000, manifest.max_n, 997)}
+    assert len(wanted) > 25
+    for seed in range(20):
+        rng = random.Random(seed)
+        drawn = places.drawn_in_octaves(1000, manifest.max_n, places.PARTS_OF_OCTAVE, rng)
+        assert wanted <= {length(n) for n in [*drawn, manifest.max_n]}
+
+
+@pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
+def test_each_threshold_has_a_verified_n(number: int) -> None:
+    """Numbers and factors of the length that the stage's sources name, and a limb on both sides."""
+    manifest = KNOWN[number]
+    (folder,) = paths.STAGES.glob(f"{number}-*")
+    text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
+    named = re.findall(r"#define \w*LIMBS\w* ([0-9]{2,})\n", text)
+    assert sorted(map(int, named)) == list(manifest.traits.thresholds)
+    chosen = places.large_n(manifest, 3, False)
+
+    def limbs(n: int) -> int:
+        return -(-oracle.digit_count(n) // places.LIMB_DIGITS)
+
+    numbers, factors = {limbs(n) for n in chosen}, {limbs(n // 2) for n in chosen}
+    for threshold in manifest.traits.thresholds:
+        around = {threshold - 1, threshold, threshold + 1}
+        assert around <= numbers
+        # A factor of as many limbs may belong to an n beyond the stage's largest.
+        assert around <= factors or 2 * threshold * places.LIMB_DIGITS > oracle.digit_count(
+            manifest.max_n
+        )
 
 
 def test_runs_are_where_they_should_be() -> None:
-    assert places.chosen_runs(False, 93, 1, False) == []
+    assert places.chosen_runs(KNOWN[1], 1) == []
     hits = {n: 0 for n in (1001, 1100, 5000, 10_000, 10_001, 16_365, 30_000)}
     for seed in range(400):
-        runs = places.chosen_runs(False, 1_000_000, seed, True)
-        assert all(1000 < first <= last <= 1_000_000 for first, last in runs)
+        runs = places.chosen_runs(KNOWN[10], seed)
+        assert all(1000 < first <= last <= 100_000 for first, last in runs)
         for n in hits:
             hits[n] += sum(first <= n <= last for first, last in runs)
     # 128 of 250, and 128 of 1,250: each n with the same chance.
@@ -329,7 +383,15 @@ def small_tenth(answers: Answer) -> Verified:
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeWire(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]
-    verify._measure_runs(guest, record, runs, 7, 6.0, lambda _: None)  # type: ignore[arg-type]
+    modulus = oracle.new_modulus()
+    verify._verify_runs(
+        guest,
+        record,
+        runs,
+        modulus,
+        6.0,
+        lambda _: None,  # type: ignore[arg-type]
+    )
     return record.closed()
 
 
@@ -339,12 +401,11 @@ def run_answer(request: str, time: int, wrong: int = 0) -> str:
     if verb == "pread" and int(words[2]) == wrong:
         text = oracle.digits(wrong - 1)
         return f"{len(text)} {len(text)} {text}\n"
-    if verb != "measure":
+    if verb != "verify":
         return right(request, time)
-    got = {k: int(v) for k, v in (word.split("=") for word in words[1:])}
-    n, spread = got["n"], got["spread"]
-    digest = oracle.digest(n, spread, got["repeat"], got["nonce"])
-    return f"0 digest={digest ^ (n - spread <= wrong <= n)} digits=0 limbs=1\n"
+    first, last, modulus, known, after = map(int, words[1:])
+    assert (known, after) == tuple(oracle.fibonacci(n) % modulus for n in (first, first + 1))
+    return f"1 {wrong}\n" if first <= wrong <= last else "0 0\n"
 
 
 def test_a_run_that_is_right() -> None:
@@ -359,11 +420,12 @@ def test_one_wrong_n_of_a_run_is_named() -> None:
     assert failure.expected == oracle.digits(1507)
 
 
-def test_a_run_that_only_fails_in_one_call() -> None:
-    """Alone each n is right, one after the other is not."""
+def test_a_run_that_is_right_when_read_again() -> None:
+    """The first call of the run is wrong, each n alone is not."""
 
     def answers(request: str, time: int) -> str:
-        return run_answer(request, time, 1507 if request.startswith("measure") else 0)
+        return run_answer(request, time, 1507 if request.startswith("verify") else 0)
 
     (failure,) = small_tenth(answers).failures
-    assert failure.test == "value" and failure.expected.startswith("digest ")
+    assert (failure.test, failure.n) == ("value", 1507)
+    assert failure.got == "digits of another number at first, F(1507) when read again"

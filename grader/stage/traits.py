@@ -30,6 +30,8 @@ class Traits:
     overwrites: str = ""
     # How two long numbers are multiplied. A bitwise product takes a hundred times as long.
     products: str = "schoolbook"
+    # The lengths in limbs at which a method gives way to another.
+    thresholds: tuple[int, ...] = ()
     # The operations on numbers besides add, sub, mul and square.
     operations: tuple[str, ...] = ()
     # The memory that a call may hold at its peak, in bytes for each digit of F(n).
