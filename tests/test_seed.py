@@ -13,7 +13,7 @@ from grader.base.errors import LabError
 from grader.course import commands, records
 from grader.lab import machines
 from grader.rulers.samples import Samples, Series
-from grader.stage import stages, tasks, trials
+from grader.stage import stages, tasks
 from grader.stage.tasks import course
 from grader.verdict import par, speed_n, speedups
 
@@ -32,14 +32,6 @@ def test_a_seed_is_given_or_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {seed.chosen(None, "--seed ") for _ in range(20)}
     assert len(found) > 15
     assert all(f"--seed {number} asks for the same" in said for number, said in found)
-
-
-@pytest.mark.parametrize("number", FAST)
-def test_results_found_again_are_looked_for_where_speed_is_judged(number: int) -> None:
-    speed, stage = course(number).speed, stages.kit(number)
-    assert speed
-    for s in range(1, 40):
-        assert tasks.drawn(speed, s).n in trials.again_n(stage, s)
 
 
 @pytest.mark.parametrize("number", FAST)

@@ -116,9 +116,9 @@ def _golden(folder: Path = paths.EXPECTED) -> _Golden:
     return _Golden(small, digests)
 
 
-def new_modulus() -> int:
-    """Return a prime of 62 bits that no code under test can know beforehand."""
-    while not _is_prime(candidate := 1 << 61 | secrets.randbits(61) | 1):
+def new_modulus(size: int = 62) -> int:
+    """Return a prime of that many bits, which no code under test can know beforehand."""
+    while not _is_prime(candidate := 1 << size - 1 | secrets.randbits(size - 1) | 1):
         pass
     return candidate
 

@@ -26,7 +26,6 @@ from grader.sandbox import COMPILER, Room, kernel_places
 from grader.stage import device, oracle
 from grader.stage.build import Built, stage_objects
 from grader.stage.stages import Stage
-from grader.stage.tasks import asked
 
 NAME = "fibtrial"
 MODULE = f"{device.MODULES}/{NAME}.ko"
@@ -52,6 +51,12 @@ MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
 # Announced at once, whatever is still to be done of it.
 AT_ONCE = 1 << 16
+# The n at which F(n) needs another word, or another method may begin.
+WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
+# One n is drawn between each of these and the next.
+SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
+# Bits of the modulus that digits are compared by.
+MODULUS_BITS = 31
 NO_MEMORY = "no memory"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 # What a limb may be: 10^9 has not quite 30 bits.
@@ -123,53 +128,58 @@ def _run(command: list[str], room: Room | None) -> None:
 
 
 def tried_n(stage: Stage, seed: int) -> list[int]:
-    """Which n are tried: around the widths of words, where ways part, and some by chance."""
-    top = stage.manifest.max_n
-    # With each allocation that fails the call is made once more, and stage 3 makes thousands.
-    most = 1000 if stage.traits.slow else top
+    """Return the n that are tried: the ends of what fits in words, and one of each size, drawn."""
+    most = _longest_tried(stage)
     rng = random.Random(seed)
-    some = {rng.randrange(2, min(top, 1000)) for _ in range(3)}
-    fixed = {0, 1, 2, 3, 47, 48, 93, 94, 300, 1000, 3000, 10_000}
-    # Halves, blocks and transforms begin above.
-    fixed |= {30_000, 100_000} if stage.traits.subquadratic else set()
-    return sorted(n for n in fixed | some if n <= min(top, most))
+    found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
+    found.update(rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:]))
+    return sorted(n for n in found if n <= most)
+
+
+def _longest_tried(stage: Stage) -> int:
+    """Return the largest n of which all is tried."""
+    # With each allocation that fails the call is made once more, and stage 3 makes thousands.
+    if stage.traits.slow:
+        return 1000
+    # Halves, blocks and transforms begin above 10,000.
+    most = 100_000 if stage.traits.subquadratic else 10_000
+    return min(most, stage.manifest.max_n)
 
 
 def long_n(stage: Stage, seed: int) -> list[int]:
     """Which n are tried beyond them, where a call takes long: one by chance, and the largest."""
-    top, tried = stage.manifest.max_n, tried_n(stage, seed)[-1]
+    top, tried = stage.manifest.max_n, _longest_tried(stage)
     if tried == top:
         return []
     # As many between 10,000 and 20,000 as between 50,000 and 100,000.
     return [round(tried * (top / tried) ** random.Random(seed).random()), top]
 
 
-def again_n(stage: Stage, seed: int) -> list[int]:
-    """At which n two calls are compared, one in the traces of the other; speed's n is one."""
+def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
+    """Return what the trial is asked."""
     top = stage.manifest.max_n
-    most = 1000 if stage.traits.slow else 10_000
-    some = {n for n in (60, 93, 1000, 10_000) if n <= min(top, most)}
-    speed = asked(stage.number, seed)
-    return sorted(some | {speed.n} if speed else some)
-
-
-def questions(stage: Stage, seed: int) -> list[str]:
-    """What the trial is asked."""
-    top = stage.manifest.max_n
-    return [
+    asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
-        *(f"again {n}" for n in again_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
         f"pace {top}",
         f"together {min(top, 100)}",
     ]
+    return [f"{question} {seed} {modulus}" for question in asked]
 
 
 def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
-    """What is wrong with the answers."""
+    """Return what is wrong with the answers; each finding names its n and the seed."""
+    for failure in _judged(stage, asked, answers):
+        seed = asked[0].split()[2]
+        yield replace(failure, title=f"{failure.title} (seed {seed})")
+
+
+def _judged(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+    """Return what is wrong with the answers, by n."""
     shortest, longest = LIMB_BITS
     for question, answer in zip(asked, answers):
-        verb, n = question.split()[0], int(question.split()[1])
+        verb, *numbers = question.split()
+        n, _, modulus = map(int, numbers)
         if answer.startswith("wrong: "):
             yield _failure(n, "what stage.h asks for", answer.removeprefix("wrong: "))
             continue
@@ -177,7 +187,7 @@ def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterato
             raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top"):
-            yield from _tried(stage, n, got)
+            yield from _tried(stage, n, modulus, got)
             # So many limbs that have all these numbers are of so many bits.
             bits = _log2(n)
             shortest = max(shortest, bits / got["limbs"])
@@ -195,19 +205,14 @@ def _log2(n: int) -> float:
     return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
 
 
-def _digits(n: int) -> int:
-    """How many digits F(n) has."""
-    return math.floor(_log2(n) / math.log2(10) + 1e-9) + 1
-
-
 def _failure(n: int, expected: str, got: str) -> Failure:
     return Failure(TEST, n, expected, got, f"F({n:,}): {got}")
 
 
-def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
-    text = oracle.digits(n)
-    if got["digits"] != len(text) or got["hash"] != oracle.fnv1a(n):
-        yield _failure(n, text, "other digits than those of F(n)")
+def _tried(stage: Stage, n: int, modulus: int, got: dict[str, int]) -> Iterator[Failure]:
+    right = oracle.digit_count(n), oracle.residue(n, modulus)
+    if (got["digits"], got["residue"]) != right:
+        yield _failure(n, oracle.digits(n), "other digits than those of F(n)")
     if not stage.traits.numbers and got["word"] != oracle.fibonacci(n):
         said = f"compute leaves {got['word']:,}: it leaves the work to decimal"
         yield _failure(n, "the number itself", said)
@@ -218,7 +223,7 @@ def _tried(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 
 
 def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
-    most = BYTES_BESIDE + stage.traits.bytes_per_digit * _digits(n)
+    most = BYTES_BESIDE + stage.traits.bytes_per_digit * oracle.digit_count(n)
     if peak > most:
         yield _failure(
             n, f"at most {most:,}", f"{peak:,} bytes held at the peak, {most:,} are plenty"
@@ -248,7 +253,7 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 
 def _of_digits(n: int, limbs: int) -> bool:
     """Whether so many limbs are of decimal digits rather than of bits, whatever is usual."""
-    digits, bits = _digits(n), _log2(n)
+    digits, bits = oracle.digit_count(n), _log2(n)
     of_digits = {math.ceil(digits / each) for each in range(1, 20)}
     return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
 
@@ -269,7 +274,7 @@ def run(
     guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
 ) -> list[Failure]:
     """Load the trial, ask, unload: what is wrong."""
-    asked = questions(stage, seed)
+    asked = questions(stage, seed, oracle.new_modulus(MODULUS_BITS))
     guest.wire.check(f"insmod {path}", timeout)
     words = " ".join(f"'{question}'" for question in asked)
     said = guest.wire.check(

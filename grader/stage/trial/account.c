@@ -146,8 +146,7 @@ static void take_back(struct block *block)
 	spin_unlock(&lock);
 	t->count--;
 	t->bytes -= block->bytes;
-	if (!t->leaves)
-		memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
+	memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
 	if (t->arena)
 		arena_put(block);
 	else
@@ -222,8 +221,7 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 	spin_unlock(&lock);
 	zone = (char *)(block + 1);
 	memset(zone, ZONE_BYTE, ZONE);
-	if (!t->finds)
-		memset(zone + ZONE, t->fill, bytes);
+	memset(zone + ZONE, t->fill, bytes);
 	memset(zone + ZONE + bytes, ZONE_BYTE, ZONE);
 	t->allocations++;
 	t->count++;

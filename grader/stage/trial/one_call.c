@@ -147,12 +147,12 @@ void check_same(struct outcome got, struct outcome want, const char *when)
 }
 
 /*
- * The place at @index of @runs, counted from 1: the last of all, and before one of
- * each part, which nobody can foresee without n; every run with it has the same.
+ * Return the place at @index of @runs, counted from 1: the last of all, and before
+ * it one of each part, which the seed draws.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
-	const u64 of[] = { n, count, index };
+	const u64 of[] = { trial_seed, n, count, index };
 	u64 chance = fnv1a((const char *)of, sizeof(of)) >> 20;
 	u64 begin, width;
 

@@ -27,6 +27,7 @@ ssize_t decimal_into(struct trial_call *t, const union fib_value *f,
 struct outcome {
 	ssize_t result;
 	u64 hash;
+	u64 residue; /* of the first call's digits only */
 	size_t limbs;
 	u64 held; /* bytes that the number is kept in */
 	u64 peak;

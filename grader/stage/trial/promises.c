@@ -10,8 +10,14 @@
 
 #include "one_call.h"
 
-/* Of the allocations and look-ups of a call, so many fail in their turn. */
+/*
+ * Of the allocations and look-ups of a call, at least so many fail in their turn;
+ * and so many more as together take about that much work, in products.
+ */
 #define SAMPLES 24
+#define FAILURES_WORK 200000000
+/* What an allocation or a look-up takes, in products. */
+#define PLACE_WORK 200
 /* Where a call takes long: one that is killed has taken half of it. */
 #define FAILURES_OF_LONG 12
 #define KILLS_OF_LONG 4
@@ -108,6 +114,8 @@ static struct outcome first_call(struct trial_call *t, u64 n,
 			 want.result);
 	if (!want.result || want.result > (ssize_t)digits_bound(n))
 		complain("decimal returns %zd", want.result);
+	if (!trial_wrong())
+		want.residue = residue(room->memory + ZONE, want.result);
 	return want;
 }
 
@@ -116,24 +124,27 @@ static void tell(char *answer, size_t answer_size, struct outcome o,
 {
 	scnprintf(
 		answer, answer_size,
-		"digits=%zd hash=%llu limbs=%zu peak=%llu allocations=%llu computing=%llu converting=%llu stack=%zu word=%llu\n",
-		o.result, o.hash, o.limbs, o.peak, o.asked, o.computing,
+		"digits=%zd residue=%llu limbs=%zu peak=%llu allocations=%llu computing=%llu converting=%llu stack=%zu word=%llu\n",
+		o.result, o.residue, o.limbs, o.peak, o.asked, o.computing,
 		o.converting, stack, o.word);
 }
 
-/* What is tried in every case; of the places where a call can fail, so many. */
+/* What is tried in every case; of the places where a call can fail, at least so many. */
 static void try_always(struct trial_call *t, u64 n, const struct room *room,
 		       struct outcome want, u64 failures, u64 kills,
 		       char *answer, size_t answer_size)
 {
+	u64 work = PLACE_WORK * (want.asked + want.looks) + want.computing +
+		   want.converting;
+	u64 affordable = div64_u64(FAILURES_WORK, work + 1);
 	size_t stack = 0;
 
 	/* Where there is no room, its peak is told, and most often too much. */
 	if (!trial_wrong() && !trial_reserve(t))
 		stack = stack_used(n, room, want);
-	try_failures(t, &t->fail_at, want.asked, failures, -ENOMEM, n, room,
+	try_failures(t, &t->fail_at, want.asked, max(failures, affordable), -ENOMEM, n, room,
 		     "with a failed allocation,");
-	try_failures(t, &t->kill_at, want.looks, kills, -EINTR, n, room,
+	try_failures(t, &t->kill_at, want.looks, max(kills, affordable), -EINTR, n, room,
 		     "when killed at look-up");
 	tell(answer, answer_size, want, stack);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibtrial: its parameter "ask" takes a verb and an n, and then holds the
- * answer: a line of figures, or "wrong: " and why.
+ * fibtrial: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
+ * holds the answer: a line of figures, or "wrong: " and why.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -47,12 +47,33 @@ u64 fnv1a(const char *bytes, size_t size)
 	return hash;
 }
 
+u64 trial_seed;
+u64 trial_modulus;
+
+u64 residue(const char *digits, size_t count)
+{
+	u64 sum = 0;
+
+	while (count) {
+		u64 chunk = 0, base = 1;
+
+		for (int i = 0; i < 9 && count; i++, count--) {
+			chunk = 10 * chunk + (*digits++ - '0');
+			base *= 10;
+		}
+		div64_u64_rem(sum * base + chunk, trial_modulus, &sum);
+	}
+	return sum;
+}
+
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
 	char verb[16];
 	u64 n;
 
-	if (sscanf(value, "%15s %llu", verb, &n) != 2)
+	if (sscanf(value, "%15s %llu %llu %llu", verb, &n, &trial_seed,
+		   &trial_modulus) != 4 ||
+	    !trial_modulus)
 		return -EINVAL;
 	said[0] = '\0';
 	if (!strcmp(verb, "try"))
@@ -61,8 +82,6 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		top(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "pace"))
 		pace(n, answer, sizeof(answer));
-	else if (!strcmp(verb, "again"))
-		again(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "together"))
 		together(n, answer, sizeof(answer));
 	else

@@ -36,8 +36,6 @@
  * @fill: what fresh memory holds
  * @impatient: look up at every fib_spend
  * @arena: memory comes from the arena: no function of the kernel is called
- * @leaves: blocks given back keep what is in them
- * @finds: fresh blocks hold what was left there
  * @between: called at allocations and look-ups; NULL for nothing
  * @at_look: called at look-ups; NULL for nothing
  */
@@ -60,8 +58,6 @@ struct trial_call {
 	u8 fill;
 	bool impatient;
 	bool arena;
-	bool leaves;
-	bool finds;
 	void (*between)(struct trial_call *t);
 	void (*at_look)(struct trial_call *t);
 };
@@ -117,9 +113,6 @@ void try_kept(u64 n, ssize_t count);
 bool number_in(const char *block, size_t bytes, const char *digits,
 	       size_t count);
 
-/* Whether a call is the same where it finds what another has left. */
-void again(u64 n, char *answer, size_t size);
-
 /* How work is announced where calls are long, up to @max_n; says so in @answer. */
 void pace(u64 max_n, char *answer, size_t size);
 
@@ -130,5 +123,12 @@ void together(u64 n, char *answer, size_t size);
 size_t digits_bound(u64 n);
 
 u64 fnv1a(const char *bytes, size_t size);
+
+/* The seed of the places that fail, and the modulus of residues, of 31 bits. */
+extern u64 trial_seed;
+extern u64 trial_modulus;
+
+/* The residue of a decimal number. */
+u64 residue(const char *digits, size_t count);
 
 #endif
