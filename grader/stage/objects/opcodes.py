@@ -12,9 +12,8 @@ import capstone  # type: ignore[import-untyped]
 from capstone import x86_const as x86
 
 _CONDITIONS = "a ae b be e g ge l le ne no np ns o p s".split()
-CONDITIONAL = frozenset([*(f"j{c}" for c in _CONDITIONS), *"jrcxz loop loope loopne".split()])
 CALLS = frozenset({"call"})
-JUMPS = frozenset({"jmp"}) | CONDITIONAL
+JUMPS = frozenset(["jmp", *(f"j{c}" for c in _CONDITIONS), *"jrcxz loop loope loopne".split()])
 RETURNS = frozenset({"ret"})
 STRINGS = frozenset(
     f"{verb}s{size}" for verb in ("mov", "sto", "cmp", "sca", "lod") for size in "bwdq"

@@ -28,7 +28,6 @@ from grader.stage.objects.faults import (
     kind_of,
     touches,
 )
-from grader.stage.objects.flow import Flow
 
 # What a table's address may be beside the table: an index that counts from 1 or -1, scaled.
 BESIDE = 64
@@ -56,9 +55,6 @@ class _Reader:
             for section in sections:
                 self._look(section)
             leads = self._lead_somewhere()
-            flow = Flow(self.obj, self.swept, self.targets)
-            for section in sections:
-                flow.follow(section, self.insns[section.index])
             if leads:
                 self._reachable(sections, marked)
         self.swept.faults.sort(key=lambda fault: (fault.section.index, fault.offset))
