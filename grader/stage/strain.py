@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,8 +35,9 @@ FEW, SOME = 2, 20
 MACHINES = 2
 # From which number of allocations in one call on F(n) takes long.
 MANY_ALLOCATIONS = 60
-# How many of the allocations of a large n are made to fail.
+# How many of the allocations of a large n are made to fail, and between which n one is drawn each.
 SAMPLES = 25
+SIZES = (300, 1000, 3000, 10_000, 100_000)
 
 # What the kernel says when it is kmemleak that gets no memory, and that it has found something,
 # which its own report tells better.
@@ -203,7 +205,11 @@ class _Session:
         """Look at the log."""
         finding = kernel_log.dirt(self._console(), self.built.module)
         if finding:
-            raise _FoundError(finding.within(what))
+            raise _FoundError(finding.within(self._step(what)))
+
+    def _step(self, what: str) -> str:
+        """Return a step by its name and the seed that repeats it."""
+        return f"{what} (seed {self.plan.seed})"
 
     def command(self, what: str, command: str, look: bool = True) -> str:
         """Run a command on the machine and look at the log; returns what it printed."""
@@ -211,13 +217,13 @@ class _Session:
         try:
             done = self.guest.wire.run(command, self.timeout)
         except MachineError as error:
-            raise _FoundError(self._ending(error).within(what)) from None
+            raise _FoundError(self._ending(error).within(self._step(what))) from None
         if look:
             self.look(what)
         if done.status:
             output = done.output.strip()
             first = output.splitlines()[0] if output else f"exit status {done.status}"
-            raise _FoundError(Finding("wrong", f"{what}: {first}", output))
+            raise _FoundError(Finding("wrong", f"{self._step(what)}: {first}", output))
         return done.output
 
     def _ending(self, error: MachineError) -> Finding:
@@ -251,7 +257,7 @@ class _Session:
     def find_leak(self) -> None:
         """The driver has counted a leak; kmemleak knows where the block came from."""
         self.command("load", f"insmod {MODULE}", look=False)
-        self.hammer("read", "hammer fail read 10 0 10", look=False)
+        self.hammer("read", f"hammer fail read 10 0 {self.plan.seed} 10", look=False)
         self.leaks()
 
     def _cap(self) -> int:
@@ -288,7 +294,7 @@ class _Session:
         shown = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         figures = self.hammer(
             f"allocations that fail, {what}, n = {shown}",
-            f"hammer fail {what} 10 {samples} {' '.join(map(str, numbers))}",
+            f"hammer fail {what} 10 {samples} {self.plan.seed} {' '.join(map(str, numbers))}",
         )
         self.figures.add("failed allocations", figures["failures"])
         self.figures.add("refused calls", figures["refused"])
@@ -303,8 +309,10 @@ class _Session:
         top = self.built.stage.manifest.max_n
         with self._untracked() as session:
             most = session._fail("read", 0, [min(top, EVERY_ALLOCATION[0])])
-            for n in (1000, 3000, 10_000, 100_000):
-                if n <= top and (n == 1000 or most <= MANY_ALLOCATIONS) and not self.plan.quick:
+            rng = random.Random(self.plan.seed)
+            drawn = [rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:])]
+            for i, n in enumerate(drawn):
+                if n <= top and (i == 0 or most <= MANY_ALLOCATIONS) and not self.plan.quick:
                     session._fail("read", SAMPLES, [n])
             for what in ("write", "measure"):
                 session._fail(what, SAMPLES, [min(top, 90), min(top, 200)])
@@ -360,8 +368,9 @@ class _Session:
     def _kills(self) -> None:
         top = self.built.stage.manifest.max_n
         count = 3 if self.plan.quick else 20
-        n = min(top, 2000 if self.plan.quick else 5000)
-        figures = self.hammer("kills", f"hammer kill {self.plan.seed} {count} {n}")
+        most = min(top, 2000 if self.plan.quick else 5000)
+        n = random.Random(self.plan.seed).randint(most // 2, most)
+        figures = self.hammer(f"kills, n = {n}", f"hammer kill {self.plan.seed} {count} {n}")
         self.figures.add("kills", figures["killed"])
 
     def _loads(self) -> None:

@@ -70,15 +70,16 @@ void do_fail(char **args)
 					       MEASURE;
 	uint64_t next = strtoull(args[1], NULL, 10);
 	unsigned int samples = (unsigned int)atoi(args[2]);
+	uint64_t state = strtoull(args[3], NULL, 10);
 	int fd = must_open_device();
 	unsigned long failures = 0, most = 0;
 
 	failing_begin();
-	for (args += 3; *args; args++) {
+	for (args += 4; *args; args++) {
 		uint64_t n = strtoull(*args, NULL, 10);
 		size_t size = fib_digits(n) + 1;
 		char *digits = malloc(size);
-		unsigned int count, stride = 1;
+		unsigned int count, stride = 1, k;
 
 		if (!digits)
 			give_up("memory");
@@ -86,9 +87,11 @@ void do_fail(char **args)
 			failing_call(fd, what, n, FAILING_NEVER, digits, size);
 		if (samples && count > samples)
 			stride = count / samples;
-		/* Neighbouring n begin at other places: together they meet all. */
-		for (unsigned int k = 1 + (unsigned int)(n % stride);
-		     !failing_call(fd, what, n, k, digits, size); k += stride) {
+		/* One allocation of each stride fails, drawn by the seed. */
+		for (unsigned int begin = 1;; begin += stride) {
+			k = begin + (unsigned int)random_below(&state, stride);
+			if (failing_call(fd, what, n, k, digits, size))
+				break;
 			failures++;
 			read_right(fd, next, "after a failed allocation");
 		}

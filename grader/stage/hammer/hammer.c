@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 		void (*run)(char **args);
 		int least;
 	} verbs[] = {
-		{ "calls", do_calls, 4 },   { "fail", do_fail, 4 },
+		{ "calls", do_calls, 4 },   { "fail", do_fail, 5 },
 		{ "starve", do_starve, 4 }, { "refill", do_refill, 1 },
 		{ "reload", do_reload, 2 }, { "kill", do_kill, 3 },
 		{ "storm", do_storm, 6 },

@@ -7,10 +7,10 @@
  *	hammer calls SEED COUNT MAX_N CAP
  *		at least COUNT random system calls; n is log-uniform up to CAP,
  *		in one of 2,000 cases up to MAX_N
- *	hammer fail WHAT NEXT SAMPLES N...
+ *	hammer fail WHAT NEXT SAMPLES SEED N...
  *		make each allocation of a call for F(N) fail in turn, or about
- *		SAMPLES of them unless that is 0; WHAT is read, write or
- *		measure. NEXT is the n of the read in between
+ *		SAMPLES of them, drawn by SEED, unless that is 0; WHAT is
+ *		read, write or measure. NEXT is the n of the read in between
  *	hammer starve SEED COUNT PERCENT N
  *		COUNT reads of F(N), each allocation failing by chance
  *	hammer refill MODULE
