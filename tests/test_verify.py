@@ -339,6 +339,7 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
         assert wanted <= {length(n) for n in [*drawn, manifest.max_n]}
 
 
+@pytest.mark.skipif(stages.exported(), reason="the thresholds stand in solved stages")
 @pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
 def test_each_threshold_has_a_verified_n(number: int) -> None:
     """Numbers and factors of the length that the stage's sources name, and a limb on both sides."""
