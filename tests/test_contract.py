@@ -139,9 +139,6 @@ REFUSED = {
     "twice": (assembly("1: mov $0, %%eax\\n.reloc 1b + 1, R_X86_64_32, fib_alloc\\n"
                        ".reloc 1b + 1, R_X86_64_32, fib_free"), "^fib.c: relocations .*overlap"),
     "nop": (assembly(".byte 0x0f, 0x1f, 0x80\\n.long 0x12345678"), "a nop with a number in it"),
-    "own-place": (assembly("call 1f\\n1: pop %0\\nmov 8(%0), %0"), "a call of the place right"),
-    "past-its-end": (f'{ANY} asm(".text 1\\n.globl g\\ng: xor %eax, %eax\\n.text");',
-                     "code that runs past its end"),
     # Writes and reads where there is nothing to write or read.
     "constant": ("static const long k = 5; long f(void) { return (*(volatile long *)&k)++; }",
                  f"that writes to constants .*{DATA}"),

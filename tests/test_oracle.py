@@ -50,7 +50,15 @@ def test_identity_of_large_values() -> None:
 def test_expected_agrees() -> None:
     for n in [*range(1001), *(n for n in oracle.golden_n() if n <= 200_000)]:
         oracle.digits(n)
+    for n in oracle.golden_n():
+        oracle.residue(n, 10**9 + 7)
     assert oracle.golden_n()[-1] == 10_000_000
+
+
+@pytest.mark.long
+def test_expected_agrees_digit_by_digit() -> None:
+    for n in oracle.golden_n():
+        oracle.digits(n)
 
 
 def replace(path: Path, old: str, new: str) -> None:

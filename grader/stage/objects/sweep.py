@@ -2,9 +2,8 @@
 """Read all the code of an object, instruction after instruction: what it does and where it leads.
 
 Every byte of the code belongs to an instruction of opcodes.py, every jump and every address
-of code leads to the begin of one, and every one can be reached: no table stands between them. What
-is followed is what the code says by itself: an address that is computed, or comes back out of
-memory, leads anywhere.
+of code leads to the begin of one, and every one can be reached: no table stands between them. Only
+addresses that stand in instructions are followed, and none that a register holds.
 """
 
 from __future__ import annotations
@@ -176,9 +175,6 @@ class _Reader:
             if op.type == x86.X86_OP_IMM and insn.imm_offset not in own:
                 if verb in opcodes.JUMPS | opcodes.CALLS:
                     self._leads(place, (section.index, op.imm))
-                    if verb == "call" and op.imm == insn.address + insn.size:
-                        got = "a call of the place right behind it"
-                        self._fault(section, insn.address, got, "calls of functions")
                 else:
                     self._number(op.imm, op.size)
             elif op.type == x86.X86_OP_MEM and not segment:
@@ -268,17 +264,6 @@ class _Reader:
                     got = f"{length} bytes among the code that nothing leads to"
                     self._fault(section, begin, got, WHOLE)
                     length = 0
-            self._ends(section, seen)
-
-    def _ends(self, section: Section, seen: set[Place]) -> None:
-        """The last instruction leads elsewhere; a call and a ud2 may be what does not return."""
-        if not self.insns[section.index]:
-            return
-        last = self.insns[section.index][-1]
-        place = section.index, last.address
-        falls = (section.index, section.size) in self.follows.get(place, [])
-        if falls and place in seen and opcodes.name(last) not in ("call", "ud2", "nop"):
-            self._fault(section, last.address, "code that runs past its end", WHOLE)
 
 
 def read(obj: Object, canary: str = "gs") -> Swept:
