@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.base.errors import LabError
+from grader.sandbox import libraries
 from grader.sandbox.limits import Limits
 
 BWRAP = "bwrap"
@@ -19,7 +20,8 @@ WARDEN = "/warden"
 
 # The compiler, its libraries, make, tar. Of /etc only what they need to find each other.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
+_LOADER_CACHE = "/etc/ld.so.cache"
+_ETC = ("/etc/alternatives", _LOADER_CACHE, "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -38,12 +40,29 @@ class Room:
     the caller's to say; links below it lead nowhere else than in the sandbox. A directory to write
     to is a copy in memory; its plain files come home when the command has ended by itself. /tmp is
     there as well, and does not.
+
+    In a room for one program there is nothing of the system except the program's loader and
+    libraries, no /tmp and nothing to write to. The program cannot run another, and its input is a
+    pipe: what it has read it cannot read again.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
+    program: Path | None = None
     # FIFOs and devices, which it reads and writes in place.
     shared: tuple[Path, ...] = ()
+
+    @property
+    def stores(self) -> tuple[Path, ...]:
+        """The directories in memory, which the supervisor hands over."""
+        return () if self.program else (Path("/tmp"), *self.write)
+
+    @property
+    def needs(self) -> tuple[Path, ...]:
+        """The files and directories of the host that stand there."""
+        if self.program is None:
+            return self.read
+        return (*self.read, self.program, *libraries.needed(self.program))
 
 
 def kernel_places(tree: Path) -> tuple[Path, ...]:
@@ -102,11 +121,16 @@ def command(room: Room, limits: Limits, warden: Path, cwd: Path, info: int | Non
     for name in _DEVICES:
         there.add(Path("/dev", name), "--dev-bind", f"/dev/{name}", f"/dev/{name}")
     there.link(Path("/dev/fd"), "/proc/self/fd")
-    there.add(Path("/tmp"), *size, "--tmpfs", "/tmp")
-    for name in (*_SYSTEM, *_ETC):
-        there.bind(Path(name), needed=False)
+    if room.program:
+        there.bind(Path(_LOADER_CACHE), needed=False)
+        for path in filter(Path.is_symlink, map(Path, _SYSTEM)):
+            there.link(path, str(path.readlink()))
+    else:
+        there.add(Path("/tmp"), *size, "--tmpfs", "/tmp")
+        for name in (*_SYSTEM, *_ETC):
+            there.bind(Path(name), needed=False)
     # A directory before what lies over a part of it.
-    for path in sorted(room.read, key=lambda p: len(p.parts)):
+    for path in sorted(room.needs, key=lambda p: len(p.parts)):
         there.bind(path.absolute())
     for path in sorted(room.write, key=lambda p: len(p.parts)):
         there.add(path, *size, "--tmpfs", str(path))

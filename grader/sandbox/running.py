@@ -87,7 +87,8 @@ class _Run:
         self.watched = 0  # all that runs are this process's descendants
         self.first: int | None = None  # the sandbox's first process, as a pidfd
         self.info: int | None = None  # where bubblewrap says which it is
-        self.stores: list[int] = []  # /tmp and room.write, as descriptors
+        self.stores: list[int] = []  # room.stores, as descriptors
+        self.input = memoryview(b"")  # what a pipe is still to be fed
         self.said: dict[int, bytearray] = {}  # by descriptor
         self.ready = False
         self.ended_by = ""
@@ -116,7 +117,7 @@ class _Run:
                     inside, cwd = rooms.environment(inside or {}), Path("/")
                 self.process = subprocess.Popen(
                     [*call, *self._warden_options(), "-s", str(theirs.fileno()), "--", *command],
-                    stdin=handed.enter_context(_sealed(stdin)),
+                    stdin=self._stdin(stdin, handed),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if together else subprocess.PIPE,
                     pass_fds=fds,
@@ -124,6 +125,9 @@ class _Run:
                     cwd=cwd,
                     start_new_session=True,
                 )
+            if self.process.stdin:
+                self.stack.enter_context(self.process.stdin)
+                os.set_blocking(self.process.stdin.fileno(), False)
             pipes = [pipe for pipe in (self.process.stdout, self.process.stderr) if pipe]
             for pipe in pipes:
                 self.stack.enter_context(pipe)
@@ -138,6 +142,24 @@ class _Run:
                 pass
         return self._ended(command)
 
+    def _stdin(self, content: bytes, handed: ExitStack) -> int:
+        """Return what the command reads: a pipe in a room for one program, or else a file."""
+        if self.room and self.room.program:
+            self.input = memoryview(content)
+            return subprocess.PIPE
+        return handed.enter_context(_sealed(content))
+
+    def _feed(self, pipe: int) -> bool:
+        """Write what the pipe takes of the input; false when there is no more to write."""
+        try:
+            if self.input:
+                self.input = self.input[os.write(pipe, self.input) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self.input = memoryview(b"")
+        return bool(self.input)
+
     def _bubblewrap(
         self, room: Room, cwd: Path | None, fds: list[int], handed: ExitStack
     ) -> list[str]:
@@ -145,7 +167,7 @@ class _Run:
         self.stack.callback(os.close, self.info)
         handed.callback(os.close, told)
         fds.append(told)
-        place = cwd or (room.write[0] if room.write else Path("/tmp"))
+        place = cwd or (room.write or room.stores or (Path("/"),))[0]
         return bubblewrap(room, self.limits, self.uid, place, told, fds, handed)
 
     def _warden_options(self) -> list[str]:
@@ -170,23 +192,31 @@ class _Run:
             options += [] if value is None else ["-l", f"{name}={value}"]
         if self.room:
             options += [] if self.uid is None else ["-u", str(self.uid)]
-            for place in (Path("/tmp"), *self.room.write):
+            for place in self.room.stores:
                 options += ["-d", str(place)]
+            options += ["-x"] if self.room.program else []
         return options
 
     def _attend(self, ours: socket.socket) -> None:
         """Until the command has ended by itself, or something that makes us end it."""
         end = time.monotonic() + self.limits.wall_seconds
         look = time.monotonic() + WATCH_SECONDS
+        stdin = self.process.stdin if self.process else None
         with selectors.DefaultSelector() as events:
             for fd in (ours.fileno(), *self.said):
                 events.register(fd, selectors.EVENT_READ)
+            if stdin:
+                events.register(stdin, selectors.EVENT_WRITE)
             while not self.ended_by:
                 scratch.check_stopped()
                 for key, _ in events.select(max(0.0, min(look, end) - time.monotonic())):
                     if key.fd == ours.fileno():
                         if not self._heard(ours):
                             return
+                    elif stdin and key.fileobj is stdin:
+                        if not self._feed(key.fd):
+                            events.unregister(stdin)
+                            stdin.close()
                     elif not self._read(key.fd):
                         events.unregister(key.fd)
                     if self.ended_by:
@@ -333,7 +363,7 @@ def bubblewrap(
 ) -> list[str]:
     """Return the command line up to the supervisor's options; fds gets what it inherits."""
     if uid is not None:
-        rooms.check_readable(room.read)
+        rooms.check_readable(room.needs)
     call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
     program = rooms.seccomp_program()
     if program is not None:
