@@ -87,6 +87,29 @@ def test_the_kernels_tests_let_a_mutant_pass_and_the_random_test_does_not(
     assert mutant.says in said
 
 
+# What ends the tests' program inside of memblock_add_range(), with a status that says all is well.
+ENDINGS = {
+    "at once": "exit(0);",
+    "after a while": "static int calls;\n\tif (++calls == 100)\n\t\t_exit(0);",
+    "with a record of its own": 'dprintf(1, "record: 150000 checks, digest 0123456789abcdef\\n"),'
+    " _exit(0);",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_function_that_ends_its_tests_has_proved_nothing(kernel: Path, ending: str) -> None:
+    before, brace, behind = kits("look").text.partition("\n{\n")
+    include = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+    text = f"{before}{brace}\t{ENDINGS[ending]}\n{behind}"
+    source = (kernel / "mm/memblock.c").read_text()
+    spliced = splice.spliced(source, text, "mm/memblock.c", "x.c")
+    out = scratch.folder()
+    built(kernel, kernels.UMA).variant(include + spliced, "x.c", out)
+    for outcome in (trial.random_test(out, "", 0, 1000), trial.kernels_tests(out)):
+        assert re.search("no record|of [0-9,]+ checks|not that of this run", outcome.wrong), outcome
+        assert not outcome.did or outcome.did.isdigit()
+
+
 @pytest.mark.parametrize(
     "way",
     [kernels.UMA, pytest.param(kernels.NUMA, marks=pytest.mark.long)],

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from electives import tasks
-from grader.base import paths, scratch
+from grader.base import paths, scratch, test_record
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import module
@@ -28,6 +28,7 @@ from grader.sandbox import Ended, Limits, Room, run
 HERE = Path(__file__).resolve().parent
 HARNESS = HERE / "harness"
 TESTS = Path("tools/testing/memblock")
+PASSED = "passed"  # the file beside a variant's programs that says how many of these tests there are
 # The address sanitizer reserves terabytes; the compiler needs no more than a few seconds.
 COMPILE = Limits(wall_seconds=300, cpu_seconds=120)
 
@@ -44,10 +45,15 @@ class Way:
     link: tuple[str, ...] = ()
 
 
+    main: tuple[str, ...] = ()  # sources in harness/ that the kernel's own tests are linked with
+    link_main: tuple[str, ...] = ()
+
+
 # With the sanitizers that the kernel's Makefile asks for.
 RANDOM = ("random", "compare", "operations", "model")
-UMA = Way("uma", "NUMA off", (), "random", RANDOM)
-NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM)
+RECORD = (("kernels_tests",), ("-Wl,--wrap=main,--wrap=test_pass",))
+UMA = Way("uma", "NUMA off", (), "random", RANDOM, (), *RECORD)
+NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM, (), *RECORD)
 # What is counted has no sanitizers, which valgrind does not take.
 PLAIN = Way(
     "plain",
@@ -56,6 +62,7 @@ PLAIN = Way(
     "states",
     ("states", "aligned"),
     ("-fno-sanitize=all", "-Wl,--wrap=malloc"),
+    ("aligned",),
 )
 
 
@@ -91,6 +98,7 @@ class Built:
     folder: Path  # tools/testing/memblock of the copy
     compile: tuple[str, ...]  # how memblock.o is made; run in folder
     link: tuple[str, ...]  # how main is made
+    passed: int  # how many of the kernel's tests pass with its own function
 
     def compiler(self, *arguments: str) -> tuple[str, ...]:
         """The compiler with the flags of memblock.o."""
@@ -123,11 +131,12 @@ class Built:
         self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
-        aligned = ("aligned.o",) if "aligned" in self.way.sources else ()
-        self.run([*main, *aligned, *self.way.link], name, out)
+        beside = [f"{source}.o" for source in self.way.main]
+        self.run([*main, *beside, *self.way.link, *self.way.link_main], name, out)
         own = [f"{source}.o" for source in self.way.sources]
         program = ("-o", str(out / self.way.program))
         self.run(self.compiler(*own, made, *self.objects(), *self.way.link, *program), name, out)
+        (out / PASSED).write_text(f"{self.passed}\n")
 
 
 def _environment() -> dict[str, str]:
@@ -137,7 +146,8 @@ def _environment() -> dict[str, str]:
 def _key(kernel: Path) -> str:
     said = subprocess.run(["gcc", "--version"], capture_output=True, text=True, env=_environment())
     digest = hashlib.sha256(said.stdout.encode())
-    for path in [*sorted(HARNESS.iterdir()), Path(__file__)]:
+    record = test_record.INCLUDE / "test_record.h"
+    for path in [*sorted(HARNESS.iterdir()), Path(__file__), record]:
         digest.update(path.read_bytes())
     return f"{kernel.name}-{digest.hexdigest()[:8]}"
 
@@ -161,7 +171,8 @@ def tests(kernel: Path, way: Way, progress: Progress) -> Built:
         finally:
             shutil.rmtree(half_made, ignore_errors=True)
     commands = json.loads((target / "commands.json").read_text())
-    return Built(way, target / TESTS, tuple(commands["compile"]), tuple(commands["link"]))
+    compile_, link, passed = (commands[name] for name in ("compile", "link", "passed"))
+    return Built(way, target / TESTS, tuple(compile_), tuple(link), passed)
 
 
 def _make(folder: Path, *arguments: str) -> str:
@@ -183,13 +194,24 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     asked = ("-n", "-o", "include", *way.variables)
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
-    made = Built(way, folder, compile_, link)
-    for source_ in way.sources:
+    passed = _passed(folder) if way.link_main else 0
+    made = Built(way, folder, compile_, link, passed)
+    include = ("-iquote", str(HARNESS), "-iquote", str(test_record.INCLUDE))
+    for source_ in dict.fromkeys((*way.sources, *way.main)):
         path = HARNESS / f"{source_}.c"
-        flags = ("-iquote", str(HARNESS), "-c", "-o", f"{source_}.o", str(path))
-        made.run(made.compiler(*flags), path.name)
-    commands = {"compile": compile_, "link": link}
+        made.run(made.compiler(*include, "-c", "-o", f"{source_}.o", str(path)), path.name)
+    commands = {"compile": compile_, "link": link, "passed": passed}
     (tree / "commands.json").write_text(json.dumps(commands), encoding="utf-8")
+
+
+def _passed(folder: Path) -> int:
+    """Return how many of the kernel's tests pass with its own function."""
+    quiet = {**_environment(), "ASAN_OPTIONS": "detect_leaks=0"}
+    ended = run([folder / "main", "-v"], COMPILE, environment=quiet)
+    passed = len(re.findall(rb"^ok \d+", ended.output, re.MULTILINE))
+    if ended.status or not passed:
+        raise LabError("the kernel's own tests fail with its own function; try another kernel source")
+    return passed
 
 
 def _command(listing: str, word: str) -> tuple[str, ...]:

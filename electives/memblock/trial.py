@@ -8,7 +8,11 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from electives import tasks
+from electives.memblock.kernels import PASSED
+from grader.base import test_record
 from grader.base.errors import ProgramKilled
 from grader.sandbox import Ended, Limits, Room, run
 
@@ -36,12 +40,28 @@ def room(out: Path, *write: Path) -> Room | None:
     return Room(read=(out,), write=write) if tasks.submission() else None
 
 
+def _run(program: Path, words: list[str], checks: test_record.Values) -> tuple[Ended, str, str]:
+    """Run a program of a variant; return its end, what it printed, and what its record lacks."""
+    alone = Room(program=program) if tasks.submission() else None
+    nonce = test_record.draw()
+    ended = run(
+        [program, *words],
+        LIMITS,
+        alone,
+        stdin=test_record.line(nonce).encode(),
+        environment=_ENVIRONMENT,
+    )
+    text, record = test_record.split(ended.text)
+    return ended, text.strip(), test_record.fault(record, nonce, checks)
+
+
 def kernels_tests(out: Path) -> Outcome:
     """All tests of tools/testing/memblock; did is how many have passed."""
-    ended = run([out / "main", "-v"], LIMITS, room(out), environment=_ENVIRONMENT)
-    passed = len(re.findall(rb"^ok \d+", ended.output, re.MULTILINE))
+    checks = test_record.same(int((out / PASSED).read_text()))
+    ended, text, unproved = _run(out / "main", ["-v"], checks)
+    passed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
     if ended.status == 0:
-        return Outcome(str(passed))
+        return Outcome(str(passed), unproved)
     errors = ended.error_text
     failed = re.search(r"(\w+\.c:\d+): (\w+): Assertion", errors)
     if failed:
@@ -52,11 +72,12 @@ def kernels_tests(out: Path) -> Outcome:
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> Outcome:
     """So many seeds of random operations; did is what happened in them."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
-    ended = run([out / "random", *words], LIMITS, room(out), environment=_ENVIRONMENT)
-    said = ended.text.strip()
+    first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
+    checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()
+    ended, text, unproved = _run(out / "random", words, checks)
     if ended.status == 0:
-        return Outcome(said)
-    return Outcome("", said if said.startswith("seed ") else _ending(ended))
+        return Outcome("" if unproved else text, unproved)
+    return Outcome("", text if text.startswith("seed ") else _ending(ended))
 
 
 # The address sanitizer ends a program by a status of its own; leaks are none of ours.

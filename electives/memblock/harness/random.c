@@ -9,7 +9,8 @@
  * MODE has a letter for each thing that may happen: o ranges overlap, g arrays grow, b the new
  * array is below as well as above, f there is no room for it, x regions are removed, freed, marked
  * and given to nodes. i allows what is wrong otherwise: a new array inside the range being added.
- * Ends with 0 and a line of counts, or with 1 and a line that says what is wrong.
+ * Reads a nonce from stdin. Ends with 0, a line of counts and a record of its checks, or with 1
+ * and a line that says what is wrong.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "random.h"
+#include "test_record.h"
 
 /* mm.h of the tests has these; a page of the model is one of memblock's. */
 _Static_assert(PAGE_SIZE == 4096,
@@ -44,6 +46,7 @@ static unsigned long seed, number;
 static bool failed;
 static uint64_t state;
 static unsigned long additions, others, failures;
+static struct test_record record;
 
 bool may(char what)
 {
@@ -206,9 +209,12 @@ static void ask_attributes(void)
 int main(int argc, char **argv)
 {
 	unsigned long first, seeds, operations;
+	char nonce[17] = "";
 
-	if (argc != 5)
+	if (argc != 5 || read(STDIN_FILENO, nonce, sizeof(nonce)) < 0)
 		return 2;
+	test_record_begin(&record, nonce);
+	memset(nonce, 0, sizeof(nonce));
 	first = strtoul(argv[1], NULL, 10);
 	seeds = strtoul(argv[2], NULL, 10);
 	operations = strtoul(argv[3], NULL, 10);
@@ -226,12 +232,15 @@ int main(int argc, char **argv)
 	for (seed = first; seed < first + seeds; seed++) {
 		state = (seed + 1) * 0x9e3779b97f4a7c15ull;
 		begin();
-		for (number = 1; number <= operations; number++)
+		for (number = 1; number <= operations; number++) {
 			step();
+			test_record_check(&record, (uint64_t)seed << 32 | number);
+		}
 	}
 	fprintf(said,
 		"%lu additions, %lu other operations, %lu arrays below, %lu above, %lu failures\n",
 		additions, others, below, above, failures);
+	fprintf(said, TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&record));
 	fflush(said);
 	_exit(0);
 }

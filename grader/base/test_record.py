@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Read the record that a test of untrusted code ends with, and compare it: see test_record.h.
+
+    nonce = test_record.draw()
+    ended = run(program, stdin=test_record.line(nonce))
+    text, record = test_record.split(ended.text)
+    fault = test_record.fault(record, nonce, values)
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The folder of test_record.h.
+INCLUDE = Path(__file__).resolve().parent
+# A record of more checks is not believed, since comparing it takes memory.
+MOST = 20_000_000
+_LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
+
+Values = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last line of a test: how many checks it did, and their digest."""
+
+    checks: int
+    digest: int
+
+
+def draw() -> int:
+    """Return a nonce for one run."""
+    return secrets.randbits(64)
+
+
+def line(nonce: int) -> str:
+    """Return the line that gives a test its nonce."""
+    return f"{nonce:016x}\n"
+
+
+def split(output: str) -> tuple[str, Record | None]:
+    """Return what a test printed before its record, and the record if that is the last line."""
+    found = _LINE.search(output)
+    if found is None:
+        return output, None
+    return output[: found.start()], Record(int(found[1]), int(found[2], 16))
+
+
+def _mix(x: Values) -> Values:
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return x ^ x >> np.uint64(31)
+
+
+def same(checks: int) -> Values:
+    """Return the values of so many checks that are about nothing in particular."""
+    return np.zeros(min(checks, MOST), np.uint64)
+
+
+def texts(lines: Iterable[str]) -> Values:
+    """Return the values of checks that are about a line of text each."""
+    values = []
+    for text in lines:
+        value = 0xCBF29CE484222325
+        for byte in text.encode():
+            value = (value ^ byte) * 0x100000001B3 & (1 << 64) - 1
+        values.append(value)
+    return np.array(values, np.uint64)
+
+
+def digest(nonce: int, values: Values) -> int:
+    """Return the digest of checks about these values, in order."""
+    ordinals = np.arange(1, len(values) + 1, dtype=np.uint64)
+    return int(
+        np.bitwise_xor.reduce(_mix(np.uint64(nonce) ^ _mix(ordinals ^ _mix(values))), initial=0)
+    )
+
+
+def fault(record: Record | None, nonce: int, values: Values) -> str:
+    """Return what is wrong with the record of a test that had these checks to do, or nothing."""
+    if record is None:
+        return "the test ended before its last check: it has printed no record"
+    if record.checks != len(values):
+        return (
+            f"the test has done {record.checks:,} of {len(values):,} checks: "
+            "it has lost its way, or something else printed its record"
+        )
+    if record.digest != digest(nonce, values):
+        return "the record of the test is not that of this run: something else printed it"
+    return ""
