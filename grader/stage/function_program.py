@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from grader import sandbox
-from grader.base import paths
+from grader.base import paths, test_record
 from grader.base.errors import LabError, ProgramKilled
 from grader.base.finding import Code, Finding
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
@@ -78,7 +80,8 @@ def program(stage: Stage) -> Path:
 
 def _key(sources: list[Path], *words: str) -> str:
     """Of what is made of these, with the kit's headers and by these words."""
-    headers = sorted([*HERE.glob("*.h"), *paths.COMMON.glob("*.h"), *USERSPACE.glob("*.h")])
+    folders = (HERE, paths.COMMON, USERSPACE, test_record.INCLUDE)
+    headers = sorted(path for folder in folders for path in folder.glob("*.h"))
     content = [path.read_bytes() for path in [*sources, *headers]]
     return hashlib.sha256(b"\0".join([*content, *map(str.encode, words)])).hexdigest()[:20]
 
@@ -212,13 +215,23 @@ def _remove_old() -> None:
 
 
 def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str], str]:
-    """The answers, a line each, and what ended the program before the last of them."""
-    room = Room(read=(path,)) if isolated else None
+    """The answers, a line each, and what ended the program before it had done all of them.
+
+    Its exit status is no proof that it has: the record is, which it ends with.
+    """
+    room = Room(program=path) if isolated else None
     environment = OPTIONS if room else {**os.environ, **OPTIONS}
     limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
-    text = "".join(f"{request}\n" for request in requests).encode()
-    ended = sandbox.run([path], limits, room, stdin=text, environment=environment)
-    return ended.text.splitlines(), _last_words(ended)
+    nonce = test_record.draw()
+    text = test_record.line(nonce) + "".join(f"{request}\n" for request in requests)
+    ended = sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
+    text, record = test_record.split(ended.text)
+    answers = text.splitlines()
+    checks = np.array([len(request) + 1 for request in requests], np.uint64)
+    fault = _last_words(ended) or test_record.fault(record, nonce, checks)
+    if not fault and len(answers) != len(requests):
+        fault = f"{len(answers):,} answers to {len(requests):,} questions"
+    return answers, fault
 
 
 # What a sanitizer calls it when a program leaves the blocks it has.

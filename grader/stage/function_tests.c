@@ -6,7 +6,8 @@
  *
  * A request is a line, OPERATION A [B]; numbers are hexadecimal, from stage 8 on
  * decimal; n, bits and sizes are decimal. The answer is a line: the result, or a
- * word in capitals.
+ * word in capitals. The first line is a nonce, the last one that is printed the
+ * record of the requests: see grader/base/test_record.h.
  *
  *	add A B, sub A B, mul A B, square A
  *	lshift A BITS, copy A			before stage 8
@@ -18,6 +19,7 @@
  *	compute N		F(N), allocations, peak bytes
  */
 #include "function_tests.h"
+#include "../base/test_record.h"
 
 /* Prints a result's end: a line that says it when memory is left. */
 static void finish(const struct fib_call *call)
@@ -60,10 +62,16 @@ static void compute(struct fib_call *call, u64 n)
 
 int main(void)
 {
+	static struct test_record record;
 	char *line = NULL;
 	size_t size = 0;
+	ssize_t length;
 
-	while (getline(&line, &size, stdin) > 0) {
+	if (getline(&line, &size, stdin) <= 0)
+		return 2;
+	test_record_begin(&record, line);
+	memset(line, 0, size);
+	while ((length = getline(&line, &size, stdin)) > 0) {
 		struct request r = { .b = "" };
 		struct fib_call call;
 		char *word = strtok(line, " \n");
@@ -83,7 +91,9 @@ int main(void)
 		else
 			run(&call, &r);
 		finish(&call);
+		test_record_check(&record, length);
 	}
 	free(line);
+	printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&record));
 	return 0;
 }

@@ -137,4 +137,7 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
         if fault:
             small = operation != "memory" and not _is_small(tried, stage, operation)
             return Outcome(small, False, len(tries), fault, code)
+    if ended:
+        fault = f"{operation}, behind the last answer: {ended}"
+        return Outcome(False, False, len(tries), fault, Code.WRONG)
     return Outcome(True, True, len(tries))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The record that a test ends with, and programs that would do without the test: each is told."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grader.base import paths, test_record
+from grader.stage import function_program
+from tests.sandbox_calls import needs_sandbox
+
+NONCE = 0x00FFEE1122334455
+QUESTIONS = ("add 1 2", "add 1234567890 5")
+ANSWERS = ["3", "123456789a"]
+
+# The body of main() in a program that has the answers, and what the grader says of it.
+PRETENDERS = {
+    "it ends with status 0": ('puts("3\\n123456789a");', "it has printed no record"),
+    "it does not know the nonce": (
+        'puts("3\\n123456789a\\nrecord: 2 checks, digest 0123456789abcdef");',
+        "not that of this run",
+    ),
+    "it ends too early": (
+        'test_record_begin(&r, gets_line()); test_record_check(&r, 8); puts("3\\n123456789a"); '
+        "printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r));",
+        "1 of 2 checks",
+    ),
+    "it prints behind its record": (
+        'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+        ' puts("3"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r)); puts("123456789a");',
+        "it has printed no record",
+    ),
+    "it answers once more than it is asked": (
+        'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+        ' puts("3\\n123456789a\\n0"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r));',
+        "3 answers to 2 questions",
+    ),
+}
+HONEST = (
+    'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+    ' puts("3\\n123456789a"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r));'
+)
+
+
+def program(folder: Path, body: str) -> Path:
+    """A program of a few lines; what is above it may be looked into by any user."""
+    source = folder / "program.c"
+    source.write_text(f"""
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "test_record.h"
+static char line[4096];
+static char *gets_line(void) {{ return fgets(line, sizeof(line), stdin); }}
+static int there(const char *path) {{ return !access(path, F_OK); }}
+int main(int argc, char **argv)
+{{
+	static struct test_record r;
+	{body}
+	return (void)r, (void)gets_line, (void)there, (void)argc, (void)argv, 0;
+}}
+""")
+    made = folder / "program"
+    subprocess.run(
+        ["gcc", "-std=gnu11", f"-I{test_record.INCLUDE}", "-o", made, source], check=True
+    )
+    return made
+
+
+@pytest.mark.parametrize("body", PRETENDERS)
+def test_a_program_that_pretends_is_told(tmp_path: Path, body: str) -> None:
+    made = program(tmp_path, PRETENDERS[body][0])
+    _, fault = function_program.ask(made, QUESTIONS, isolated=False)
+    assert PRETENDERS[body][1] in fault
+
+
+def test_a_program_that_does_as_it_is_asked_is_believed(tmp_path: Path) -> None:
+    made = program(tmp_path, HONEST)
+    assert function_program.ask(made, QUESTIONS, isolated=False) == (ANSWERS, "")
+
+
+@pytest.fixture
+def open_folder() -> Path:
+    """A folder that every user can read."""
+    folder = paths.BUILD / "tests-records"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        # What printed the right answers to all questions: the system's Python.
+        (
+            'execl("/usr/bin/python3", "python3", "-c", "print(3)", (char *)0); puts("refused");',
+            "refused",
+        ),
+        ('execl(argv[0], argv[0], (char *)0); puts(strerror(errno));', "Operation not permitted"),
+        (
+            "int me = open(argv[0], O_RDONLY); char *no[] = { argv[0], 0 };"
+            ' execveat(me, "", no, no, AT_EMPTY_PATH); puts(strerror(errno));',
+            "Operation not permitted",
+        ),
+        (
+            "if (!fork()) { execl(argv[0], argv[0], (char *)0); puts(strerror(errno)); }"
+            " else sleep(1);",
+            "Operation not permitted",
+        ),
+        (
+            'printf("%d %d %d %d\\n", there("/usr/bin"), there("/bin/sh"), there("/tmp"),'
+            ' there("/etc/passwd"));',
+            "0 0 0 0",
+        ),
+        ('gets_line(); puts(lseek(0, 0, SEEK_SET) ? "once" : "twice");', "once"),
+        (
+            'while (gets_line()) {} int f = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK);'
+            ' char c; puts(f < 0 || read(f, &c, 1) <= 0 ? "once" : "twice");',
+            "once",
+        ),
+        ('int f = open(argv[0], O_WRONLY); puts(f < 0 ? "refused" : "DONE");', "refused"),
+    ],
+)
+def test_a_program_in_the_sandbox_is_alone(open_folder: Path, body: str, says: str) -> None:
+    answers, _ = function_program.ask(program(open_folder, body), QUESTIONS, isolated=True)
+    assert answers == [says]
+
+
+@needs_sandbox
+def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> None:
+    """More of them than a pipe holds."""
+    count = "size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf(\"%zu\\n\", n);"
+    made = program(open_folder, count)
+    answers, _ = function_program.ask(made, ["x" * 999] * 1000, isolated=True)
+    assert answers == [str(17 + 1_000_000)]
+
+
+def test_a_digest_has_a_fixed_value() -> None:
+    """The same as test_record.h has it, whatever becomes of both."""
+    values = np.arange(1000, dtype=np.uint64)
+    record = test_record.Record(1000, test_record.digest(NONCE, values))
+    assert test_record.fault(record, NONCE, values) == ""
+    assert "not that of this run" in test_record.fault(record, NONCE + 1, values)
+    assert "not that of this run" in test_record.fault(record, NONCE, values[::-1])
+    assert "of 999 checks" in test_record.fault(record, NONCE, values[:-1])
+    assert test_record.split("a\nrecord: 2 checks, digest 00000000000000ff\n") == (
+        "a",
+        test_record.Record(2, 255),
+    )
