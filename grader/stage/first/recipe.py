@@ -7,7 +7,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, test_record
 from grader.lab.module import Recipe
 from grader.stage import stages
 from grader.stage.first import contract, device
@@ -40,6 +40,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         files={
             f"stage/{FILE}": text,
             "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
+            "kit/test_record.h": (test_record.INCLUDE / "test_record.h").read_bytes(),
             "kit/witness.c": (device.HERE / "witness.c").read_bytes(),
         },
         objects=(OBJECT, "kit/witness"),

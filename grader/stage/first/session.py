@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grader.base import test_record
 from grader.base.errors import MachineError, MachineTimeout
 from grader.base.finding import Failure, Finding, failed
 from grader.lab import ending, kernel_log
@@ -40,7 +41,7 @@ class Session:
         self.machine = machine
         self.module = module
         self.passed = 0
-        self._steps: list[Step] = []  # since it was loaded last
+        self._nonce = 0  # of the last load
         self._guest: Running | None = None
 
     @property
@@ -120,19 +121,21 @@ class Session:
 
     def load(self, *parameters: str) -> int:
         """0, or minus the error."""
-        self.steps()
-        self._steps = []
-        words = " ".join(("load", device.KO, "watch=1", *parameters))
-        return int(self.ask([words])[0])
+        self._nonce = test_record.draw()
+        nonce = test_record.line(self._nonce).strip()
+        return int(self.ask([" ".join(("load", device.KO, nonce, *parameters))])[0])
 
     def unload(self) -> int:
         """0, or minus the error."""
         return int(self.ask(["unload"])[0])
 
-    def steps(self) -> list[Step]:
-        """The driver's steps since it was loaded."""
-        self._steps += steps.read(self.shell(steps.COMMAND)[1])
-        return self._steps
+    def steps(self, gone: str = "") -> list[Step]:
+        """The driver's steps since it was loaded; gone: behind what the module must be gone."""
+        text = self.shell(steps.COMMAND)[1]
+        fault = steps.fault(text, self._nonce) if gone else ""
+        if fault:
+            raise wrong(LOAD, gone, "the record of all steps, from witness.c", fault)
+        return steps.read(text)
 
     def must_load(self, *parameters: str) -> None:
         """Load it, or it is wrong."""
@@ -150,8 +153,8 @@ class Session:
 
     def nothing_left(self, where: str) -> list[Step]:
         """What the driver's steps have left behind is wrong, and what the kernel has logged."""
-        done = self.steps()
         self.clean(where)
+        done = self.steps(gone=where)
         odd = steps.never_done(done)
         if odd:
             done_by = steps.UNDOES.get(odd.name, odd.name)

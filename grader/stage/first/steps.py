@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the witness tells of a driver's steps: what was done, undone, and made to fail."""
+"""What the witness tells of a driver's steps: what was done, undone, and made to fail.
+
+It writes them to a file of its own (client/firstctl.h), since the driver writes to the kernel log.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-COMMAND = "dmesg -c"
-_LINE = re.compile(r"witness: ([-+!]) (\w+) ([0-9a-f]+)$", re.MULTILINE)
+from grader.base import test_record
+from grader.stage.first import device
+
+REPORT = f"/sys/module/{device.NAME}/parameters/report"
+# The parameter is there while the module is loaded; to read it has all steps written.
+COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
+_LINE = re.compile(r"^([-+!]) (\w+) ([0-9a-f]+)$", re.MULTILINE)
 # By the function that undoes it: the one that does.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
@@ -35,9 +43,15 @@ class Step:
     about: int
 
 
-def read(log: str) -> list[Step]:
-    """The steps that a log tells of."""
-    return [Step(kind, name, int(about, 16)) for kind, name, about in _LINE.findall(log)]
+def read(text: str) -> list[Step]:
+    """Return the steps that the witness has written."""
+    return [Step(kind, name, int(about, 16)) for kind, name, about in _LINE.findall(text)]
+
+
+def fault(text: str, nonce: int) -> str:
+    """Return what is wrong with the record of a module that is gone, or nothing."""
+    told, record = test_record.split(text)
+    return test_record.fault(record, nonce, test_record.texts(told.splitlines()))
 
 
 def left(steps: Sequence[Step]) -> list[Step]:

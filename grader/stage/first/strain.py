@@ -11,14 +11,13 @@ from grader.base.finding import Code, Finding
 from grader.lab import leak_scan, uml_debug
 from grader.lab.machines import Machine
 from grader.stage.build import Built
-from grader.stage.first import device, verify
+from grader.stage.first import device, steps, verify
 from grader.stage.first.session import Session, WrongError
 from grader.stage.strain import Examined, Plan, Tell
 
 # Seconds of many calls by four threads.
 STORM, QUICK_STORM = 10, 2
 LOADS, QUICK_LOADS = 50, 5
-WATCH = f"/sys/module/{device.NAME}/parameters/watch"
 # Seconds for a command, where the machine boots in half a second.
 COMMAND = 120.0
 
@@ -54,12 +53,12 @@ class _Strain:
         session = self.session
         seconds = QUICK_STORM if self.plan.quick else STORM
         session.must_load()
-        # A word on each of a million steps would be all that it does.
-        self.command("quiet", f"echo 0 >{WATCH}")
+        # Of a million steps each would be kept.
+        self.command("quiet", f"echo 0 >{steps.REPORT}")
         storm = f"{device.CLIENT} storm {self.plan.seed} {seconds}"
         self.count({}, self.command("random calls of four threads", storm))
         self.leaks()
-        self.command("watch", f"echo 1 >{WATCH}")
+        self.command("watch", f"echo 1 >{steps.REPORT}")
         session.must_unload("after all that")
         loads = QUICK_LOADS if self.plan.quick else LOADS
         self.tell(f"load and unload {loads} times")

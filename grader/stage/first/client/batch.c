@@ -216,19 +216,35 @@ static void do_stat(void)
 		printf("0 %o\n", (unsigned int)st.st_mode);
 }
 
+/* A new file for the driver's steps, with the nonce in its first line. */
+static int steps_file(const char *nonce)
+{
+	int fd;
+
+	unlink(FIRST_STEPS);
+	fd = open(FIRST_STEPS, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		dprintf(fd, "%.16s\n", nonce);
+	return fd;
+}
+
 /* As insmod and rmmod, but that the answer is a number. */
 static void do_load(const struct request *r)
 {
 	int fd = open(word(r, 1), O_RDONLY | O_CLOEXEC);
-	char parameters[64] = "";
+	int steps = steps_file(word(r, 2));
+	char parameters[128];
 
-	for (int i = 2; i < r->count; i++) {
+	snprintf(parameters, sizeof(parameters), "report=%d", steps);
+	for (int i = 3; i < r->count; i++) {
 		size_t used = strlen(parameters);
 
-		snprintf(parameters + used, sizeof(parameters) - used, "%s ",
+		snprintf(parameters + used, sizeof(parameters) - used, " %s",
 			 r->word[i]);
 	}
 	answer(fd < 0 ? -1 : syscall(SYS_finit_module, fd, parameters, 0));
+	if (steps >= 0)
+		close(steps);
 	if (fd >= 0)
 		close(fd);
 }

@@ -17,7 +17,8 @@
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat			its kind and mode
- *	load FILE PARAMETERS, unload
+ *	load FILE NONCE PARAMETERS, unload
+ *				the driver's steps go to FIRST_STEPS
  *	fail K			the next K-th step that can fail does
  *
  * And with two threads at once, each with a file of its own; both on one CPU,
@@ -38,6 +39,9 @@
 #include <stdbool.h>
 
 #include "batch.h"
+
+/* What witness.c writes, behind a line that had the nonce. */
+#define FIRST_STEPS "/first.steps"
 
 /* Serves requests until there are no more; returns the exit status. */
 int firstctl_batch(void);
