@@ -17,7 +17,7 @@ from grader.base import scratch, toml
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(900)]
 MUTANTS = toml.read(Path(__file__).with_name("fibers_mutants.toml"))["mutant"]
 # In the short form: the quickest.
-SHORT = ("a key that is freed",)
+SHORT = ("a key that is freed", "its caller")
 
 
 @pytest.fixture(autouse=True)

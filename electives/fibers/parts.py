@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from electives import tasks
-from grader.base import passages, paths
+from grader.base import passages, paths, test_record
 from grader.base.errors import LabError
 from grader.lab import guest_program, module
 from grader.lab.machines import Contents, Machine, Running
@@ -104,7 +104,7 @@ def forget(kernel: Kernel) -> None:
 def program(name: str) -> Path:
     """A static program of tries/, or of a file there that takes one from elsewhere."""
     sources = [TRIES / f"{name}.c"]
-    include = [SOURCES, USER]
+    include = [SOURCES, USER, test_record.INCLUDE]
     if "failing.h" in sources[0].read_text():
         sources.append(guest_program.GUEST / "failing.c")
         include.append(guest_program.GUEST)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from electives.fibers import parts
+from grader.base import test_record
 from grader.base.errors import LabError, MachineError
+from grader.base.test_record import Record
 from grader.lab import ending, kernel_log, leak_scan, machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
@@ -36,7 +38,11 @@ class Trial:
 
     title: str
     command: str  # without fibers- before its name
+    # Claims that hold in it with a module that is right, see tries/try.h.
+    checks: int
     seconds: float = 60.0
+    # How many depends on time or on the module's allocations: checks are the fewest.
+    varies: bool = False
 
     @property
     def program(self) -> str:
@@ -44,30 +50,30 @@ class Trial:
         return self.command.split()[0]
 
 
-THERE = Trial("convert, create, switch, delete", "basic there-and-back")
-REGISTERS = Trial("all registers on both sides of a switch", "registers rounds rounding")
-TIMER = Trial("the same under a timer, four at once", "registers timer four", 120)
-ERRORS = Trial("each error by its number", "basic errors elsewhere signal")
-THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread moves")
-VALUES = Trial("fiber-local values, a thousand keys", "storage values")
-KEYS = Trial("errors of keys", "storage errors")
-WINDOWS = Trial("the names that Windows has", "basic windows")
-ENDS = Trial("threads and processes that end, fork, exec", "ends")
-HAMMER = Trial("8 threads in 1,000 fibers", "hammer 8 1000 2000")
-HAMMER_FEW = Trial("2 threads in 3 fibers", "hammer 2 3 3000")
-KILL = Trial("killed at random moments", "hammer kill 20", 120)
-MANY = Trial("10,000 fibers, listed", "many many", 120)
-FIELDS = Trial("the listing, field by field", "many fields")
-MOST = Trial("as many as may be, and one more", "many most", 120)
-FAILING = Trial("allocations that fail", "failing", 120)
-MOVED = Trial("all registers, moved between two CPUs in the switch", "registers few", 120)
-AVX = Trial("there are wide registers", "registers avx")
-UNLIKE = Trial("threads with registers of unlike size", "unlike")
-UNLOAD = Trial("the module goes when it may, at once", "unload")
-DYING = Trial("threads end while others want their fibers", "dying 4000")
-MINUTE = Trial("8 threads in 1,000 fibers for a minute", "hammer 8 1000 60000", 300)
-LONG_KILL = Trial("killed at random moments, 300 times", "hammer kill 300", 600)
-LONG_DYING = Trial("threads end for a minute", "dying 60000", 300)
+THERE = Trial("convert, create, switch, delete", "basic there-and-back", 2_012)
+REGISTERS = Trial("all registers on both sides of a switch", "registers rounds rounding", 12_012)
+TIMER = Trial("the same under a timer, four at once", "registers timer four", 60_019, 120)
+ERRORS = Trial("each error by its number", "basic errors elsewhere signal", 45)
+THREADS_OWN = Trial("TLS, errno and signal mask stay the thread's", "basic thread moves", 35)
+VALUES = Trial("fiber-local values, a thousand keys", "storage values", 4_509)
+KEYS = Trial("errors of keys", "storage errors", 19)
+WINDOWS = Trial("the names that Windows has", "basic windows", 11)
+ENDS = Trial("threads and processes that end, fork, exec", "ends", 636)
+HAMMER = Trial("8 threads in 1,000 fibers", "hammer 8 1000 2000", 1019, varies=True)
+HAMMER_FEW = Trial("2 threads in 3 fibers", "hammer 2 3 3000", 10, varies=True)
+KILL = Trial("killed at random moments", "hammer kill 20", 60, 120)
+MANY = Trial("10,000 fibers, listed", "many many", 45_015, 120)
+FIELDS = Trial("the listing, field by field", "many fields", 41)
+MOST = Trial("as many as may be, and one more", "many most", 16_391, 120)
+FAILING = Trial("allocations that fail", "failing", 15, 120, varies=True)
+MOVED = Trial("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
+AVX = Trial("there are wide registers", "registers avx", 4)
+UNLIKE = Trial("threads with registers of unlike size", "unlike", 26)
+UNLOAD = Trial("the module goes when it may, at once", "unload", 144)
+DYING = Trial("threads end while others want their fibers", "dying 4000", 25, varies=True)
+MINUTE = Trial("8 threads in 1,000 fibers, a minute", "hammer 8 1000 60000", 1019, 300, varies=True)
+LONG_KILL = Trial("killed at random moments, 300 times", "hammer kill 300", 900, 600)
+LONG_DYING = Trial("threads end for a minute", "dying 60000", 105, 300, varies=True)
 
 PLAIN = (
     THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, ENDS, DYING, KILL, MANY, FIELDS,
@@ -141,10 +147,16 @@ def attempt(
 def _one(guest: Running, made: Module, trial: Trial, hear: Callable[[Trial, str], None]) -> str:
     """Run one; what is wrong, in a line."""
     try:
-        done = guest.wire.run(f"fibers-{trial.command}", trial.seconds)
-        said = done.output.strip().splitlines()
+        nonce = test_record.draw()
+        command = f"echo {test_record.line(nonce).strip()} | TRY_RECORD=1 fibers-{trial.command}"
+        done = guest.wire.run(command, trial.seconds)
+        text, record = test_record.split(done.output)
+        said = text.strip().splitlines()
         if done.status:
             return said[0] if said else f"exit {done.status}"
+        unproved = _unproved(trial, record, nonce)
+        if unproved:
+            return unproved
         hear(trial, said[-1] if said else "")
         left = guest.wire.check("wc -l </proc/fibers", parts.PATIENCE).strip()
     except MachineError as error:
@@ -152,6 +164,14 @@ def _one(guest: Running, made: Module, trial: Trial, hear: Callable[[Trial, str]
     if left != str(EMPTY):
         return f"{int(left) - EMPTY} fibers are left when all programs have ended"
     return _dirt(guest, made)
+
+
+def _unproved(trial: Trial, record: Record | None, nonce: int) -> str:
+    """Return what the record of a program that ended with status 0 does not prove, or nothing."""
+    checks = trial.checks
+    if record and trial.varies:
+        checks = max(checks, record.checks)
+    return test_record.fault(record, nonce, test_record.same(checks))
 
 
 def _dirt(guest: Running, made: Module) -> str:

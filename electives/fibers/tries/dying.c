@@ -98,5 +98,5 @@ int main(int argc, char **argv)
 	CHECK(told_dead && told_gone);
 	printf("%ld threads ended; %lu times told dead, %lu times gone\n",
 	       rounds, told_dead, told_gone);
-	return 0;
+	return try_end();
 }

@@ -260,10 +260,14 @@ static void executes_in_a_fiber(void)
 	fiber_switch(try_fiber(from_a_fiber, NULL));
 }
 
+static int all_counted;
+
 /* Of all threads the one that calls exec is left, with the leader's number. */
 static void *executes_there(void *unused)
 {
 	(void)unused;
+	while (!__atomic_load_n(&all_counted, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	home = try_convert();
 	fiber_switch(try_fiber(from_a_fiber, NULL));
 	return NULL;
@@ -271,9 +275,14 @@ static void *executes_there(void *unused)
 
 static void a_thread_executes(void)
 {
+	pthread_t thread;
+
 	SAME(fibers_begin(), 0);
 	try_convert();
-	pthread_join(try_thread(executes_there, NULL), NULL);
+	thread = try_thread(executes_there, NULL);
+	/* The claim that there is a thread, too: exec ends this one. */
+	__atomic_store_n(&all_counted, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
 	CHECK(!"exec comes back");
 }
 

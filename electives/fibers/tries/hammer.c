@@ -108,6 +108,7 @@ static void hammer(long milliseconds)
 	stop = true;
 	for (long i = 0; i < threads; i++)
 		pthread_join(workers[i], NULL);
+	CHECK(switches > 0);
 	printf("%lu switches, %lu refused\n", switches, refused);
 }
 
@@ -121,11 +122,12 @@ static void kill_loop(long times)
 		int status;
 		pid_t child = fork();
 
-		CHECK(child >= 0);
 		if (!child) {
+			try_record = NULL; /* when it is killed is chance */
 			hammer(100000);
 			_exit(0);
 		}
+		CHECK(child > 0);
 		usleep(draw(&seed) % 20000);
 		kill(child, SIGKILL);
 		SAME(waitpid(child, &status, 0), child);
@@ -138,7 +140,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 3 && !strcmp(argv[1], "kill")) {
 		kill_loop(atol(argv[2]));
-		return 0;
+		return try_end();
 	}
 	if (argc != 4) {
 		fputs("usage: hammer THREADS FIBERS MS, or hammer kill TIMES\n",
@@ -148,5 +150,5 @@ int main(int argc, char **argv)
 	threads = atol(argv[1]);
 	fibers = atol(argv[2]);
 	hammer(atol(argv[3]));
-	return 0;
+	return try_end();
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* What all tries need: a claim, a stack, a way to run one by its name. */
+/*
+ * What all tries need: a claim, a stack, a way to run one by its name; and the
+ * record of all claims that held, in this process and its children, which the
+ * program ends with: a module can end the program with whatever status it likes.
+ */
 #ifndef FIBERS_TRY_H
 #define FIBERS_TRY_H
 
@@ -15,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test_record.h"
+
 /* Some of them try the library without a kernel as well. */
 #ifdef FIBERS_USERSPACE
 #include "userspace.h"
@@ -24,11 +30,21 @@
 
 #define STACK (16 << 10)
 
+/* Shared with children; NULL where no record is asked for. */
+static struct test_record *try_record;
+
+static inline void try_counts(void)
+{
+	if (try_record)
+		test_record_check(try_record, 0);
+}
+
 /* Ends the whole program, in whatever process, thread and fiber this is. */
 #define CHECK(claim)                                            \
 	do {                                                    \
 		if (!(claim))                                   \
 			try_failed(__FILE__, __LINE__, #claim); \
+		try_counts();                                   \
 	} while (0)
 
 #define SAME(expression, wanted)                                              \
@@ -37,6 +53,7 @@
 		if (try_is != try_wants)                                      \
 			try_differs(__FILE__, __LINE__, #expression, try_is,  \
 				    try_wants);                               \
+		try_counts();                                                 \
 	} while (0)
 
 static inline const char *try_short(const char *path)
@@ -72,6 +89,35 @@ static inline void *try_memory(size_t size)
 
 	CHECK(memory != MAP_FAILED);
 	return memory;
+}
+
+/*
+ * Begins the record, ahead of main: TRY_RECORD in the environment says that
+ * stdin has a nonce.
+ */
+__attribute__((constructor)) static void try_record_begin(void)
+{
+	char nonce[17] = "";
+	struct test_record *record;
+
+	if (!getenv("TRY_RECORD") || read(0, nonce, sizeof(nonce)) < 0)
+		return;
+	record = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (record == MAP_FAILED)
+		return;
+	test_record_begin(record, nonce);
+	memset(nonce, 0, sizeof(nonce));
+	try_record = record;
+}
+
+/* Ends main where all has been tried; the last that the program prints. */
+static inline int try_end(void)
+{
+	if (try_record)
+		printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(try_record));
+	fflush(stdout);
+	return 0;
 }
 
 /* A fiber on a stack of its own. */
@@ -144,7 +190,7 @@ static inline int try_main(int argc, char **argv, const struct try *tries)
 			return 1;
 		}
 	}
-	return 0;
+	return try_end();
 }
 
 #endif

@@ -45,8 +45,7 @@ static void at_once(void)
 {
 	int quick = open("/sys/kernel/rcu_expedited", O_WRONLY);
 
-	if (quick >= 0)
-		SAME(write(quick, "1", 1), 1);
+	CHECK(quick < 0 || write(quick, "1", 1) == 1);
 	for (int i = 0; i < ROUNDS; i++) {
 		SAME(fibers_begin(), 0);
 		try_convert();
@@ -55,8 +54,7 @@ static void at_once(void)
 		SAME(unload(), 0);
 		load();
 	}
-	if (quick >= 0)
-		SAME(write(quick, "0", 1), 1);
+	CHECK(quick < 0 || write(quick, "0", 1) == 1);
 	close(quick);
 	usleep(100000); /* until RCU has done all */
 }
