@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from grader.base import paths, test_record
-from grader.stage import function_program
+from grader.stage import function_program, stages, trials
+from grader.stage.first import steps
 from tests.sandbox_calls import needs_sandbox
 
 NONCE = 0x00FFEE1122334455
@@ -141,6 +142,45 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
     made = program(open_folder, count)
     answers, _ = function_program.ask(made, ["x" * 999] * 1000, isolated=True)
     assert answers == [str(17 + 1_000_000)]
+
+
+class Answering:
+    """A machine whose trial answers with these lines, as itself and as the machine's wire."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        self.wire = self
+
+    def check(self, command: str, _timeout: float) -> str:
+        return self.said if command.startswith("echo") else ""
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("", "no record"),
+        ("record: 0 checks, digest 0000000000000000\n", "0 of"),
+        ("callers=1\nrecord: 1 checks, digest 0123456789abcdef\n", "not that of this run"),
+    ],
+)
+def test_a_trial_that_answers_nothing_proves_nothing(
+    said: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "questions", lambda *_: ["together 100"] * 3)
+    guest = Answering(said)
+    found = trials.run(guest, stages.kit(2), 1, 1.0)  # type: ignore[arg-type]
+    assert [fault in failure.title for failure in found] == [True]
+
+
+def test_the_steps_of_a_driver_end_with_their_record() -> None:
+    told = "+ kmalloc 1f\n- kfree 1f\n"
+    digest = test_record.digest(NONCE, test_record.texts(told.splitlines()))
+    whole = f"{told}record: 2 checks, digest {digest:016x}\n"
+    assert steps.fault(whole, NONCE) == ""
+    assert [step.kind for step in steps.read(whole)] == ["+", "-"]
+    assert "no record" in steps.fault(told, NONCE)
+    assert "not that of this run" in steps.fault(whole.replace("kmalloc", "vmalloc"), NONCE)
+    assert "not that of this run" in steps.fault(whole, NONCE + 1)
 
 
 def test_a_digest_has_a_fixed_value() -> None:

@@ -16,9 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader import sandbox
-from grader.base import paths
+from grader.base import paths, test_record
 from grader.base.errors import LabError
 from grader.base.finding import Failure
+from grader.base.test_record import Record
 from grader.lab import module
 from grader.lab.machines import Running
 from grader.lab.module import Kernel, Module, Recipe
@@ -59,6 +60,7 @@ SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
 ASK = f"/sys/module/{NAME}/parameters/ask"
+RECORD = f"/sys/module/{NAME}/parameters/record"
 # What a limb may be: 10^9 has not quite 30 bits.
 LIMB_BITS = (29.0, 64.0)
 
@@ -68,6 +70,7 @@ def kit(kernel: Kernel) -> Module:
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
     files["trial/stage.h"] = (paths.COMMON / "stage.h").read_bytes()
+    files["trial/test_record.h"] = (test_record.INCLUDE / "test_record.h").read_bytes()
     label = FILES.relative_to(paths.ROOT).as_posix()
     made = module.build(
         Recipe(
@@ -277,10 +280,26 @@ def run(
     asked = questions(stage, seed, oracle.new_modulus(MODULUS_BITS))
     guest.wire.check(f"insmod {path}", timeout)
     words = " ".join(f"'{question}'" for question in asked)
+    nonce = test_record.draw()
     said = guest.wire.check(
-        f"for q in {words}; do echo $q >{ASK}; cat {ASK};"
-        f" grep -q ^wrong {ASK} && break; done; true",
+        f"echo {test_record.line(nonce).strip()} >{RECORD};"
+        f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
+        f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
         10 * timeout,  # for all of them; on a busy computer they take seconds
     )
     guest.wire.check(f"rmmod {NAME}", timeout)
-    return list(judge(stage, asked, said.splitlines()))
+    text, record = test_record.split(said)
+    answers = text.splitlines()
+    found = list(judge(stage, asked, answers))
+    return found or list(_unproved(asked, answers, record, nonce))
+
+
+def _unproved(
+    asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
+) -> Iterator[Failure]:
+    """Yield what is wrong with the trial where no answer is: too few, or not its own."""
+    fault = test_record.fault(record, nonce, test_record.texts(f"{line}\n" for line in answers))
+    if not fault and len(answers) != len(asked):
+        fault = f"{len(answers)} of {len(asked)} questions were answered"
+    if fault:
+        yield Failure(TEST, None, "the record of all answers", fault, f"the trial: {fault}")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * fibtrial: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
- * holds the answer: a line of figures, or "wrong: " and why.
+ * holds the answer: a line of figures, or "wrong: " and why. The parameter
+ * "record" takes a nonce, and then holds the record of all answers so far.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -9,9 +10,11 @@
 #include <linux/spinlock.h>
 
 #include "arena.h"
+#include "test_record.h"
 #include "trial.h"
 
 static char answer[1024];
+static struct test_record record;
 static char said[256];
 static DEFINE_SPINLOCK(said_lock);
 
@@ -88,6 +91,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		return -EINVAL;
 	if (trial_wrong())
 		scnprintf(answer, sizeof(answer), "wrong: %s\n", said);
+	test_record_check(&record, test_record_text(answer));
 	return 0;
 }
 
@@ -101,6 +105,24 @@ static const struct kernel_param_ops ask_ops = {
 	.get = ask_get,
 };
 module_param_cb(ask, &ask_ops, NULL, 0600);
+
+static int record_set(const char *value, const struct kernel_param *kp)
+{
+	test_record_begin(&record, value);
+	return 0;
+}
+
+static int record_get(char *buffer, const struct kernel_param *kp)
+{
+	return scnprintf(buffer, PAGE_SIZE, TEST_RECORD_FORMAT,
+			 TEST_RECORD_ARGUMENTS(&record));
+}
+
+static const struct kernel_param_ops record_ops = {
+	.set = record_set,
+	.get = record_get,
+};
+module_param_cb(record, &record_ops, NULL, 0600);
 
 static int __init fibtrial_init(void)
 {
