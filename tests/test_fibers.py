@@ -84,7 +84,8 @@ def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[
     output = tmp_path / program
     subprocess.run(
         ["gcc", "-std=gnu11", "-O2", "-Wall", "-pthread", "-DFIBERS_USERSPACE", "-o", output,
-         f"-I{parts.SOURCES}", f"-I{parts.USER}", f"-I{test_record.INCLUDE}", parts.TRIES / f"{program}.c"],
+         f"-I{parts.SOURCES}", f"-I{parts.USER}", f"-I{test_record.INCLUDE}",
+         parts.TRIES / f"{program}.c"],
         check=True,
     )  # fmt: skip
     done = subprocess.run([output, *words], capture_output=True, text=True, timeout=60)

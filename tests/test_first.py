@@ -22,7 +22,14 @@ from grader.stage.verify import Verified
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
 MUTANTS = toml.read(Path(__file__).with_name("first_mutants.toml"))["mutant"]
 # In the short form: one of each kind.
-SHORT = ("no unwinding", "a step that is only", "a raw user", "a missing owner", "a lost update: no lock", "a function")
+SHORT = (
+    "no unwinding",
+    "a step that is only",
+    "a raw user",
+    "a missing owner",
+    "a lost update: no lock",
+    "a function",
+)
 TASKS = [task.number for task in tasks.course(0).tasks]
 
 

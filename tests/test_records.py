@@ -31,18 +31,18 @@ PRETENDERS = {
         "1 of 2 checks",
     ),
     "it prints behind its record": (
-        'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+        "test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);"
         ' puts("3"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r)); puts("123456789a");',
         "it has printed no record",
     ),
     "it answers once more than it is asked": (
-        'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+        "test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);"
         ' puts("3\\n123456789a\\n0"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r));',
         "3 answers to 2 questions",
     ),
 }
 HONEST = (
-    'test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);'
+    "test_record_begin(&r, gets_line()); test_record_check(&r, 8); test_record_check(&r, 17);"
     ' puts("3\\n123456789a"); printf(TEST_RECORD_FORMAT, TEST_RECORD_ARGUMENTS(&r));'
 )
 
@@ -105,7 +105,7 @@ def open_folder() -> Path:
             'execl("/usr/bin/python3", "python3", "-c", "print(3)", (char *)0); puts("refused");',
             "refused",
         ),
-        ('execl(argv[0], argv[0], (char *)0); puts(strerror(errno));', "Operation not permitted"),
+        ("execl(argv[0], argv[0], (char *)0); puts(strerror(errno));", "Operation not permitted"),
         (
             "int me = open(argv[0], O_RDONLY); char *no[] = { argv[0], 0 };"
             ' execveat(me, "", no, no, AT_EMPTY_PATH); puts(strerror(errno));',
@@ -138,7 +138,7 @@ def test_a_program_in_the_sandbox_is_alone(open_folder: Path, body: str, says: s
 @needs_sandbox
 def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> None:
     """More of them than a pipe holds."""
-    count = "size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf(\"%zu\\n\", n);"
+    count = 'size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf("%zu\\n", n);'
     made = program(open_folder, count)
     answers, _ = function_program.ask(made, ["x" * 999] * 1000, isolated=True)
     assert answers == [str(17 + 1_000_000)]

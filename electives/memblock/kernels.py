@@ -28,7 +28,9 @@ from grader.sandbox import Ended, Limits, Room, run
 HERE = Path(__file__).resolve().parent
 HARNESS = HERE / "harness"
 TESTS = Path("tools/testing/memblock")
-PASSED = "passed"  # the file beside a variant's programs that says how many of these tests there are
+PASSED = (
+    "passed"  # the file beside a variant's programs that says how many of these tests there are
+)
 # The address sanitizer reserves terabytes; the compiler needs no more than a few seconds.
 COMPILE = Limits(wall_seconds=300, cpu_seconds=120)
 
@@ -43,7 +45,6 @@ class Way:
     program: str
     sources: tuple[str, ...]  # of the program, in harness/
     link: tuple[str, ...] = ()
-
 
     main: tuple[str, ...] = ()  # sources in harness/ that the kernel's own tests are linked with
     link_main: tuple[str, ...] = ()
@@ -210,7 +211,9 @@ def _passed(folder: Path) -> int:
     ended = run([folder / "main", "-v"], COMPILE, environment=quiet)
     passed = len(re.findall(rb"^ok \d+", ended.output, re.MULTILINE))
     if ended.status or not passed:
-        raise LabError("the kernel's own tests fail with its own function; try another kernel source")
+        raise LabError(
+            "the kernel's own tests fail with its own function; set KSRC to another source"
+        )
     return passed
 
 

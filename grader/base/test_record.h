@@ -80,9 +80,9 @@ static inline void test_record_check(struct test_record *record,
 
 	__atomic_fetch_xor(
 		&record->digest,
-		test_record_mix(record->nonce ^
-				test_record_mix(ordinal ^
-						test_record_mix(value))),
+		test_record_mix(
+			record->nonce ^
+			test_record_mix(ordinal ^ test_record_mix(value))),
 		__ATOMIC_RELAXED);
 }
 

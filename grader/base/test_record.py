@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Read the record that a test of untrusted code ends with, and compare it: see test_record.h.
 
-    nonce = test_record.draw()
-    ended = run(program, stdin=test_record.line(nonce))
-    text, record = test_record.split(ended.text)
-    fault = test_record.fault(record, nonce, values)
+nonce = test_record.draw()
+ended = run(program, stdin=test_record.line(nonce))
+text, record = test_record.split(ended.text)
+fault = test_record.fault(record, nonce, values)
 """
 
 from __future__ import annotations

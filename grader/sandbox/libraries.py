@@ -40,8 +40,9 @@ def _asked_for(program: Path) -> Iterator[Path]:
         for section in elf.iter_sections():
             if isinstance(section, DynamicSection):
                 for tag in section.iter_tags("DT_NEEDED"):
-                    if tag.needed in _installed():
-                        yield _installed()[tag.needed]
+                    name = getattr(tag, "needed", "")
+                    if name in _installed():
+                        yield _installed()[name]
 
 
 def needed(program: Path) -> tuple[Path, ...]:

@@ -183,8 +183,9 @@ static char *last_exec(const char *path)
 	char *hidden = hide(path);
 	uint64_t place = (uintptr_t)hidden;
 	struct sock_filter steps[] = {
-#define LOAD(member) \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
+#define LOAD(member)                       \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, \
+		 offsetof(struct seccomp_data, member))
 #define IF(what, value, yes, no) \
 	BPF_JUMP(BPF_JMP | BPF_K | (what), (uint32_t)(value), yes, no)
 		LOAD(arch),

@@ -234,7 +234,8 @@ int main(int argc, char **argv)
 		begin();
 		for (number = 1; number <= operations; number++) {
 			step();
-			test_record_check(&record, (uint64_t)seed << 32 | number);
+			test_record_check(&record,
+					  (uint64_t)seed << 32 | number);
 		}
 	}
 	fprintf(said,

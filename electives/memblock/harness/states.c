@@ -54,6 +54,23 @@ static void arrange(const struct memblock *initial, unsigned long regions)
 	type->total_size = regions * PAGE_SIZE;
 }
 
+/* Bytes that are reserved behind a call, with those of an array that has grown. */
+static phys_addr_t total_after(enum call call, unsigned long regions)
+{
+	const struct memblock_type *type = &memblock.reserved;
+	phys_addr_t total = regions * PAGE_SIZE;
+
+	if (call == APPEND || call == FRONT)
+		total += PAGE_SIZE;
+	else if (call == SECOND || call == MIDDLE)
+		total += PAGE_SIZE / 2;
+	else if (call == ACROSS_EIGHT)
+		total += ACROSS * PAGE_SIZE;
+	if (type->max > STATIC_REGIONS)
+		total += PAGE_ALIGN(type->max * sizeof(*type->regions));
+	return total;
+}
+
 static void count(const struct memblock *initial, enum call call,
 		  unsigned long regions)
 {
@@ -93,6 +110,8 @@ static void count(const struct memblock *initial, enum call call,
 	if (memblock_reserve(base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
+	if (memblock.reserved.total_size != total_after(call, regions))
+		abort();
 }
 
 int main(int argc, char **argv)

@@ -125,8 +125,8 @@ static int report_begin(unsigned int fd)
 	report.file = fget(fd);
 	if (!report.file)
 		return -EBADF;
-	report.steps = kvmalloc_array(MOST_STEPS, sizeof(*report.steps),
-				      GFP_KERNEL);
+	report.steps =
+		kvmalloc_array(MOST_STEPS, sizeof(*report.steps), GFP_KERNEL);
 	if (!report.steps)
 		return -ENOMEM; /* the file is put when the module is freed */
 	kernel_read(report.file, nonce, sizeof(nonce) - 1, &pos);
@@ -183,7 +183,8 @@ static const struct kernel_param_ops report_ops = {
 	.free = report_free,
 };
 module_param_cb(report, &report_ops, NULL, 0600);
-MODULE_PARM_DESC(report, "for the grader: an open file that each step is written to");
+MODULE_PARM_DESC(report,
+		 "for the grader: an open file that each step is written to");
 
 /* Whether the step that comes now is the one that is to fail. */
 static bool fails(const char *name, int error)
