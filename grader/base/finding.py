@@ -40,6 +40,7 @@ class Failure:
     expected: str
     got: str
     title: str = ""
+    kind: Code | None = None  # where that says more than that a test failed
 
     @property
     def first_difference(self) -> int | None:
@@ -88,7 +89,7 @@ class Finding:
 
 def failed(failure: Failure, what: str = "") -> Finding:
     """The finding that a failed test is; what was asked for, where it has no title."""
-    return Finding("wrong", failure.in_a_line(what), failure=failure)
+    return Finding("wrong", failure.in_a_line(what), failure=failure, kind=failure.kind)
 
 
 def _cut(text: str) -> str:

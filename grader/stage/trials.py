@@ -18,7 +18,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import paths, test_record
 from grader.base.errors import LabError
-from grader.base.finding import Failure
+from grader.base.finding import Code, Failure
 from grader.base.test_record import Record
 from grader.lab import module
 from grader.lab.machines import Running
@@ -30,6 +30,7 @@ from grader.stage.stages import Stage
 
 NAME = "fibtrial"
 MODULE = f"{device.MODULES}/{NAME}.ko"
+LEAK = "leak: "  # ahead of the trial's text, where memory was not released: see trial.h
 TEST = "promise"  # as the report calls what is tried here
 FILES = Path(__file__).with_name("trial")
 # Bytes of the stack that a call may take: a kernel's has 16 KB, and others are on it. The kit's
@@ -184,7 +185,9 @@ def _judged(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Itera
         verb, *numbers = question.split()
         n, _, modulus = map(int, numbers)
         if answer.startswith("wrong: "):
-            yield _failure(n, "what stage.h asks for", answer.removeprefix("wrong: "))
+            said = answer.removeprefix("wrong: ")
+            failure = _failure(n, "what stage.h asks for", said.removeprefix(LEAK))
+            yield replace(failure, kind=Code.LEAK) if said.startswith(LEAK) else failure
             continue
         if answer == NO_MEMORY:
             raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")

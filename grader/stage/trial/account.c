@@ -158,7 +158,7 @@ void trial_end(struct trial_call *t, const char *when)
 	struct block *block, *next;
 
 	if (t->count)
-		complain("%s, %llu bytes in %llu blocks are left", when,
+		complain(LEAK "%s, %llu bytes in %llu blocks are left", when,
 			 t->bytes, t->count);
 	trial_compare(t, when);
 	spin_lock(&lock);

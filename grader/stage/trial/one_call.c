@@ -114,7 +114,7 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 		t->checks = 0;
 		check_standing(before, "after decimal");
 		if (t->bytes != o.held)
-			complain("%s, decimal leaves %llu bytes", when,
+			complain(LEAK "%s, decimal leaves %llu bytes", when,
 				 t->bytes - o.held);
 		if (fib_limbs(&value.f) != o.limbs)
 			complain("decimal changes the number it is given");

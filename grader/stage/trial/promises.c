@@ -142,10 +142,10 @@ static void try_always(struct trial_call *t, u64 n, const struct room *room,
 	/* Where there is no room, its peak is told, and most often too much. */
 	if (!trial_wrong() && !trial_reserve(t))
 		stack = stack_used(n, room, want);
-	try_failures(t, &t->fail_at, want.asked, max(failures, affordable), -ENOMEM, n, room,
-		     "with a failed allocation,");
-	try_failures(t, &t->kill_at, want.looks, max(kills, affordable), -EINTR, n, room,
-		     "when killed at look-up");
+	try_failures(t, &t->fail_at, want.asked, max(failures, affordable),
+		     -ENOMEM, n, room, "with a failed allocation,");
+	try_failures(t, &t->kill_at, want.looks, max(kills, affordable), -EINTR,
+		     n, room, "when killed at look-up");
 	tell(answer, answer_size, want, stack);
 }
 

@@ -75,6 +75,9 @@ static inline u64 ticks(void)
 #endif
 }
 
+/* Ahead of the text of complain() where memory was not released. */
+#define LEAK "leak: "
+
 /* Says what is wrong; the first time counts. */
 __printf(1, 2) void complain(const char *format, ...);
 
