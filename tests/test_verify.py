@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import random
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.finding import Failure, Finding, failed
 from grader.lab.module import Module
 from grader.lab.wire import Done
-from grader.stage import device, oracle, places, stages, system_calls, trials, verify
+from grader.stage import device, oracle, stages, system_calls, trials, verify
 from grader.stage.build import Built
 from grader.stage.contract import Breach
 from grader.stage.verify import Tally, Verified
@@ -288,92 +286,6 @@ def test_long_numbers_are_cut_where_they_differ() -> None:
     assert short == (
         f"F(1000): digit 209 of 209: expected ...{want[200:]}, got ...{want[200:208]} END"
     )
-
-
-def test_small_n() -> None:
-    assert places.small_n(93) == list(range(94))
-    assert places.small_n(100_000) == list(range(1001))
-
-
-KNOWN = stages.manifests()
-
-
-@pytest.mark.parametrize("number", KNOWN)
-@pytest.mark.parametrize("quick", [False, True])
-def test_large_n(number: int, quick: bool) -> None:
-    manifest = KNOWN[number]
-    chosen = places.large_n(manifest, 1, quick)
-    if manifest.max_n <= places.EVERY_N_TO:
-        assert chosen == []
-        return
-    assert chosen == sorted(set(chosen)) and chosen[0] == 1001
-    assert chosen[-2:] == [manifest.max_n - 1, manifest.max_n]
-    assert places.large_n(manifest, 1, quick) == chosen
-    assert places.large_n(manifest, 2, quick) != chosen
-    if not quick:
-        assert {n for n in oracle.golden_n() if 1000 < n <= manifest.max_n} <= set(chosen)
-
-
-def test_each_size_class_has_a_verified_n() -> None:
-    """Each range above 1,000 that extends over a quarter of an octave, with drawn n alone."""
-    for seed in range(50):
-        drawn = places.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
-        ends = [1000, *drawn, 10_000_000]
-        assert all(after / before < 2**0.2501 for before, after in zip(ends, ends[1:]))
-
-
-def test_each_length_of_a_transform_has_a_verified_n() -> None:
-    """A product of stage 11 has three points for each limb, and 4, 5 or 6 * 2^k are transformed."""
-    manifest = KNOWN[11]
-    lengths = [part << k for k in range(30) for part in (4, 5, 6)]
-
-    def length(n: int) -> int:
-        points = 3 * -(-oracle.digit_count(n) // places.LIMB_DIGITS)
-        return min(size for size in lengths if size >= points)
-
-    wanted = {length(n) for n in range(30_000, manifest.max_n, 997)}
-    assert len(wanted) > 25
-    for seed in range(20):
-        rng = random.Random(seed)
-        drawn = places.drawn_in_octaves(1000, manifest.max_n, places.PARTS_OF_OCTAVE, rng)
-        assert wanted <= {length(n) for n in [*drawn, manifest.max_n]}
-
-
-@pytest.mark.skipif(stages.exported(), reason="the thresholds stand in solved stages")
-@pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
-def test_each_threshold_has_a_verified_n(number: int) -> None:
-    """Numbers and factors of the length that the stage's sources name, and a limb on both sides."""
-    manifest = KNOWN[number]
-    (folder,) = paths.STAGES.glob(f"{number}-*")
-    text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
-    named = re.findall(r"#define \w*LIMBS\w* ([0-9]{2,})\n", text)
-    assert sorted(map(int, named)) == list(manifest.traits.thresholds)
-    chosen = places.large_n(manifest, 3, False)
-
-    def limbs(n: int) -> int:
-        return -(-oracle.digit_count(n) // places.LIMB_DIGITS)
-
-    numbers, factors = {limbs(n) for n in chosen}, {limbs(n // 2) for n in chosen}
-    for threshold in manifest.traits.thresholds:
-        around = {threshold - 1, threshold, threshold + 1}
-        assert around <= numbers
-        # A factor of as many limbs may belong to an n beyond the stage's largest.
-        assert around <= factors or 2 * threshold * places.LIMB_DIGITS > oracle.digit_count(
-            manifest.max_n
-        )
-
-
-def test_runs_are_where_they_should_be() -> None:
-    assert places.chosen_runs(KNOWN[1], 1) == []
-    hits = {n: 0 for n in (1001, 1100, 5000, 10_000, 10_001, 16_365, 30_000)}
-    for seed in range(400):
-        runs = places.chosen_runs(KNOWN[10], seed)
-        assert all(1000 < first <= last <= 100_000 for first, last in runs)
-        for n in hits:
-            hits[n] += sum(first <= n <= last for first, last in runs)
-    # 128 of 250, and 128 of 1,250: each n with the same chance.
-    assert all(150 < hits[n] < 260 for n in hits if n <= 10_000), hits
-    assert all(15 < hits[n] < 75 for n in hits if n > 10_000), hits
 
 
 TENTH = stages.find(paths.STAGES, [10])[0]
