@@ -17,7 +17,8 @@ from grader.sandbox.limits import ARCHIVE, COMPILER, MACHINE, PROGRAM, Ended, Li
 from grader.sandbox.long_running import Confined, confined, opens_by_group, wait_status
 from grader.sandbox.refusal import refused, require
 from grader.sandbox.room import Room, kernel_places
-from grader.sandbox.running import SetUpError, run
+from grader.sandbox.running import run
+from grader.sandbox.starting import SetUpError
 
 __all__ = [
     "ARCHIVE",

@@ -9,11 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-from elftools.elf.segments import InterpSegment
-
 _LINE = re.compile(r"^\t(\S+) \(.*\) => (/\S+)$", re.MULTILINE)
 
 
@@ -29,6 +24,11 @@ def _asked_for(program: Path) -> Iterator[Path]:
 
     A file that is malformed asks for nothing; one that names another file does not get it.
     """
+    # Here: the rest of the sandbox needs nothing but Python itself.
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.segments import InterpSegment
+
     with program.open("rb") as file:
         elf = ELFFile(file)
         for segment in elf.iter_segments():
@@ -47,6 +47,8 @@ def _asked_for(program: Path) -> Iterator[Path]:
 
 def needed(program: Path) -> tuple[Path, ...]:
     """Return the loader and the libraries of a program, those of its libraries among them."""
+    from elftools.common.exceptions import ELFError
+
     found: dict[Path, None] = {}
     todo = [program]
     while todo:

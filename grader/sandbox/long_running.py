@@ -14,7 +14,8 @@ from pathlib import Path
 from grader.sandbox import room as rooms
 from grader.sandbox.limits import Limits
 from grader.sandbox.room import Room
-from grader.sandbox.running import WORD, bubblewrap, somebody
+from grader.sandbox.running import WORD
+from grader.sandbox.starting import bubblewrap, somebody
 
 
 @dataclass(frozen=True)

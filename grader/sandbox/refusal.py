@@ -14,7 +14,8 @@ from grader.base import paths
 from grader.base.errors import LabError
 from grader.sandbox.limits import Limits
 from grader.sandbox.room import BWRAP, Room
-from grader.sandbox.running import SetUpError, run
+from grader.sandbox.running import run
+from grader.sandbox.starting import SetUpError
 
 WAY_OUT = "or --no-sandbox, for trees that you trust"
 

@@ -4,27 +4,21 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import hashlib
-import itertools
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from select import POLLIN, poll
 
-from grader.base import paths, scratch, time_limits
-from grader.base.errors import LabError, ProgramKilled, check_disk, full_disk
+from grader.base import scratch, time_limits
+from grader.base.errors import LabError, ProgramKilled, full_disk
 from grader.base.printable import decoded
 from grader.sandbox import room as rooms
 from grader.sandbox import store
@@ -38,9 +32,8 @@ from grader.sandbox.limits import (
     usage,
 )
 from grader.sandbox.room import Room
+from grader.sandbox.starting import SetUpError, bubblewrap, sealed, somebody, warden
 
-SOURCE = Path(__file__).with_name("warden.c")
-_ONE_AT_A_TIME = threading.Lock()
 WATCH_SECONDS = 0.05
 # Where the limit counts all tasks of a user: the number of others that may begin meanwhile.
 BEGINNING = 1000
@@ -49,11 +42,6 @@ DEATH_SECONDS = 20
 # What the warden says at the end: status, number of processes left, errno.
 WORD = struct.Struct("iii")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_count = itertools.count()
-
-
-class SetUpError(LabError):
-    """The sandbox could not be made; the text is what was said."""
 
 
 def run(
@@ -110,7 +98,7 @@ class _Run:
         try:
             with theirs, ExitStack() as handed:
                 fds = [theirs.fileno()]
-                call = [str(_warden())]
+                call = [str(warden())]
                 inside = None if environment is None else dict(environment)
                 if self.room is not None:
                     call = self._bubblewrap(self.room, cwd, fds, handed)
@@ -147,7 +135,7 @@ class _Run:
         if self.room and self.room.program:
             self.input = memoryview(content)
             return subprocess.PIPE
-        return handed.enter_context(_sealed(content))
+        return handed.enter_context(sealed(content))
 
     def _feed(self, pipe: int) -> bool:
         """Write what the pipe takes of the input; false when there is no more to write."""
@@ -352,78 +340,5 @@ class _Run:
                 raise full_disk(place, "LAB_BUILD") from error
 
 
-def bubblewrap(
-    room: Room,
-    limits: Limits,
-    uid: int | None,
-    cwd: Path,
-    info: int | None,
-    fds: list[int],
-    handed: ExitStack,
-) -> list[str]:
-    """Return the command line up to the supervisor's options; fds gets what it inherits."""
-    if uid is not None:
-        rooms.check_readable(room.needs)
-    call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
-    program = rooms.seccomp_program()
-    if program is not None:
-        fds.append(handed.enter_context(_sealed(program)))
-        call += ["--seccomp", str(fds[-1])]
-    places = rooms.command(room, limits, _warden(), cwd, info)
-    # Not in the command line, which is to be read inside.
-    fds.append(handed.enter_context(_sealed("\0".join(places).encode())))
-    return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
-
-
 def _release() -> tuple[int, ...]:
     return tuple(int(word) for word in os.uname().release.split("-")[0].split(".")[:2])
-
-
-def somebody() -> int:
-    """A user that nobody else is, not even another run: they share neither files nor limits."""
-    number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
-    lines = Path("/proc/self/uid_map").read_text().splitlines()
-    first, _, count = max((tuple(map(int, line.split())) for line in lines), key=lambda m: m[2])
-    if count > 1 << 31:
-        return 0x4000_0000 + number
-    if count < 2:
-        raise SetUpError("no user to become: this root is the only user of its namespace")
-    return int(first + 1 + number % (count - 1))
-
-
-@contextmanager
-def _sealed(content: bytes) -> Iterator[int]:
-    """A file to read that nobody can change, in memory."""
-    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with os.fdopen(fd, "wb") as file:
-        file.write(content)
-        file.flush()
-        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-        file.seek(0)
-        yield fd
-
-
-@cache
-def _warden() -> Path:
-    """The program that stands between, made when it is first needed."""
-    with _ONE_AT_A_TIME:
-        return _made_warden()
-
-
-def _made_warden() -> Path:
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    program = paths.BUILD / "sandbox" / f"warden-{digest}"
-    if program.is_file():
-        return program
-    program.parent.mkdir(parents=True, exist_ok=True)
-    new = program.with_suffix(f".new{os.getpid()}")
-    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s")
-    gcc = subprocess.run(
-        ["gcc", *flags, "-o", str(new), str(SOURCE)], capture_output=True, text=True
-    )
-    if gcc.returncode:
-        check_disk(program.parent)
-        raise LabError(f"warden.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
-    new.replace(program)
-    return program

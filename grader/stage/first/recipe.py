@@ -16,6 +16,7 @@ from grader.stage.stages import Stage
 FILE = "driver.c"
 OBJECT = "stage/driver"
 WITNESS = "grader/stage/first"
+KIT = ("witness.c", "report.c", "report.h")
 # As the kernel's scripts/Makefile.kcsan has it.
 RACED = (
     "-fsanitize=thread -fno-optimize-sibling-calls --param tsan-instrument-func-entry-exit=0"
@@ -41,9 +42,9 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             f"stage/{FILE}": text,
             "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
             "kit/test_record.h": (test_record.INCLUDE / "test_record.h").read_bytes(),
-            "kit/witness.c": (device.HERE / "witness.c").read_bytes(),
+            **{f"kit/{name}": (device.HERE / name).read_bytes() for name in KIT},
         },
-        objects=(OBJECT, "kit/witness"),
+        objects=(OBJECT, "kit/witness", "kit/report"),
         # Half a driver has functions that nobody calls yet: no word of it.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(

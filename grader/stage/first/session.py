@@ -134,7 +134,7 @@ class Session:
         text = self.shell(steps.COMMAND)[1]
         fault = steps.fault(text, self._nonce) if gone else ""
         if fault:
-            raise wrong(LOAD, gone, "the record of all steps, from witness.c", fault)
+            raise wrong(LOAD, gone, "the record of all steps, from report.c", fault)
         return steps.read(text)
 
     def must_load(self, *parameters: str) -> None:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""How a command is started in a sandbox: the supervisor, bubblewrap's arguments, a user, input."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import itertools
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError, check_disk
+from grader.sandbox import room as rooms
+from grader.sandbox.limits import Limits
+from grader.sandbox.room import Room
+
+SOURCE = Path(__file__).with_name("warden.c")
+_ONE_AT_A_TIME = threading.Lock()
+_count = itertools.count()
+
+
+class SetUpError(LabError):
+    """The sandbox could not be made; the text is what was said."""
+
+
+def bubblewrap(
+    room: Room,
+    limits: Limits,
+    uid: int | None,
+    cwd: Path,
+    info: int | None,
+    fds: list[int],
+    handed: ExitStack,
+) -> list[str]:
+    """Return the command line up to the supervisor's options; fds gets what it inherits."""
+    if uid is not None:
+        rooms.check_readable(room.needs)
+    call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
+    program = rooms.seccomp_program()
+    if program is not None:
+        fds.append(handed.enter_context(sealed(program)))
+        call += ["--seccomp", str(fds[-1])]
+    places = rooms.command(room, limits, warden(), cwd, info)
+    # Not in the command line, which is to be read inside.
+    fds.append(handed.enter_context(sealed("\0".join(places).encode())))
+    return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
+
+
+def somebody() -> int:
+    """A user that nobody else is, not even another run: they share neither files nor limits."""
+    number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    first, _, count = max((tuple(map(int, line.split())) for line in lines), key=lambda m: m[2])
+    if count > 1 << 31:
+        return 0x4000_0000 + number
+    if count < 2:
+        raise SetUpError("no user to become: this root is the only user of its namespace")
+    return int(first + 1 + number % (count - 1))
+
+
+@contextmanager
+def sealed(content: bytes) -> Iterator[int]:
+    """A file to read that nobody can change, in memory."""
+    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        file.seek(0)
+        yield fd
+
+
+@cache
+def warden() -> Path:
+    """The program that stands between, made when it is first needed."""
+    with _ONE_AT_A_TIME:
+        return _made_warden()
+
+
+def _made_warden() -> Path:
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    program = paths.BUILD / "sandbox" / f"warden-{digest}"
+    if program.is_file():
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    new = program.with_suffix(f".new{os.getpid()}")
+    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s")
+    gcc = subprocess.run(
+        ["gcc", *flags, "-o", str(new), str(SOURCE)], capture_output=True, text=True
+    )
+    if gcc.returncode:
+        check_disk(program.parent)
+        raise LabError(f"warden.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+    new.replace(program)
+    return program

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+#ifndef FIRST_REPORT_H
+#define FIRST_REPORT_H
+
+/* Notes a step in any context: "+", "-" or "!", the function, what it is about. */
+void report_step(char what, const char *name, unsigned long about);
+
+#endif
