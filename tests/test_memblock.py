@@ -185,6 +185,26 @@ def test_what_does_not_compile_is_said_in_one_line(kernel: Path) -> None:
     assert "x.c:" in said and "missing" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("#ifdef __SANITIZE_ADDRESS__\n\tint sanitized;\n#endif", "a macro that differs between"),
+        ("__attribute__((no_sanitize_address)) extern int other(void);", "no_sanitize_address"),
+        ('extern int other(void) __attribute__((alias("memblock_insert_region")));', "alias"),
+        ('# 9 "mm/memblock.c"', "#line"),
+    ],
+)
+def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: str) -> None:
+    text = kits("look").text.replace(
+        "\tunsigned long idx, missing;", f"{line}\n\tunsigned long idx, missing;"
+    )
+    assert line in text
+    with pytest.raises(
+        NotBuiltError, match=rf"^x.c:\d+: {said}.* is not allowed|^x.c:\d+: {said} "
+    ):
+        variants.build(kernel, built(kernel, kernels.PLAIN), Variant("x", "", text, "x.c"))
+
+
 def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
     tests = built(kernel, kernels.UMA)
     # One behind the last of the array that memblock begins with.

@@ -12,7 +12,7 @@ from pathlib import Path
 from electives import tasks
 from grader.base import passages, paths, test_record
 from grader.base.errors import LabError
-from grader.lab import guest_program, module
+from grader.lab import allowed_c, guest_program, module
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
 from grader.lab.qemu import EMULATED_ARGUMENTS, EMULATED_CPU, Qemu
@@ -82,13 +82,27 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
     )
 
 
+def _check(wanted: Recipe) -> None:
+    """Raise NotBuiltError where a file that is not the kit's can tell the module's builds apart."""
+    (shown,) = wanted.labels.values()
+    for name, text in wanted.files.items():
+        kits = next((path for path in (SOURCES / name, VARIANTS / name) if path.is_file()), None)
+        of_kit = kits.read_bytes() if kits else b""
+        if text != of_kit and name.endswith((".c", ".h")):
+            decoded = (part.decode(errors="replace") for part in (text, of_kit))
+            if said := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
+                raise NotBuiltError(f"the module of fibers does not build: {said}")
+
+
 def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
     """The module, or why there is none, in one line."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
             f"fibers know the registers of x86 and of user-mode Linux, not {kernel.arch}"
         )
-    made = module.build(recipe(kernel.arch, changed, variant), kernel)
+    wanted = recipe(kernel.arch, changed, variant)
+    _check(wanted)
+    made = module.build(wanted, kernel)
     if not made.ok:
         raise NotBuiltError(f"the module of fibers does not build: {made.cause}")
     return made

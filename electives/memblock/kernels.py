@@ -22,7 +22,7 @@ from electives import tasks
 from grader.base import paths, scratch, test_record
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.lab import module
+from grader.lab import allowed_c, module
 from grader.sandbox import Ended, Limits, Room, run
 
 HERE = Path(__file__).resolve().parent
@@ -119,16 +119,31 @@ class Built:
         if ended.status is None:
             raise NotBuiltError(f"{what} does not compile: {ended.cause}")
 
+    def _refused(self, own: str, name: str, out: Path) -> str:
+        """Return which line of a file differs with the sanitizers, or is refused, or ""."""
+        texts = []
+        for flag in ("-fsanitize=address,undefined", "-fno-sanitize=all"):
+            made = out / "memblock.i"
+            self.run(self.compiler(flag, "-E", "-o", str(made), str(out / "memblock.c")), name, out)
+            texts.append(made.read_text(encoding="utf-8", errors="surrogateescape"))
+        sanitized, plain = texts
+        return allowed_c.differing(sanitized, plain, own) or allowed_c.refused(sanitized, own)
+
     def objects(self) -> list[str]:
         """What memblock.o needs beside itself, without the tests."""
         own = [word for word in self.link if word.endswith(".o")]
         return [o for o in own if o not in ("main.o", "memblock.o") and not o.startswith("tests/")]
 
-    def variant(self, text: str, name: str, out: Path) -> None:
-        """Into out: the tests' main, and our program, with a mm/memblock.c of that text."""
+    def variant(self, text: str, name: str, out: Path, where: str = "") -> None:
+        """Into out: the tests' main, and our program, with a mm/memblock.c of that text.
+
+        where: the file that #line gives for the lines that are not the kernel's.
+        """
         out.mkdir(parents=True, exist_ok=True)
         made = str(out / "memblock.o")
         (out / "memblock.c").write_text(text, encoding="utf-8")
+        if where and (said := self._refused(where, name, out)):
+            raise NotBuiltError(said)
         self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")

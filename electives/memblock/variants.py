@@ -11,6 +11,7 @@ from electives.memblock import kernels, splice
 from electives.memblock.kernels import Built
 from grader.base import paths, scratch
 from grader.base.errors import LabError
+from grader.lab import allowed_c
 
 SOLUTION = "add_range.c"
 DELAYED = kernels.HERE / "variants" / "delayed.c"
@@ -75,5 +76,8 @@ def build(kernel: Path, tests: Built, variant: Variant) -> Path:
     """The folder with the tests' main and our program, made with a variant; gone with this run."""
     out = scratch.folder()
     out.chmod(0o755)  # for whoever it is in the sandbox; the folder around it is ours alone
-    tests.variant(memblock_c(kernel, variant), variant.where or variant.name, out)
+    if said := allowed_c.refused_in_source(variant.where, variant.text):
+        raise kernels.NotBuiltError(said)
+    name = variant.where or variant.name
+    tests.variant(memblock_c(kernel, variant), name, out, variant.where)
     return out
