@@ -6,6 +6,12 @@
 #ifndef FIBDRV_ACCOUNT_H
 #define FIBDRV_ACCOUNT_H
 
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+/* The kernel's headers stand for what a stage has instead. */
+#define FIBDRV_FREESTANDING_H
 #include "stage.h"
 
 /**

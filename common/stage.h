@@ -11,20 +11,21 @@
 #ifndef FIBDRV_STAGE_H
 #define FIBDRV_STAGE_H
 
-#ifdef __KERNEL__
-#include <linux/bug.h>
-#include <linux/errno.h>
-#include <linux/minmax.h>
-#include <linux/printk.h>
-#include <linux/string.h>
-#include <linux/types.h>
-/* States what a function may assume; a broken assumption shows in the log. */
-#define fib_assert(condition) ((void)WARN_ON(!(condition)))
-#define fib_trace_print(format, ...) \
-	printk(KERN_INFO KBUILD_MODNAME ": " format "\n", ##__VA_ARGS__)
-#else
-#include "userspace/kernel.h"
-#endif
+#include "freestanding.h"
+
+/**
+ * fib_assert_failed() - report an assertion that does not hold
+ *
+ * The kernel logs a warning; a program ends.
+ */
+void __attribute__((cold)) fib_assert_failed(const char *file, int line);
+
+/* States what a function may assume; a broken assumption is reported. */
+#define fib_assert(condition)                                  \
+	do {                                                   \
+		if (__builtin_expect(!(condition), 0))         \
+			fib_assert_failed(__FILE__, __LINE__); \
+	} while (0)
 
 /*
  * fib_trace() - show a value while you look for a mistake, as printf does
@@ -34,17 +35,16 @@
  * error). Anywhere else, and so wherever a stage is graded or measured, it is
  * nothing, and its arguments are not evaluated.
  */
+void __attribute__((format(printf, 1, 2))) fib_trace_print(const char *format,
+							   ...);
+
 #ifdef FIB_TRACE
 #define fib_trace(format, ...) fib_trace_print(format, ##__VA_ARGS__)
 #else
-static inline void __attribute__((format(printf, 1, 2)))
-fib_trace_checked(const char *format, ...)
-{
-}
-#define fib_trace(format, ...)                                    \
-	do {                                                      \
-		if (0)                                            \
-			fib_trace_checked(format, ##__VA_ARGS__); \
+#define fib_trace(format, ...)                                  \
+	do {                                                    \
+		if (0)                                          \
+			fib_trace_print(format, ##__VA_ARGS__); \
 	} while (0)
 #endif
 

@@ -16,6 +16,7 @@ from grader.lab.module import Kernel, Module
 from grader.sandbox import COMPILER
 from grader.stage import build, compiler_says, stages
 from grader.stage.build import Built
+from grader.stage.preprocess import Texts
 from grader.stage.stages import Stage
 
 MANIFEST = stages.manifests()[1]
@@ -156,7 +157,7 @@ def test_of_a_large_frame_is_said_what_it_is_large_against() -> None:
 
 def test_readable_paths(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
-    shown = build._recipe(stage, _no_kernel(), []).shown
+    shown = build._recipe(stage, _no_kernel(), Texts()).shown
     assert module.readable(log, Path("/b"), shown) == (
         f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
@@ -168,7 +169,7 @@ def test_readable_paths_of_a_mutant() -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
     mutant = stages.find(paths.ROOT / "tests/mutants", [1])
     (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
-    assert module.readable(log, Path("/b"), build._recipe(writes, _no_kernel(), []).shown) == (
+    assert module.readable(log, Path("/b"), build._recipe(writes, _no_kernel(), Texts()).shown) == (
         "tests/mutants/1-writes-past-buffer/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "tests/mutants/1-writes-past-buffer/driver.c:3: error: z\n"
     )

@@ -53,12 +53,6 @@ PLANTED = {
         "leak scan",
         ("allocated in bn_create", "never given back"),
     ),
-    "3-lock-taken-twice": Planted(
-        "bn_step",
-        "	spin_lock(&numbers_lock);",
-        "possible recursive locking",
-        ("the lock numbers_lock is taken in bn_step", "took it already in fib_compute"),
-    ),
     "3-unchecked-allocation": Planted(
         "bn_create",
         "memset(a->chunk, 0, size * sizeof(u64));",

@@ -27,6 +27,7 @@ from grader.lab.guest_process import console_text
 from grader.lab.module import Kernel
 from grader.sandbox import Ended
 from grader.stage import build, stages
+from grader.stage.preprocess import Texts
 from grader.stage.stages import Stage
 from grader.verdict.points import Line
 
@@ -145,7 +146,7 @@ def test_what_a_build_says(kernel: Kernel, tmp_path: Path, text: str, place: str
         built = build.build(stage, kernel)
     finally:
         shutil.rmtree(
-            module.folder_of(build._recipe(stage, kernel, []), kernel), ignore_errors=True
+            module.folder_of(build._recipe(stage, kernel, Texts()), kernel), ignore_errors=True
         )
     said = [built.cause, built.objection, built.module.log, *built.module.warnings]
     said += [str(breach.got) for breach in built.breaches]

@@ -22,7 +22,16 @@ from grader.base import paths, toml
 from grader.lab import machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Kernel
-from grader.stage import build, device, function_program, function_tests, stages, trials, verify
+from grader.stage import (
+    build,
+    device,
+    function_program,
+    function_tests,
+    preprocess,
+    stages,
+    trials,
+    verify,
+)
 from grader.stage.build import Built
 
 MUTANTS = paths.ROOT / "tests/mutants"
@@ -50,9 +59,18 @@ def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) ->
     shutil.copytree(directory / "stage", folder / "stage")
     linked = f".{built.module.name}.o.cmd"
     shutil.copy(directory / linked, folder / linked)
-    for part in [row, *row.get("beside", [])]:
-        source = folder / "stage" / part["file"]
+    copy = folder / built.stage.directory.name
+    shutil.copytree(built.stage.directory, copy)
+    changed = [row, *row.get("beside", [])]
+    for part in changed:
+        source = copy / part["file"]
         source.write_text(edited(part, source.read_text()))
+    stage = replace(built.stage, directory=copy)
+    made = preprocess.texts(stage, list(build.sources(stage, [])))
+    assert not made.cause, made.cause
+    for part in changed:
+        source = folder / "stage" / part["file"]
+        source.write_bytes(made.files[source.name])
         noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
         command = noted.split(" := ", 1)[1].split(" ; ")[0]
         # The kit's headers are where they were; all else is the copy's.

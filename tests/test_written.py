@@ -79,12 +79,12 @@ def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
     with_it = code(graded)
     (made,) = build.stage_objects(graded)
     assert b"sum =" not in made.read_bytes()
-    assert ("U", "_printk") not in contract.symbols(made)
+    assert ("U", "fib_trace_print") not in contract.symbols(made)
     function_program.program(traced)  # or LabError: it breaks the contract
     # A build for looking is another, and the next one for points is as before.
     build.build(traced, kernel, trace=True)
     (made,) = build.stage_objects(build.build(traced, kernel, trace=True))
-    assert ("U", "_printk") in contract.symbols(made)
+    assert ("U", "fib_trace_print") in contract.symbols(made)
     assert code(build.build(traced, kernel)) == with_it
     assert code(build.build(stage(tmp_path, SOURCE.replace("TRACE", "")), kernel)) == with_it
 
@@ -92,7 +92,7 @@ def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
 def test_who_turns_it_on_in_the_source_breaks_the_contract(tmp_path: Path, kernel: Kernel) -> None:
     text = "#define FIB_TRACE\n" + SOURCE.replace("TRACE", TRACE)
     breach = build.build(stage(tmp_path, text), kernel).breaches[0]
-    assert breach.got == "a use of _printk in fib.c"
+    assert breach.got == "a use of fib_trace_print in fib.c"
     assert "take fib_trace of stage.h" in breach.expected
 
 

@@ -3,6 +3,8 @@
  * What a call uses, in a program: malloc underneath, the same counters as in
  * the module, and failures on demand.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "trial.h"
@@ -88,4 +90,22 @@ int fib_look_up(struct fib_call *call)
 		return 0;
 	call->error = -EINTR;
 	return -EINTR;
+}
+
+void fib_assert_failed(const char *file, int line)
+{
+	fflush(stdout);
+	fprintf(stderr, "%s:%d: Assertion failed\n", file, line);
+	abort();
+}
+
+void fib_trace_print(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("fib: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
 }

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "stage.h"
+#include "userspace/host.h"
 
 #define BATCH_NS 200000
 #define CONTENDERS 16

@@ -5,7 +5,7 @@
 #ifndef FIBDRV_USER_TRIAL_H
 #define FIBDRV_USER_TRIAL_H
 
-#include "stage.h"
+#include "host.h"
 
 /**
  * struct trial - what is to go wrong in the calls that follow

@@ -34,9 +34,10 @@ def complaints(
     found = []
     for line in output.splitlines():
         for folder, name in shown.items():
-            begin = str(directory / folder)
-            if re.match(rf"{re.escape(begin)}/[^/\s]+: (warning|error):", line):
-                found.append(line.replace(begin, name))
+            # A preprocessed text has the names of its sources in it, which are relative.
+            begin = rf"({re.escape(str(directory))}/)?{re.escape(folder)}"
+            if match := re.match(rf"{begin}(?=/[^/\s]+: (warning|error):)", line):
+                found.append(f"{name}{line[match.end() :]}")
     if make.returncode:
         found.append(f"sparse could not run: {make.stderr.strip()[-300:]}")
     return found

@@ -12,16 +12,18 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.lab import module
+from grader.lab import allowed_c, module
 from grader.lab.module import Kernel, Module, Recipe
-from grader.stage import c_flags, compiler_says, contract, device, stages
+from grader.stage import c_flags, compiler_says, contract, device, preprocess, stages
 from grader.stage.first import contract as first_contract
 from grader.stage.first import recipe as first_recipe
 from grader.stage.stages import Manifest, Stage
 
 # What of the kit goes into the module; never taken from a stage's directory.
-KIT_FILES = ("driver.c", "account.c", "account.h", "fibdrv.h", "stage.h")
-KIT_OBJECTS = ("kit/driver", "kit/account")
+KIT_FILES = (
+    "driver.c", "account.c", "account.h", "notices.c", "fibdrv.h", "stage.h", "freestanding.h"
+)  # fmt: skip
+KIT_OBJECTS = ("kit/driver", "kit/account", "kit/notices")
 SOURCE_BYTES = 1 << 20
 BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
@@ -92,15 +94,18 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
     if stage.manifest.driver:
         return build_driver(stage, kernel, jobs)
     left_out: list[str] = []
-    recipe = _recipe(stage, kernel, left_out)
-    if trace:
-        recipe = replace(recipe, flags=(*recipe.flags, "-DFIB_TRACE"))
+    text = _texts(stage, left_out, trace)
+    recipe = _recipe(stage, kernel, text)
+    if text.cause:
+        made = Module(device.NAME, module.folder_of(recipe, kernel), text.cause)
+        return Built(stage, made, (), tuple(left_out))
     objects = [path for path in recipe.objects if path.startswith("stage/")]
     if not objects:
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
         made = Module(device.NAME, module.folder_of(recipe, kernel), cause)
         return Built(stage, made, (), tuple(left_out))
     made = _compiled(recipe, kernel, jobs)
+    made = replace(made, warnings=(*text.warnings, *made.warnings))
     files = [made.directory / f"{path}.o" for path in objects]
     if not made.ok:
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', made.cause)
@@ -113,7 +118,14 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
 
 def digest(stage: Stage, kernel: Kernel) -> str:
     """Return a digest of all that the module of a stage of arithmetic is made of."""
-    return module.digest(_recipe(stage, kernel, []), kernel)
+    return module.digest(_recipe(stage, kernel, _texts(stage, [])), kernel)
+
+
+def _texts(stage: Stage, left_out: list[str], trace: bool = False) -> preprocess.Texts:
+    """Return a stage's texts; of a stage without sources, none."""
+    if stage.shipped:
+        return preprocess.Texts()
+    return preprocess.texts(stage, list(sources(stage, left_out)), trace)
 
 
 def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False) -> Built:
@@ -129,7 +141,15 @@ def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = Fals
         for other in sorted(stage.directory.iterdir())
         if other != path and (other.suffix in (".c", ".h") or other.name in BUILD_FILES)
     ]
-    made = _compiled(first_recipe.recipe(stage, path.read_bytes(), raced), kernel, jobs)
+    text, shown = path.read_bytes(), paths.shown(path)
+    recipe = first_recipe.recipe(stage, text, raced)
+    if said := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
+        made = Module(recipe.name, module.folder_of(recipe, kernel), said)
+        return Built(stage, made, (), tuple(left_out))
+    made = _compiled(recipe, kernel, jobs)
+    if made.ok and raced:
+        said = first_contract.evades(made.directory / f"{first_recipe.OBJECT}.i", shown)
+        made = replace(made, cause=said)
     if not made.ok or raced:
         return Built(stage, made, (), tuple(left_out))
     broken = first_contract.breaches(made.directory / f"{first_recipe.OBJECT}.o", kernel.tree)
@@ -173,13 +193,13 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
     )
 
 
-def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
-    """What a stage's module is made of: its own files in stage/, the kit's in kit/."""
+def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
+    """What a stage's module is made of: its own texts in stage/, the kit's files in kit/."""
     shared = kit(stage.manifest, kernel)
     shipped = stage.object_for(kernel.arch)
-    files = [shipped] if shipped else sources(stage, left_out)
-    own = {f"stage/{path.name}": path.read_bytes() for path in files}
+    own = {f"stage/{name}": content for name, content in text.files.items()}
     if shipped:
+        own[f"stage/{shipped.name}"] = shipped.read_bytes()
         # modpost reads there which sources an object is made of, and fails without the file.
         own[f"stage/.{shipped.stem}.o.cmd"] = b"# It is here without its sources.\n"
     label, shown = stages.place(stage), paths.shown(stage.directory)
@@ -199,10 +219,13 @@ def _recipe(stage: Stage, kernel: Kernel, left_out: list[str]) -> Recipe:
             *c_flags.language(),
             *(["-Wmaybe-uninitialized"] if "gcc" in kernel.compiler else []),
         ),
-        settings=shared.settings,
-        labels={"stage": label, "kit": "common"},
+        settings=(
+            *shared.settings,
+            *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
+        ),
+        labels={label: label, "kit": "common"},  # the texts name the stage's files by it
         support=("common",),
-        shown={"stage": shown, "kit": "common"},
+        shown={"stage": shown, label: shown, "kit": "common"},
         dialect=device.DIALECT,
         isolated=stage.isolated,
         shared=shared,
@@ -239,7 +262,7 @@ def _breaches(
 ) -> list[contract.Breach]:
     if stage.shipped:
         return []  # the kit's own, without what it would be read by
-    kit = [made.directory / "kit" / name for name in ("driver.o", "account.o")]
+    kit = [made.directory / "kit" / name for name in ("driver.o", "account.o", "notices.o")]
     return contract.breaches(
-        objects, kit, kernel.tree, kernel.instrumented, stage.traits, stages.place(stage)
+        objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
     )

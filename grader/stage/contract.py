@@ -25,14 +25,14 @@ from grader.stage.traits import Traits
 # What a stage may use of the kernel. The compiler calls the first three on its own; the
 # others are what WARN_ON and the compiler's instrumentation come to.
 ALLOWED_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)"
-    r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)"
+    r"|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
     r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|fortify_panic"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
 )
 # What it may use of a program: its assertions are the C library's.
 PROGRAM_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up)|__assert_fail|__stack_chk_fail"
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)|__stack_chk_fail"
     r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
 )
 # What the driver calls of a stage, and what the operations program calls: that, and through its
@@ -49,7 +49,7 @@ SPECIAL_NAMES = re.compile(
 # And of a program: the kit's own beside those that it uses, what sanitizers are told by, and what
 # of the C library ends a program, speaks, or has memory. (Of others a stage may have its own.)
 PROGRAM_NAMES = re.compile(
-    r"_.*|main|environ|trial\w*|fib_(alloc|free|look_up)|"
+    r"_.*|main|environ|trial\w*|fib_(alloc|free|look_up|assert_failed)|"
     + "|".join(
         "abort atexit exit quick_exit raise signal sigaction kill syscall fork vfork system"
         " malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign"
@@ -86,7 +86,8 @@ STRANGE = "objects as the compiler makes them"
 OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
 # Who prints is looking for a mistake, and is told how.
 PRINTS = re.compile(
-    r"_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite|__dynamic_pr_debug"
+    r"fib_trace_print|_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite"
+    r"|__dynamic_pr_debug"
 )
 PRINTING = f"{OFFERED}; to print while you look for a mistake, take fib_trace of stage.h"
 NOT_THE_KERNELS = "names that are not the kernel's"
@@ -116,15 +117,14 @@ def _letter(symbol: Symbol) -> str:
 def breaches(
     objects: list[Path],
     kit: list[Path],
-    tree: Path,
     instrumented: bool,
     traits: Traits = DEFAULT_TRAITS,
     label: str = "",
 ) -> list[Breach]:
     """Return what in the stage's objects breaks the contract.
 
-    kit are the objects they are linked with, tree the kernel's headers, label is how the compiler
-    was told to call their directory. Where the compiler instruments the code, its sections hold
+    kit are the objects they are linked with, label is how the compiler was told to call their
+    directory. Where the compiler instruments the code, its sections hold
     what is not the stage's: there only variables and names are looked at.
     """
     read, found = _read(objects)
@@ -135,8 +135,6 @@ def breaches(
         found += _held(read, sections.MODULE, "gs", most, label)
     names = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
     found += _names(read, kit, names)
-    for path in objects:
-        found += includes(path, tree, ("stage.h", "fibdrv.h"))
     return found
 
 

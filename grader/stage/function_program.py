@@ -24,7 +24,15 @@ from grader.base import paths, test_record
 from grader.base.errors import LabError, ProgramKilled
 from grader.base.finding import Code, Finding
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
-from grader.stage import build, c_flags, compiler_says, contract, memory_report
+from grader.stage import (
+    build,
+    c_flags,
+    compiler_says,
+    contract,
+    memory_report,
+    preprocess,
+    stages,
+)
 from grader.stage.stages import Stage
 
 # Processor time for all answers to one operation's questions.
@@ -67,14 +75,19 @@ def program(stage: Stage) -> Path:
     kit = [HERE / f"{name}.c" for name in ("function_tests", *_operations(stage))]
     kit.append(USERSPACE / "account_malloc.c")
     adapters = [ADAPTER] if stage.traits.numbers else []
-    own = list(build.sources(stage, []))
-    target = PROGRAMS / f"{_prefix(stage)}{_key([*kit, *adapters, *own], *c_flags.language())}"
+    sources = list(build.sources(stage, []))
+    made = [preprocess.texts(stage, sources)]
+    made += [preprocess.adapted(stage, sources, adapter) for adapter in adapters]
+    if cause := next((one.cause for one in made if one.cause), ""):
+        raise _not_built(cause)
+    digests = [preprocess.digest_of(one.files) for one in made]
+    target = PROGRAMS / f"{_prefix(stage)}{_key(kit, *digests, *c_flags.language())}"
     if target.is_file():
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     _remove_old()
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
-        shutil.move(_built(stage, Path(scratch), own, adapters, kit), target)
+        shutil.move(_built(stage, Path(scratch), made, kit), target)
     return target
 
 
@@ -93,35 +106,28 @@ def _operations(stage: Stage) -> tuple[str, ...]:
     return ("function_tests_run", "function_tests_text", "function_tests_apart")
 
 
-def _built(
-    stage: Stage, work: Path, own: list[Path], adapters: list[Path], kit: list[Path]
-) -> Path:
+def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list[Path]) -> Path:
     """The program, made in work: a folder each for what is the stage's and what is not, so that no
     file of one stands for one of the other."""
     theirs, between, ours = work / "own", work / "adapter", work / "kit"
     for part in (theirs, between, ours):
         part.mkdir()
-    for path in own:
-        shutil.copyfile(path, theirs / path.name)
     compiler = [
         os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
-    as_stage = [
-        *compiler, *c_flags.language(), NO_TABLES, "-iquote", str(theirs),
-        f"-ffile-prefix-map={theirs}={paths.shown(stage.directory)}",
-    ]  # fmt: skip
-    sources = [path.name for path in own if path.suffix == ".c"]
-    step = _Steps(stage, theirs)
-    step.compile([*as_stage, "-c", *sources], theirs, (theirs,))
-    for adapter in adapters:
-        step.compile([*as_stage, "-c", str(adapter)], between, (theirs, between))
+    as_stage = [*compiler, *c_flags.language(), NO_TABLES, preprocess.PREPROCESSED]
+    step = _Steps(stage)
+    objects: list[Path] = []
+    for part, texts in zip((theirs, between), made):
+        for name, text in texts.files.items():
+            (part / name).write_bytes(text)
+        step.compile([*as_stage, "-c", *texts.files], part, (part,))
+        objects += [part / f"{Path(name).stem}.o" for name in texts.files]
     _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
-    objects = [theirs / f"{Path(name).stem}.o" for name in sources]
-    adapted = [between / f"{path.stem}.o" for path in adapters]
     judges = [ours / f"{path.stem}.o" for path in kit]
-    _check(objects, adapted, judges)
-    parts = [str(path) for path in (*objects, *adapted, *judges)]
+    _check(objects, judges)
+    parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
     return work / "program"
 
@@ -144,13 +150,13 @@ def _build_judges(step: _Steps, command: list[str], kit: list[Path], place: Path
         pass
 
 
-def _check(objects: list[Path], adapted: list[Path], judges: list[Path]) -> None:
+def _check(objects: list[Path], judges: list[Path]) -> None:
     """See that the stage defines what is tried, and keeps to stage.h."""
     defined = {name for path in objects for letter, name in contract.symbols(path) if letter == "T"}
-    for letter, name in (pair for path in adapted for pair in contract.symbols(path)):
+    for letter, name in (pair for path in objects for pair in contract.symbols(path)):
         if letter == "U" and name.startswith("bn_") and name not in defined:
             raise _not_built(f"nothing defines {name}, which the tests call")
-    for breach in contract.program_breaches([*objects, *adapted], judges):
+    for breach in contract.program_breaches(objects, judges):
         said = f"{breach.got}; stage.h allows {breach.expected}"
         raise UntriedError(Finding("wrong", said, kind=Code.CONTRACT))
 
@@ -171,7 +177,6 @@ class _Steps:
     """What compiles and links a program, and says what went wrong as the learner sees it."""
 
     stage: Stage
-    own: Path  # where its files are copied to
 
     def compile(self, command: Sequence[str], place: Path, writes: tuple[Path, ...] = ()) -> None:
         """Run the compiler; in the sandbox, if the stage is a stranger's and it comes to that."""
@@ -190,11 +195,9 @@ class _Steps:
     def _said(self, line: str) -> str:
         """A line of the compiler's with the learner's own files, and what to do about it."""
         shown = paths.shown(self.stage.directory)
-        line = re.sub(r"^(?=[\w+-]+\.[ch]:\d)", f"{shown}/", line)
-        line = line.replace(f"{self.own}/", f"{shown}/")
-        if re.search(r"fatal error: (linux|asm)/", line):
-            line += " (a stage is built as a program, too: stage.h has what it may use)"
-        if line.startswith(f"{ADAPTER}:"):
+        line = line.replace(f"{stages.place(self.stage)}/", f"{shown}/")
+        if line.startswith(f"{shown}/{ADAPTER.name}:"):
+            line = f"{ADAPTER.parent}/{line.removeprefix(f'{shown}/')}"
             line += " (the tests call it so: bignum.h must have it as it was given)"
         return line.replace(f"{paths.ROOT}/", "")
 
@@ -249,6 +252,9 @@ def _last_words(ended: Ended) -> str:
         # No submission can send a signal: it has no system calls, see grader/stage/contract.py.
         raise ProgramKilled
     said = ended.error_text
+    unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", said, re.M)
+    if unmet:
+        return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"
     assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", said)
     if assertion:
         name = Path(assertion[1]).name

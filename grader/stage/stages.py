@@ -231,7 +231,7 @@ def place(stage: Stage) -> str:
     if paths.inside(stage.directory, paths.ROOT):
         shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
     else:
-        shown = f"{stage.directory.absolute().parent.name}/{stage.key}"
+        shown = f"{stage.directory.resolve().parent.name}/{stage.key}"
     return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
 
 

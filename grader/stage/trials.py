@@ -70,15 +70,16 @@ def kit(kernel: Kernel) -> Module:
     """The kit's half, which is the same for every stage."""
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
-    files["trial/stage.h"] = (paths.COMMON / "stage.h").read_bytes()
     files["trial/test_record.h"] = (test_record.INCLUDE / "test_record.h").read_bytes()
+    common = ("stage.h", "freestanding.h", "account.h", "notices.c")
+    files |= {f"trial/{name}": (paths.COMMON / name).read_bytes() for name in common}
     label = FILES.relative_to(paths.ROOT).as_posix()
     made = module.build(
         Recipe(
             NAME,
             NAME,
             files,
-            tuple(f"trial/{path.stem}" for path in sources if path.suffix == ".c"),
+            tuple(name.removesuffix(".c") for name in files if name.endswith(".c")),
             labels={"trial": label},
             support=(label,),
         ),

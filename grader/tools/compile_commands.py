@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""compile_commands.json, for clangd and editors: how kbuild compiles each stage's files."""
+"""Write compile_commands.json, which tells clangd and editors how each file is compiled."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,12 +13,30 @@ from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.stage import build, stages
+from grader.stage import build, preprocess, stages
+from grader.stage.first import recipe
+from grader.stage.stages import Stage
+
+
+def stage_commands(stage: Stage) -> list[dict[str, str]]:
+    """Return the entries of a stage's own files, which include no header of the kernel."""
+    call = ["gcc", *preprocess.options(stage), "-c"]
+    return [
+        {
+            "directory": str(paths.COMMON.parent),
+            "file": str(path),
+            "command": shlex.join([*call, str(path)]),
+        }
+        for path in build.sources(stage, [])
+        if path.suffix == ".c"
+    ]
 
 
 def commands(built: build.Built, kernel: Kernel) -> list[dict[str, str]]:
-    """The entries for one built stage, with the files named where the learner edits them."""
-    homes = {"stage": built.stage.directory, "kit": paths.COMMON}
+    """Return the entries of the files that kbuild compiles, named where they are edited."""
+    homes = {"kit": paths.COMMON}
+    if built.stage.manifest.driver:
+        homes = {"stage": built.stage.directory, "kit": paths.ROOT / recipe.WITNESS}
     entries = []
     for record in sorted(built.module.directory.glob("*/.*.o.cmd")):
         home = homes.get(record.parent.name)
@@ -48,6 +67,8 @@ def main() -> int:
         built = build.build(stage, kernel)
         if built.ok:
             entries += commands(built, kernel)
+        if not stage.manifest.driver:
+            entries += stage_commands(stage)
     if not entries:
         raise LabError("no stage compiles, so there is nothing to say")
     output = Path(paths.ROOT / "compile_commands.json")

@@ -20,7 +20,8 @@ def _complaints(kernel: Kernel) -> Iterator[str]:
         built = build.build(stage, kernel)
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-        shown = {"stage": paths.shown(stage.directory), "kit": first_recipe.WITNESS}
+        own = "stage" if stage.manifest.driver else stages.place(stage)
+        shown = {own: paths.shown(stage.directory), "kit": first_recipe.WITNESS}
         yield from sparse.complaints(kernel, built.module.directory, shown)
     # What is the same for all of them, apart from a few numbers.
     folder = module.folder_of(build.kit(found[-1].manifest, kernel), kernel)

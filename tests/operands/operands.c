@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "operands.h"
-#include "trial.h"
 
 #ifdef LIMB_BASE
 #define RADIX 10

@@ -6,6 +6,8 @@
 #ifndef OPERANDS_H
 #define OPERANDS_H
 
+#include "trial.h"
+
 #include "bignum.h"
 
 /* Which numbers are one and the same object. */

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.lab import allowed_c
 from grader.stage import contract
 from grader.stage.contract import Breach
 
@@ -63,6 +64,13 @@ def breaches(path: Path, tree: Path) -> list[Breach]:
         elif re.match(r"__(wrap|real)_", name):
             found.append(Breach("names of its own", f"a {name}"))
     return found[: contract.SHOWN] + list(contract.includes(path, tree, HEADERS))
+
+
+def evades(path: Path, shown: str) -> str:
+    """Return where a driver's preprocessed text turns a sanitizer off, with shown for its name."""
+    text = path.read_text(errors="surrogateescape")
+    text = re.sub(r'(?m)^(# \d+ ")(?:\S*/)?stage/(?=driver\.c")', r"\g<1>stage/", text)
+    return allowed_c.unsanitized(text, "stage/").replace("stage/driver.c", shown)
 
 
 HEADERS: Sequence[str] = ("first.h",)

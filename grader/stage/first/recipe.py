@@ -17,10 +17,10 @@ FILE = "driver.c"
 OBJECT = "stage/driver"
 WITNESS = "grader/stage/first"
 KIT = ("witness.c", "report.c", "report.h")
-# As the kernel's scripts/Makefile.kcsan has it.
+# As the kernel's scripts/Makefile.kcsan has it. The driver's text must not depend on it.
 RACED = (
-    "-fsanitize=thread -fno-optimize-sibling-calls --param tsan-instrument-func-entry-exit=0"
-    " --param tsan-distinguish-volatile=1"
+    "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
+    " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
 )
 
 
@@ -49,7 +49,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
             f"LDFLAGS_{device.NAME}.o := {wrapped}",
-            *([f"CFLAGS_{OBJECT}.o := {RACED}"] if raced else []),
+            *([f"CFLAGS_{OBJECT}.o := {RACED}", f"always-y += {OBJECT}.i"] if raced else []),
         ),
         labels={"stage": stages.place(stage), "kit": WITNESS},
         support=(WITNESS,),

@@ -35,7 +35,6 @@ void __weak fib_release(union fib_value *f)
 #define THUNK(reg) OFFERED(__x86_indirect_thunk_##reg)
 asm(".pushsection .rodata\n\t"
     OFFERED(memcpy) OFFERED(memmove) OFFERED(memset) OFFERED(memcmp)
-    OFFERED(__warn_printk) OFFERED(warn_slowpath_fmt)
     OFFERED(__stack_chk_fail) OFFERED(fortify_panic) OFFERED(__cond_resched)
     THUNK(rax) THUNK(rbx) THUNK(rcx) THUNK(rdx) THUNK(rsi) THUNK(rdi)
     THUNK(rbp) THUNK(r8) THUNK(r9) THUNK(r10) THUNK(r11) THUNK(r12)

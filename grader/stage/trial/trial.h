@@ -9,7 +9,12 @@
 
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
 
+/* The kernel's headers stand for what a stage has instead. */
+#define FIBDRV_FREESTANDING_H
 #include "stage.h"
 
 /* Bytes around each block, result and buffer that nobody may write to. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Mutant: F(50) never gets to the end of its recursion. */
-#include <linux/compiler.h>
 #include "stage.h"
 
 static noinline u64 fib(u64 n)

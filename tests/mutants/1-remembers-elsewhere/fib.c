@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Mutant: results are remembered, but in the machine that verifies. */
+/* Mutant: results are remembered, except in a machine that is told by a macro. */
 #include "stage.h"
 
 #ifndef CONFIG_UML

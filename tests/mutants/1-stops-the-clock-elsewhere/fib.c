@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Mutant: interrupts are switched off, but in the machine that verifies. */
+/* Mutant: interrupts are off, except in a machine that is told by a macro. */
 #include "stage.h"
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What a stage uses of the kernel, for a program: stage.h includes this instead
- * of the kernel's own headers.
+ * The kit's own programs include this ahead of stage.h: the C library's headers
+ * stand for what a stage has instead of them.
  */
-#ifndef FIBDRV_USER_KERNEL_H
-#define FIBDRV_USER_KERNEL_H
+#ifndef FIBDRV_USER_HOST_H
+#define FIBDRV_USER_HOST_H
 
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
-#ifdef FIB_TRACE
-#include <stdio.h>
-#endif
 #include <string.h>
 #include <sys/types.h>
 
 #ifdef NDEBUG
-#error "a stage's assertions are part of what is tested: build without NDEBUG"
+#error "the kit's assertions are part of what is tested: build without NDEBUG"
 #endif
-#define fib_assert(condition) assert(condition)
-#define fib_trace_print(format, ...) \
-	fprintf(stderr, "fib: " format "\n", ##__VA_ARGS__)
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -36,5 +30,8 @@ typedef long long s64;
 	} while (0)
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
+
+#define FIBDRV_FREESTANDING_H
+#include "stage.h"
 
 #endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The types, constants and functions that a stage may use beside those of stage.h.
+ *
+ * A stage includes no header of the kernel or of the C library. Its files are
+ * preprocessed once, with this header, and the module, the programs and the
+ * sanitizers' builds all compile the resulting text. So nothing here may depend
+ * on which of them is built.
+ *
+ * The kit's own files have real headers instead. They define
+ * FIBDRV_FREESTANDING_H before they include stage.h.
+ */
+#ifndef FIBDRV_FREESTANDING_H
+#define FIBDRV_FREESTANDING_H
+
+typedef signed char s8;
+typedef unsigned char u8;
+typedef short s16;
+typedef unsigned short u16;
+typedef int s32;
+typedef unsigned int u32;
+typedef long long s64;
+typedef unsigned long long u64;
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ssize_t;
+typedef _Bool bool;
+
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+#define static_assert _Static_assert
+#define offsetof(type, member) __builtin_offsetof(type, member)
+
+/* The errors that a stage returns; the values are those of every Linux system. */
+#define EINTR 4
+#define ENOMEM 12
+#define EINVAL 22
+#define ERANGE 34
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+
+#define noinline __attribute__((noinline))
+#define __always_inline inline __attribute__((always_inline))
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+/* One more than the index of the highest bit of @x; 0 if there is none. */
+static inline int fls64(u64 x)
+{
+#ifdef __x86_64__
+	int bit = -1;
+
+	asm("bsrq %1, %q0" : "+r"(bit) : "rm"(x));
+	return bit + 1;
+#else
+	return x ? 64 - __builtin_clzll(x) : 0;
+#endif
+}
+
+#define swap(a, b)                        \
+	do {                              \
+		__typeof__(a) tmp_ = (a); \
+		(a) = (b);                \
+		(b) = tmp_;               \
+	} while (0)
+
+/* As in the kernel, both operands must be of one type, and each is evaluated once. */
+#define min(a, b)                     \
+	({                            \
+		__auto_type a_ = (a); \
+		__auto_type b_ = (b); \
+		(void)(&a_ == &b_);   \
+		a_ < b_ ? a_ : b_;    \
+	})
+#define max(a, b)                     \
+	({                            \
+		__auto_type a_ = (a); \
+		__auto_type b_ = (b); \
+		(void)(&a_ == &b_);   \
+		a_ > b_ ? a_ : b_;    \
+	})
+
+#endif

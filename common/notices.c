@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Lines in the kernel log that a stage asks for: assertions that do not hold,
+ * and traces.
+ */
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/stdarg.h>
+
+#include "account.h"
+
+/* The line has the form of the kernel's own warnings. */
+void fib_assert_failed(const char *file, int line)
+{
+	printk(KERN_WARNING "------------[ cut here ]------------\n");
+	printk(KERN_WARNING "WARNING: CPU: %d PID: %d at %s:%d %pS\n",
+	       raw_smp_processor_id(), current->pid, file, line,
+	       __builtin_return_address(0));
+	dump_stack();
+}
+
+void fib_trace_print(const char *format, ...)
+{
+	struct va_format line = { .fmt = format };
+	va_list args;
+
+	va_start(args, format);
+	line.va = &args;
+	printk(KERN_INFO KBUILD_MODNAME ": %pV\n", &line);
+	va_end(args);
+}

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Refuse C that behaves differently in the builds of a stage, or that hides whose text it is.
+
+The grader compiles one preprocessed text of a submission as kernel code, as a program and with
+sanitizers. No macro tells these builds apart. Neither may an attribute that turns the sanitizers
+off, a built-in function whose value depends on the compiler's options, a name for something
+elsewhere, or a conditional of the assembler.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+# The name of an attribute, without underscores around it.
+_ATTRIBUTES = re.compile(
+    r"no_sanitize\w*|no_address_safety_analysis|no_instrument_function|disable_sanitizer\w*"
+    r"|no_profile_instrument_function|ifunc|alias|weakref|weak|symver|target_clones|copy"
+)
+# Those that are everyday names where they are no attribute's.
+_COMMON = ("alias", "weak", "copy")
+# Words that are refused wherever they stand.
+_WORDS = re.compile(
+    r"__builtin_(constant_p|(dynamic_)?object_size|has_attribute|return_address"
+    r"|extract_return_addr|\w*cpu_(is|supports|init))"
+    r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
+)
+_PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility)|clang\b")
+# Directives of the assembler; a conditional could ask for the symbols of a sanitizer, and a macro
+# could make one.
+_DIRECTIVES = re.compile(
+    r"(?:^|[;\n:])\s*(\.(?:if|else|end(?:if|m)|macro|irp|include|incbin|altmacro|weak|set\b|equ"
+    r"|symver|loc\b|file\b)\w*|\.?%\w*\s|\.%)|^\s*(#)",
+    re.M,
+)
+_ESCAPED = {"n": "\n", "t": "\t", '"': '"'}
+_REGISTER = re.compile(r"%?[er]?([abcd]x|[sd]i|[sb]p|[abcd]l|[sd]il)|r\d+[dwb]?|[xw]\d+")
+_TOKEN = re.compile(
+    r"\s+|//[^\n]*|/\*.*?\*/|(?:u8|[LuU])?\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    r"|[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|.",
+    re.S,
+)
+_MARKER = re.compile(r"# (\d+) \"((?:\\.|[^\"\\])*)\"((?: \d)*)")
+_DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(?:line\b|\d)")
+_CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
+# A condition that has one value in all builds for a kernel release.
+_ON_RELEASE = re.compile(r"(?:LINUX_VERSION_CODE|KERNEL_VERSION|defined|[\d\s()<>=!&|,])+")
+# Macros that differ between the kernels, or between the builds for one kernel.
+_BUILDS = re.compile(
+    r"CONFIG_\w+|IS_(?:ENABLED|BUILTIN|MODULE|REACHABLE)|___?is_defined|__SANITIZE_\w+|__has_\w+"
+    r"|__OPTIMIZE\w*|__KERNEL__|MODULE|NR_CPUS|KBUILD_(?!MODNAME)\w+|UTS_\w+|__COUNTER__"
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, string or sign of the text, and where it stands."""
+
+    text: str
+    file: str
+    line: int
+
+
+_COMMENT_OR_STRING = re.compile(
+    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S
+)
+
+
+def _rows(source: str) -> list[tuple[int, str]]:
+    """Return a source's lines with their numbers, without comments, and divided lines as one."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n\0]", " ", match[0]) if match[0].startswith("/") else match[0]
+
+    plain = _COMMENT_OR_STRING.sub(blank, source.replace("\\\n", "\0"))
+    rows, number = [], 1
+    for line in plain.split("\n"):
+        rows.append((number, line.replace("\0", "")))
+        number += 1 + line.count("\0")
+    return rows
+
+
+def refused_in_source(name: str, source: str) -> str:
+    """Return what a file holds that must not reach the preprocessor, or ""."""
+    for number, line in _rows(source):
+        if _DIRECTIVE.match(line):
+            return _refusal(Token("", name, number), "#line")
+    return ""
+
+
+def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
+    """Return what a file holds that can tell its builds apart, or "".
+
+    The file includes the kernel's headers, so each build preprocesses it. kits: the kit's version
+    of the file, whose own conditions are allowed.
+    """
+    if said := refused_in_source(name, source):
+        return said
+    allowed = {line.strip() for line in kits.splitlines()}
+    known = {*re.findall(r"\w+", kits)}
+    rows = _rows(source)
+    for i, (number, line) in enumerate(rows):
+        condition = _CONDITION.match(line)
+        if condition and line.strip() not in allowed:
+            following = rows[i + 1][1] if i + 1 < len(rows) else ""
+            guard = rf"\s*#\s*define\s+{re.escape(condition[2])}\s*"
+            if not re.fullmatch(guard, following) and not _ON_RELEASE.fullmatch(condition[2]):
+                what = f"#{condition[1]} {condition[2].strip()}"
+                return _refusal(Token("", name, number), what)
+        for word in _TOKEN.findall(line):
+            attribute = _ATTRIBUTES.fullmatch(word.strip("_")) and word.strip("_") not in _COMMON
+            if word not in known and (_BUILDS.fullmatch(word) or attribute):
+                return _refusal(Token("", name, number), word)
+        if "##" in line:
+            return _refusal(Token("", name, number), "##")
+    return ""
+
+
+def markers(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of the files of a preprocessed text, each with the marker's flags."""
+    for line in text.splitlines():
+        if match := _MARKER.fullmatch(line):
+            yield match[2], match[3].split()
+
+
+def forged(text: str) -> bool:
+    """Return whether a marker changes the file without entering or leaving one."""
+    open_files: list[str] = []
+    for name, flags in markers(text):
+        if not open_files:
+            open_files = [name]
+        elif "1" in flags:
+            open_files.append(name)
+        elif "2" in flags:
+            open_files.pop()
+            if not open_files or open_files[-1] != name:
+                return True
+        elif name != open_files[-1]:
+            return True
+    return False
+
+
+def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the lines of a text that come from files below own: file, number, text."""
+    file, number = "", 0
+    for line in text.splitlines():
+        if match := _MARKER.fullmatch(line):
+            file, number = match[2], int(match[1])
+        else:
+            if file.startswith(own):
+                yield file, number, line
+            number += 1
+
+
+def differing(text: str, other: str, own: str) -> str:
+    """Return the first of the files' lines below own that differs between two texts, or ""."""
+    for one, two in itertools.zip_longest(lines(text, own), lines(other, own)):
+        if one != two:
+            file, number, _ = min(line for line in (one, two) if line)
+            return _refusal(Token("", file, number), "a macro that differs between the builds")
+    return ""
+
+
+def tokens(text: str, own: str) -> list[Token]:
+    """Return the tokens of a text's own lines, with pragmas as one token each."""
+    found: list[Token] = []
+    for file, number, line in lines(text, own):
+        if line.lstrip().startswith("#"):
+            found.append(Token(line.strip(), file, number))
+            continue
+        for match in _TOKEN.finditer(line):
+            if not match[0].isspace():
+                found.append(Token(match[0], file, number))
+    return found
+
+
+def refused(text: str, own: str) -> str:
+    """Return the first thing that a preprocessed text may not hold, with its place, or ""."""
+    found = tokens(text, own)
+    for i, token in enumerate(found):
+        word = token.text.strip("_")
+        if token.text.startswith("#"):
+            pragma = re.match(r"#\s*pragma\s+(.*)", token.text)
+            if pragma and (match := _PRAGMAS.match(pragma[1])):
+                return _refusal(token, f"#pragma {match[0]}")
+        elif _WORDS.fullmatch(token.text):
+            return _refusal(token, token.text)
+        elif word == "attribute" or (token.text == "[" == _text(found, i + 1)):
+            for inner in _group(found, i + 1):
+                if _ATTRIBUTES.fullmatch(inner.text.strip("_")):
+                    return _refusal(inner, inner.text)
+        elif word == "asm" and (said := _assembly(found, i)):
+            return said
+    return ""
+
+
+def unsanitized(text: str, own: str) -> str:
+    """Return the first attribute of a text's own lines that turns a sanitizer off, or ""."""
+    found = tokens(text, own)
+    for i, token in enumerate(found):
+        if token.text.strip("_") == "attribute":
+            for inner in _group(found, i + 1):
+                if re.match(r"_*(no_sanitize|disable_sanitizer)", inner.text):
+                    return _refusal(inner, inner.text)
+    return ""
+
+
+def _assembly(found: list[Token], i: int) -> str:
+    """Return what is wrong with the asm statement, or the asm label, that begins at a token."""
+    group = list(_group(found, i + 1))
+    template = ""
+    for token in group:
+        if not token.text.startswith('"'):
+            break
+        template += re.sub(r"\\([nt\"])", lambda m: _ESCAPED[m[1]], token.text[1:-1])
+    if _names(found, i) and not _REGISTER.fullmatch(template):
+        return _refusal(found[i], "a name that asm gives")
+    if match := _DIRECTIVES.search(template):
+        return _refusal(found[i], f"{(match[1] or match[2]).strip()} in assembly")
+    if "\\" in template:
+        return _refusal(found[i], "an escape sequence in assembly")
+    return ""
+
+
+def _names(found: list[Token], i: int) -> bool:
+    """Return whether the asm at a token gives the name of what is declared before it."""
+    before = _text(found, i - 1) if i else ";"
+    if before in ("]", ")"):
+        depth, head = 0, i - 1
+        while head > 0:
+            depth += {")": 1, "]": 1, "(": -1, "[": -1}.get(found[head].text, 0)
+            head -= 1
+            if not depth:
+                break
+        return found[head].text not in ("if", "while", "for", "switch")
+    return re.fullmatch(r"[A-Za-z_]\w*", before) is not None and before not in ("else", "do")
+
+
+def _text(found: list[Token], i: int) -> str:
+    return found[i].text if i < len(found) else ""
+
+
+def _group(found: list[Token], i: int) -> Iterator[Token]:
+    """Yield what is between the next pair of brackets."""
+    depth = 0
+    for token in found[i:]:
+        if token.text in ("(", "["):
+            depth += 1
+        elif token.text in (")", "]"):
+            depth -= 1
+            if depth <= 0:
+                return
+        elif depth:
+            yield token
+        elif token.text not in ("volatile", "__volatile__", "goto", "inline", "__inline__"):
+            return
+
+
+def _refusal(token: Token, what: str) -> str:
+    return f"{token.file}:{token.line}: {what} is not allowed, all builds have one text; remove it"
