@@ -14,12 +14,6 @@
 
 #include "account.h"
 
-/* Ahead of each block; 16 bytes, so that the block keeps kmalloc's alignment. */
-struct fib_block {
-	struct fib_account *account;
-	size_t bytes;
-};
-
 bool fib_account_agrees(const struct fib_account *account)
 {
 	const struct fib_call *call = &account->call;

@@ -32,6 +32,18 @@ struct fib_account {
 	struct fib_call call;
 };
 
+/**
+ * struct fib_block - what is ahead of each block, in the driver and in the contract tests alike
+ * @account: the account of the call that the block belongs to
+ * @bytes: the size of the block
+ *
+ * It has 16 bytes, so that the block keeps kmalloc's alignment.
+ */
+struct fib_block {
+	struct fib_account *account;
+	size_t bytes;
+};
+
 /* To be initialised by this. */
 #define FIB_ACCOUNT(name) { .self = &(name) }
 

@@ -40,6 +40,10 @@ void trial_begin(struct fib_call *call)
 	};
 	trial.allocations = 0;
 	trial.look_ups = 0;
+	trial.taken = 0;
+	trial.blocks = 0;
+	trial.bytes = 0;
+	trial.peak_bytes = 0;
 }
 
 void *fib_alloc(struct fib_call *call, size_t count, size_t size)
@@ -58,6 +62,12 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	block->call = call;
 	block->bytes = bytes;
 	hide(block);
+	/* Its own record: the stage can change what is in @call. */
+	trial.taken++;
+	trial.blocks++;
+	trial.bytes += bytes;
+	if (trial.peak_bytes < trial.bytes)
+		trial.peak_bytes = trial.bytes;
 	call->allocations++;
 	call->blocks++;
 	call->bytes += bytes;
@@ -74,6 +84,8 @@ void fib_free(const void *pointer)
 		return;
 	block--;
 	unhide(block);
+	trial.blocks--;
+	trial.bytes -= block->bytes;
 	block->call->blocks--;
 	block->call->bytes -= block->bytes;
 	if (!trial.put || !trial.put(block))

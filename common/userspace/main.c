@@ -72,9 +72,9 @@ static void run_fib(u64 n, u64 unused)
 	printf("%llu %.*s\n", n, (int)count, digits);
 	fib_release(&f);
 	free(digits);
-	if (call.blocks || call.bytes)
+	if (trial.blocks || trial.bytes)
 		quit(1, "F(%llu): %llu bytes in %llu blocks are left", n,
-		     call.bytes, call.blocks);
+		     trial.bytes, trial.blocks);
 }
 
 /*
@@ -158,9 +158,9 @@ static bool survives(u64 n, int error, char *digits)
 		result = fib_decimal(&call, &f, digits, digits_bound(n));
 		fib_release(&f);
 	}
-	if (call.blocks || call.bytes)
+	if (trial.blocks || trial.bytes)
 		quit(1, "F(%llu)%s: %llu bytes in %llu blocks are left", n,
-		     failure(), call.bytes, call.blocks);
+		     failure(), trial.bytes, trial.blocks);
 	if (result > 0 && !call.error)
 		return true;
 	if (result != error || call.error != error)
@@ -251,7 +251,7 @@ static void run_time(u64 n, u64 rounds)
 	}
 	printf("%8llu compute %10llu decimal %10llu ns, %llu allocations, "
 	       "%llu bytes at most, %zu limbs\n",
-	       n, compute, decimal, call.allocations, call.peak_bytes, limbs);
+	       n, compute, decimal, trial.taken, trial.peak_bytes, limbs);
 	free(digits);
 }
 

@@ -14,6 +14,10 @@
  * @impatient: look up from work at every fib_spend
  * @allocations: allocations asked for so far
  * @look_ups: look-ups so far
+ * @taken: blocks taken since trial_begin
+ * @blocks: of those, blocks not yet released
+ * @bytes: bytes in them
+ * @peak_bytes: the most that @bytes ever was
  * @get: where blocks come from; NULL for malloc
  * @put: takes a block back, and returns whether it came from @get
  */
@@ -23,6 +27,10 @@ struct trial {
 	bool impatient;
 	u64 allocations;
 	u64 look_ups;
+	u64 taken;
+	u64 blocks;
+	u64 bytes;
+	u64 peak_bytes;
 	void *(*get)(size_t bytes);
 	bool (*put)(void *block);
 };

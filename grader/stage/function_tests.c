@@ -22,10 +22,10 @@
 #include "../base/test_record.h"
 
 /* Prints a result's end: a line that says it when memory is left. */
-static void finish(const struct fib_call *call)
+static void finish(void)
 {
-	if (call->blocks)
-		printf(" LEAK %llu", call->blocks);
+	if (trial.blocks)
+		printf(" LEAK %llu", trial.blocks);
 	putchar('\n');
 	fflush(stdout);
 }
@@ -56,7 +56,7 @@ static void compute(struct fib_call *call, u64 n)
 	}
 	print_value(&f);
 	/* Work that is left to whoever looks at the number counts, too. */
-	printf(" %llu %llu", call->allocations, call->peak_bytes);
+	printf(" %llu %llu", trial.taken, trial.peak_bytes);
 	fib_release(&f);
 }
 
@@ -90,7 +90,7 @@ int main(void)
 			compute(&call, strtoull(r.a, NULL, 10));
 		else
 			run(&call, &r);
-		finish(&call);
+		finish();
 		test_record_check(&record, length);
 	}
 	free(line);

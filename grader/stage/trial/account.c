@@ -7,6 +7,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -25,6 +26,13 @@ struct block {
 	size_t total;
 	u64 frozen; /* hash of what it is to keep; 0 for anything */
 } __aligned(16);
+
+/*
+ * What is around a block: ahead of it the driver's struct fib_block, and beyond
+ * that bytes that are other ones each time, as in the driver's machine.
+ */
+static char pattern[ZONE];
+#define FRONT (ZONE - sizeof(struct fib_block))
 
 static LIST_HEAD(calls);
 static DEFINE_SPINLOCK(lock);
@@ -54,9 +62,9 @@ void trial_compare(const struct trial_call *t, const char *when)
 
 void trial_begin(struct trial_call *t)
 {
-	t->call = (struct fib_call){
-		.work = t->impatient ? FIB_WORK_LIMIT : 0,
-	};
+	t->account = (struct fib_account)FIB_ACCOUNT(t->account);
+	t->call.work = t->impatient ? FIB_WORK_LIMIT : 0;
+	get_random_once(pattern, sizeof(pattern));
 	INIT_LIST_HEAD(&t->blocks);
 	t->allocations = 0;
 	t->count = 0;
@@ -146,6 +154,8 @@ static void take_back(struct block *block)
 	spin_unlock(&lock);
 	t->count--;
 	t->bytes -= block->bytes;
+	t->account.blocks--;
+	t->account.bytes -= block->bytes;
 	memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
 	if (t->arena)
 		arena_put(block);
@@ -220,14 +230,20 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 	list_add(&block->list, &t->blocks);
 	spin_unlock(&lock);
 	zone = (char *)(block + 1);
-	memset(zone, ZONE_BYTE, ZONE);
+	memcpy(zone, pattern, FRONT);
+	*(struct fib_block *)(zone + FRONT) =
+		(struct fib_block){ &t->account, bytes };
 	memset(zone + ZONE, t->fill, bytes);
-	memset(zone + ZONE + bytes, ZONE_BYTE, ZONE);
+	memcpy(zone + ZONE + bytes, pattern, ZONE);
 	t->allocations++;
 	t->count++;
 	t->bytes += bytes;
 	t->peak_bytes = max(t->peak_bytes, t->bytes);
 	t->peak_count = max(t->peak_count, t->count);
+	t->account.allocations = t->allocations;
+	t->account.blocks = t->count;
+	t->account.bytes = t->bytes;
+	t->account.peak_bytes = t->peak_bytes;
 	call->allocations++;
 	call->blocks++;
 	call->bytes += bytes;
@@ -269,11 +285,14 @@ static struct block *block_of(const void *pointer)
 static void release(struct block *block)
 {
 	const char *zone = (char *)(block + 1);
+	const struct fib_block *ahead = (const void *)(zone + FRONT);
 
-	if (memchr_inv(zone, ZONE_BYTE, ZONE))
+	if (memcmp(zone, pattern, FRONT) ||
+	    ahead->account != &block->owner->account ||
+	    ahead->bytes != block->bytes)
 		complain("a byte before a block of %zu bytes is written to",
 			 block->bytes);
-	if (memchr_inv(zone + ZONE + block->bytes, ZONE_BYTE, ZONE))
+	if (memcmp(zone + ZONE + block->bytes, pattern, ZONE))
 		complain("a byte behind a block of %zu bytes is written to",
 			 block->bytes);
 	trial_compare(block->owner, "where a block is given back");

@@ -9,13 +9,8 @@
 
 #include <linux/ktime.h>
 #include <linux/list.h>
-#include <linux/minmax.h>
-#include <linux/string.h>
-#include <linux/types.h>
 
-/* The kernel's headers stand for what a stage has instead. */
-#define FIBDRV_FREESTANDING_H
-#include "stage.h"
+#include "account.h"
 
 /* Bytes around each block, result and buffer that nobody may write to. */
 #define ZONE 64
@@ -23,6 +18,7 @@
 
 /**
  * struct trial_call - a call, and what is known of it that the stage cannot reach
+ * @account: as the driver has it, so that the stage sees the same around @call
  * @call: what the stage sees
  * @list: among the calls there are
  * @blocks: those that it has not given back
@@ -45,7 +41,13 @@
  * @at_look: called at look-ups; NULL for nothing
  */
 struct trial_call {
-	struct fib_call call;
+	union {
+		struct fib_account account;
+		struct {
+			char ahead[offsetof(struct fib_account, call)];
+			struct fib_call call;
+		};
+	};
 	struct list_head list;
 	struct list_head blocks;
 	u64 allocations;
