@@ -42,7 +42,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 		return NULL;
 	}
 	block->account = account;
-	block->bytes = bytes;
+	block->not_bytes = ~bytes;
 	account->allocations++;
 	account->blocks++;
 	account->bytes += bytes;
@@ -64,9 +64,9 @@ void fib_free(const void *pointer)
 		return;
 	block--;
 	block->account->blocks--;
-	block->account->bytes -= block->bytes;
+	block->account->bytes -= ~block->not_bytes;
 	block->account->call.blocks--;
-	block->account->call.bytes -= block->bytes;
+	block->account->call.bytes -= ~block->not_bytes;
 	kvfree(block);
 }
 

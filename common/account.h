@@ -35,13 +35,13 @@ struct fib_account {
 /**
  * struct fib_block - what is ahead of each block, in the driver and in the contract tests alike
  * @account: the account of the call that the block belongs to
- * @bytes: the size of the block
+ * @not_bytes: the size of the block, inverted, so that a 0 written there is seen
  *
  * It has 16 bytes, so that the block keeps kmalloc's alignment.
  */
 struct fib_block {
 	struct fib_account *account;
-	size_t bytes;
+	size_t not_bytes;
 };
 
 /* To be initialised by this. */

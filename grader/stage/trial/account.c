@@ -232,7 +232,7 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 	zone = (char *)(block + 1);
 	memcpy(zone, pattern, FRONT);
 	*(struct fib_block *)(zone + FRONT) =
-		(struct fib_block){ &t->account, bytes };
+		(struct fib_block){ &t->account, ~bytes };
 	memset(zone + ZONE, t->fill, bytes);
 	memcpy(zone + ZONE + bytes, pattern, ZONE);
 	t->allocations++;
@@ -289,7 +289,7 @@ static void release(struct block *block)
 
 	if (memcmp(zone, pattern, FRONT) ||
 	    ahead->account != &block->owner->account ||
-	    ahead->bytes != block->bytes)
+	    ahead->not_bytes != ~block->bytes)
 		complain("a byte before a block of %zu bytes is written to",
 			 block->bytes);
 	if (memcmp(zone + ZONE + block->bytes, pattern, ZONE))
