@@ -263,6 +263,4 @@ def _breaches(
     if stage.shipped:
         return []  # the kit's own, without what it would be read by
     kit = [made.directory / "kit" / name for name in ("driver.o", "account.o", "notices.o")]
-    return contract.breaches(
-        objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
-    )
+    return contract.breaches(objects, kit, kernel.instrumented, stage.traits, stages.place(stage))

@@ -23,6 +23,7 @@ from grader import sandbox
 from grader.base import paths, test_record
 from grader.base.errors import LabError, ProgramKilled
 from grader.base.finding import Code, Finding
+from grader.base.printable import printable
 from grader.sandbox import COMPILER, PROGRAM, Ended, Room
 from grader.stage import (
     build,
@@ -235,6 +236,30 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
     if not fault and len(answers) != len(requests):
         fault = f"{len(answers):,} answers to {len(requests):,} questions"
     return answers, fault
+
+
+_UNMET = re.compile(r"an assertion does not hold \(([\w+-]+\.[ch]):(\d+)\)")
+
+
+def with_condition(stage: Stage, said: str) -> str:
+    """Return what a program said with the condition of the assertion, read from its source.
+
+    The condition is not in the program: the module has the same text, and a limit for constants.
+    """
+    unmet = _UNMET.fullmatch(said)
+    path = stage.directory / (unmet[1] if unmet else "")
+    if not unmet or path not in build.sources(stage, []):
+        return said
+    lines = path.read_text(errors="replace").splitlines(keepends=True)
+    # The compiler may number a call by its last line.
+    before, call, _ = "".join(lines[: int(unmet[2])]).rpartition("fib_assert(")
+    rest, depth = "".join(lines)[len(before) + len(call) :], 1
+    for i, sign in enumerate(rest):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if call and not depth:
+            condition = printable(" ".join(rest[:i].split()))
+            return f"the assertion {condition} does not hold ({unmet[1]}:{unmet[2]})"
+    return said
 
 
 # What a sanitizer calls it when a program leaves the blocks it has.

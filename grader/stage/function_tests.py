@@ -126,6 +126,7 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     known = function_tries_decimal.TRIES if decimal else function_tries.TRIES
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
     answers, ended = function_program.ask(path, [tried.request for tried in tries], stage.isolated)
+    ended = function_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):
         code = Code.WRONG
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
