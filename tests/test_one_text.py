@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from grader.base.errors import LabError
 from grader.lab import allowed_c
 from grader.lab.module import Kernel
-from grader.stage import build, function_program, preprocess
+from grader.stage import build, function_program, function_tests, preprocess, stages
 from tests.test_written import SOURCE, stage
 
 PLAIN = SOURCE.replace("\t\tTRACE\n", "")
@@ -113,6 +114,23 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
     with pytest.raises(LabError) as caught:
         function_program.program(made)
     assert str(caught.value) == f"it does not compile: {said}"
+
+
+def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
+    """The program's account is its own: what the stage writes to struct fib_call hides nothing."""
+    directory = tmp_path / "7-lowers"
+    shutil.copytree(stages.kit(7).directory, directory)
+    text = (directory / "fib.c").read_text()
+    for old, new in (
+        ("25 * n / (36 * LIMB_BITS) + 2", "n / 20 + 2"),
+        ("\tf->big = c;\n\treturn 0;", "\tf->big = c;\n\tcall->peak_bytes = 1;\n\treturn 0;"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (directory / "fib.c").write_text(text)
+    made = stages.single(directory, directory.name)
+    outcome = function_tests.outcome(made, function_program.program(made), "memory", 1)
+    assert "are plenty" in outcome.fault
 
 
 def test_a_file_from_elsewhere(tmp_path: Path) -> None:
