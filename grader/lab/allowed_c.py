@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Refuse C that behaves differently in the builds of a stage, or that hides whose text it is.
+"""Refuse C that behaves differently in different builds, or that hides whose text it is.
 
 The grader compiles one preprocessed text of a submission as kernel code, as a program and with
 sanitizers. No macro tells these builds apart. Neither may an attribute that turns the sanitizers
