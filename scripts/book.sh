@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Makes a book of the handouts: build/book/index.html, one file that fetches
-# nothing, and build/book/fibdrv-lab.pdf. In another language: build/book-LANG/.
+# Makes a book of the handouts, build/book/fibdrv-lab.pdf (in another language: build/book-LANG/), or
+# a site, build/site/, of static pages that fetch nothing, in all languages.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -23,23 +23,27 @@ languages() {
 
 instructor=0
 pdf=1
+site=
 lang=
 while [ $# -gt 0 ]; do
 	case $1 in
+	--site) site=1 ;;
 	--instructor) instructor=1 ;;
 	--lang)
 		lang=${2:-}
 		[[ "$(languages) " == *" $lang "* ]] || die "no language '$lang': there are$(languages)"
 		shift
 		;;
-	--html) pdf= ;;
+	--no-pdf) pdf= ;;
 	-h | --help)
 		cat <<-END
-			usage: scripts/book.sh [--instructor] [--html] [--lang LANG]
-			  Makes build/book/index.html and build/book/fibdrv-lab.pdf of the handouts.
-			  --instructor  with handouts/instructor.md, and the answers under the questions
-			  --html        no PDF: then pandoc is all that is needed (the PDF needs LaTeX)
+			usage: scripts/book.sh [--instructor] [--lang LANG]
+			       scripts/book.sh --site [--instructor] [--no-pdf]
+			  Makes build/book/fibdrv-lab.pdf of the handouts, or the site build/site/index.html.
 			  --lang LANG   in another language, into build/book-LANG/:$(languages)
+			  --instructor  with the pages for teachers, and the answers under the questions;
+			                of a site into build/site-instructor/, which is not to be published
+			  --no-pdf      of a site: without the PDFs, which need LaTeX
 		END
 		exit 0
 		;;
@@ -47,79 +51,107 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-words=$root/handouts/${lang:-book}/book.yaml
-language=$(sed -n 's/^language: *//p' "$words")
-# pandoc does not know LaTeX's name of every language.
-babel=$(sed -n 's/^babel: *//p' "$words")
+[ -n "$site$pdf" ] || die "--no-pdf is for --site: leave it out"
+[ -z "$site" ] || [ -z "$lang" ] || die "a site is in all languages: leave --lang out"
 
-# convert OPTION...: pandoc, on no text of its own: book.lua brings the
+# word NAME [LANG]: a line of a language's book.yaml.
+word() { sed -n "s/^$1: *//p" "$root/handouts/${2:-book}/book.yaml"; }
+
+# convert LANG OPTION...: pandoc, on no text of its own: book.lua brings the
 # handouts. A warning (a formula or character it cannot show) is a failure.
 convert() {
+	local lang=$1
+	shift
 	TMPDIR=$new pandoc --from markdown --lua-filter "$parts/book.lua" --fail-if-warnings \
-		--metadata-file "$words" -M root="$root" -M instructor="$instructor" \
-		-M translated="${lang:+$new/translated}" -V lang="$language" --toc --toc-depth 2 "$@" </dev/null
-}
-
-make_html() {
-	convert --to html5 --wrap none --template "$parts/book.html" --section-divs \
-		-V pagetitle="$title" -V style="$(<"$parts/book.css")" -V script="$(<"$parts/book.js")" \
-		--output "$new/index.html"
+		--metadata-file "$root/handouts/${lang:-book}/book.yaml" -M root="$root" -M instructor="$instructor" \
+		-M translated="${lang:+$new/translated-$lang}" "$@" </dev/null
 }
 
 # LuaLaTeX, since it is the same on Debian and Ubuntu (which has Chromium as a
 # snap only) and half as large as a browser. Its caches are not the user's.
 make_pdf() {
+	# pandoc does not know LaTeX's name of every language.
+	local babel
+	babel=$(word babel "$1")
 	TEXMFVAR=$LAB_CACHE/texmf OSFONTDIR=/usr/share/fonts/truetype/dejavu:/usr/share/fonts/opentype/noto \
-		convert --to latex --pdf-engine lualatex --include-in-header "$parts/book.tex" \
-		--top-level-division chapter -V title="$title" -V title-meta="$title" \
-		-V documentclass=scrreprt -V papersize=a4 -V geometry=margin=2.2cm -V fontsize=11pt \
-		-V colorlinks ${babel:+-V babel-lang="$babel"} --output "$new/fibdrv-lab.pdf"
+		convert "$1" --to latex --pdf-engine lualatex --include-in-header "$parts/book.tex" \
+		--toc --toc-depth 2 --top-level-division chapter -V title="$title" -V title-meta="$title" \
+		-V lang="$(word language "$1")" -V documentclass=scrreprt -V papersize=a4 -V geometry=margin=2.2cm \
+		-V fontsize=11pt -V colorlinks ${babel:+-V babel-lang="$babel"} --output "$2"
 }
 
-# step LABEL FUNCTION: shows progress; if it fails, what book.lua or else pandoc said.
+# make_pages LANG FOLDER LANGUAGES
+make_pages() {
+	mkdir -p -- "$2/pictures"
+	convert "$1" --to html5 --wrap none --template "$parts/page.html" --section-divs \
+		-M site="$2" -M languages="$3" ${pdf:+-M pdf=fibdrv-lab.pdf} --output /dev/null
+}
+
+# make_report FOLDER: a sample, of a run of the grader on all stages.
+make_report() {
+	mkdir -p -- "$1"
+	cp -- "$root/handouts/figures/report.json" "$1"
+	PYTHONPATH=$root "$here/python.sh" -m grader.report "$1"
+	rm -f -- "$1"/*.png
+}
+
+# step LABEL COMMAND...: shows progress; if it fails, what book.lua or else the tool said.
 step() {
 	local said
-	run_step "$1" "$log" 0 . "$2" && return
+	run_step "$1" "$log" 0 . "${@:2}" && return
 	said=$(sed -n 's/^book: //p' "$log")
-	[ -z "$said" ] || die "$said; the old book is as it was"
+	[ -z "$said" ] || die "$said; the old $kind is as it was"
 	log_tail "$log"
-	die "$1: pandoc failed, see above; the old book is as it was"
+	die "$1: failed, see above; the old $kind is as it was"
 }
 
 # In a function, so that bash has read all of this file before a step begins.
 main() {
-	local build out name fonts=() without=''
+	local build out one folder list='' all=("$lang") fonts=() without='' kind=${site:+site}
+	kind=${kind:-book}
 	build=$(realpath -m -- "${LAB_BUILD:-$root/build}")
 	out=$build/book${lang:+-$lang}
+	if [ -n "$site" ]; then
+		out=$build/site
+		[ "$instructor" = 0 ] || out+=-instructor
+		read -ra all <<<"$(languages | sed 's/(none)//')"
+		all=('' "${all[@]}")
+	fi
 	"$here/setup.sh" book
 	# A browser has its own; on paper and in pictures they have to be here.
-	[[ $language != zh-* ]] || fonts=(chinese)
-	if [ -z "$pdf" ]; then
-		without="--html was given"
-	elif ! "$here/setup.sh" pdf "${fonts[@]}"; then
-		without="LaTeX is missing (see above)"
+	for one in "${all[@]}"; do
+		[[ $(word language "$one") != zh-* ]] || fonts=(chinese)
+		list+="$(word language "$one")=$(word name "$one")=${one:+$one/} "
+	done
+	if [ -n "$pdf" ] && ! "$here/setup.sh" pdf "${fonts[@]}"; then
+		[ -n "$site" ] || die "LaTeX is missing (see above); the old book is as it was"
+		without=1 pdf=
 	fi
 	make_cache
 	log=$build/book.log
-	mkdir -p -- "$out" || die "cannot write to $build"
-	new=$(mktemp -d -- "$out/.new.XXXXXX")
+	mkdir -p -- "$build" || die "cannot write to $build"
+	new=$(mktemp -d -- "$build/.book.XXXXXX")
 	LAB_SCRATCH+=("$new")
-	[ -z "$lang" ] || "$here/translate.sh" --lang "$lang" make "$new/translated"
 
-	step "book: HTML" make_html
-	[ -n "$without" ] || step "book: PDF" make_pdf
-
-	# Nothing may come between the two that belong together.
-	trap '' INT TERM HUP
-	for name in index.html fibdrv-lab.pdf; do
-		if [ -e "$new/$name" ]; then
-			mv -f -- "$new/$name" "$out/$name"
-			echo "made $out/$name"
-		else
-			rm -f -- "$out/$name"
-		fi
+	for one in "${all[@]}"; do
+		[ -z "$one" ] || "$here/translate.sh" --lang "$one" make "$new/translated-$one"
+		folder=$new/made${site:+${one:+/$one}}
+		mkdir -p -- "$folder"
+		[ -z "$site" ] || step "site: pages${one:+ in $one}" make_pages "$one" "$folder" "$list"
+		[ -z "$pdf" ] || step "$kind: PDF${one:+ in $one}" make_pdf "$one" "$folder/fibdrv-lab.pdf"
 	done
-	[ -z "$without" ] || [ -z "$pdf" ] || say "the PDF is left out: $without"
+	if [ -n "$site" ]; then
+		step "site: sample report" make_report "$new/made/report"
+		cp -- "$parts/site.css" "$parts/site.js" "$new/made"
+	fi
+
+	# Nothing may come between the two.
+	trap '' INT TERM HUP
+	rm -rf -- "$out"
+	chmod 755 -- "$new/made"
+	mv -- "$new/made" "$out"
+	[ -z "$without" ] || say "the PDFs are left out: LaTeX is missing (see above)"
+	echo "made $out/$(if [ -n "$site" ]; then echo index.html; else echo fibdrv-lab.pdf; fi)"
 }
 
 main

@@ -1,12 +1,18 @@
 -- SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 --
--- A pandoc filter that fills an empty document with the handouts, for scripts/book.sh. Takes from
--- the metadata: root (the top of the kit), instructor (whether instructor.md belongs to the book),
--- translated (a folder with handouts in the book's language, or nothing), words (book.yaml).
--- The chapters are the handouts that the course's page links to, in its order.
+-- A pandoc filter that makes a document of the handouts, for scripts/book.sh: to LaTeX the whole book,
+-- to HTML a page for each handout, which it writes into a folder itself by the template of the command
+-- line. The chapters are the handouts that the course's page links to, in its order. The metadata has:
+--   root        the top of the kit
+--   instructor  "1": with the answers, and in the PDF with the pages for teachers
+--   translated  a folder with handouts in the language of the book, or nothing
+--   words       the words around the text (book.yaml); landing: the text of the first page
+--   site        of HTML: the folder for the pages
+--   languages   of HTML: "LANG=NAME=FOLDER/" for each language; FOLDER/ is empty for the first one
 
 local COURSE = "handouts/README.md"
-local INSTRUCTOR = "handouts/instructor.md"
+-- The pages for teachers begin with this, and are not exported.
+local INSTRUCTOR = "handouts/instructor"
 -- Folded under the questions for instructors, and in a students' kit that was exported with it.
 local ANSWERS = "handouts/answers.md"
 local MARKDOWN = "gfm+tex_math_dollars+east_asian_line_breaks"
@@ -17,7 +23,7 @@ local QUESTIONS = "Questions"
 local PRINTED = 104
 
 local html = FORMAT:match("html") ~= nil
-local root, translated, words
+local root, translated, site, languages, words
 -- The page being converted.
 local page = COURSE
 
@@ -48,6 +54,13 @@ local function read(path)
   return text
 end
 
+-- Write a file of the site.
+local function write(name, text)
+  local file = io.open(site .. "/" .. name, "wb") or fail("cannot write " .. name)
+  file:write(text)
+  file:close()
+end
+
 -- The path from the top of the kit of what the page at path links to.
 local function resolve(path, target)
   local parts = {}
@@ -65,33 +78,61 @@ local function escape(text)
   return (text:gsub("[&<>\"]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }))
 end
 
--- The name by which links within the book know a page.
+-- The name of a page: of its file on the web, and of its links in the PDF.
 local function anchor(path)
-  return (path:gsub("^handouts/", ""):gsub("%.md$", ""):gsub("/README$", ""):gsub("^README$", "course"))
+  return path == COURSE and "course" or path:gsub("/README%.md$", ".md"):match("([^/]*)%.md$")
+end
+
+-- The link to a heading (place) of a page, or to the page if place is empty.
+local function address(path, place)
+  if html then
+    return anchor(path) .. ".html" .. (place ~= "" and "#" .. place or "")
+  end
+  return "#" .. anchor(path) .. (place ~= "" and "-" .. place or "")
+end
+
+-- The headings of a page in English have the identifiers of those in any language.
+local function same_identifiers(path, text)
+  local file = io.open(root .. "/" .. path, "rb") or fail(path .. " is not there")
+  local headers, i = {}, 0
+  pandoc.read(file:read("a"), MARKDOWN):walk({
+    Header = function(header)
+      headers[#headers + 1] = header.identifier
+    end,
+  })
+  file:close()
+  return text:walk({
+    Header = function(header)
+      i = i + 1
+      header.identifier = headers[i] or fail("it has more headings than the English text")
+      return header
+    end,
+  })
 end
 
 -- The pages of the book, in order: path, text (as pandoc has it), title.
 local function chapters(instructor)
-  local paths, seen = { COURSE }, { [COURSE] = true, [INSTRUCTOR] = true }
+  local paths, seen = { COURSE }, { [COURSE] = true }
   pandoc.read(read(COURSE), MARKDOWN):walk({
     Link = function(link)
       local path = resolve(COURSE, (link.target:gsub("#.*", "")))
-      if path:match("^handouts/.*%.md$") and not seen[path] and exists(path) then
+      local wanted = html or instructor or path:sub(1, #INSTRUCTOR) ~= INSTRUCTOR
+      if path:match("^handouts/.*%.md$") and wanted and not seen[path] and exists(path) then
         seen[path] = true
         paths[#paths + 1] = path
       end
     end,
   })
-  if instructor and exists(INSTRUCTOR) then
-    paths[#paths + 1] = INSTRUCTOR
-  end
   local found = {}
   for i, path in ipairs(paths) do
     local text = pandoc.read(read(path), MARKDOWN)
     local first = text.blocks[1]
+    page = path
     if not first or first.t ~= "Header" or first.level ~= 1 then
-      page = path
       fail("it does not begin with a title")
+    end
+    if translated ~= "" then
+      text = same_identifiers(path, text)
     end
     found[i] = { path = path, id = anchor(path), text = text, title = pandoc.utils.stringify(first) }
     found[path] = found[i]
@@ -326,7 +367,11 @@ end
 local function rules(chapter, book)
   return {
     Header = function(header)
-      header.identifier = header.level == 1 and chapter.id or chapter.id .. "-" .. header.identifier
+      if html and header.level > 1 then
+        header.content = { pandoc.Link(header.content, "#" .. header.identifier, "", { class = "self" }) }
+      elseif not html then
+        header.identifier = header.level == 1 and chapter.id or chapter.id .. "-" .. header.identifier
+      end
       return header
     end,
     Link = function(link)
@@ -336,7 +381,7 @@ local function rules(chapter, book)
       local target, place = link.target:match("^([^#]*)#?(.*)$")
       local path = target == "" and chapter.path or resolve(chapter.path, target)
       if book[path] then
-        link.target = "#" .. anchor(path) .. (place ~= "" and "-" .. place or "")
+        link.target = address(path, place)
         return link
       end
       -- A file of the kit, which the book does not hold: where it is, instead of a link.
@@ -360,10 +405,11 @@ local function rules(chapter, book)
       if not data:find("prefers-color-scheme", 1, true) then
         image.classes:insert("plot")
       end
-      kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
       if html then
-        image.src = "data:" .. kind .. ";base64," .. pandoc.pipe("base64", { "-w0" }, data)
+        image.src = "pictures/" .. path:match("[^/]*$")
+        write(image.src, data)
       else
+        kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
         -- gnuplot hides points by a scale of 0, which rsvg-convert takes for an error.
         data = data:gsub("scale%(0%.00%)", "scale(0.01)")
         pandoc.mediabag.insert(path, kind, data)
@@ -379,36 +425,101 @@ local function rules(chapter, book)
   }
 end
 
--- The last line of a chapter: the one before and the one after it.
-local function turn(before, after)
-  local function link(chapter, rel, form)
-    return chapter
-        and ('<a rel="%s" href="#%s">%s</a>'):format(rel, chapter.id, form:format(escape(chapter.title)))
-      or "<span></span>"
+-- The text of all pages for the search: for each section its address, its title and its words.
+local function index(book)
+  local rows = {}
+  local function quote(text)
+    return '"' .. text:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
   end
-  return pandoc.RawBlock("html", '<nav class="turn" aria-label="' .. escape(words.chapters) .. '">'
-    .. link(before, "prev", "← %s") .. link(after, "next", "%s →") .. "</nav>")
+  for _, chapter in ipairs(book) do
+    pandoc.Div(pandoc.utils.make_sections(false, nil, chapter.text.blocks)):walk({
+      Div = function(section)
+        local header, own = section.content[1], pandoc.List()
+        for i = 2, #section.content do
+          own:extend(section.content[i].t ~= "Div" and { section.content[i] } or {})
+        end
+        local title, place = chapter.title, ""
+        if header.level > 1 then
+          title, place = title .. " › " .. pandoc.utils.stringify(header), section.identifier
+        end
+        local plain = pandoc.Pandoc(own):walk({
+          Math = function(math)
+            return pandoc.Str(math.text)
+          end,
+        })
+        local text = pandoc.write(plain, "plain", { wrap_text = "none" })
+        text = text:gsub("%-%-%-+", " "):gsub("%s+", " ")
+        rows[#rows + 1] = ("[%s,%s,%s]"):format(quote(address(chapter.path, place)), quote(title), quote(text))
+      end,
+    })
+  end
+  return "window.searchIndex = [\n" .. table.concat(rows, ",\n") .. "\n];\n"
+end
+
+-- The list of all pages, with the headings of this one.
+local function contents(book, this)
+  local items = {}
+  for i, chapter in ipairs(book) do
+    local here = chapter == this and { ["aria-current"] = "page" } or {}
+    items[i] = { pandoc.Plain({ pandoc.Link(chapter.title, chapter.id .. ".html", "", here) }) }
+    local inner = {}
+    for _, block in ipairs(chapter == this and chapter.text.blocks or {}) do
+      if block.t == "Header" and block.level == 2 then
+        inner[#inner + 1] = { pandoc.Plain({ pandoc.Link(block.content, "#" .. block.identifier) }) }
+      end
+    end
+    if #inner > 0 then
+      items[i][2] = pandoc.BulletList(inner)
+    end
+  end
+  return pandoc.MetaBlocks({ pandoc.BulletList(items) })
+end
+
+-- Write a page; before and after are its neighbours, or nil.
+local function write_page(doc, book, chapter, before, after)
+  local meta, folders = doc.meta, {}
+  local top = translated ~= "" and "../" or ""
+  for lang, name, folder in languages:gmatch("(%S+)=(%S+)=(%S*)") do
+    local other = lang ~= pandoc.utils.stringify(meta.language)
+    folders[#folders + 1] = { lang = lang, name = name, url = other and top .. folder .. chapter.id .. ".html" or nil }
+  end
+  local function neighbour(other)
+    return other and { url = other.id .. ".html", title = other.title }
+  end
+  meta.pagetitle, meta.top = chapter.title, top
+  meta.contents, meta.languages = contents(book, chapter), #folders > 1 and folders or nil
+  meta.previous, meta.next = neighbour(before), neighbour(after)
+  meta.english = translated ~= "" and not io.open(translated .. "/" .. chapter.path:gsub("^handouts/", ""))
+  write(chapter.id .. ".html", pandoc.write(pandoc.Pandoc(chapter.text.blocks, meta), "html5", PANDOC_WRITER_OPTIONS))
 end
 
 function Pandoc(doc)
   root = pandoc.utils.stringify(doc.meta.root)
   translated = pandoc.utils.stringify(doc.meta.translated)
+  site = pandoc.utils.stringify(doc.meta.site or "")
+  languages = pandoc.utils.stringify(doc.meta.languages or "")
   words = {}
   for name, said in pairs(doc.meta.words) do
     words[name] = pandoc.utils.stringify(said)
   end
   local instructor = pandoc.utils.stringify(doc.meta.instructor) == "1"
   local book = chapters(instructor)
-  if exists(ANSWERS) and (instructor or not exists(INSTRUCTOR)) then
+  -- A site is for the public, so that it has no answers even where the course has them.
+  if exists(ANSWERS) and (instructor or not html and not exists(INSTRUCTOR .. ".md")) then
     local answers = read_answers()
     for _, chapter in ipairs(book) do
       put_answers(chapter, answers[chapter.path])
     end
   end
+  if html then
+    write("search.js", index(book))
+    book[0] = { path = COURSE, id = "index", title = words.title, text = pandoc.Pandoc(doc.meta.landing) }
+  end
   local blocks = pandoc.List()
-  for i, chapter in ipairs(book) do
+  for i = html and 0 or 1, #book do
+    local chapter = book[i]
     page = chapter.path
-    local text = chapter.text:walk(rules(chapter, book)):walk({
+    chapter.text = chapter.text:walk(rules(chapter, book)):walk({
       Table = function(block)
         return scroll(columns(block))
       end,
@@ -416,10 +527,14 @@ function Pandoc(doc)
         return #block.content == 1 and block.content[1].t == "Image" and scroll(block) or nil
       end,
     })
-    blocks:extend(text.blocks)
-    if html then
-      blocks:insert(turn(book[i - 1], book[i + 1]))
+    blocks:extend(chapter.text.blocks)
+  end
+  if html then
+    for i = 0, #book do
+      doc.meta.landing = i == 0
+      write_page(doc, book, book[i], i > 1 and book[i - 1] or nil, i > 0 and book[i + 1] or nil)
     end
+    blocks = {}
   end
   doc.blocks = blocks
   return doc
