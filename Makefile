@@ -250,8 +250,15 @@ report: core  ## draw build/report/ again from its report.json
 # not exported
 book:  ## the same with answers, for teachers: instructor=1; in Chinese: lang=zh-TW
 # /not exported
-book:  ## the handouts as build/book/index.html and a PDF
+book:  ## the handouts as a PDF, build/book/fibdrv-lab.pdf
 	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor) $(if $(lang),--lang $(call quote,$(lang)))
+
+.PHONY: site
+# not exported
+site:  ## the same with answers, for teachers: instructor=1, into build/site-instructor/
+# /not exported
+site:  ## the handouts as a static site, build/site/, with search, the PDF and a sample report
+	@scripts/book.sh --site $(if $(filter 1,$(instructor)),--instructor)
 
 .PHONY: test
 test:  ## the tests of the kit itself
@@ -265,6 +272,11 @@ test:  ## the tests of the kit itself
 	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
 
 # not exported
+.PHONY: screenshots
+screenshots: core  ## those of the instructor's first hour, of a class graded here and of build/site/
+	@$(setup) browser test
+	@$(python) handouts/instructor/screenshots.py
+
 .PHONY: matrix
 matrix: core  ## all stages verified on the kernels of apt and of KSRC=a:b, one table (5 minutes each)
 	@scripts/matrix.sh $(args)

@@ -102,7 +102,8 @@ def _translate(folder: Path, language: str) -> None:
             if target.is_file():
                 text = source.read_text(encoding="utf-8")
                 target.write_text(without_marked(text, str(relative)), encoding="utf-8")
-    shutil.copyfile(translation.HANDOUTS / language / "book.yaml", handouts / "book/book.yaml")
+    words = (translation.HANDOUTS / language / "book.yaml").read_text(encoding="utf-8")
+    (handouts / "book/book.yaml").write_text(without_marked(words, "book.yaml"), encoding="utf-8")
 
 
 def _write_objects(folder: Path, progress: Progress) -> None:
@@ -207,7 +208,7 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--answers",
         action="store_true",
-        help="with the answers to the handouts' questions, which make book folds under these",
+        help="with the answers to the handouts' questions, which make site folds under these",
     )
     parser.add_argument(
         "--lang",

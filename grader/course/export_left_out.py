@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 LEFT_OUT = {
     "stages/*": "the solutions; skeletons take their place",
     "handouts/instructor.md": "for teachers",
+    "handouts/instructor/*": "for teachers",
     "handouts/zh-TW/*": "a course has its handouts in one language",
     "scripts/translate.sh": "a course has its handouts in one language",
     "grader/course/translation.py": "a course has its handouts in one language",
@@ -27,7 +28,10 @@ LEFT_OUT = {
     "scripts/export-course": "nothing is left to export",
     "grader/course/export*.py": "nothing is left to export",
     "tests/test_export*.py": "nothing is left to export",
+    "scripts/try-site": "about the kit itself",
+    "tests/try_site*": "about the kit itself",
     "tests/test_book.py": "needs the answers",
+    "tests/test_site.py": "needs the answers, and two languages",
     "tests/class_*.py": "quotes the solutions, or needs them",
     "tests/test_class*.py": "needs solved stages",
     "tests/test_compare.py": "needs solved stages",

@@ -397,9 +397,17 @@ local function rules(chapter, book)
       local path = resolve(chapter.path, image.src)
       local data = read(path)
       local kind = path:match("%.(%w+)$")
+      local width, height = data:match('<svg[^>]- viewBox="0 0 (%d+) (%d+)"')
+      if kind == "png" then
+        width, height = (">I4I4"):unpack(data, 17)
+      end
       -- A drawing that a phone can show whole; wider ones are moved in the window.
-      if tonumber(data:match("<svg[^>]- width=\"(%d+)\"") or 999) <= 480 then
+      if tonumber(width) <= 480 then
         image.classes:insert("narrow")
+      end
+      -- With its size known, a page does not jump when a picture arrives.
+      if html then
+        image.attributes.width, image.attributes.height = tostring(width), tostring(height)
       end
       -- A plot knows one page only, a white one; a drawing knows the dark one, too.
       if not data:find("prefers-color-scheme", 1, true) then
@@ -465,7 +473,7 @@ local function contents(book, this)
     local inner = {}
     for _, block in ipairs(chapter == this and chapter.text.blocks or {}) do
       if block.t == "Header" and block.level == 2 then
-        inner[#inner + 1] = { pandoc.Plain({ pandoc.Link(block.content, "#" .. block.identifier) }) }
+        inner[#inner + 1] = { pandoc.Plain({ pandoc.Link(block.content[1].content, "#" .. block.identifier) }) }
       end
     end
     if #inner > 0 then
@@ -504,8 +512,7 @@ function Pandoc(doc)
   end
   local instructor = pandoc.utils.stringify(doc.meta.instructor) == "1"
   local book = chapters(instructor)
-  -- A site is for the public, so that it has no answers even where the course has them.
-  if exists(ANSWERS) and (instructor or not html and not exists(INSTRUCTOR .. ".md")) then
+  if exists(ANSWERS) and (instructor or not exists(INSTRUCTOR .. ".md")) then
     local answers = read_answers()
     for _, chapter in ipairs(book) do
       put_answers(chapter, answers[chapter.path])

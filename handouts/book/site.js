@@ -91,6 +91,10 @@ addEventListener("DOMContentLoaded", () => {
     event.preventDefault();
   });
 
+  // What is wider than the window is moved in it by keyboard, too.
+  for (const box of document.querySelectorAll("pre, .scroll"))
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+
   // This browser keeps what is ticked, where it may.
   const page = location.pathname.split("/").pop();
   for (const box of document.querySelectorAll("main input[type=checkbox]")) {
