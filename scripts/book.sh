@@ -24,6 +24,7 @@ languages() {
 instructor=0
 pdf=1
 site=
+pages=
 lang=
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -34,16 +35,16 @@ while [ $# -gt 0 ]; do
 		[[ "$(languages) " == *" $lang "* ]] || die "no language '$lang': there are$(languages)"
 		shift
 		;;
-	--no-pdf) pdf= ;;
+	--pages) pdf= pages=1 ;;
 	-h | --help)
 		cat <<-END
 			usage: scripts/book.sh [--instructor] [--lang LANG]
-			       scripts/book.sh --site [--instructor] [--no-pdf]
+			       scripts/book.sh --site [--instructor] [--pages]
 			  Makes build/book/fibdrv-lab.pdf of the handouts, or the site build/site/index.html.
 			  --lang LANG   in another language, into build/book-LANG/:$(languages)
 			  --instructor  with the pages for teachers, and the answers under the questions;
 			                of a site into build/site-instructor/, which is not to be published
-			  --no-pdf      of a site: without the PDFs, which need LaTeX
+			  --pages       of a site: without the sample report and the PDFs, which need LaTeX
 		END
 		exit 0
 		;;
@@ -51,8 +52,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -n "$site$pdf" ] || die "--no-pdf is for --site: leave it out"
-[ -z "$site" ] || [ -z "$lang" ] || die "a site is in all languages: leave --lang out"
+[ -z "$pages" ] || [ -n "$site" ] || die "--pages is for a site; add --site or leave --pages out"
+[ -z "$site" ] || [ -z "$lang" ] || die "a site is in all languages; leave --lang out"
 
 # word NAME [LANG]: a line of a language's book.yaml.
 word() { sed -n "s/^$1: *//p" "$root/handouts/${2:-book}/book.yaml"; }
@@ -84,7 +85,8 @@ make_pdf() {
 make_pages() {
 	mkdir -p -- "$2/pictures"
 	convert "$1" --to html5 --wrap none --template "$parts/page.html" --section-divs \
-		-M site="$2" -M languages="$3" ${pdf:+-M pdf=fibdrv-lab.pdf} --output /dev/null
+		-M site="$2" -M languages="$3" "${offers[@]}" \
+		--output /dev/null
 }
 
 # make_report FOLDER: a sample, of a run of the grader on all stages.
@@ -127,6 +129,10 @@ main() {
 		[ -n "$site" ] || die "LaTeX is missing (see above); the old book is as it was"
 		without=1 pdf=
 	fi
+	# What the first page of a site links to besides the pages.
+	offers=()
+	[ -n "$pages" ] || offers+=(-M report=1)
+	[ -z "$pdf" ] || offers+=(-M pdf=1)
 	make_cache
 	log=$build/book.log
 	mkdir -p -- "$build" || die "cannot write to $build"
@@ -140,10 +146,8 @@ main() {
 		[ -z "$site" ] || step "site: pages${one:+ in $one}" make_pages "$one" "$folder" "$list"
 		[ -z "$pdf" ] || step "$kind: PDF${one:+ in $one}" make_pdf "$one" "$folder/fibdrv-lab.pdf"
 	done
-	if [ -n "$site" ]; then
-		step "site: sample report" make_report "$new/made/report"
-		cp -- "$parts/site.css" "$parts/site.js" "$new/made"
-	fi
+	[ -z "$site" ] || cp -- "$parts/site.css" "$parts/site.js" "$new/made"
+	[ -z "$site" ] || [ -n "$pages" ] || step "site: sample report" make_report "$new/made/report"
 
 	# Nothing may come between the two.
 	trap '' INT TERM HUP

@@ -19,7 +19,7 @@ import pytest
 from grader.base import paths
 from grader.course import export, translation
 from grader.tools import release_check
-from tests.test_book import DOCUMENTS, Page, in_browser, make_book, questions
+from tests.test_site import DOCUMENTS, dead_links, make_site, questions, read_pages, shown_answers
 
 LANGUAGES = translation.languages()
 MASTERS = [path.name for path in translation.masters()]
@@ -228,43 +228,26 @@ def test_two_lines_of_chinese_are_one(copy: Path) -> None:
     }
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book in Chinese."""
-    build = tmp_path_factory.mktemp("build")
-    done = make_book(build, "--html", "--lang", "zh-TW")
+def test_the_pages_have_their_titles_and_say_their_language(
+    tmp_path: Path, made: dict[str, Path]
+) -> None:
+    done = make_site(tmp_path, "--site", "--pages")
     assert done.returncode == 0, done.stderr
-    return build / "book-zh-TW" / "index.html"
-
-
-def test_the_book_has_no_dead_link_and_says_its_language(book: Path, made: dict[str, Path]) -> None:
-    page = Page(book.read_text())
-    assert '<html lang="zh-TW">' in page.text
-    assert [x for x in page.links if x.startswith("#") and x[1:] not in page.ids] == []
-    assert not [x for x in page.fetched if not x.startswith(("data:", "#"))]
-    titles = {chapter.title for chapter in page.chapters.values()}
-    wanted = [made["zh-TW"] / name for name in MASTERS if name != "answers.md"]
-    lines = [path.read_text().splitlines()[0].removeprefix("# ") for path in wanted]
-    assert [line for line in lines if line not in titles] == []
-    assert any(map(CHINESE.search, titles))
-
-
-def test_the_search_finds_chinese(book: Path, tmp_path: Path) -> None:
-    """A word in the middle of a sentence: there are no blanks around it."""
-    look = """(() => {
-      const field = document.querySelector("#search input");
-      field.value = "進位";
-      field.dispatchEvent(new Event("input"));
-      return [document.querySelector("#count").textContent,
-              document.querySelectorAll("#hits mark").length];
-    })()"""
-    count, marks = in_browser(book, look, tmp_path)
-    assert re.fullmatch(r"共 \d+ 處(，前 \d+ 處)?", count) and marks > 10
+    for language, folder in made.items():
+        pages = read_pages(tmp_path / "site" / language)
+        assert all(f'<html lang="{language}">' in page.text for page in pages.values())
+        titles = {page.title for page in pages.values()}
+        wanted = [folder / name for name in MASTERS if name != "answers.md"]
+        lines = [path.read_text().splitlines()[0].removeprefix("# ") for path in wanted]
+        assert [line for line in lines if line not in titles] == []
+        english = {name for name, page in pages.items() if '<main id="text" lang="en' in page.text}
+        assert {f"{path.stem}.html" for path in wanted}.isdisjoint(english)
+        assert "kbench.html" in english
 
 
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
 def test_a_course_in_chinese(tmp_path: Path) -> None:
-    """Its handouts, their pictures and its book are in that language, and there is no other."""
+    """Its handouts, their pictures and its site are in that language, and there is no other."""
     export._copy_kit(tmp_path, answers=False)
     export._translate(tmp_path, "zh-TW")
     handouts = tmp_path / "handouts"
@@ -279,29 +262,35 @@ def test_a_course_in_chinese(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("instructor", [False, True], ids=["", "instructor"])
-@pytest.mark.parametrize("answers", [None, False, True], ids=["kit", "course", "course-answers"])
-@pytest.mark.parametrize("language", [None, *LANGUAGES])
-def test_every_book_has_all_answers_or_none(
-    tmp_path: Path, language: str | None, answers: bool | None, instructor: bool
-) -> None:
-    """Make the book of the kit, and of courses with and without answers, in every language."""
-    kit, options = paths.ROOT, ["--html"] + ["--instructor"] * instructor
-    if answers is None:
-        options += ["--lang", language] if language else []
-    elif (paths.ROOT / ".git").exists():
-        kit = tmp_path / "course"
-        export._copy_kit(kit, answers)
-        if language:
-            export._translate(kit, language)
-    else:
-        pytest.skip("the kit is no git checkout")
-    done = make_book(tmp_path / "build", *options, kit=kit)
+def test_the_site_of_the_kit_has_all_answers_or_none(tmp_path: Path, instructor: bool) -> None:
+    done = make_site(tmp_path, "--site", "--pages", *["--instructor"] * instructor)
     assert done.returncode == 0, done.stderr
-    (file,) = tmp_path.glob("build/book*/index.html")
-    shown = sum(map(questions, DOCUMENTS)) if answers or answers is None and instructor else 0
-    page = Page(file.read_text())
-    assert page.text.count('<details class="answer">') == shown
-    assert ("instructor" in page.chapters) == (answers is None and instructor)
+    (site,) = tmp_path.glob("site*")
+    assert (site.name == "site-instructor") == instructor
+    wanted = sum(map(questions, DOCUMENTS)) if instructor else 0
+    assert [shown_answers(site, folder) for folder in ("", *LANGUAGES)] == [wanted] * 2
+    assert wanted == 0 or wanted > 70
+
+
+@pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
+@pytest.mark.parametrize("answers", [False, True], ids=["", "answers"])
+@pytest.mark.parametrize("language", [None, *LANGUAGES])
+def test_the_site_of_a_course_has_all_answers_or_none(
+    tmp_path: Path, language: str | None, answers: bool
+) -> None:
+    """Make the site of courses with and without answers; it has one language, and no page for teachers."""
+    export._copy_kit(tmp_path / "course", answers)
+    if language:
+        export._translate(tmp_path / "course", language)
+    done = make_site(tmp_path, "--site", "--pages", kit=tmp_path / "course")
+    assert done.returncode == 0, done.stderr
+    assert dead_links(tmp_path / "site") == []
+    assert shown_answers(tmp_path / "site") == (sum(map(questions, DOCUMENTS)) if answers else 0)
+    pages = read_pages(tmp_path / "site")
+    assert {"course.html", "7-preallocation.html", "kbench.html"} <= set(pages)
+    assert {"instructor.html", "first-hour.html", "experiments.html"}.isdisjoint(pages)
+    assert all(f'<html lang="{language or "en-GB"}">' in page.text for page in pages.values())
+    assert not [page for page in pages.values() if "hreflang" in page.text or "first-hour" in page.text]
 
 
 def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path: Path) -> None:
@@ -319,7 +308,8 @@ def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path
     assert "## Questions" in text and CHINESE.search(text)
     (kit / "handouts/7-preallocation.md").write_text(text)
     shutil.copy(kit / "handouts/zh-TW/book.yaml", kit / "handouts/book/book.yaml")
-    done = make_book(tmp_path / "build", "--html", "--instructor", kit=kit)
+    shutil.rmtree(kit / "handouts/zh-TW")
+    done = make_site(tmp_path / "build", "--site", "--pages", "--instructor", kit=kit)
     assert done.returncode == 0, done.stderr
 
 
@@ -328,17 +318,17 @@ def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
 def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
-    """Run there as those in English are; its book is made of what it holds."""
+    """Run there as those in English are; its site is made of what it holds."""
     course = tmp_path / "course"
     keep = {k: v for k, v in os.environ.items() if k not in ("LAB_REF", "LAB_MACHINE", "LAB_BUILD")}
     for folder, call in (
         (paths.ROOT, ["scripts/export-course", "--lang", "zh-TW", str(course)]),
         (course, ["make", "test", "args=tests/test_handouts.py tests/test_pictures.py"]),
-        (course, ["scripts/book.sh", "--html"]),
+        (course, ["scripts/book.sh", "--site", "--pages"]),
     ):
         done = subprocess.run(call, cwd=folder, env=keep, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    assert '<html lang="zh-TW">' in (course / "build/book/index.html").read_text()
+    assert '<html lang="zh-TW">' in (course / "build/site/course.html").read_text()
 
 
 @pytest.mark.parametrize(

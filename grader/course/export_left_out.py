@@ -30,7 +30,6 @@ LEFT_OUT = {
     "tests/test_export*.py": "nothing is left to export",
     "scripts/try-site": "about the kit itself",
     "tests/try_site*": "about the kit itself",
-    "tests/test_book.py": "needs the answers",
     "tests/test_site.py": "needs the answers, and two languages",
     "tests/class_*.py": "quotes the solutions, or needs them",
     "tests/test_class*.py": "needs solved stages",

@@ -6,7 +6,7 @@
 --   root        the top of the kit
 --   instructor  "1": with the answers, and in the PDF with the pages for teachers
 --   translated  a folder with handouts in the language of the book, or nothing
---   words       the words around the text (book.yaml); landing: the text of the first page
+--   words       the words around the text (book.yaml); landing, teachers: the text of the first page
 --   site        of HTML: the folder for the pages
 --   languages   of HTML: "LANG=NAME=FOLDER/" for each language; FOLDER/ is empty for the first one
 
@@ -520,7 +520,9 @@ function Pandoc(doc)
   end
   if html then
     write("search.js", index(book))
-    book[0] = { path = COURSE, id = "index", title = words.title, text = pandoc.Pandoc(doc.meta.landing) }
+    local landing = pandoc.List(doc.meta.landing)
+    landing:extend(doc.meta.teachers or {})
+    book[0] = { path = COURSE, id = "index", title = words.title, text = pandoc.Pandoc(landing) }
   end
   local blocks = pandoc.List()
   for i = html and 0 or 1, #book do

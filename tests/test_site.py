@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The site of the handouts: complete, without a dead link, readable with no network and no script.
+
+scripts/try-site tries more of it in a browser.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import jsonschema
+import pytest
+
+from grader.base import paths
+
+HANDOUTS = paths.ROOT / "handouts"
+ANSWERS = HANDOUTS / "answers.md"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+VOID = {"meta", "img", "br", "hr", "input", "col", "link"}
+FIRST_VIEW = 500_000
+TRANSLATIONS = [x.with_name("README.md") for x in HANDOUTS.glob("*/pictures.toml")]
+# The handouts, each of which is a page.
+DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in (ANSWERS, *TRANSLATIONS)]
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("pandoc") is None or shutil.which("po4a") is None,
+    reason="there is no pandoc or po4a: scripts/setup.sh book translations",
+)
+
+
+def make_site(
+    build: Path, *options: str, kit: Path = paths.ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run scripts/book.sh."""
+    return subprocess.run(
+        [str(kit / "scripts/book.sh"), *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "LAB_BUILD": str(build), "LC_ALL": "C.UTF-8"},
+    )
+
+
+class Page(HTMLParser):
+    """A page: its links, and its words, those of code apart."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.text = file.read_text()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.next = ""
+        self.fetched: list[str] = []
+        self.comments: list[str] = []
+        self.title = self.prose = self.code = ""
+        self.formulas = 0
+        self.open: list[str] = []
+        self.feed(self.text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {k: v or "" for k, v in attrs}
+        self.ids += [given["id"]] if "id" in given else []
+        if tag == "a":
+            self.links.append(given["href"])
+            self.next = given["href"] if given.get("rel") == "next" else self.next
+        elif given.get("rel") not in ("prev", "next"):
+            names = ("src", "href", "srcset", "data", "poster", "action")
+            self.fetched += [given[x] for x in names if x in given]
+        self.formulas += tag == "math"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while tag not in VOID and self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "main" in self.open and "math" not in self.open:
+            if "h1" in self.open:
+                self.title += data
+            if {"pre", "code"} & set(self.open):
+                self.code += data
+            else:
+                self.prose += data
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+
+def read_pages(site: Path) -> dict[str, Page]:
+    """Return the pages of a site by path, those of the sample report left out."""
+    names = sorted(str(x.relative_to(site)) for x in site.rglob("*.html"))
+    return {name: Page(site / name) for name in names if not name.startswith("report/")}
+
+
+def dead_links(site: Path) -> list[str]:
+    """Return the links and pictures that lead nowhere, or out of the site by a path."""
+    pages = read_pages(site)
+    found = []
+    for name, page in pages.items():
+        for link in page.links + page.fetched:
+            if re.match(r"https?://|data:", link):
+                continue
+            target, anchor = urldefrag(link)
+            there = os.path.normpath(Path(name).parent / unquote(target)) if target else name
+            good = not target.startswith("/") and (site / there).is_file()
+            if good and anchor and there in pages:
+                good = unquote(anchor) in pages[there].ids
+            if not good:
+                found.append(f"{name}: {link}")
+    return found
+
+
+def name(document: Path) -> str:
+    """Return the name of a handout's page."""
+    if document.name != "README.md":
+        return f"{document.stem}.html"
+    return "course.html" if document.parent == HANDOUTS else f"{document.parent.name}.html"
+
+
+def source(document: Path) -> tuple[str, int]:
+    """Return a handout without its code and comments, and the number of its formulas."""
+    text = re.sub(r"^```math\n(.*?)^```", r"$$\1$$", document.read_text(), flags=re.M | re.S)
+    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    text = re.sub(r"`[^`]*`|<!--.*?-->|!\[[^]]*\]|(?<=\])\([^)]*\)", "", text, flags=re.S)
+    return re.subn(r"\$\$.*?\$\$|\$[^$\s][^$]*\$", "", text, flags=re.S)
+
+
+def questions(document: Path) -> int:
+    """Return the number of questions that a handout asks."""
+    section = re.search(r"^## Questions\n(.*?)(?=^## |\Z)", document.read_text(), re.M | re.S)
+    return len(re.findall(r"^\d+\. ", section[1], re.M)) if section else 0
+
+
+def shown_answers(site: Path, folder: str = "") -> int:
+    """Return the number of answers on the pages of one language."""
+    pages = [x.read_text() for x in (site / folder).glob("*.html")]
+    return sum(text.count('<details class="answer">') for text in pages)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the kit, without the sample report and the PDFs."""
+    build = tmp_path_factory.mktemp("build")
+    done = make_site(build, "--site", "--pages")
+    assert done.returncode == 0, done.stderr
+    return build / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[str, Page]:
+    return read_pages(site)
+
+
+def test_nothing_is_fetched(site: Path, pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        assert [x for x in page.fetched if re.match(r"\w+:|//", x) and x != "data:,"] == []
+        assert "Content-Security-Policy\" content=\"default-src 'self' file:;" in page.text
+    assert re.findall(r"@import|url\(", (site / "site.css").read_text()) == []
+
+
+def test_every_link_leads_somewhere(site: Path, pages: dict[str, Page]) -> None:
+    assert dead_links(site) == []
+    assert [x for x, page in pages.items() if len(set(page.ids)) < len(page.ids)] == []
+
+
+@pytest.mark.parametrize("link", ["measuring.html#gone", "gone.html", "/course.html", "#gone"])
+def test_a_dead_link_is_found(link: str, site: Path, tmp_path: Path) -> None:
+    shutil.copytree(site, tmp_path / "site")
+    with (tmp_path / "site/course.html").open("a") as page:
+        page.write(f'<a href="{link}">')
+    assert dead_links(tmp_path / "site") == [f"course.html: {link}"]
+
+
+@pytest.mark.parametrize("folder", ["", "zh-TW/"])
+def test_next_leads_through_all_handouts_in_the_course_s_order(
+    folder: str, pages: dict[str, Page]
+) -> None:
+    course = (HANDOUTS / "README.md").read_text()
+    linked = [name(HANDOUTS / x) for x in re.findall(r"\]\(([^)#]*\.md)", course)]
+    way = ["course.html"]
+    while following := pages[folder + way[-1]].next:
+        way.append(following)
+    assert way == ["course.html", *dict.fromkeys(linked)]
+    assert sorted(way) == sorted(map(name, DOCUMENTS))
+    for page in way:
+        assert set(way) <= set(pages[folder + page].links), f"{page} does not lead to all pages"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=paths.shown)
+def test_a_page_is_whole(document: Path, pages: dict[str, Page]) -> None:
+    page = pages[name(document)]
+    text, formulas = source(document)
+    assert page.title == document.read_text().split("\n")[0].removeprefix("# ")
+    assert page.formulas == formulas
+    lost = [x for x in re.findall(r"[a-zA-Z]{6,}", text) if x not in page.prose + page.code]
+    assert lost == []
+    assert re.findall(r"\$|\\[a-zA-Z]+|check:|<!--", page.prose) == []
+    assert page.comments == []
+
+
+def test_files_of_the_kit_are_named_from_its_top(pages: dict[str, Page]) -> None:
+    assert "common/driver.c" in pages["0-first-module.html"].code
+    assert [x for x, page in pages.items() if "../common" in page.text] == []
+
+
+def test_a_heading_has_the_same_address_in_both_languages(pages: dict[str, Page]) -> None:
+    for document in DOCUMENTS:
+        page, other = pages[name(document)], pages[f"zh-TW/{name(document)}"]
+        assert page.ids == other.ids and len(page.ids) > 3
+        assert f"zh-TW/{name(document)}" in page.links and f"../{name(document)}" in other.links
+
+
+def test_a_page_can_be_used_without_a_script(pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        assert '<details id="menu" open>' in page.text
+        assert re.search(r'<form id="search"[^>]* hidden>', page.text)
+
+
+def test_the_first_view_is_small(site: Path, pages: dict[str, Page]) -> None:
+    for name in ("index.html", "zh-TW/index.html"):
+        folder = (site / name).parent
+        files = {(folder / x).resolve() for x in pages[name].fetched if x != "data:,"}
+        assert len(files) >= 5
+        assert sum(x.stat().st_size for x in {*files, site / name}) < FIRST_VIEW
+
+
+def test_the_sample_report_is_one() -> None:
+    report = json.loads((HANDOUTS / "figures/report.json").read_text())
+    schema = json.loads((paths.ROOT / "grader/report/schema.json").read_text())
+    jsonschema.validate(report, schema)
+    assert len(report["stages"]) == 11 and not report["quick"]
+
+
+def in_browser(file: Path, value: str) -> Any:
+    """Return the value of a JavaScript promise in a page."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("there is no browser: scripts/setup.sh browser installs one")
+    script = f"""<script>
+      addEventListener("load", async () => {{
+        const said = JSON.stringify(await {value});
+        document.body.textContent = "said" + said + "said";
+      }});
+    </script></body>"""
+    copy = file.with_name("copy.html")
+    policy = re.compile(r"<meta http-equiv[^>]*>")
+    copy.write_text(policy.sub("", file.read_text()).replace("</body>", script))
+    done = subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--disable-gpu",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),
+            f"--user-data-dir={file.parent / 'profile'}",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            copy.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    copy.unlink()
+    if not re.search(r"<main|said\[", done.stdout):
+        pytest.skip(f"{browser} shows no page: {done.stderr[-300:]}")
+    found = re.search(r"said(\[.*\])said", done.stdout, re.S)
+    assert found, done.stdout[-500:] + done.stderr[-500:]
+    return json.loads(html.unescape(found[1]))
+
+
+SEARCH = """new Promise((done) => {
+  const field = document.querySelector("#search input");
+  field.dispatchEvent(new Event("focus"));
+  const script = document.querySelector("script[data-text]");
+  script.addEventListener("load", () => done(WORDS.map((word) => {
+    field.value = word;
+    field.dispatchEvent(new Event("input"));
+    return [...document.querySelectorAll("#hits a")].map((hit) =>
+      [hit.getAttribute("href"), hit.textContent, hit.querySelectorAll("mark").length]);
+  })));
+})"""
+
+
+def test_the_search_finds_a_word_of_each_page(
+    site: Path, pages: dict[str, Page], tmp_path: Path
+) -> None:
+    """Search each page's rarest long word in a browser, from the disk; and Chinese without blanks."""
+    shutil.copytree(site, tmp_path / "site")
+    prose = {name(x): pages[name(x)].prose for x in DOCUMENTS}
+    words = {}
+    for here, text in prose.items():
+        others = " ".join(x for k, x in prose.items() if k != here)
+        words[here] = min(sorted(set(re.findall(r"\b[a-z]{7,}\b", text))), key=others.count)
+    asked = json.dumps([*words.values(), "nosuchword"])
+    answers = in_browser(tmp_path / "site/course.html", SEARCH.replace("WORDS", asked))
+    for (here, word), hits in zip(words.items(), answers):
+        assert here in [hit.split("#")[0] for hit, _, _ in hits], f"{word} is not found in {here}"
+        assert all(word in text.lower() for _, text, _ in hits), f"{word}: {hits}"
+    assert answers[-1] == []
+    (hits,) = in_browser(tmp_path / "site/zh-TW/course.html", SEARCH.replace("WORDS", '["進位"]'))
+    assert len(hits) > 10 and sum(marks for _, _, marks in hits) > 10
+    for link, *_ in hits:
+        page, anchor = urldefrag(link)
+        assert not anchor or anchor in pages[f"zh-TW/{page}"].ids
+
+
+def test_a_checklist_can_be_ticked_and_is_kept(site: Path, tmp_path: Path) -> None:
+    shutil.copytree(site, tmp_path / "site")
+    tick = """(() => {
+      const boxes = [...document.querySelectorAll("main input[type=checkbox]")];
+      const seen = [boxes.length, boxes[0].getAttribute("aria-label")];
+      return [...seen, ...[1, 2].map(() => (boxes[0].click(), Object.keys(localStorage)))];
+    })()"""
+    count, label, ticked, not_ticked = in_browser(tmp_path / "site/1-iterative-u64.html", tick)
+    assert count > 2
+    assert ticked == [f"fibdrv copy.html: {label}"]
+    assert not_ticked == []
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Iterator[Path]:
+    """What a site in English is made of, to be changed."""
+    top = tmp_path / "a kit"
+    shutil.copytree(HANDOUTS, top / "handouts", ignore=lambda *_: {"zh-TW"})
+    (top / "scripts").mkdir()
+    for script in ("book.sh", "lib.sh", "setup.sh", "packages.sh", "packages.txt"):
+        shutil.copy2(paths.ROOT / "scripts" / script, top / "scripts")
+    old = top / "build/site"
+    old.mkdir(parents=True)
+    (old / "index.html").write_text("old")
+    yield top
+
+
+def assert_old(kit: Path) -> None:
+    """Require that the site made before is there, and nothing of a new one."""
+    assert [x.name for x in (kit / "build/site").iterdir()] == ["index.html"]
+    assert (kit / "build/site/index.html").read_text() == "old"
+    assert [x.name for x in (kit / "build").iterdir() if x.name not in ("site", "book.log")] == []
+
+
+def test_a_site_in_one_language_has_no_switch(kit: Path) -> None:
+    done = make_site(kit / "build", "--site", "--pages", kit=kit)
+    assert done.returncode == 0, done.stderr
+    assert dead_links(kit / "build/site") == []
+    assert "hreflang" not in (kit / "build/site/course.html").read_text()
+    assert (kit / "build/site").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_question_without_its_answer_is_refused(kit: Path) -> None:
+    text = kit / "handouts/5-schoolbook-squaring.md"
+    text.write_text(text.read_text().replace("\nGo deeper", "7. And why is that?\n\nGo deeper"))
+    done = make_site(kit / "build", "--site", "--pages", "--instructor", kit=kit)
+    assert done.returncode == 2
+    assert "5-schoolbook-squaring.md: 7 questions, and 6 answers" in done.stderr
+    assert_old(kit)
+
+
+@pytest.mark.parametrize("fault", ["$\\frac{1}$", "![gone](figures/gone.svg)"])
+def test_what_cannot_be_shown_is_refused_and_the_old_site_stays(fault: str, kit: Path) -> None:
+    with (kit / "handouts/measuring.md").open("a") as text:
+        text.write(f"\nThe fault is {fault} here.\n")
+    done = make_site(kit / "build", "--site", "--pages", kit=kit)
+    assert done.returncode == 2
+    assert "handouts/measuring.md" in done.stderr
+    assert_old(kit)
+
+
+def test_an_interrupted_run_leaves_the_old_site(kit: Path) -> None:
+    (kit / "bin").mkdir()
+    (kit / "bin/pandoc").write_text(f'#!/bin/sh\necho $$ >"{kit}/pid"\nexec sleep 300\n')
+    (kit / "bin/pandoc").chmod(0o755)
+    path = f"{kit}/bin:{os.environ['PATH']}"
+    run = subprocess.Popen(
+        [str(kit / "scripts/book.sh"), "--site", "--pages"],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "LAB_BUILD": str(kit / "build"), "PATH": path},
+    )
+    while run.poll() is None and not ((kit / "pid").exists() and (kit / "pid").read_text().strip()):
+        time.sleep(0.05)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(60) == 143
+    assert not Path("/proc", (kit / "pid").read_text().strip()).exists()
+    assert_old(kit)
+
+
+def test_without_latex_there_is_no_book_and_the_old_one_stays(kit: Path) -> None:
+    (kit / "scripts/setup.sh").write_text('#!/bin/sh\n[ "$1" != pdf ]\n')
+    done = make_site(kit / "build", kit=kit)
+    assert done.returncode == 2
+    assert "LaTeX is missing" in done.stderr
+    assert_old(kit)
+
+
+def test_a_site_has_its_languages_all_at_once(tmp_path: Path) -> None:
+    done = make_site(tmp_path, "--site", "--lang", "zh-TW")
+    assert done.returncode == 2
+    assert done.stderr == "book.sh: a site is in all languages; leave --lang out\n"
+
+
+@pytest.mark.long
+def test_the_pdf(tmp_path: Path) -> None:
+    if shutil.which("lualatex") is None:
+        pytest.skip("there is no LaTeX: scripts/setup.sh pdf")
+    done = make_site(tmp_path, "--site")
+    assert done.returncode == 0, done.stderr
+    assert dead_links(tmp_path / "site") == []
+    for folder in ("site", "site/zh-TW"):
+        pdf = (tmp_path / folder / "fibdrv-lab.pdf").read_bytes()
+        assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
+    assert "Missing character" not in (tmp_path / "book.log").read_text()
