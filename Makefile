@@ -237,6 +237,7 @@ figures: core  ## count and measure again all figures of expected/, README, hand
 	@$(python) handouts/figures/session_numbers.py
 	@scripts/translate.sh update
 	@grader/run.sh --machine uml,qemu --seed 1
+	@cp $(build)/report/report.json handouts/figures/
 	@$(MAKE) compare-gmp
 	@handouts/figures/draw.sh
 	@$(python) -m handouts.pictures
@@ -248,15 +249,12 @@ report: core  ## draw build/report/ again from its report.json
 
 .PHONY: book
 # not exported
-book:  ## the same with answers, for teachers: instructor=1; in Chinese: lang=zh-TW
+book:  ## book and site with answers, for teachers: instructor=1; the book in Chinese: lang=zh-TW
 # /not exported
 book:  ## the handouts as a PDF, build/book/fibdrv-lab.pdf
 	@scripts/book.sh $(if $(filter 1,$(instructor)),--instructor) $(if $(lang),--lang $(call quote,$(lang)))
 
 .PHONY: site
-# not exported
-site:  ## the same with answers, for teachers: instructor=1, into build/site-instructor/
-# /not exported
 site:  ## the handouts as a static site, build/site/, with search, the PDF and a sample report
 	@scripts/book.sh --site $(if $(filter 1,$(instructor)),--instructor)
 

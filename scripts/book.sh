@@ -35,7 +35,10 @@ while [ $# -gt 0 ]; do
 		[[ "$(languages) " == *" $lang "* ]] || die "no language '$lang': there are$(languages)"
 		shift
 		;;
-	--pages) pdf= pages=1 ;;
+	--pages)
+		pdf=
+		pages=1
+		;;
 	-h | --help)
 		cat <<-END
 			usage: scripts/book.sh [--instructor] [--lang LANG]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """scripts/try-site: use a site as its readers do, in headless Chromium.
 
-Serves the folder below a path prefix, opens every page in three widths, light and dark, and looks for
-what overflows, what axe-core calls a serious fault, what is fetched from elsewhere. Then it goes through
-the site by keyboard, without JavaScript, and from the disk, and has LinkChecker follow all links.
+Serves the folder below a path prefix and goes through it by keyboard, without JavaScript and from
+the disk. Has LinkChecker follow all links. Then opens every page in three widths, light and dark,
+and reports what overflows, what axe-core calls a serious fault, and what is fetched from elsewhere.
 Screenshots are in build/try-site/.
 """
 
@@ -31,8 +31,19 @@ WIDTHS = (390, 800, 1400)
 SCHEMES = ("light", "dark")
 FIRST_VIEW = 500_000
 SERIOUS = ("serious", "critical")
-SHOWN = ("index", "3-bignum-u32", "11-number-theoretic-transform", "course", "instructor", "first-hour")
+SHOWN = ("index", "course", "3-bignum-u32", "instructor", "first-hour")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+# The element that has the focus, and whether a reader can see that.
+FOCUS = """(() => {
+  const e = document.activeElement, box = e.getBoundingClientRect();
+  return e === document.body ? null : [e.outerHTML.slice(0, 90),
+    box.width > 0 && box.height > 0 && box.right > 0 && getComputedStyle(e).outlineStyle !== "none"];
+})()"""
+ON_SCREEN = """(() => {
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  return place.getBoundingClientRect().top < innerHeight;
+})()"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -95,7 +106,8 @@ class Trial:
                     wide = page.evaluate("document.documentElement.scrollWidth")
                     self.want(wide <= width, where, f"is {wide} px wide")
                     if Path(name).stem in SHOWN:
-                        page.screenshot(path=self.shots / f"{name.replace('/', '-')}-{width}-{scheme}.png")
+                        picture = f"{name.replace('/', '-')}-{width}-{scheme}.png"
+                        page.screenshot(path=self.shots / picture)
                 if not name.startswith("report/"):
                     self.accessible(page, f"{name}, {scheme}")
             page.set_viewport_size({"width": 390, "height": 844})
@@ -107,8 +119,9 @@ class Trial:
         """Run axe-core on a page."""
         for found in Axe().run(page).response["violations"]:
             if found["impact"] in SERIOUS:
-                target = found["nodes"][0]["target"]
-                self.fault(where, f"axe: {found['id']}: {found['help']}, {len(found['nodes'])} times, at {target}")
+                nodes = found["nodes"]
+                times = f"{len(nodes)} times, at {nodes[0]['target']}"
+                self.fault(where, f"axe: {found['id']}: {found['help']}, {times}")
 
     def first_view(self) -> None:
         """Add up what the first page takes."""
@@ -121,7 +134,7 @@ class Trial:
         self.want(total < FIRST_VIEW, "index.html", f"its first view takes {total} bytes")
         page.set_viewport_size({"width": 1400, "height": 900})
         height = page.evaluate("document.documentElement.scrollHeight")
-        self.want(height <= 900, "index.html", f"is {height} px high at 1400 px, more than a screen")
+        self.want(height <= 900, "index.html", f"is {height} px high, more than a screen")
         page.context.close()
 
     def by_keyboard(self, name: str, word: str) -> None:
@@ -134,11 +147,7 @@ class Trial:
         stops = set()
         for _ in range(300):
             page.keyboard.press("Tab")
-            stop = page.evaluate(
-                "(() => { const e = document.activeElement, r = e.getBoundingClientRect();"
-                " return e === document.body ? null : [e.outerHTML.slice(0, 90), r.width > 0 && r.height > 0"
-                " && r.right > 0 && getComputedStyle(e).outlineStyle !== 'none']; })()"
-            )
+            stop = page.evaluate(FOCUS)
             if stop is None or stop[0] in stops:
                 break
             stops.add(stop[0])
@@ -153,9 +162,7 @@ class Trial:
         page.keyboard.press("Enter")
         page.wait_for_url(chosen)
         place = page.evaluate("location.hash.slice(1)")
-        shown = place == "" or page.evaluate(
-            "document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top < innerHeight"
-        )
+        shown = place == "" or page.evaluate(ON_SCREEN)
         self.want(shown, name, f"the hit {chosen} is not on the screen")
         other = page.locator("header a[hreflang]")
         if other.count():
@@ -165,7 +172,7 @@ class Trial:
             page.keyboard.press("Enter")
             page.wait_for_url(re.compile(r"/zh-TW/3-bignum-u32\.html#tasks$"))
             top = page.evaluate("document.getElementById('tasks').getBoundingClientRect().top")
-            self.want(-100 < top < 300, name, f"the other language shows another place, {top} px away")
+            self.want(-100 < top < 300, name, f"the language switch lands {top} px away")
         page.context.close()
 
     def without_script(self) -> None:
@@ -176,7 +183,9 @@ class Trial:
         for _ in range(2):
             page.click("a[rel=next]")
         self.want(page.locator("main h1").count() == 1, page.url, "no text without JavaScript")
-        self.want(not page.locator("#search").is_visible(), page.url, "a search that cannot work is shown")
+        self.want(
+            not page.locator("#search").is_visible(), page.url, "shows a search without script"
+        )
         page.screenshot(path=self.shots / "without-script-390.png")
         page.context.close()
 

@@ -15,140 +15,32 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urldefrag
+from urllib.parse import urldefrag
 
 import jsonschema
 import pytest
 
 from grader.base import paths
+from tests.site_pages import (
+    DOCUMENTS,
+    HANDOUTS,
+    Page,
+    dead_links,
+    make_site,
+    name,
+    read_pages,
+    source,
+)
 
-HANDOUTS = paths.ROOT / "handouts"
-ANSWERS = HANDOUTS / "answers.md"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-VOID = {"meta", "img", "br", "hr", "input", "col", "link"}
 FIRST_VIEW = 500_000
-TRANSLATIONS = [x.with_name("README.md") for x in HANDOUTS.glob("*/pictures.toml")]
-# The handouts, each of which is a page.
-DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in (ANSWERS, *TRANSLATIONS)]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("pandoc") is None or shutil.which("po4a") is None,
     reason="there is no pandoc or po4a: scripts/setup.sh book translations",
 )
-
-
-def make_site(
-    build: Path, *options: str, kit: Path = paths.ROOT
-) -> subprocess.CompletedProcess[str]:
-    """Run scripts/book.sh."""
-    return subprocess.run(
-        [str(kit / "scripts/book.sh"), *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "LAB_BUILD": str(build), "LC_ALL": "C.UTF-8"},
-    )
-
-
-class Page(HTMLParser):
-    """A page: its links, and its words, those of code apart."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__()
-        self.text = file.read_text()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.next = ""
-        self.fetched: list[str] = []
-        self.comments: list[str] = []
-        self.title = self.prose = self.code = ""
-        self.formulas = 0
-        self.open: list[str] = []
-        self.feed(self.text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {k: v or "" for k, v in attrs}
-        self.ids += [given["id"]] if "id" in given else []
-        if tag == "a":
-            self.links.append(given["href"])
-            self.next = given["href"] if given.get("rel") == "next" else self.next
-        elif given.get("rel") not in ("prev", "next"):
-            names = ("src", "href", "srcset", "data", "poster", "action")
-            self.fetched += [given[x] for x in names if x in given]
-        self.formulas += tag == "math"
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        while tag not in VOID and self.open and self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if "main" in self.open and "math" not in self.open:
-            if "h1" in self.open:
-                self.title += data
-            if {"pre", "code"} & set(self.open):
-                self.code += data
-            else:
-                self.prose += data
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
-
-
-def read_pages(site: Path) -> dict[str, Page]:
-    """Return the pages of a site by path, those of the sample report left out."""
-    names = sorted(str(x.relative_to(site)) for x in site.rglob("*.html"))
-    return {name: Page(site / name) for name in names if not name.startswith("report/")}
-
-
-def dead_links(site: Path) -> list[str]:
-    """Return the links and pictures that lead nowhere, or out of the site by a path."""
-    pages = read_pages(site)
-    found = []
-    for name, page in pages.items():
-        for link in page.links + page.fetched:
-            if re.match(r"https?://|data:", link):
-                continue
-            target, anchor = urldefrag(link)
-            there = os.path.normpath(Path(name).parent / unquote(target)) if target else name
-            good = not target.startswith("/") and (site / there).is_file()
-            if good and anchor and there in pages:
-                good = unquote(anchor) in pages[there].ids
-            if not good:
-                found.append(f"{name}: {link}")
-    return found
-
-
-def name(document: Path) -> str:
-    """Return the name of a handout's page."""
-    if document.name != "README.md":
-        return f"{document.stem}.html"
-    return "course.html" if document.parent == HANDOUTS else f"{document.parent.name}.html"
-
-
-def source(document: Path) -> tuple[str, int]:
-    """Return a handout without its code and comments, and the number of its formulas."""
-    text = re.sub(r"^```math\n(.*?)^```", r"$$\1$$", document.read_text(), flags=re.M | re.S)
-    text = re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
-    text = re.sub(r"`[^`]*`|<!--.*?-->|!\[[^]]*\]|(?<=\])\([^)]*\)", "", text, flags=re.S)
-    return re.subn(r"\$\$.*?\$\$|\$[^$\s][^$]*\$", "", text, flags=re.S)
-
-
-def questions(document: Path) -> int:
-    """Return the number of questions that a handout asks."""
-    section = re.search(r"^## Questions\n(.*?)(?=^## |\Z)", document.read_text(), re.M | re.S)
-    return len(re.findall(r"^\d+\. ", section[1], re.M)) if section else 0
-
-
-def shown_answers(site: Path, folder: str = "") -> int:
-    """Return the number of answers on the pages of one language."""
-    pages = [x.read_text() for x in (site / folder).glob("*.html")]
-    return sum(text.count('<details class="answer">') for text in pages)
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +190,7 @@ SEARCH = """new Promise((done) => {
 def test_the_search_finds_a_word_of_each_page(
     site: Path, pages: dict[str, Page], tmp_path: Path
 ) -> None:
-    """Search each page's rarest long word in a browser, from the disk; and Chinese without blanks."""
+    """Search each page's rarest long word, in a browser and from the disk; and Chinese."""
     shutil.copytree(site, tmp_path / "site")
     prose = {name(x): pages[name(x)].prose for x in DOCUMENTS}
     words = {}

@@ -2,7 +2,7 @@
 """Take the screenshots of first-hour.md, in headless Chromium: make screenshots.
 
 Makes a small class of made-up students, grades it as an instructor would, and opens its pages and
-those of the site. The results stay in build/screenshots/, so that a second run grades nothing again.
+one of the site. The results stay in build/screenshots/, so that a second run grades nothing again.
 """
 
 from __future__ import annotations
