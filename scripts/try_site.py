@@ -37,8 +37,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # The element that has the focus, and whether a reader can see that.
 FOCUS = """(() => {
   const e = document.activeElement, box = e.getBoundingClientRect();
-  return e === document.body ? null : [e.outerHTML.slice(0, 90),
-    box.width > 0 && box.height > 0 && box.right > 0 && getComputedStyle(e).outlineStyle !== "none"];
+  const seen = box.width > 0 && box.height > 0 && box.right > 0;
+  return e === document.body ? null
+    : [e.outerHTML.slice(0, 90), seen && getComputedStyle(e).outlineStyle !== "none"];
 })()"""
 ON_SCREEN = """(() => {
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -104,7 +104,7 @@ def dead_links(site: Path) -> list[str]:
     return found
 
 
-def name(document: Path) -> str:
+def page_name(document: Path) -> str:
     """Return the name of a handout's page."""
     if document.name != "README.md":
         return f"{document.stem}.html"

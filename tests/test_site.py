@@ -29,7 +29,7 @@ from tests.site_pages import (
     Page,
     dead_links,
     make_site,
-    name,
+    page_name,
     read_pages,
     source,
 )
@@ -82,19 +82,19 @@ def test_next_leads_through_all_handouts_in_the_course_s_order(
     folder: str, pages: dict[str, Page]
 ) -> None:
     course = (HANDOUTS / "README.md").read_text()
-    linked = [name(HANDOUTS / x) for x in re.findall(r"\]\(([^)#]*\.md)", course)]
+    linked = [page_name(HANDOUTS / x) for x in re.findall(r"\]\(([^)#]*\.md)", course)]
     way = ["course.html"]
     while following := pages[folder + way[-1]].next:
         way.append(following)
     assert way == ["course.html", *dict.fromkeys(linked)]
-    assert sorted(way) == sorted(map(name, DOCUMENTS))
+    assert sorted(way) == sorted(map(page_name, DOCUMENTS))
     for page in way:
         assert set(way) <= set(pages[folder + page].links), f"{page} does not lead to all pages"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=paths.shown)
 def test_a_page_is_whole(document: Path, pages: dict[str, Page]) -> None:
-    page = pages[name(document)]
+    page = pages[page_name(document)]
     text, formulas = source(document)
     assert page.title == document.read_text().split("\n")[0].removeprefix("# ")
     assert page.formulas == formulas
@@ -111,9 +111,12 @@ def test_files_of_the_kit_are_named_from_its_top(pages: dict[str, Page]) -> None
 
 def test_a_heading_has_the_same_address_in_both_languages(pages: dict[str, Page]) -> None:
     for document in DOCUMENTS:
-        page, other = pages[name(document)], pages[f"zh-TW/{name(document)}"]
+        page, other = pages[page_name(document)], pages[f"zh-TW/{page_name(document)}"]
         assert page.ids == other.ids and len(page.ids) > 3
-        assert f"zh-TW/{name(document)}" in page.links and f"../{name(document)}" in other.links
+        assert (
+            f"zh-TW/{page_name(document)}" in page.links
+            and f"../{page_name(document)}" in other.links
+        )
 
 
 def test_a_page_can_be_used_without_a_script(pages: dict[str, Page]) -> None:
@@ -192,7 +195,7 @@ def test_the_search_finds_a_word_of_each_page(
 ) -> None:
     """Search each page's rarest long word, in a browser and from the disk; and Chinese."""
     shutil.copytree(site, tmp_path / "site")
-    prose = {name(x): pages[name(x)].prose for x in DOCUMENTS}
+    prose = {page_name(x): pages[page_name(x)].prose for x in DOCUMENTS}
     words = {}
     for here, text in prose.items():
         others = " ".join(x for k, x in prose.items() if k != here)
