@@ -524,6 +524,8 @@ function Pandoc(doc)
     landing:extend(doc.meta.teachers or {})
     book[0] = { path = COURSE, id = "index", title = words.title, text = pandoc.Pandoc(landing) }
   end
+  -- pandoc would fetch their pictures for the template.
+  doc.meta.landing, doc.meta.teachers = nil, nil
   local blocks = pandoc.List()
   for i = html and 0 or 1, #book do
     local chapter = book[i]
