@@ -237,7 +237,7 @@ figures: core  ## count and measure again all figures of expected/, README, hand
 	@$(python) handouts/figures/session_numbers.py
 	@scripts/translate.sh update
 	@grader/run.sh --machine uml,qemu --seed 1
-	@cp $(build)/report/report.json handouts/figures/
+	@$(python) -m json.tool --compact $(build)/report/report.json handouts/figures/report.json
 	@$(MAKE) compare-gmp
 	@handouts/figures/draw.sh
 	@$(python) -m handouts.pictures
