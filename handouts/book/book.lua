@@ -410,7 +410,7 @@ local function rules(chapter, book)
         image.attributes.width, image.attributes.height = tostring(width), tostring(height)
       end
       -- A plot knows one page only, a white one; a drawing knows the dark one, too.
-      if not data:find("prefers-color-scheme", 1, true) then
+      if kind == "svg" and not data:find("prefers-color-scheme", 1, true) then
         image.classes:insert("plot")
       end
       if html then

@@ -21,7 +21,7 @@ addEventListener("DOMContentLoaded", () => {
       link.hash = here ? here.id : "";
     });
 
-  const words = (text) => text.normalize("NFKC").replace(/\u2212/g, "-").toLowerCase();
+  const words = (text) => text.replace(/\u2212/g, "-").toLowerCase();
   // The text around the first word, with every word marked.
   const excerpt = (text, folded, wanted) => {
     const first = Math.min(...wanted.map((word) => folded.indexOf(word)).filter((i) => i >= 0), text.length);
@@ -45,7 +45,7 @@ addEventListener("DOMContentLoaded", () => {
   const search = () => {
     const wanted = words(field.value).split(/\s+/).filter(Boolean).sort((a, b) => b.length - a.length);
     const found = wanted.length === 0 ? [] : window.searchIndex
-      .map(([url, title, text]) => ({ url, title, text: text.normalize("NFKC"), folded: words(text), all: words(`${title} ${text}`) }))
+      .map(([url, title, text]) => ({ url, title, text, folded: words(text), all: words(`${title} ${text}`) }))
       .filter(({ all }) => wanted.every((word) => all.includes(word)));
     const named = ({ title }) => wanted.filter((word) => words(title).includes(word)).length;
     found.sort((a, b) => named(b) - named(a));
