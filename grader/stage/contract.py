@@ -212,12 +212,10 @@ def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterat
 
 
 def _variables(obj: Object) -> Iterator[Breach]:
-    """Those that have a name, and are not what a warning keeps that is said once."""
+    """Yield a breach for each variable that has a name."""
     for symbol in sorted(obj.symbols, key=lambda symbol: symbol.name):
         section = obj.section_of(symbol)
-        writable = (
-            section is not None and section.writable and not faults.ONCE.fullmatch(section.name)
-        )
+        writable = section is not None and section.writable
         held = writable and symbol.kind not in ("SECTION", "FILE")
         if held or symbol.section == "COMMON" or symbol.kind in ("TLS", "COMMON"):
             yield Breach(faults.NOTHING_KEPT, f"the variable {symbol.name} in {obj.source}")

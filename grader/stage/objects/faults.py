@@ -10,12 +10,10 @@ from typing import Any
 from grader.stage.objects import opcodes
 from grader.stage.objects.elf import Section
 
-ONCE = re.compile(r"\.data\.{1,2}once")
 # Constants of a program that the loader puts addresses into.
 RELOCATED = re.compile(r"\.data\.rel\.ro(\.local)?")
 SANITIZER = re.compile(r"__(asan|ubsan|kasan)_\w+")
 
-ONCE_SAID = "the flag of a warning that is said once"
 DATA_USED = "a use of writable static data"
 
 NOTHING_KEPT = "no writable static data: nothing is kept between two calls"
@@ -60,15 +58,11 @@ def kind_of(section: Section | None) -> str:
     constant = section.loaded and section.name.startswith(".rodata") and not section.writable
     if constant or RELOCATED.fullmatch(section.name):
         return "constants"
-    if ONCE.fullmatch(section.name):
-        return "once"
     return "data" if section.writable else "other"
 
 
 def touches(section: Section, insn: Any, kind: str, writes: bool) -> Fault | None:
     """An access by an instruction to memory that has the object's, or another's, address."""
-    if kind == "once":
-        return None  # each use of it is looked at by itself
     what = {"code": "code", "constants": "constants", "elsewhere": "functions of others"}
     if kind == "data":
         return Fault(section, insn.address, DATA_USED, NOTHING_KEPT)

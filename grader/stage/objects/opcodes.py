@@ -34,7 +34,7 @@ BMI_AND_ADX = (
 ).split()
 HINTS = "endbr64 prefetchnta prefetcht0 prefetcht1 prefetcht2 prefetchw".split()
 ALLOWED = (
-    frozenset([*MOVES, *ARITHMETIC, *BMI_AND_ADX, *HINTS, "ud2"])
+    frozenset([*MOVES, *ARITHMETIC, *BMI_AND_ADX, *HINTS])
     | frozenset(f"{verb}{c}" for verb in ("cmov", "set") for c in _CONDITIONS)
     | CALLS | JUMPS | RETURNS | STRINGS | PADDING
 )  # fmt: skip
@@ -187,19 +187,6 @@ def registers(insn: Any) -> bool:
     """Whether a register is added to an address in it."""
     memory = [op.mem for op in insn.operands if op.type == x86.X86_OP_MEM]
     return any(m.index or m.base not in (0, x86.X86_REG_RIP) for m in memory)
-
-
-def sets_once(insn: Any) -> bool:
-    """Whether it asks whether a warning was said, or notes that it was: nothing more."""
-    verb = name(insn)
-    last = insn.operands[-1]
-    if registers(insn):
-        return False
-    if insn.operands[0].type == x86.X86_OP_MEM:
-        return last.type == x86.X86_OP_IMM and (
-            (verb == "mov" and last.imm == 1) or (verb == "cmp" and last.imm == 0)
-        )
-    return verb in ("movzx", "mov") and last.type == x86.X86_OP_MEM and last.size == 1
 
 
 def plain_nop(insn: Any) -> bool:

@@ -12,20 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.stage.objects.elf import RELATIVE, Object, Section
-from grader.stage.objects.faults import NOTHING_KEPT, ONCE, Fault, Swept, kind_of
+from grader.stage.objects.faults import NOTHING_KEPT, Fault, Swept, kind_of
 
 # A line of the processor's cache is the largest that anything here is aligned to.
 ALIGNED = 64
-# One for each warning of the kernel's memcpy that is said once; more would be a memory.
-ONCE_BYTES = 8
 NOTE_BYTES = 64
 CODE_AND_CONSTANTS = "code and constants only"
 WHEN_CALLED = "functions that run when they are called"
-WARNINGS = "in __bug_table its entries only, each for a ud2 in the code"
-
-# A row of __bug_table, by kernel and configuration: bytes, and where the addresses in it are, the
-# instruction's first; line and flags lie behind them.
-BUG_ENTRIES = ((12, (0, 4)), (16, (0, 4, 8)), (8, (0,)))
 
 Check = Callable[[Object, Section, Swept], list[Fault]]
 
@@ -55,13 +48,6 @@ def _addresses(obj: Object, section: Section, swept: Swept) -> list[Fault]:
 
 def _empty(obj: Object, section: Section, swept: Swept) -> list[Fault]:
     if not section.size:
-        return []
-    return _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
-
-
-def _once(obj: Object, section: Section, swept: Swept) -> list[Fault]:
-    """Bytes that say whether a warning was said; how they are used, the sweep has seen."""
-    if section.size <= ONCE_BYTES and not any(section.data) and not section.relocations:
         return []
     return _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
 
@@ -111,50 +97,6 @@ def _sites(width: int, verbs: str) -> Check:
         return _fault(section, "a table of places that are not in its code", CODE_AND_CONSTANTS)
 
     return check
-
-
-def _bugs(obj: Object, section: Section, swept: Swept) -> list[Fault]:
-    """Entries of one of the known sizes, one for each ud2 of the code, and nothing else."""
-    if not swept.whole:
-        return []
-    places = {place for place, verb in swept.starts.items() if verb == "ud2"}
-    for size, addresses in BUG_ENTRIES:
-        if section.size == size * len(places) and _bug_entries(
-            obj, section, size, addresses, places
-        ):
-            return []
-    return _fault(section, f"{section.size:,} bytes that are no such entries", WARNINGS)
-
-
-def _bug_entries(
-    obj: Object,
-    section: Section,
-    size: int,
-    addresses: tuple[int, ...],
-    places: set[tuple[int, int]],
-) -> bool:
-    left = set(places)
-    filled = set()
-    for relocation in section.relocations:
-        where = obj.section_of(relocation.symbol)
-        at = relocation.offset % size
-        if relocation.type != 2 or where is None or at not in addresses:
-            return False
-        filled.add(relocation.offset)
-        if at:
-            if kind_of(where) != "constants" or not 0 <= relocation.target() < where.size:
-                return False
-        elif (where.index, relocation.target()) in left:
-            left.remove((where.index, relocation.target()))
-        else:
-            return False
-    # A name of a file that is not known is zero.
-    blank = all(
-        offset + at in filled or not any(section.data[offset + at : offset + at + 4])
-        for offset in range(0, section.size, size)
-        for at in addresses
-    )
-    return blank and not left
 
 
 def _sanitizers(obj: Object, section: Section, swept: Swept) -> list[Fault]:
@@ -212,8 +154,6 @@ MODULE = (
     CONSTANTS,
     PROPERTY,
     Row(r"\.data|\.bss", "WA", _empty, "PROGBITS NOBITS"),
-    Row(ONCE.pattern, "WA", _once),
-    Row(r"__bug_table", "WA", _bugs),
     Row(r"__mcount_loc", "A WA", _sites(8, "call nop")),
     Row(r"__patchable_function_entries", "A WA AL WAL", _sites(8, "")),
     Row(r"\.return_sites", "A", _sites(4, "ret jmp")),
@@ -262,14 +202,6 @@ def faults(obj: Object, rows: tuple[Row, ...], swept: Swept) -> list[Fault]:
             found += _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
         else:
             found += _fault(section, f"a section {section.name}", CODE_AND_CONSTANTS)
-    if any(r.names == "__bug_table" for r in rows) and not any(
-        s.name == "__bug_table" for s in obj.loaded
-    ):
-        found += [
-            Fault(obj.sections[index], offset, "the instruction ud2", WARNINGS)
-            for (index, offset), verb in swept.starts.items()
-            if verb == "ud2"
-        ]
     return found
 
 

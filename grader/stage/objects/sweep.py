@@ -16,8 +16,6 @@ from capstone import x86_const as x86  # type: ignore[import-untyped]
 from grader.stage.objects import opcodes
 from grader.stage.objects.elf import BY_TABLE, RELATIVE, WIDTHS, Object, Relocation, Section
 from grader.stage.objects.faults import (
-    NOTHING_KEPT,
-    ONCE_SAID,
     OWN,
     SANITIZER,
     WHOLE,
@@ -147,10 +145,6 @@ class _Reader:
             if not -room <= offset <= where.size + room:
                 got = f"an address {offset - where.size:,} bytes behind its own constants"
                 self._fault(section, insn.address, got, OWN)
-        elif kind == "once":
-            if not opcodes.sets_once(insn) or not 0 <= offset < (where.size if where else 0):
-                got = f"a use of {symbol.name or ONCE_SAID}"
-                self._fault(section, insn.address, got, NOTHING_KEPT)
         elif kind != "data":
             name = where.name if where else ""
             self._fault(section, insn.address, f"an address in section {name}", OWN)
