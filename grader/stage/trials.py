@@ -24,7 +24,7 @@ from grader.lab import module
 from grader.lab.machines import Running
 from grader.lab.module import Kernel, Module, Recipe
 from grader.sandbox import COMPILER, Room, kernel_places
-from grader.stage import device, oracle
+from grader.stage import device, oracle, tasks
 from grader.stage.build import Built, stage_objects
 from grader.stage.stages import Stage
 
@@ -163,9 +163,11 @@ def long_n(stage: Stage, seed: int) -> list[int]:
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     """Return what the trial is asked."""
     top = stage.manifest.max_n
+    speed = tasks.asked(stage.number, seed)
     asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
+        *([f"kept {speed.n}"] if speed and stage.traits.numbers else []),
         f"pace {top}",
         f"together {min(top, 100)}",
     ]

@@ -163,7 +163,7 @@ void try(u64 n, char *answer, size_t answer_size)
 	if (!trial_wrong())
 		try_rooms(n, &room, want);
 	if (!trial_wrong())
-		try_kept(n, want.result);
+		try_kept(n);
 	if (!trial_wrong())
 		try_nested(n, &room, want);
 	try_always(&t, n, &room, want, SAMPLES, SAMPLES, answer, answer_size);

@@ -83,6 +83,8 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		try(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "top"))
 		top(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "kept"))
+		kept(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "pace"))
 		pace(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "together"))

@@ -116,8 +116,9 @@ void try(u64 n, char *answer, size_t answer_size);
 /* What can be tried where a call takes long. */
 void top(u64 n, char *answer, size_t answer_size);
 
-/* Whether the number of F(@n), which has @count digits, is what compute leaves. */
-void try_kept(u64 n, ssize_t count);
+/* Complains unless the number F(@n) itself is what compute leaves. */
+void try_kept(u64 n);
+void kept(u64 n, char *answer, size_t answer_size);
 
 /* Whether a block holds the number of so many digits, to whatever base. */
 bool number_in(const char *block, size_t bytes, const char *digits,
