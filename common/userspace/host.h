@@ -18,6 +18,8 @@
 #endif
 
 typedef unsigned char u8;
+typedef short s16;
+typedef int s32;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long s64;

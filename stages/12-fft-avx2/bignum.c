@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Natural numbers of any size: the result of an operation goes into c, a number
+ * of the caller's that has room for it. Operands stay as they are, and may be
+ * one and the same number; whether c may be one of them, each operation says,
+ * and also the room it needs, where that is more than the result takes.
+ *
+ * Return, of those that take long: 0 or -EINTR. After an error c is still a
+ * number, but which one is undefined.
+ */
+#include "bignum.h"
+#include "column.h"
+#include "karatsuba.h"
+#include "ntt.h"
+
+/* Columns between two looks at the work done: no more than 6250 products each. */
+#define COLUMNS_AT_ONCE 16
+
+/*
+ * c[] = a[] + b[], where a_size >= b_size and c has a_size limbs and
+ * may be a or b.
+ *
+ * Return: the carry out of the top limb, 0 or 1.
+ */
+static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t carry = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		limb_t sum = a[i] + b[i] + carry;
+
+		/* As likely as not, hence no branch. */
+		carry = sum >= LIMB_BASE;
+		c[i] = sum - (-carry & LIMB_BASE);
+	}
+	for (; i < a_size; i++) {
+		limb_t sum = a[i] + carry;
+
+		carry = sum >= LIMB_BASE;
+		c[i] = sum - (-carry & LIMB_BASE);
+	}
+	return carry;
+}
+
+/*
+ * c[] = a[] - b[], where a_size >= b_size and c has a_size limbs and may be a
+ * or b.
+ *
+ * Return: the borrow beyond the top limb, 0 or 1.
+ */
+static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
+			const limb_t *b, size_t b_size)
+{
+	limb_t borrow = 0;
+	size_t i;
+
+	fib_assert(a_size >= b_size);
+	for (i = 0; i < b_size; i++) {
+		/* Modulo 2^64, where what is negative has the top bit set. */
+		limb_t difference = a[i] - b[i] - borrow;
+
+		borrow = difference >> 63;
+		c[i] = difference + (-borrow & LIMB_BASE);
+	}
+	for (; i < a_size; i++) {
+		limb_t difference = a[i] - borrow;
+
+		borrow = difference >> 63;
+		c[i] = difference + (-borrow & LIMB_BASE);
+	}
+	return borrow;
+}
+
+/*
+ * The limb of a column: of @sum, @count products from a[] up and b[] down, each
+ * @times times, and what is carried.
+ */
+static inline limb_t next_limb(struct carry *carry, column_t sum,
+			       const limb_t *a, const limb_t *b, size_t count,
+			       unsigned int times)
+{
+	sum += carry->large;
+	return column_limb(carry, sum + products(a, b, count) * times);
+}
+
+/*
+ * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
+ * column: all a[i] * b[k - i], of which limb k is made.
+ */
+static struct carry mul_columns(limb_t *c, size_t from, size_t to,
+				struct carry carry, const limb_t *a,
+				size_t a_size, const limb_t *b, size_t b_size)
+{
+	for (size_t k = from; k < to; k++) {
+		/* i begins at first, k - i at last, which is in b. */
+		size_t last = min(k, b_size - 1), first = k - last;
+		size_t count = min(last + 1, a_size - first);
+
+		c[k] = next_limb(&carry, 0, a + first, b + last, count, 1);
+	}
+	return carry;
+}
+
+/*
+ * c[] = limbs @from to @to of a[]^2, likewise. By symmetry: the products of two
+ * different limbs all occur twice in their column, so that half of them are
+ * computed; that of a limb with itself occurs once, in every other column.
+ */
+static struct carry square_columns(limb_t *c, size_t from, size_t to,
+				   struct carry carry, const limb_t *a,
+				   size_t size)
+{
+	for (size_t k = from; k < to; k++) {
+		size_t last = min(k, size - 1), first = k - last;
+		size_t count = (last - first + 1) / 2;
+		column_t middle = 0;
+
+		if (k % 2 == 0)
+			middle = product(a + k / 2, a + k / 2);
+		c[k] = next_limb(&carry, middle, a + first, a + last, count, 2);
+	}
+	return carry;
+}
+
+/* c[] = a[] * b[], where a_size >= b_size and c has the limbs of both. */
+static int limbs_mul(struct fib_call *call, limb_t *c, const limb_t *a,
+		     size_t a_size, const limb_t *b, size_t b_size)
+{
+	size_t top = a_size + b_size - 1; /* the limb above the columns */
+	struct carry carry = {};
+	int err;
+
+	fib_assert(b_size <= COLUMN_PRODUCTS);
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(call, (to - from) * b_size);
+		if (err)
+			return err;
+		carry = mul_columns(c, from, to, carry, a, a_size, b, b_size);
+	}
+	c[top] = carry.large + carry.small;
+	return 0;
+}
+
+/* c[] = a[]^2, where c has twice its limbs. */
+static int limbs_square(struct fib_call *call, limb_t *c, const limb_t *a,
+			size_t size)
+{
+	size_t top = 2 * size - 1;
+	struct carry carry = {};
+	int err;
+
+	for (size_t from = 0, to; from < top; from = to) {
+		to = min(from + COLUMNS_AT_ONCE, top);
+		err = fib_spend(call, (to - from) * (size / 2 + 1));
+		if (err)
+			return err;
+		carry = square_columns(c, from, to, carry, a, size);
+	}
+	c[top] = carry.large + carry.small;
+	return 0;
+}
+
+/* c[0] and c[1], the product of two limbs. */
+static void limb_mul(limb_t *c, limb_t a, limb_t b)
+{
+	struct carry carry = {};
+
+	c[0] = column_limb(&carry, (column_t)a * b);
+	c[1] = carry.large + carry.small;
+}
+
+/* Gives up leading zeros. */
+static void bn_trim(struct bignum *a)
+{
+	while (a->size > 1 && !a->limb[a->size - 1])
+		a->size--;
+}
+
+/* Puts a limb on top of the others, unless it is 0. */
+static void bn_push(struct bignum *a, limb_t top)
+{
+	if (!top)
+		return;
+	fib_assert(a->size < a->capacity);
+	a->limb[a->size++] = top;
+}
+
+/**
+ * bn_create() - new numbers, all in one block
+ * @call: the call that pays for them
+ * @count: how many
+ * @size: how many limbs each has room for, at least 1
+ *
+ * The numbers come first in the block, then the limbs of each in turn, then room
+ * for products.
+ *
+ * Return: the first of the numbers, all of which are 0, or NULL.
+ */
+struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
+{
+	size_t room = size < 2 * KARATSUBA_LIMBS ? 0 : karatsuba_room(size);
+	size_t transforms = size < 2 * NTT_LIMBS ? 0 : ntt_room(size);
+	size_t numbers =
+		count * (sizeof(struct bignum) + size * sizeof(limb_t));
+	struct ntt *ntt = NULL;
+	struct bignum *a;
+	limb_t *limb;
+
+	numbers = (numbers + sizeof(column_t) - 1) & -sizeof(column_t);
+	a = fib_alloc(call, 1, numbers + room + transforms);
+	if (!a)
+		return NULL;
+	if (transforms)
+		ntt = ntt_create((char *)a + numbers + room, size);
+	limb = (limb_t *)(a + count);
+	for (size_t i = 0; i < count; i++) {
+		a[i].limb = limb + i * size;
+		a[i].limb[0] = 0;
+		a[i].size = 1;
+		a[i].capacity = size;
+		a[i].call = call;
+		a[i].room = (char *)a + numbers;
+		a[i].ntt = ntt;
+		a[i].digits = NULL;
+	}
+	return a;
+}
+
+/**
+ * bn_free() - give numbers back, all that were created together
+ * @a: the first of them; NULL is fine
+ */
+void bn_free(struct bignum *a)
+{
+	fib_free(a);
+}
+
+/**
+ * bn_swap() - exchange two numbers; their limbs stay where they are
+ * @a: a number
+ * @b: a number
+ */
+void bn_swap(struct bignum *a, struct bignum *b)
+{
+	swap(*a, *b);
+}
+
+/**
+ * bn_add() - c = a + b
+ * @c: the sum; may be @a or @b
+ * @a: a number
+ * @b: a number
+ */
+void bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t carry;
+
+	if (a->size < b->size)
+		swap(a, b);
+	fib_assert(c->capacity >= a->size);
+	carry = limbs_add(c->limb, a->limb, a->size, b->limb, b->size);
+	c->size = a->size;
+	bn_push(c, carry);
+}
+
+/**
+ * bn_sub() - c = a - b
+ * @c: the difference; may be @a or @b; has room for as many limbs as @a
+ * @a: a number
+ * @b: a number, no larger than @a
+ */
+void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	limb_t borrow;
+
+	fib_assert(a->size >= b->size);
+	fib_assert(c->capacity >= a->size);
+	borrow = limbs_sub(c->limb, a->limb, a->size, b->limb, b->size);
+	fib_assert(!borrow);
+	c->size = a->size;
+	bn_trim(c);
+}
+
+/**
+ * bn_increase() - a += b
+ * @a: a number, with room for a limb more if there is a carry
+ * @b: less than B
+ */
+void bn_increase(struct bignum *a, limb_t b)
+{
+	limb_t carry = b;
+
+	for (size_t i = 0; carry && i < a->size; i++)
+		carry = limbs_add(a->limb + i, a->limb + i, 1, &carry, 1);
+	bn_push(a, carry);
+}
+
+/**
+ * bn_decrease() - a -= b
+ * @a: a number, no smaller than @b
+ * @b: less than B
+ */
+void bn_decrease(struct bignum *a, limb_t b)
+{
+	limb_t borrow = b;
+
+	for (size_t i = 0; borrow && i < a->size; i++)
+		borrow = limbs_sub(a->limb + i, a->limb + i, 1, &borrow, 1);
+	fib_assert(!borrow);
+	bn_trim(a);
+}
+
+/**
+ * bn_div5() - c = a / 5
+ * @c: the quotient; may be @a; has room for as many limbs
+ * @a: a multiple of 5
+ *
+ * B is a multiple of 5, too: what a limb leaves over is a fifth of B, or some of
+ * them, in the limb below, and in none further down.
+ */
+void bn_div5(struct bignum *c, const struct bignum *a)
+{
+	limb_t above = a->limb[0];
+
+	fib_assert(c->capacity >= a->size);
+	fib_assert(above % 5 == 0);
+	c->size = a->size;
+	for (size_t i = 0; i < c->size; i++) {
+		limb_t limb = above;
+
+		above = i + 1 < c->size ? a->limb[i + 1] : 0;
+		c->limb[i] = limb / 5 + above % 5 * (LIMB_BASE / 5);
+	}
+	bn_trim(c);
+}
+
+/**
+ * bn_mul() - c = a * b
+ * @c: the product; neither @a nor @b; has room for the limbs of both
+ * @a: a number
+ * @b: a number
+ */
+int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
+{
+	int err;
+
+	fib_assert(c != a && c != b);
+	fib_assert(c->capacity >= a->size + b->size);
+	if (a->size == 1 && b->size == 1) {
+		limb_mul(c->limb, a->limb[0], b->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	if (a->size < b->size)
+		swap(a, b);
+	if (b->size < KARATSUBA_LIMBS)
+		err = limbs_mul(a->call, c->limb, a->limb, a->size, b->limb,
+				b->size);
+	else if (b->size < NTT_LIMBS)
+		err = karatsuba_mul(a->call, c->limb, a->limb, a->size, b->limb,
+				    b->size, c->room);
+	else
+		err = ntt_mul(a->call, c->limb, a->limb, a->size, b->limb,
+			      b->size, c->ntt);
+	if (err)
+		return err;
+	c->size = a->size + b->size;
+	bn_trim(c);
+	return 0;
+}
+
+/**
+ * bn_square() - c = a * a
+ * @c: the square; not @a; has room for twice its limbs
+ * @a: a number
+ */
+int bn_square(struct bignum *c, const struct bignum *a)
+{
+	int err;
+
+	fib_assert(c != a);
+	fib_assert(c->capacity >= 2 * a->size);
+	if (a->size == 1) {
+		limb_mul(c->limb, a->limb[0], a->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
+	if (a->size < KARATSUBA_SQUARE_LIMBS)
+		err = limbs_square(a->call, c->limb, a->limb, a->size);
+	else if (a->size < NTT_LIMBS)
+		err = karatsuba_mul(a->call, c->limb, a->limb, a->size, a->limb,
+				    a->size, c->room);
+	else
+		err = ntt_mul(a->call, c->limb, a->limb, a->size, a->limb,
+			      a->size, c->ntt);
+	if (err)
+		return err;
+	c->size = 2 * a->size;
+	bn_trim(c);
+	return 0;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Integers in base 10^4 whose digits have a sign: about -5000 to 5000. There is
+ * more than one way to write a number so, and that is the use of it: a sum of a few
+ * digits carries into the next place, but not through it, so that all places can
+ * be done at once.
+ *
+ * A product leaves digits of at most 5002, the difference of two such numbers
+ * 5001, half of which is their sum of 10004; all are below DIGIT_MAX.
+ *
+ * The digits of a number whose absolute value is less than 10^(4 s) / 2 fit into
+ * s places.
+ */
+#include "digits_avx2.h"
+#include "vector.h"
+
+/* Digits that an operation may reach beyond the last: a carry's, and a vector's. */
+#define BEYOND (2 * DIGITS_AT_ONCE)
+
+/* What a group of 16 digits costs, in products of two limbs. */
+#define GROUP_WORK 4
+
+static size_t whole_vectors(size_t size)
+{
+	return (size + DIGITS_AT_ONCE - 1) & -(size_t)DIGITS_AT_ONCE;
+}
+
+/**
+ * digits_room() - digits that an array needs for a number of @size digits
+ */
+size_t digits_room(size_t size)
+{
+	return whole_vectors(size) + BEYOND;
+}
+
+/**
+ * digits_trim() - give up leading zeros
+ * @a: a number; behind its digits there are zeros up to a whole vector
+ */
+void digits_trim(struct digits *a)
+{
+	while (a->size && !a->digit[a->size - 1])
+		a->size--;
+}
+
+/* Zeros behind the digits, up to @size of them all together. */
+static void clear_up_to(const struct digits *a, size_t size)
+{
+	if (size > a->size)
+		memset(a->digit + a->size, 0, (size - a->size) * sizeof(s16));
+}
+
+static const s16 power_of_ten[] = { 1, 10, 100, 1000 };
+
+static void print_digit(char *text, s16 digit)
+{
+	for (size_t i = DIGIT_WIDTH; i-- > 0; digit /= 10)
+		text[i] = '0' + digit % 10;
+}
+
+/* Writes the four digits of a number of 16 decimal digits. */
+static void put_16(s16 *digit, u64 number)
+{
+	for (size_t i = 0; i < 4; i++) {
+		digit[i] = number % DIGIT_BASE;
+		number /= DIGIT_BASE;
+	}
+}
+
+/**
+ * digits_from_limbs() - c = a
+ * @c: the digits; there is room for 9 for each two limbs, and one more
+ * @a: a natural number
+ */
+void digits_from_limbs(struct digits *c, const struct bignum *a)
+{
+	const u64 e16 = 10000000000000000ULL;
+	s16 carry = 0;
+
+	/* Two limbs have 36 decimal digits: 16, 2 + 2 and 16. */
+	for (size_t i = 0; i < a->size; i += 2) {
+		limb_t low = a->limb[i];
+		limb_t high = i + 1 < a->size ? a->limb[i + 1] : 0;
+		s16 *digit = c->digit + i / 2 * 9;
+
+		put_16(digit, low % e16);
+		digit[4] = low / e16 + high % 100 * 100;
+		put_16(digit + 5, high / 100);
+	}
+	c->size = (a->size + 1) / 2 * 9;
+	c->digit[c->size++] = 0;
+	for (size_t i = 0; i < c->size; i++) {
+		s16 digit = c->digit[i] + carry;
+
+		carry = digit > DIGIT_BASE / 2;
+		c->digit[i] = digit - carry * DIGIT_BASE;
+	}
+	clear_up_to(c, digits_room(c->size));
+	digits_trim(c);
+}
+
+/**
+ * digits_combine() - c = x * a + y * b
+ * @call: the call that pays for it
+ * @c: the result; may be @a or @b
+ * @x: -1, 1 or 2
+ * @a: a number
+ * @y: -1, 1 or 2
+ * @b: a number; both have room for a digit more than the longer one has
+ *
+ * Return: 0 or -EINTR.
+ */
+int digits_combine(struct fib_call *call, struct digits *c, int x,
+		   const struct digits *a, int y, const struct digits *b)
+{
+	size_t size = whole_vectors(max(a->size, b->size) + 1);
+	int carry = 0, err;
+
+	clear_up_to(a, size);
+	clear_up_to(b, size);
+	for (size_t i = 0, count; i < size; i += count) {
+		count = min(size - i, (size_t)DIGITS_SECTION);
+		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		carry = digits_avx2_combine(c->digit + i, x, a->digit + i, y,
+					    b->digit + i, count, carry);
+		fib_fpu_end();
+	}
+	fib_assert(!carry);
+	c->size = size;
+	digits_trim(c);
+	return 0;
+}
+
+/**
+ * digits_div5() - a = a / 5
+ * @call: the call that pays for it
+ * @a: a multiple of 5
+ *
+ * Return: 0 or -EINTR.
+ */
+int digits_div5(struct fib_call *call, struct digits *a)
+{
+	size_t size = whole_vectors(a->size + 1);
+	int carry = 0, err;
+
+	clear_up_to(a, size + DIGITS_AT_ONCE);
+	for (size_t i = 0, count; i < size; i += count) {
+		count = min(size - i, (size_t)DIGITS_SECTION);
+		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		carry = digits_avx2_fifth(a->digit + i, count, carry);
+		fib_fpu_end();
+	}
+	fib_assert(!carry);
+	a->size = size;
+	digits_trim(a);
+	return 0;
+}
+
+/**
+ * digits_make_unique() - make all digits 0 to 9999
+ * @call: the call that pays for it
+ * @a: a number, not negative
+ *
+ * Return: 0 or -EINTR.
+ */
+int digits_make_unique(struct fib_call *call, struct digits *a)
+{
+	size_t size = whole_vectors(a->size);
+	bool borrow = false;
+	int err;
+
+	for (size_t i = 0, count; i < size; i += count) {
+		count = min(size - i, (size_t)DIGITS_SECTION);
+		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		borrow = digits_avx2_make_unique(a->digit + i, count, borrow);
+		fib_fpu_end();
+	}
+	fib_assert(!borrow);
+	digits_trim(a);
+	return 0;
+}
+
+/**
+ * digits_print() - write a number as text, most significant digit first
+ * @call: the call that pays for it
+ * @text: where it goes
+ * @size: the room there, in characters
+ * @a: a number that digits_make_unique has been applied to; not 0
+ *
+ * Return: the number of characters; -ERANGE when there is no room for them, or
+ * -EINTR.
+ */
+ssize_t digits_print(struct fib_call *call, char *text, size_t size,
+		     const struct digits *a)
+{
+	size_t left = a->size - 1, total, width = 1;
+	char first[DIGIT_WIDTH];
+	int err;
+
+	/* The first digit is the only one that is cut short. */
+	print_digit(first, a->digit[left]);
+	while (width < DIGIT_WIDTH && a->digit[left] >= power_of_ten[width])
+		width++;
+	total = width + left * DIGIT_WIDTH;
+	if (total > size)
+		return -ERANGE;
+	memcpy(text, first + DIGIT_WIDTH - width, width);
+	text += width;
+	for (; left % PRINTED_AT_ONCE; text += DIGIT_WIDTH)
+		print_digit(text, a->digit[--left]);
+	for (size_t count; left; text += count * DIGIT_WIDTH) {
+		count = min(left, (size_t)DIGITS_SECTION);
+		left -= count;
+		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		digits_avx2_print(text, a->digit + left, count);
+		fib_fpu_end();
+	}
+	return total;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Integers in base 10^4 whose digits have a sign.
+ */
+#ifndef DIGITS_H
+#define DIGITS_H
+
+#include "bignum.h"
+
+#define DIGIT_BASE 10000
+#define DIGIT_WIDTH 4
+/* The largest absolute value of a digit that an operation leaves: see digits.c. */
+#define DIGIT_MAX 5005
+/* Vectors of digits: arrays are aligned to one and have whole ones. */
+#define DIGITS_AT_ONCE 16
+/* Digits that are printed at once. */
+#define PRINTED_AT_ONCE 8
+
+/**
+ * struct digits - an integer
+ * @digit: its digits, the least significant first, up to DIGIT_MAX either way;
+ *	behind them zeros, up to a multiple of DIGITS_AT_ONCE
+ * @size: how many; the top one is not 0
+ */
+struct digits {
+	s16 *digit;
+	size_t size;
+};
+
+size_t digits_room(size_t size);
+void digits_from_limbs(struct digits *c, const struct bignum *a);
+int digits_combine(struct fib_call *call, struct digits *c, int x,
+		   const struct digits *a, int y, const struct digits *b);
+int digits_div5(struct fib_call *call, struct digits *a);
+int digits_make_unique(struct fib_call *call, struct digits *a);
+ssize_t digits_print(struct fib_call *call, char *text, size_t size,
+		     const struct digits *a);
+void digits_trim(struct digits *a);
+
+#endif

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Products of long numbers by a fast Fourier transform in doubles.
+ *
+ * A number is taken for a polynomial with a digit for each coefficient. For a
+ * product of up to 2N digits it is enough to know the polynomial modulo x^(2N) + 1;
+ * and that is to know it, with complex coefficients, modulo x^N - i, where the
+ * upper half of the coefficients is the imaginary part of the lower half: the
+ * right-angle convolution (Crandall and Pomerance, Prime Numbers, 9.5.3).
+ *
+ * The transform splits polynomials, as that of stage 11 does: what one leaves
+ * modulo x^(4m) - w^4 it leaves, in quarters f0 + f1 x^m + f2 x^2m + f3 x^3m, as
+ *
+ *	f0 + (i^j w) f1 + (i^j w)^2 f2 + (i^j w)^3 f3 modulo x^m - i^j w
+ *
+ * for j = 0 to 3, which are nodes of a tree. All of a node has the same roots,
+ * hence one vector serves many coefficients, and nothing is ever reordered. At the
+ * top it is not 4 but 3, 5 or 7 parts, and 2, as the length needs; the lengths
+ * are 4, 5, 6 and 7 times a power of 2.
+ *
+ * Below the top passes there are rows, whose nodes have the same arguments but for
+ * what the row adds. With the bits of k reversed behind the binary point, node k of
+ * a level has w = exp(2 pi i * reversed(k) / 4) times the root of row and level:
+ * one table serves all rows, levels and lengths.
+ *
+ * Why the results are right
+ *
+ * A double has 53 bits, u = 2^-53. An addition of complex numbers is off by u of
+ * the sum at most; a product by sqrt(5) u, 2.24 u, of the product (Brent, Percival
+ * and Zimmermann, Error bounds on complex floating-point multiplication, Math.
+ * Comp. 76, 2007), with fused multiply-add or without. Their argument for a
+ * transform, layer by layer, is used here for radix 4:
+ *
+ * On the way down a layer multiplies the Euclidean norm by 2 (radix p: sqrt(p)). If
+ * it is off by h u of the norm of its result, then k layers are off by (h1 + ... +
+ * hk) u, but for terms of u^2. Values of x and y off by dx u and dy u make a
+ * coefficient of x y off by (dx + dy) u |x| |y|, since it is the mean of products
+ * of values, whose sum is no more than the product of the norms. On the way up, a
+ * result of a layer is off by h u of the sum of what it is made of, and again the
+ * mean of all these sums is no more than |x| |y|. So a coefficient is off by
+ *
+ *	(2 d + s + r) u |x| |y|
+ *
+ * where d adds up h for the layers on the way down, r on the way up, and s is 2.24
+ * for the products and 1.5 for the division by N in the end.
+ *
+ * Constants are made of integers in units of 2^-62. Sine and cosine are off by less
+ * than 5 of these; made a double, by sqrt(1/2) u: 0.72 u. An entry of the table is a
+ * product of up to 12 of them: 0.85 u. Then, in units of u,
+ *
+ *	w	0.72 + 0.85 + 2.24 = 3.81	of row and table
+ *	w^2	2 * 3.81 + 2.24 = 9.86
+ *	w^3	3.81 + 9.86 + 2.24 = 15.91
+ *
+ *	radix 4, in a row	h = 15.91 + 2.24 + 2 additions < 20.2
+ *	radix 4, at the top	h =  0.72 + 2.24 + 2 additions < 5
+ *	radix 2, at the top	h =  0.72 + 2.24 + 1 addition < 4
+ *
+ * In radix p = 3, 5, 7 a part goes through the root it is twisted with, 2.96; an
+ * addition, 1; a product with a cosine, and one with a sine, which are off by 0.51
+ * and rounded by 1; up to (p - 1) / 2 additions, and one more. Sine and cosine
+ * together are at most sqrt(2). That is sqrt(2) (3.51 + (p - 1) / 2) of the sum of
+ * the parts, and of the norm sqrt(p) times as much: 11.1, 17.5, 24.4. So h is less
+ * than 15, 21 and 28.
+ *
+ * Digits are at most DIGIT_MAX, so that |x| |y| <= N * DIGIT_MAX^2. What error_fits
+ * requires of each transform is therefore a proof that rounding to the nearest
+ * integer gives the product. For N = 5 * 2^16, the longest, the bound is 0.46.
+ */
+#include "fft_avx2.h"
+#include "vector.h"
+
+/* 1 in the units of a constant, 2^-62. */
+#define ONE_BITS 62
+#define ONE (1LL << ONE_BITS)
+/* pi / 4 * 2^64 */
+#define QUARTER_PI 14488038916154245685ULL
+
+/* Blocks between two rows, so that they are not in the same sets of a cache. */
+#define ROW_GAP 2
+/* Blocks of constants that are made doubles at once, and the cost of a constant. */
+#define CONSTANTS_AT_ONCE 1024
+#define CONSTANT_WORK 4
+#define ROOT_WORK 40
+
+/* x * y, with 62 bits behind the point, rounded down */
+static inline u64 times(u64 x, u64 y)
+{
+	return (unsigned __int128)x * y >> ONE_BITS;
+}
+
+/*
+ * exp(2 pi i * angle / 2^64), by the Taylor series of sine and cosine around the
+ * nearest multiple of a right angle. The arc is pi / 4 at most: terms from x^20 on
+ * are less than 2^-68. Those of a small arc, 2^-6, are so from x^10 on.
+ */
+static struct fft_root root_of(u64 angle)
+{
+	unsigned int right_angles = (angle + (1ULL << 61)) >> 62;
+	s64 rest = angle - ((u64)right_angles << 62);
+	u64 arc = (unsigned __int128)(rest < 0 ? -rest : rest) *
+			  QUARTER_PI >> 63;
+	u64 square = times(arc, arc), cosine = ONE, sine = ONE;
+	struct fft_root root, turned;
+
+	for (u64 k = arc >> 56 ? 9 : 4; k > 0; k--) {
+		cosine = ONE - times(square, cosine) / ((2 * k - 1) * 2 * k);
+		sine = ONE - times(square, sine) / (2 * k * (2 * k + 1));
+	}
+	sine = times(arc, sine);
+	root.re = cosine;
+	root.im = rest < 0 ? -sine : sine;
+	for (; right_angles % 4; right_angles--) {
+		turned.re = -root.im;
+		turned.im = root.re;
+		root = turned;
+	}
+	return root;
+}
+
+/* part / whole of a full turn, where part < whole, with less than 2^-64 missing */
+static u64 angle_of(u64 part, u64 whole)
+{
+	u64 high = (part << 32) / whole, rest = (part << 32) % whole;
+
+	return (high << 32) + (rest << 32) / whole;
+}
+
+/* The bound on errors, in hundredths of u |x| |y|; see above. */
+static u64 error_units(const struct fft *fft)
+{
+	u64 down = 0, up = 224 + 150;
+
+	if (fft->odd > 1)
+		down += fft->odd == 3 ? 1500 : fft->odd == 5 ? 2100 : 2800;
+	if (fft->two)
+		down += 400;
+	down += fft->fours * 500;
+	for (size_t points = fft->row; points > 1; points /= 4)
+		down += 2020;
+	up += down;
+	return 2 * down + up;
+}
+
+/*
+ * Whether that is less than 1 / 2 of an integer, and a hundredth to spare for the
+ * terms of u^2.
+ */
+static bool error_fits(const struct fft *fft)
+{
+	const u64 half = 1ULL << 52;
+
+	return fft->points * DIGIT_MAX * DIGIT_MAX <
+	       half / error_units(fft) * 99;
+}
+
+/*
+ * The shortest length for a product of @digits, or a longer one: 4, 5, 6 or 7
+ * times a power of 2, and how it is split.
+ */
+static void choose_length(struct fft *fft, size_t digits)
+{
+	size_t points = (digits + 1) / 2, power = FFT_ROW_MIN, part = 4;
+
+	while (7 * power < points)
+		power *= 2;
+	while (part * power < points)
+		part++;
+	fft->points = part * power;
+	/* A row is a power of 4. */
+	fft->row = min(power, (size_t)FFT_ROW_MAX);
+	if (__builtin_ctzll(fft->row) % 2)
+		fft->row /= 2;
+	fft->rows = fft->points / fft->row;
+	fft->stride = fft->row / FFT_BLOCK_POINTS + ROW_GAP;
+	fft->odd = part == 4 ? 1 : part == 6 ? 3 : part;
+	part = fft->rows / fft->odd;
+	fft->two = __builtin_ctzll(part) % 2;
+	fft->fours = __builtin_ctzll(part) / 2;
+}
+
+/* Blocks of the table: a root for each node of four points. */
+static size_t table_blocks(const struct fft *fft)
+{
+	return fft->row / 4 / FFT_BLOCK_POINTS;
+}
+
+/* Blocks of points, with the gaps between rows. */
+static size_t all_blocks(const struct fft *fft)
+{
+	return fft->rows * fft->stride;
+}
+
+/**
+ * fft_room() - bytes enough for fft_create
+ * @digits: of the longest product
+ */
+size_t fft_room(size_t digits)
+{
+	struct fft fft;
+
+	choose_length(&fft, digits);
+	return sizeof(fft) + (table_blocks(&fft) + 2 * all_blocks(&fft) + 1) *
+				     sizeof(struct fft_block);
+}
+
+/* Makes doubles of @count integers. */
+static void make_doubles(s64 *value, size_t count)
+{
+	fib_fpu_begin();
+	fft_avx2_constants(value, count);
+	fib_fpu_end();
+}
+
+/*
+ * Makes the table, as integers and then as doubles. Entry 2^j + k is entry k turned
+ * by what bit j adds, 2^-(j + 1) of a right angle. All are in the first quadrant.
+ */
+static int make_table(struct fib_call *call, struct fft *fft)
+{
+	size_t count = table_blocks(fft) * FFT_BLOCK_POINTS;
+	struct fft_block *table = fft->table;
+	u64 angle = 1ULL << 61;
+	int err;
+
+	table->re[0] = ONE;
+	table->im[0] = 0;
+	for (size_t made = 1; made < count; made *= 2, angle /= 2) {
+		const struct fft_root w = root_of(angle);
+
+		for (size_t i = 0; i < made; i++) {
+			const struct fft_block *from = &table[i / 4];
+			struct fft_block *to = &table[(made + i) / 4];
+			u64 re = from->re[i % 4], im = from->im[i % 4];
+			size_t j = (made + i) % 4;
+
+			to->re[j] = times(re, w.re) - times(im, w.im);
+			to->im[j] = times(re, w.im) + times(im, w.re);
+		}
+		err = fib_spend(call, made * CONSTANT_WORK);
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < count / 4; i += CONSTANTS_AT_ONCE) {
+		size_t end = min(count / 4, i + CONSTANTS_AT_ONCE);
+
+		err = fib_spend(call, 4 * (end - i));
+		if (err)
+			return err;
+		make_doubles(table[i].re,
+			     (end - i) * sizeof(*table) / sizeof(s64));
+	}
+	return 0;
+}
+
+/**
+ * fft_create() - what products of one call share
+ * @call: the call that pays for it
+ * @room: as much as fft_room says
+ * @digits: of the longest product
+ *
+ * Return: the transforms, or NULL when the caller has been killed.
+ */
+struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
+{
+	struct fft *fft = room;
+	u64 end = (u64)(unsigned long)(fft + 1);
+
+	choose_length(fft, digits);
+	fib_assert(error_fits(fft));
+	fft->table = room + (-end & (sizeof(struct fft_block) - 1)) +
+		     sizeof(*fft);
+	fft->f = fft->table + table_blocks(fft);
+	fft->g = fft->f + all_blocks(fft);
+	if (make_table(call, fft))
+		return NULL;
+	fft->points = 0;
+	return fft;
+}
+
+/* The roots of the top passes; in fft->angle, what each leads to. */
+static void make_top(struct fft *fft)
+{
+	struct fft_root *root = fft->top;
+	unsigned int p = fft->odd;
+	size_t nodes = p;
+	u64 next[FFT_ROWS];
+
+	/* i is a quarter of a turn; its roots of order p: (1 / 4 + j) / p. */
+	for (unsigned int j = 0; j < p; j++) {
+		fft->angle[j] = p > 1 ? angle_of(4 * j + 1, 4 * p) : 1ULL << 62;
+		fft->wheel[j] = root_of(p > 1 ? angle_of(j, p) : 0);
+		fft->twist[j] = root_of(p > 1 ? angle_of(j, 4 * p) : 0);
+	}
+	if (fft->two) {
+		for (size_t i = 0; i < nodes; i++) {
+			u64 half = fft->angle[i] / 2;
+
+			*root++ = root_of(half);
+			next[2 * i] = half;
+			next[2 * i + 1] = half + (1ULL << 63);
+		}
+		nodes *= 2;
+		memcpy(fft->angle, next, sizeof(next));
+	}
+	while (nodes < fft->rows) {
+		for (size_t i = 0; i < nodes; i++) {
+			u64 quarter = fft->angle[i] / 4;
+
+			for (unsigned int j = 1; j <= 3; j++)
+				*root++ = root_of(j * quarter);
+			next[4 * i] = quarter;
+			next[4 * i + 1] = quarter + (2ULL << 62);
+			next[4 * i + 2] = quarter + (1ULL << 62);
+			next[4 * i + 3] = quarter + (3ULL << 62);
+		}
+		nodes *= 4;
+		memcpy(fft->angle, next, sizeof(next));
+	}
+	make_doubles(&fft->twist[0].re, 2 * p);
+	make_doubles(&fft->wheel[0].re, 2 * p);
+	make_doubles(&fft->top[0].re, 2 * (root - fft->top));
+}
+
+/* Makes all that depends on the length, unless it is that of the product before. */
+static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
+{
+	size_t before = fft->points;
+	int err;
+
+	choose_length(fft, digits);
+	if (fft->points == before)
+		return 0;
+	fib_assert(error_fits(fft));
+	err = fib_spend(call, fft->rows * FFT_LEVELS * ROOT_WORK);
+	if (err)
+		return err;
+	make_top(fft);
+	for (size_t i = 0; i < fft->rows; i++) {
+		struct fft_root *root = fft->row_root[i];
+		u64 angle = fft->angle[i];
+
+		for (size_t points = fft->row; points > 1; points /= 4) {
+			angle /= 4;
+			*root++ = root_of(angle);
+		}
+		make_doubles(&fft->row_root[i][0].re,
+			     2 * (root - fft->row_root[i]));
+	}
+	return 0;
+}
+
+/* The blocks of a row that the top passes may do within one section. */
+static size_t columns_at_once(const struct fft *fft)
+{
+	return FFT_SECTION / FFT_BLOCK_POINTS / fft->rows;
+}
+
+/* f[] = the coefficients of a number, down to the rows. */
+static int top(struct fib_call *call, const struct fft *fft,
+	       struct fft_block *f, const struct digits *a)
+{
+	size_t blocks = fft->row / FFT_BLOCK_POINTS;
+	int err;
+
+	for (size_t i = 0, end; i < blocks; i = end) {
+		end = min(blocks, i + columns_at_once(fft));
+		err = fib_spend(call, FFT_SECTION / 2);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		fft_avx2_top(fft, f, a, i, end);
+		fib_fpu_end();
+	}
+	return 0;
+}
+
+/* From the rows back to coefficients. */
+static int top_inverse(struct fib_call *call, const struct fft *fft,
+		       struct fft_block *f)
+{
+	size_t blocks = fft->row / FFT_BLOCK_POINTS;
+	int err;
+
+	for (size_t i = 0, end; i < blocks; i = end) {
+		end = min(blocks, i + columns_at_once(fft));
+		err = fib_spend(call, FFT_SECTION / 2);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		fft_avx2_top_inverse(fft, f, i, end);
+		fib_fpu_end();
+	}
+	return 0;
+}
+
+/*
+ * f[] = f[] g[] modulo the polynomial of a node, times @points; f may be g. What
+ * is too long for a section is split, once or twice.
+ */
+static int multiply(struct fib_call *call, const struct fft *fft,
+		    const struct fft_root *level, size_t node,
+		    struct fft_block *f, struct fft_block *g, size_t points)
+{
+	size_t quarter = points / 4 / FFT_BLOCK_POINTS;
+	int err = fib_spend(call, points * 4);
+
+	if (err)
+		return err;
+	fib_fpu_begin();
+	if (points <= FFT_SECTION) {
+		fft_avx2_multiply(fft, level, node, f, g, points);
+		fib_fpu_end();
+		return 0;
+	}
+	fft_avx2_pass(fft, level, node, f, points);
+	if (f != g)
+		fft_avx2_pass(fft, level, node, g, points);
+	fib_fpu_end();
+	for (size_t i = 0; i < 4; i++) {
+		err = multiply(call, fft, level + 1, 4 * node + i,
+			       f + i * quarter, g + i * quarter, points / 4);
+		if (err)
+			return err;
+	}
+	fib_fpu_begin();
+	fft_avx2_pass_inverse(fft, level, node, f, points);
+	fib_fpu_end();
+	return 0;
+}
+
+/*
+ * What the lower half of the coefficients carries into the upper half, whose
+ * lowest digits are at @digit: at most 10010 into one, which hands on what is too
+ * much.
+ */
+static void carry_over(s16 *digit, const struct fft_carry *carry)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < 3 || sum; i++) {
+		sum += digit[i];
+		for (size_t j = i; j < 3; j++)
+			sum += carry->high[j][i + 3 - j];
+		if (!i)
+			sum += carry->high[3][3];
+		digit[i] = sum;
+		sum = sum > DIGIT_BASE / 2	 ? 1 + (sum > 15000) :
+		      sum < -(DIGIT_BASE / 2) ? -1 - (sum < -15000) :
+						 0;
+		digit[i] -= sum * DIGIT_BASE;
+	}
+}
+
+/* c = the number with coefficients fft->f[], plus @addend. */
+static int digits_of(struct fib_call *call, const struct fft *fft,
+		     struct digits *c, size_t size, int addend)
+{
+	struct fft_carry carry[2] = {};
+	size_t half = fft->points / FFT_BLOCK_POINTS;
+	int err;
+
+	size = (size + DIGITS_AT_ONCE - 1) / DIGITS_AT_ONCE * DIGITS_AT_ONCE;
+	c->size = size;
+	size /= FFT_BLOCK_POINTS;
+	carry[0].high[3][3] = addend;
+	for (size_t upper = 0; upper < 2; upper++) {
+		s16 *digit = c->digit + upper * fft->points;
+		size_t blocks = min(size, half);
+
+		for (size_t i = 0, end; i < blocks; i = end) {
+			end = min(blocks, i + FFT_SECTION / FFT_BLOCK_POINTS);
+			err = fib_spend(call, FFT_SECTION);
+			if (err)
+				return err;
+			fib_fpu_begin();
+			fft_avx2_carry(fft, digit, upper, i, end,
+				       &carry[upper]);
+			fib_fpu_end();
+		}
+		size -= blocks;
+	}
+	if (c->size > fft->points)
+		carry_over(c->digit + fft->points, &carry[0]);
+	digits_trim(c);
+	return 0;
+}
+
+/**
+ * fft_mul() - c = a * b + addend
+ * @call: the call that pays for it
+ * @c: the product; neither @a nor @b; has room for the digits of both
+ * @a: a number
+ * @b: a number; a square is faster if it is @a
+ * @addend: -2 to 2
+ * @fft: as fft_create has made it, for no fewer digits
+ *
+ * Return: 0 or -EINTR.
+ */
+int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
+	    const struct digits *b, int addend, struct fft *fft)
+{
+	size_t size = a->size + b->size;
+	struct fft_block *g = a == b ? fft->f : fft->g;
+	int err;
+
+	err = prepare(call, fft, size) ?: top(call, fft, fft->f, a);
+	if (!err && g != fft->f)
+		err = top(call, fft, g, b);
+	for (size_t i = 0; !err && i < fft->rows; i++)
+		err = multiply(call, fft, fft->row_root[i], 0,
+			       fft->f + i * fft->stride, g + i * fft->stride,
+			       fft->row);
+	return err ?:
+		       top_inverse(call, fft, fft->f) ?:
+		       digits_of(call, fft, c, size, addend);
+}

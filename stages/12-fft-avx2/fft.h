@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Products of long numbers by a fast Fourier transform in floating point.
+ */
+#ifndef FFT_H
+#define FFT_H
+
+#include "digits.h"
+
+/* Rows of the top passes, and levels of radix 4 below a row, at most. */
+#define FFT_ROWS 28
+#define FFT_LEVELS 7
+/* Points of a row: 64 at least, and 16384 at most: 256 KB, for the L2 cache. */
+#define FFT_ROW_MIN 64
+#define FFT_ROW_MAX 16384
+/* The largest transform whose results are proved to round right, see fft.c. */
+#define FFT_POINTS_MAX (5 << 16)
+
+/**
+ * struct fft_root - a point of the unit circle
+ * @re: its real part, a double; while it is made, an integer in units of 2^-62
+ * @im: its imaginary part, likewise
+ */
+struct fft_root {
+	s64 re;
+	s64 im;
+};
+
+/**
+ * struct fft_block - four complex points, as two vectors of doubles
+ * @re: four real parts; while they are made, integers in units of 2^-62
+ * @im: four imaginary parts, likewise
+ */
+struct fft_block {
+	s64 re[4];
+	s64 im[4];
+} __attribute__((aligned(64)));
+
+#define FFT_BLOCK_POINTS 4
+
+/**
+ * struct fft - transforms of one length, and the roots of unity they use
+ * @points: complex points: @rows * @row
+ * @rows: rows that the top passes split a polynomial into
+ * @row: points of a row: a power of 4
+ * @stride: blocks from one row to the next
+ * @odd: radix of the first top pass: 3, 5 or 7; 1 for none
+ * @two: whether a pass of radix 2 follows
+ * @fours: how many passes of radix 4 follow, before the rows
+ * @twist: powers 1 to @odd - 1 of the root that the odd pass begins with
+ * @wheel: the roots of order @odd
+ * @top: of each node of the passes of radix 2 and 4, one root, or three
+ * @angle: of each row, the argument of the constant its polynomial has
+ * @row_root: of each row and level, the 4th root of the first node's constant
+ * @table: exp(2 pi i * reversed(k) / 4), with the bits of k reversed behind the
+ *	binary point
+ * @f: room for the points of a factor, and then of the product
+ * @g: the same for the other factor, unless it is a square
+ */
+struct fft {
+	size_t points;
+	size_t rows;
+	size_t row;
+	size_t stride;
+	unsigned int odd;
+	bool two;
+	unsigned int fours;
+	struct fft_root twist[7];
+	struct fft_root wheel[7];
+	struct fft_root top[64];
+	u64 angle[FFT_ROWS];
+	struct fft_root row_root[FFT_ROWS][FFT_LEVELS];
+	struct fft_block *table;
+	struct fft_block *f;
+	struct fft_block *g;
+};
+
+size_t fft_room(size_t digits);
+struct fft *fft_create(struct fib_call *call, void *room, size_t digits);
+int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
+	    const struct digits *b, int addend, struct fft *fft);
+
+#endif

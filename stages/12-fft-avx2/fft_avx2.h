@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * The parts of a transform that compute in vector registers: each may be called
+ * between fib_fpu_begin and fib_fpu_end only, and none takes longer than
+ * FFT_SECTION points need.
+ */
+#ifndef FFT_AVX2_H
+#define FFT_AVX2_H
+
+#include "fft.h"
+
+/* The most points that are transformed within one section. */
+#define FFT_SECTION 4096
+
+/**
+ * struct fft_carry - what one group of digits hands on to the next
+ * @high: carries of the last four coefficients, by how many digits they move up
+ */
+struct fft_carry {
+	s32 high[4][4];
+};
+
+void fft_avx2_constants(s64 *value, size_t count);
+void fft_avx2_top(const struct fft *fft, struct fft_block *f,
+		  const struct digits *a, size_t first, size_t end);
+void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
+			  size_t first, size_t end);
+void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,
+		   size_t node, struct fft_block *f, size_t points);
+void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
+			   size_t node, struct fft_block *f, size_t points);
+void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
+		       size_t node, struct fft_block *f, struct fft_block *g,
+		       size_t points);
+void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
+		    size_t end, struct fft_carry *carry);
+
+#endif

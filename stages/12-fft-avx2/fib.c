@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * F(n) by pairs of Lucas numbers: one step for each bit of n but the last, from
+ * the top bit down. L(0) = 2, L(1) = 1, and from there on as Fibonacci numbers.
+ *
+ *	L(2k)     = L(k)^2 - 2 * (-1)^k
+ *	L(2k + 2) = L(k + 1)^2 + 2 * (-1)^k
+ *	L(2k + 1) = L(2k + 2) - L(2k)
+ *
+ * A step is two squares, where Fibonacci pairs need a product more. The last
+ * step leads back:
+ *
+ *	5 * F(k)     = 2 * L(k + 1) - L(k)
+ *	5 * F(k + 1) = 2 * L(k) + L(k + 1)
+ *	F(2k)        = L(k) * F(k)
+ *	F(2k + 1)    = L(k) * F(k + 1) - (-1)^k
+ */
+#include "digits.h"
+#include "fft.h"
+#include "vector.h"
+
+/* From this n on, transforms in floating point pay, if there is AVX2. */
+#define FFT_N 15000
+/* The largest k whose L(k) is computed in limbs then. */
+#define BEGIN_N 3000
+
+/*
+ * L(k) and L(k + 1), while both are a limb, with k the top bits of n. A step from
+ * k leads to L(2k + 2) at most, and L(86) < B.
+ *
+ * Return: how many bits of n are left, the last one among them.
+ */
+static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
+{
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
+	limb_t x = 2, y = 1;
+	u64 k = 0;
+
+	while (bits > 1 && 2 * k + 2 <= 86) {
+		limb_t two = k & 1 ? -2 : 2;
+		limb_t even = x * x - two, next = y * y + two;
+
+		bits--;
+		k = n >> bits;
+		x = k & 1 ? next - even : even;
+		y = k & 1 ? next : next - even;
+	}
+	*a = x;
+	*b = y;
+	return bits;
+}
+
+/* c = a^2 - 2 or, if not @minus, a^2 + 2: L(2k) or L(2k + 2). */
+static int lucas_double(struct bignum *c, const struct bignum *a, bool minus)
+{
+	int err = bn_square(c, a);
+
+	if (err)
+		return err;
+	if (minus)
+		bn_decrease(c, 2);
+	else
+		bn_increase(c, 2);
+	return 0;
+}
+
+/* c = F(2k) or, if n is odd, F(2k + 1), from a = L(k) and b = L(k + 1) */
+static int fib_from_lucas(struct bignum *c, const struct bignum *a,
+			  const struct bignum *b, struct bignum *t, u64 n)
+{
+	int err;
+
+	if (n & 1) {
+		bn_add(t, a, a);
+		bn_add(t, t, b);
+	} else {
+		bn_add(t, b, b);
+		bn_sub(t, t, a);
+	}
+	bn_div5(t, t);
+	err = bn_mul(c, a, t);
+	if (err || !(n & 1))
+		return err;
+	if (n & 2)
+		bn_increase(c, 1);
+	else
+		bn_decrease(c, 1);
+	return 0;
+}
+
+/*
+ * Limbs enough for any number on the way to F(n).
+ *
+ * phi^86 < B, since phi^86 + phi^-86 is the Lucas number
+ * L(86) = 939587134549734843, and B = 10^18. F(n) <= phi^n, which is less than
+ * B^(n / 86), rounded up to whole limbs: at most n / 86 + 1 of them. The largest
+ * number before that is at most L(n / 2 + 2) + 2, or three times L(n / 2 + 1):
+ * less than 8 * phi^(n / 2), which takes as many limbs, or one more if n < 86.
+ *
+ * One more, because a product takes the limbs of both factors while it is made,
+ * the top one of which may turn out to be 0; not more than one, since factors of
+ * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ */
+static size_t limbs_needed(u64 n)
+{
+	return n / 86 + 2;
+}
+
+/*
+ * L(k) and L(k + 1) in a and b, with k the bits of n but the last @until, at least
+ * one; c and d are room for what is in between.
+ */
+static int lucas_pair(struct bignum *a, struct bignum *b, struct bignum *c,
+		      struct bignum *d, u64 n, int until)
+{
+	int bits = begin_with_limbs(a->limb, b->limb, n), err;
+
+	while (--bits >= until) {
+		bool odd = n >> bits & 2;
+
+		err = lucas_double(c, a, !odd) ?: lucas_double(d, b, odd);
+		if (err)
+			return err;
+		if (n >> bits & 1) {
+			bn_sub(a, d, c);
+			bn_swap(b, d);
+		} else {
+			bn_sub(b, d, c);
+			bn_swap(a, c);
+		}
+	}
+	return 0;
+}
+
+/* F(n) in limbs, as stage 11. */
+static int compute_limbs(struct fib_call *call, u64 n, union fib_value *f)
+{
+	struct bignum *number; /* all there are, in one block */
+	int err;
+
+	number = bn_create(call, 4, limbs_needed(n));
+	if (!number)
+		return -ENOMEM;
+	err = lucas_pair(&number[0], &number[1], &number[2], &number[3], n,
+			 1) ?:
+		      fib_from_lucas(&number[2], &number[0], &number[1],
+				     &number[3], n);
+	if (err) {
+		bn_free(number);
+		return err;
+	}
+	/* The block is freed by the first of its numbers. */
+	bn_swap(&number[2], &number[0]);
+	f->big = number;
+	return 0;
+}
+
+/* The digits of L(k) and L(k + 1), which are few enough for limbs. */
+static int digits_begin(struct fib_call *call, struct digits *a,
+			struct digits *b, u64 n, int until)
+{
+	struct bignum *number = bn_create(call, 4, limbs_needed(2 * BEGIN_N));
+	int err;
+
+	if (!number)
+		return -ENOMEM;
+	err = lucas_pair(&number[0], &number[1], &number[2], &number[3], n,
+			 until);
+	if (!err) {
+		digits_from_limbs(a, &number[0]);
+		digits_from_limbs(b, &number[1]);
+	}
+	bn_free(number);
+	return err;
+}
+
+/* a = L(2k) or L(2k + 1), b = L(2k + 1) or L(2k + 2), from L(k) and L(k + 1). */
+static int digits_step(struct fib_call *call, struct digits *a,
+		       struct digits *b, struct fft *fft, bool odd, bool next)
+{
+	struct digits *between = next ? a : b;
+
+	return fft_mul(call, a, a, a, odd ? 2 : -2, fft) ?:
+		       fft_mul(call, b, b, b, odd ? -2 : 2, fft) ?:
+		       digits_combine(call, between, -1, a, 1, b);
+}
+
+/* a = F(n), from a = L(k) and b = L(k + 1), with 2k + 1 or 2k = n. */
+static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
+		      struct fft *fft, u64 n)
+{
+	int addend = n & 1 ? (n & 2 ? 1 : -1) : 0;
+
+	return (n & 1 ? digits_combine(call, b, 2, a, 1, b) :
+			digits_combine(call, b, -1, a, 2, b)) ?:
+		       digits_div5(call, b) ?:
+		       fft_mul(call, a, a, b, addend, fft) ?:
+		       digits_make_unique(call, a);
+}
+
+/*
+ * F(n) in digits. phi^19 + phi^-19 is the Lucas number L(19) = 9349, which is less
+ * than DIGIT_BASE: so phi^n takes n / 19 digits, rounded up; and one more leaves
+ * room for the sign. Numbers on the way are less than 8 * phi^(n / 2).
+ */
+static int compute_digits(struct fib_call *call, u64 n, union fib_value *f)
+{
+	size_t half = digits_room(n / 38 + 2), whole = 2 * (n / 38 + 2);
+	struct digits_block {
+		struct bignum number;
+		struct digits a, b;
+		s16 digit[] __attribute__((aligned(16)));
+	} *block;
+	struct fft *fft;
+	int until = 1, err;
+
+	block = fib_alloc(call, 1,
+			  sizeof(*block) + 2 * half * sizeof(s16) +
+				  fft_room(whole));
+	if (!block)
+		return -ENOMEM;
+	block->number.digits = &block->a;
+	block->a.digit = block->digit;
+	block->b.digit = block->digit + half;
+	while (n >> until > BEGIN_N)
+		until++;
+	err = digits_begin(call, &block->a, &block->b, n, until);
+	if (err)
+		goto free_block;
+	fft = fft_create(call, block->digit + 2 * half, whole);
+	if (!fft) {
+		err = call->error;
+		goto free_block;
+	}
+	while (--until > 0) {
+		err = digits_step(call, &block->a, &block->b, fft,
+				  n >> until & 2, n >> until & 1);
+		if (err)
+			goto free_block;
+	}
+	err = digits_end(call, &block->a, &block->b, fft, n);
+	if (err)
+		goto free_block;
+	block->number.size = block->a.size;
+	f->big = &block->number;
+	return 0;
+
+free_block:
+	fib_free(block);
+	return err;
+}
+
+int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	if (n >= FFT_N && fib_has_avx2())
+		return compute_digits(call, n, f);
+	return compute_limbs(call, n, f);
+}
+
+size_t fib_limbs(const union fib_value *f)
+{
+	return f->big->size;
+}
+
+void fib_release(union fib_value *f)
+{
+	bn_free(f->big);
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Karatsuba's method: of two factors in halves, a = a0 + a1 X and b = b0 + b1 X,
+ *
+ *	a * b = a0 * b0 + ((a0 + a1) * (b0 + b1) - a0 * b0 - a1 * b1) X + a1 * b1 X^2
+ *
+ * has three products of halves instead of four. It is applied to columns, not to
+ * numbers: X is a place, sums of limbs are not carried, and columns are added and
+ * subtracted modulo 2^128. Only the columns at the end must be right.
+ *
+ * For columns of twice as many products, limbs are made digits from -B / 2 to
+ * B / 2 first, and a column is a signed number. A product is B^2 / 4 at most.
+ */
+#include "column.h"
+#include "karatsuba.h"
+
+/*
+ * Digits of a block, and halvings of it. Sums of 2^LEVELS digits, of which one,
+ * the top digit of the number, may be as large as B, come to no more than
+ *
+ *	15 * B / 2 + B = 8.5 * 10^18 < 2^63.
+ */
+#define LEVELS 4
+#define LEAF_DIGITS 42
+#define BLOCK_DIGITS (LEAF_DIGITS << LEVELS)
+
+/*
+ * What makes any column positive, and what the column above then takes off again.
+ * Of 672 products two can have a top digit in them, B^2 / 2 at most instead of
+ * B^2 / 4, or one has both, B^2: a column is at most 168.75 B^2, either way. From
+ * there to 170 B^2, and from 338.75 B^2 to 2^128, which is 340.28 B^2, there is
+ * room for carries and limbs, all of them together less than 400 B.
+ */
+#define BIAS_CARRY ((column_t)LIMB_BASE * 170)
+#define BIAS (BIAS_CARRY * LIMB_BASE)
+
+/**
+ * struct cut - how factors are cut into blocks, and blocks into leaves
+ * @digits: of a block, LEAF_DIGITS or fewer times 2^levels
+ * @levels: how often a block is halved
+ */
+struct cut {
+	size_t digits;
+	unsigned int levels;
+};
+
+static struct cut cut(size_t a_size, size_t b_size)
+{
+	/* Blocks of the shorter factor, unless both are of about one length. */
+	size_t size = a_size / 2 < b_size ? a_size : b_size;
+	size_t blocks = (size - 1) / BLOCK_DIGITS + 1;
+	size_t leaf = (size - 1) / blocks + 1;
+	unsigned int levels = 0;
+
+	while (leaf > LEAF_DIGITS) {
+		leaf = (leaf + 1) / 2;
+		levels++;
+	}
+	return (struct cut){ leaf << levels, levels };
+}
+
+/* How many blocks there are in so many limbs. */
+static size_t blocks_of(size_t size, size_t digits)
+{
+	return (size - 1) / digits + 1;
+}
+
+/**
+ * karatsuba_room() - bytes enough for karatsuba_mul
+ * @size: limbs of the product
+ *
+ * Digits of both factors, up to whole blocks; columns of a block and, for each
+ * halving, three columns for each digit of a half: together three for each of
+ * the block.
+ */
+size_t karatsuba_room(size_t size)
+{
+	size_t digits = min(size, (size_t)BLOCK_DIGITS);
+
+	return (size + 2 * digits) * sizeof(limb_t) +
+	       5 * digits * sizeof(column_t);
+}
+
+/*
+ * d[] = the digits of a[], and zeros above them up to @room. The top digit is
+ * what it is: nobody takes a carry from it.
+ */
+static void digits_of(limb_t *d, size_t room, const limb_t *a, size_t size)
+{
+	limb_t carry = 0;
+
+	for (size_t i = 0; i < size - 1; i++) {
+		limb_t digit = a[i] + carry;
+
+		carry = digit > LIMB_BASE / 2;
+		d[i] = digit - (-carry & LIMB_BASE);
+	}
+	d[size - 1] = a[size - 1] + carry;
+	memset(d + size, 0, (room - size) * sizeof(*d));
+}
+
+/* c[] = the 2 * size - 1 columns of a[] * b[], and a column of 0. */
+static inline void leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
+			    size_t size)
+{
+	for (size_t k = 0; k < size; k++) {
+		c[k] = products(a, b + k, k + 1);
+		c[size + k] = products(a + k + 1, b + size - 1, size - 1 - k);
+	}
+}
+
+/* The same of a[]^2: all products but those on the diagonal occur twice. */
+static inline void leaf_square(column_t *c, const limb_t *a, size_t size)
+{
+	for (size_t k = 0; k < 2 * size; k++) {
+		size_t last = min(k, size - 1), first = k - last;
+
+		c[k] = products(a + first, a + last, (last - first + 1) / 2) *
+		       2;
+		if (k % 2 == 0)
+			c[k] += products(a + k / 2, a + k / 2, 1);
+	}
+}
+
+/* s[] = the sums of the lower and the upper half of a[] */
+static inline void add_halves(limb_t *s, const limb_t *a, size_t half)
+{
+	for (size_t i = 0; i < half; i++)
+		s[i] = a[i] + a[half + i];
+}
+
+/* Adds the product in the middle, less the others, to those of the halves. */
+static inline void add_middle(column_t *c, const column_t *middle, size_t half)
+{
+	for (size_t i = 0; i < half; i++) {
+		column_t c0 = c[i], c1 = c[half + i];
+		column_t c2 = c[2 * half + i], c3 = c[3 * half + i];
+
+		c[half + i] = c1 + middle[i] - c0 - c2;
+		c[2 * half + i] = c2 + middle[half + i] - c1 - c3;
+	}
+}
+
+/*
+ * c[] = the columns of a[] * b[], 2 * size of them, the top one of which is 0.
+ * If b is a, it is a square. There is room for three columns a digit.
+ */
+static int columns_mul(struct fib_call *call, column_t *c, const limb_t *a,
+		       const limb_t *b, size_t size, unsigned int levels,
+		       column_t *room)
+{
+	size_t half = size / 2;
+	column_t *middle = room;
+	limb_t *a_sum = (limb_t *)(room + size), *b_sum = a_sum + half;
+
+	if (a == b && size < KARATSUBA_SQUARE_LIMBS) {
+		leaf_square(c, a, size);
+		return fib_spend(call, size * size / 2);
+	}
+	if (!levels) {
+		leaf_mul(c, a, b, size);
+		return fib_spend(call, size * size);
+	}
+	levels--;
+	room += size + half;
+	add_halves(a_sum, a, half);
+	if (a == b)
+		b_sum = a_sum;
+	else
+		add_halves(b_sum, b, half);
+	if (columns_mul(call, c, a, b, half, levels, room) ||
+	    columns_mul(call, c + size, a + half, b + half, half, levels,
+			room) ||
+	    columns_mul(call, middle, a_sum, b_sum, half, levels, room))
+		return call->error;
+	add_middle(c, middle, half);
+	return 0;
+}
+
+/* c[] += the number that @count columns make, modulo B^size */
+static void add_columns(limb_t *c, size_t size, const column_t *column,
+			size_t count)
+{
+	struct carry carry = { .large = BIAS_CARRY };
+	limb_t sum = 0;
+	size_t i;
+
+	count = min(count, size);
+	for (i = 0; i < count; i++)
+		c[i] = column_limb(&carry, column[i] + c[i] + carry.large +
+						   (BIAS - BIAS_CARRY));
+	carry.large += carry.small;
+	carry.large -= BIAS_CARRY;
+	/* What is carried further is 0, 1 or -1. */
+	for (; carry.large && i < size; i++) {
+		sum = c[i] + (limb_t)carry.large;
+		carry.large = 0;
+		if (sum >= LIMB_BASE) {
+			bool borrow = sum >> 63;
+
+			carry.large = borrow ? -1 : 1;
+			sum = borrow ? sum + LIMB_BASE : sum - LIMB_BASE;
+		}
+		c[i] = sum;
+	}
+}
+
+/**
+ * karatsuba_mul() - c[] = a[] * b[]
+ * @call: the call that pays for it
+ * @c: the product, a_size + b_size limbs
+ * @a: a factor
+ * @a_size: its limbs
+ * @b: a factor, no longer than @a; a square is faster if it is @a
+ * @b_size: its limbs
+ * @room: as much as karatsuba_room says
+ *
+ * Block by block. As a product of blocks may be negative, all is added up modulo
+ * B^(a_size + b_size).
+ *
+ * Return: 0 or -EINTR.
+ */
+int karatsuba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
+		  size_t a_size, const limb_t *b, size_t b_size, void *room)
+{
+	struct cut by = cut(a_size, b_size);
+	size_t a_blocks = blocks_of(a_size, by.digits);
+	size_t b_blocks = blocks_of(b_size, by.digits);
+	column_t *column = room;
+	column_t *more = column + 2 * by.digits;
+	limb_t *x = (limb_t *)(more + 3 * by.digits), *y = x;
+	size_t top = a_size + b_size;
+	int err;
+
+	digits_of(x, a_blocks * by.digits, a, a_size);
+	if (a != b) {
+		y = x + a_blocks * by.digits;
+		digits_of(y, b_blocks * by.digits, b, b_size);
+	}
+	memset(c, 0, top * sizeof(*c));
+	for (size_t i = 0; i < a_blocks; i++) {
+		for (size_t j = 0; j < b_blocks; j++) {
+			size_t at = (i + j) * by.digits;
+
+			/* Of a square, only one of two that are the same. */
+			if (a == b && j > i)
+				break;
+			err = columns_mul(call, column, x + i * by.digits,
+					  y + j * by.digits, by.digits,
+					  by.levels, more);
+			if (err)
+				return err;
+			add_columns(c + at, top - at, column, 2 * by.digits);
+			if (a == b && i != j)
+				add_columns(c + at, top - at, column,
+					    2 * by.digits);
+		}
+	}
+	return 0;
+}

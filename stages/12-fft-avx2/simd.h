@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Vectors of 32 bytes, in the language that GCC and Clang add to C.
+ */
+#ifndef SIMD_H
+#define SIMD_H
+
+#include "stage.h"
+
+typedef double double4 __attribute__((vector_size(32)));
+typedef s64 s64x4 __attribute__((vector_size(32)));
+typedef s32 s32x4 __attribute__((vector_size(16)));
+typedef s32 s32x8 __attribute__((vector_size(32)));
+typedef s16 s16x4 __attribute__((vector_size(8)));
+typedef s16 s16x8 __attribute__((vector_size(16)));
+typedef s16 s16x16 __attribute__((vector_size(32)));
+
+#define shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+/* Has no call: a vector passed to a function would go through memory. */
+#define inlined static inline __attribute__((always_inline))
+
+#endif
