@@ -5,8 +5,8 @@
  * digits carries into the next place, but not through it, so that all places can
  * be done at once.
  *
- * A product leaves digits of at most 5002, the difference of two such numbers
- * 5001, half of which is their sum of 10004; all are below DIGIT_MAX.
+ * A product leaves digits of at most 5011, sums of them at most 5002; no more than
+ * DIGIT_MAX all of them.
  *
  * The digits of a number whose absolute value is less than 10^(4 s) / 2 fit into
  * s places.

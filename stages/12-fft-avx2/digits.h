@@ -10,7 +10,7 @@
 #define DIGIT_BASE 10000
 #define DIGIT_WIDTH 4
 /* The largest absolute value of a digit that an operation leaves: see digits.c. */
-#define DIGIT_MAX 5005
+#define DIGIT_MAX 5012
 /* Vectors of digits: arrays are aligned to one and have whole ones. */
 #define DIGITS_AT_ONCE 16
 /* Digits that are printed at once. */

@@ -103,9 +103,23 @@ static struct fft_root root_of(u64 angle)
 	u64 square = times(arc, arc), cosine = ONE, sine = ONE;
 	struct fft_root root, turned;
 
-	for (u64 k = arc >> 56 ? 9 : 4; k > 0; k--) {
-		cosine = ONE - times(square, cosine) / ((2 * k - 1) * 2 * k);
-		sine = ONE - times(square, sine) / (2 * k * (2 * k + 1));
+	if (arc >> 56) {
+		/* With constants to divide by, it is no division. */
+#pragma GCC unroll 9
+		for (u64 k = 9; k > 0; k--) {
+			cosine = ONE - times(square, cosine) /
+					       ((2 * k - 1) * 2 * k);
+			sine = ONE -
+			       times(square, sine) / (2 * k * (2 * k + 1));
+		}
+	} else {
+#pragma GCC unroll 4
+		for (u64 k = 4; k > 0; k--) {
+			cosine = ONE - times(square, cosine) /
+					       ((2 * k - 1) * 2 * k);
+			sine = ONE -
+			       times(square, sine) / (2 * k * (2 * k + 1));
+		}
 	}
 	sine = times(arc, sine);
 	root.re = cosine;
@@ -189,6 +203,18 @@ static size_t table_blocks(const struct fft *fft)
 static size_t all_blocks(const struct fft *fft)
 {
 	return fft->rows * fft->stride;
+}
+
+/**
+ * fft_digits() - digits that the array of a factor needs, with the zeros behind
+ * @digits: of the longest product
+ */
+size_t fft_digits(size_t digits)
+{
+	struct fft fft;
+
+	choose_length(&fft, digits);
+	return fft.points;
 }
 
 /**
@@ -363,13 +389,16 @@ static int top(struct fib_call *call, const struct fft *fft,
 	size_t blocks = fft->row / FFT_BLOCK_POINTS;
 	int err;
 
+	if (a->size < fft->points)
+		memset(a->digit + a->size, 0,
+		       (fft->points - a->size) * sizeof(s16));
 	for (size_t i = 0, end; i < blocks; i = end) {
 		end = min(blocks, i + columns_at_once(fft));
 		err = fib_spend(call, FFT_SECTION / 2);
 		if (err)
 			return err;
 		fib_fpu_begin();
-		fft_avx2_top(fft, f, a, i, end);
+		fft_avx2_top(fft, f, a->digit, i, end);
 		fib_fpu_end();
 	}
 	return 0;
@@ -429,26 +458,19 @@ static int multiply(struct fib_call *call, const struct fft *fft,
 	return 0;
 }
 
-/*
- * What the lower half of the coefficients carries into the upper half, whose
- * lowest digits are at @digit: at most 10010 into one, which hands on what is too
- * much.
- */
+/* Adds what the lower half of the coefficients carries into the upper half. */
 static void carry_over(s16 *digit, const struct fft_carry *carry)
 {
-	int sum = 0;
+	s64 sum = (s64)carry->high[0] + carry->high[1] + carry->high[2];
 
-	for (size_t i = 0; i < 3 || sum; i++) {
-		sum += digit[i];
-		for (size_t j = i; j < 3; j++)
-			sum += carry->high[j][i + 3 - j];
-		if (!i)
-			sum += carry->high[3][3];
-		digit[i] = sum;
-		sum = sum > DIGIT_BASE / 2	 ? 1 + (sum > 15000) :
-		      sum < -(DIGIT_BASE / 2) ? -1 - (sum < -15000) :
-						 0;
-		digit[i] -= sum * DIGIT_BASE;
+	for (; sum; digit++) {
+		s64 up;
+
+		sum += *digit;
+		up = (sum + (sum < 0 ? -DIGIT_BASE / 2 : DIGIT_BASE / 2)) /
+		     DIGIT_BASE;
+		*digit = sum - up * DIGIT_BASE;
+		sum = up;
 	}
 }
 
@@ -463,7 +485,7 @@ static int digits_of(struct fib_call *call, const struct fft *fft,
 	size = (size + DIGITS_AT_ONCE - 1) / DIGITS_AT_ONCE * DIGITS_AT_ONCE;
 	c->size = size;
 	size /= FFT_BLOCK_POINTS;
-	carry[0].high[3][3] = addend;
+	carry[0].high[2] = addend;
 	for (size_t upper = 0; upper < 2; upper++) {
 		s16 *digit = c->digit + upper * fft->points;
 		size_t blocks = min(size, half);
@@ -489,9 +511,10 @@ static int digits_of(struct fib_call *call, const struct fft *fft,
 /**
  * fft_mul() - c = a * b + addend
  * @call: the call that pays for it
- * @c: the product; neither @a nor @b; has room for the digits of both
- * @a: a number
- * @b: a number; a square is faster if it is @a
+ * @c: the product; may be @a or @b, or reach over both; has room for the digits of
+ *	both
+ * @a: a number, with room for as many digits as fft_digits says
+ * @b: a number, likewise; a square is faster if it is @a
  * @addend: -2 to 2
  * @fft: as fft_create has made it, for no fewer digits
  *

@@ -75,6 +75,7 @@ struct fft {
 	struct fft_block *g;
 };
 
+size_t fft_digits(size_t digits);
 size_t fft_room(size_t digits);
 struct fft *fft_create(struct fib_call *call, void *room, size_t digits);
 int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,

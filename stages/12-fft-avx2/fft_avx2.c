@@ -118,16 +118,11 @@ inlined struct powers node_powers(const struct fft *fft,
 	return powers_of(mul(broadcast_root(level), broadcast_root(&place)));
 }
 
-/*
- * Radix 4: from the four quarters a polynomial modulo x^(4m) - w^4, to what it
- * leaves modulo x^m - w, x^m + w, x^m - i w and x^m + i w.
- */
-inlined void radix4(struct complex4 z[4], const struct powers *p)
+/* A transform of length 4. */
+inlined void radix4_twisted(struct complex4 z[4])
 {
-	struct complex4 z1 = mul(z[1], p->w1), z2 = mul(z[2], p->w2);
-	struct complex4 z3 = mul(z[3], p->w3);
-	struct complex4 even = add(z[0], z2), odd = add(z1, z3);
-	struct complex4 even_i = sub(z[0], z2), odd_i = sub(z1, z3);
+	struct complex4 even = add(z[0], z[2]), odd = add(z[1], z[3]);
+	struct complex4 even_i = sub(z[0], z[2]), odd_i = sub(z[1], z[3]);
 
 	z[0] = add(even, odd);
 	z[1] = sub(even, odd);
@@ -135,6 +130,17 @@ inlined void radix4(struct complex4 z[4], const struct powers *p)
 	z[3] = sub_i(even_i, odd_i);
 }
 
+/*
+ * Radix 4: from the four quarters a polynomial modulo x^(4m) - w^4, to what it
+ * leaves modulo x^m - w, x^m + w, x^m - i w and x^m + i w.
+ */
+inlined void radix4(struct complex4 z[4], const struct powers *p)
+{
+	z[1] = mul(z[1], p->w1);
+	z[2] = mul(z[2], p->w2);
+	z[3] = mul(z[3], p->w3);
+	radix4_twisted(z);
+}
 /* The way back, times 4. */
 inlined void radix4_inverse(struct complex4 z[4], const struct powers *p)
 {
@@ -337,16 +343,37 @@ void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 	fft_avx2_pass_inverse(fft, level, node, f, points);
 }
 
-/* Four digits as doubles, from digit @i of a on. */
-inlined double4 load_digits(const struct digits *a, size_t i)
+/* Four digits as doubles. */
+inlined double4 load_digits(const s16 *digit)
 {
 	s16x4 digits;
 
-	if (i >= a->size)
-		return broadcast(0);
-	__builtin_memcpy(&digits, a->digit + i, sizeof(digits));
+	__builtin_memcpy(&digits, digit, sizeof(digits));
 	return __builtin_convertvector(__builtin_convertvector(digits, s32x4),
 				       double4);
+}
+
+/*
+ * The part at @at, from where @digit is not NULL: then the coefficients are digits
+ * still, and real. The first pass takes them from there, times a root.
+ */
+inlined struct complex4 part_times(const struct complex4 *at, const s16 *digit,
+				   struct complex4 w)
+{
+	double4 x;
+
+	if (!digit)
+		return mul(*at, w);
+	x = load_digits(digit);
+	return (struct complex4){ x * w.re, x * w.im };
+}
+
+/* The part that is not multiplied. */
+inlined struct complex4 part(const struct complex4 *at, const s16 *digit)
+{
+	if (!digit)
+		return *at;
+	return (struct complex4){ load_digits(digit), broadcast(0) };
 }
 
 /*
@@ -390,26 +417,33 @@ inlined void odd_transform(struct complex4 *z, const struct fft *fft,
 	}
 }
 
-/* The first of the top passes, for blocks @first to @end of each row. */
+/*
+ * The first of the top passes, for blocks @first to @end of each row, from
+ * @digits.
+ */
 inlined void odd_pass(const struct fft *fft, struct complex4 *f,
-		      const unsigned int p, size_t first, size_t end)
+		      const s16 *digits, const unsigned int p, size_t first,
+		      size_t end)
 {
-	size_t part = fft->rows / p;
+	size_t rows = fft->rows / p;
 
-	for (size_t row = 0; row < part; row++) {
+	for (size_t row = 0; row < rows; row++) {
 		for (size_t i = first; i < end; i++) {
+			const s16 *digit = digits + row * fft->row +
+					   i * FFT_BLOCK_POINTS;
 			struct complex4 *at = f + row * fft->stride + i;
 			struct complex4 z[7];
 
-			z[0] = at[0];
+			z[0] = part(at, digit);
 #pragma GCC unroll 6
 			for (unsigned int t = 1; t < p; t++)
-				z[t] = mul(at[t * part * fft->stride],
-					   broadcast_root(&fft->twist[t]));
+				z[t] = part_times(
+					at, digit + t * rows * fft->row,
+					broadcast_root(&fft->twist[t]));
 			odd_transform(z, fft, p, false);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				at[t * part * fft->stride] = z[t];
+				at[t * rows * fft->stride] = z[t];
 		}
 	}
 }
@@ -438,24 +472,86 @@ inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 	}
 }
 
-/* Radix 2, for a node of @rows rows. */
-inlined void radix2_pass(const struct fft *fft, struct complex4 *f, size_t rows,
-			 const struct fft_root *root, size_t first, size_t end,
-			 bool inverse)
+/* Radix 2, for a node of @rows rows; from @digits unless these are NULL. */
+inlined void radix2_pass(const struct fft *fft, struct complex4 *f,
+			 const s16 *digits, size_t rows,
+			 const struct fft_root *root, size_t first, size_t end)
+{
+	const struct complex4 w = broadcast_root(root);
+	size_t half = rows / 2;
+
+	for (size_t row = 0; row < half; row++) {
+		for (size_t i = first; i < end; i++) {
+			const s16 *digit = digits + row * fft->row +
+					   i * FFT_BLOCK_POINTS;
+			const s16 *upper = digit + half * fft->row;
+			struct complex4 *at = f + row * fft->stride + i;
+			struct complex4 a = part(at, digits ? digit : NULL);
+			struct complex4 b =
+				part_times(at + half * fft->stride,
+					   digits ? upper : NULL, w);
+
+			at[0] = add(a, b);
+			at[half * fft->stride] = sub(a, b);
+		}
+	}
+}
+
+/* The way back, times 2. */
+inlined void radix2_pass_inverse(const struct fft *fft, struct complex4 *f,
+				 size_t rows, const struct fft_root *root,
+				 size_t first, size_t end)
 {
 	const struct complex4 w = broadcast_root(root);
 	size_t half = rows / 2 * fft->stride;
 
 	for (size_t row = 0; row < rows / 2; row++) {
-		for (size_t i = first; i < end; i++) {
-			struct complex4 *at = f + row * fft->stride + i;
-			struct complex4 a = at[0], b = at[half];
+		struct complex4 *at = f + row * fft->stride;
 
-			if (!inverse)
-				b = mul(b, w);
-			at[0] = add(a, b);
-			b = sub(a, b);
-			at[half] = inverse ? mul_conjugate(b, w) : b;
+		for (size_t i = first; i < end; i++) {
+			struct complex4 a = at[i], b = at[half + i];
+
+			at[i] = add(a, b);
+			at[half + i] = mul_conjugate(sub(a, b), w);
+		}
+	}
+}
+
+/* The roots of a node of the top passes of radix 4. */
+inlined struct powers top_powers(const struct fft_root *root)
+{
+	return (struct powers){ broadcast_root(&root[0]),
+				broadcast_root(&root[1]),
+				broadcast_root(&root[2]) };
+}
+
+/* Radix 4, for all rows, from @digits: the first pass, if it is the first. */
+inlined void digits_pass(const struct fft *fft, struct complex4 *f,
+			 const s16 *digits, const struct fft_root *root,
+			 size_t first, size_t end)
+{
+	const struct powers p = top_powers(root);
+	size_t quarter = fft->rows / 4 * fft->stride;
+	size_t apart = fft->rows / 4 * fft->row;
+
+	for (size_t row = 0; row < fft->rows / 4; row++) {
+		struct complex4 *at = f + row * fft->stride;
+
+		for (size_t i = first; i < end; i++) {
+			const s16 *digit = digits + row * fft->row +
+					   i * FFT_BLOCK_POINTS;
+			struct complex4 z[4] = {
+				part(at, digit),
+				part_times(at, digit + apart, p.w1),
+				part_times(at, digit + 2 * apart, p.w2),
+				part_times(at, digit + 3 * apart, p.w3),
+			};
+
+			radix4_twisted(z);
+			at[i] = z[0];
+			at[quarter + i] = z[1];
+			at[2 * quarter + i] = z[2];
+			at[3 * quarter + i] = z[3];
 		}
 	}
 }
@@ -465,9 +561,7 @@ inlined void top4_pass(const struct fft *fft, struct complex4 *f, size_t rows,
 		       const struct fft_root *root, size_t first, size_t end,
 		       bool inverse)
 {
-	const struct powers p = { broadcast_root(&root[0]),
-				  broadcast_root(&root[1]),
-				  broadcast_root(&root[2]) };
+	const struct powers p = top_powers(root);
 
 	for (size_t row = 0; row < rows / 4; row++)
 		radix4_pass(f + row * fft->stride + first,
@@ -475,25 +569,34 @@ inlined void top4_pass(const struct fft *fft, struct complex4 *f, size_t rows,
 }
 
 /* The top passes, for no more blocks of each row than the cache holds of all. */
-static void top_passes(const struct fft *fft, struct complex4 *f, size_t first,
-		       size_t end)
+static void top_passes(const struct fft *fft, struct complex4 *f,
+		       const s16 *digits, size_t first, size_t end)
 {
 	const struct fft_root *root = fft->top;
 	size_t rows = fft->rows / fft->odd; /* of a node */
 	size_t nodes = fft->odd;
 
 	if (fft->odd == 3)
-		odd_pass(fft, f, 3, first, end);
+		odd_pass(fft, f, digits, 3, first, end);
 	else if (fft->odd == 5)
-		odd_pass(fft, f, 5, first, end);
+		odd_pass(fft, f, digits, 5, first, end);
 	else if (fft->odd == 7)
-		odd_pass(fft, f, 7, first, end);
+		odd_pass(fft, f, digits, 7, first, end);
 	if (fft->two) {
-		for (size_t i = 0; i < nodes; i++)
-			radix2_pass(fft, f + i * rows * fft->stride, rows,
-				    root++, first, end, false);
+		if (nodes == 1)
+			radix2_pass(fft, f, digits, rows, root++, first, end);
+		else
+			for (size_t i = 0; i < nodes; i++)
+				radix2_pass(fft, f + i * rows * fft->stride,
+					    NULL, rows, root++, first, end);
 		nodes *= 2;
 		rows /= 2;
+	}
+	if (nodes == 1) {
+		digits_pass(fft, f, digits, root, first, end);
+		root += 3;
+		nodes = 4;
+		rows /= 4;
 	}
 	for (; rows > 1; rows /= 4, nodes *= 4) {
 		for (size_t i = 0; i < nodes; i++, root += 3)
@@ -524,8 +627,8 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 		nodes /= 2;
 		root -= nodes;
 		for (size_t i = 0; i < nodes; i++)
-			radix2_pass(fft, f + i * rows * fft->stride, rows,
-				    root + i, first, end, true);
+			radix2_pass_inverse(fft, f + i * rows * fft->stride,
+					    rows, root + i, first, end);
 	}
 	if (fft->odd == 3)
 		odd_pass_inverse(fft, f, 3, first, end);
@@ -539,26 +642,16 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
  * fft_avx2_top() - the coefficients of a number, led through the top passes
  * @fft: the transform
  * @f: where they go
- * @a: the number; of no more than fft->points digits
+ * @digits: those of the number; fft->points of them
  * @first: the first block of each row to do
  * @end: the one behind the last
  */
-void fft_avx2_top(const struct fft *fft, struct fft_block *f,
-		  const struct digits *a, size_t first, size_t end)
+void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
+		  size_t first, size_t end)
 {
 	for (size_t i = first, to; i < end; i = to) {
 		to = min(end, i + COLUMNS);
-		for (size_t row = 0; row < fft->rows; row++) {
-			struct complex4 *at = blocks(f) + row * fft->stride;
-
-			for (size_t j = i; j < to; j++) {
-				at[j].re = load_digits(
-					a, row * fft->row +
-						   j * FFT_BLOCK_POINTS);
-				at[j].im = broadcast(0);
-			}
-		}
-		top_passes(fft, blocks(f), i, to);
+		top_passes(fft, blocks(f), digits, i, to);
 	}
 }
 
@@ -582,53 +675,18 @@ inlined double4 round_off(double4 x)
 	return (x + shift) - shift;
 }
 
-/* @a shifted up by one, two or three places, the vector below coming after it. */
-inlined s32x4 up1(s32x4 below, s32x4 a)
-{
-	return shuffle(below, a, 3, 4, 5, 6);
-}
-
-inlined s32x4 up2(s32x4 below, s32x4 a)
-{
-	return shuffle(below, a, 2, 3, 4, 5);
-}
-
-inlined s32x4 up3(s32x4 below, s32x4 a)
-{
-	return shuffle(below, a, 1, 2, 3, 4);
-}
-
 /*
- * Four digits of coefficients times fft->points, which lie in @x.
- *
- * A coefficient is an integer of less than 10^13, and has four digits: three of
- * at most 5000 either way and one of at most 10. Four of these meet at each
- * place, and make a digit of at most 15010: whatever is carried from there is at
- * most 2, and nothing is carried further.
+ * Leaves in each place what is below the base there, 5000 at most either way, and
+ * adds what the place below carries. @carry is that of the vector below, then of
+ * this one.
  */
-inlined s32x4 carry_four(double4 x, double4 scale, s32x4 carry[4])
+inlined double4 carry_once(double4 x, double4 *carry)
 {
-	const double4 base = broadcast(DIGIT_BASE);
-	double4 z = round_off(x * scale);
-	double4 q1 = round_off(z * broadcast(1.0 / DIGIT_BASE));
-	double4 q2 = round_off(q1 * broadcast(1.0 / DIGIT_BASE));
-	double4 q3 = round_off(q2 * broadcast(1.0 / DIGIT_BASE));
-	s32x4 d = __builtin_convertvector(z - q1 * base, s32x4);
-	s32x4 d1 = __builtin_convertvector(q1 - q2 * base, s32x4);
-	s32x4 d2 = __builtin_convertvector(q2 - q3 * base, s32x4);
-	s32x4 d3 = __builtin_convertvector(q3, s32x4), up;
+	double4 up = round_off(x * broadcast(1.0 / DIGIT_BASE));
+	double4 from_below = shuffle(*carry, up, 3, 4, 5, 6);
 
-	d += up1(carry[0], d1) + up2(carry[1], d2) + up3(carry[2], d3);
-	/* Comparisons are -1 where they hold. */
-	up = (d < -DIGIT_BASE / 2) - (d > DIGIT_BASE / 2) +
-	     (d < -3 * DIGIT_BASE / 2) - (d > 3 * DIGIT_BASE / 2);
-	d -= up * DIGIT_BASE;
-	d += up1(carry[3], up);
-	carry[0] = d1;
-	carry[1] = d2;
-	carry[2] = d3;
-	carry[3] = up;
-	return d;
+	*carry = up;
+	return x - up * broadcast(DIGIT_BASE) + from_below;
 }
 
 /**
@@ -636,37 +694,50 @@ inlined s32x4 carry_four(double4 x, double4 scale, s32x4 carry[4])
  * @fft: the transform; @fft->f has the coefficients, times @fft->points
  * @digit: where the digits go: 4 for each block
  * @upper: whether to take imaginary parts, the upper half of the coefficients
- * @first: the first block to do, counted across rows; a multiple of four
- * @end: the one behind the last; a multiple of four
+ * @first: the first block to do, counted across rows; an even number
+ * @end: the one behind the last; an even number
  * @carry: from the blocks below, and then to those above
+ *
+ * A coefficient is an integer of less than 10^13. It carries less than 10^9, then
+ * what is there carries at most 10^5, and then 11: no place waits for another but
+ * these three.
  */
 void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
 		    size_t end, struct fft_carry *carry)
 {
 	const double4 scale = broadcast(1.0 / (double)(s64)fft->points);
 	size_t row_blocks = fft->row / FFT_BLOCK_POINTS;
-	s32x4 high[4];
+	double4 up1 = broadcast(carry->high[0]);
+	double4 up2 = broadcast(carry->high[1]);
+	double4 up3 = broadcast(carry->high[2]);
 
-	__builtin_memcpy(high, carry->high, sizeof(high));
-	for (size_t i = first; i < end; i += 4) {
-		size_t row = i / row_blocks;
-		const struct complex4 *f = blocks(fft->f) + row * fft->stride +
-					   i % row_blocks;
-		s32x4 d[4];
+	for (size_t i = first, to; i < end; i = to) {
+		const struct complex4 *f = blocks(fft->f);
 
-#pragma GCC unroll 4
-		for (size_t j = 0; j < 4; j++)
-			d[j] = carry_four(upper ? f[j].im : f[j].re, scale,
-					  high);
-#pragma GCC unroll 4
-		for (size_t j = 0; j < 4; j += 2) {
-			s32x8 pair = shuffle(d[j], d[j + 1], 0, 1, 2, 3, 4, 5,
-					     6, 7);
-			s16x8 packed = __builtin_convertvector(pair, s16x8);
+		/* Up to the end of a row. */
+		f += i / row_blocks * (fft->stride - row_blocks);
+		to = min(end, (i / row_blocks + 1) * row_blocks);
+		for (size_t j = i; j < to; j += 2) {
+			double4 a = upper ? f[j].im : f[j].re;
+			double4 b = upper ? f[j + 1].im : f[j + 1].re;
+			s32x8 pair;
+			s16x8 packed;
 
-			__builtin_memcpy(digit + (i + j) * FFT_BLOCK_POINTS,
-					 &packed, sizeof(packed));
+			a = carry_once(round_off(a * scale), &up1);
+			b = carry_once(round_off(b * scale), &up1);
+			a = carry_once(a, &up2);
+			b = carry_once(b, &up2);
+			a = carry_once(a, &up3);
+			b = carry_once(b, &up3);
+			pair = shuffle(__builtin_convertvector(a, s32x4),
+				       __builtin_convertvector(b, s32x4), 0, 1,
+				       2, 3, 4, 5, 6, 7);
+			packed = __builtin_convertvector(pair, s16x8);
+			__builtin_memcpy(digit + j * FFT_BLOCK_POINTS, &packed,
+					 sizeof(packed));
 		}
 	}
-	__builtin_memcpy(carry->high, high, sizeof(high));
+	carry->high[0] = up1[3];
+	carry->high[1] = up2[3];
+	carry->high[2] = up3[3];
 }

@@ -14,15 +14,15 @@
 
 /**
  * struct fft_carry - what one group of digits hands on to the next
- * @high: carries of the last four coefficients, by how many digits they move up
+ * @high: the carries of the top one, from the three times it is carried
  */
 struct fft_carry {
-	s32 high[4][4];
+	s32 high[3];
 };
 
 void fft_avx2_constants(s64 *value, size_t count);
 void fft_avx2_top(const struct fft *fft, struct fft_block *f,
-		  const struct digits *a, size_t first, size_t end);
+		  const s16 *digits, size_t first, size_t end);
 void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
 			  size_t first, size_t end);
 void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,

@@ -20,9 +20,9 @@
 #include "vector.h"
 
 /* From this n on, transforms in floating point pay, if there is AVX2. */
-#define FFT_N 15000
+#define FFT_N 45000
 /* The largest k whose L(k) is computed in limbs then. */
-#define BEGIN_N 3000
+#define BEGIN_N 8000
 
 /*
  * L(k) and L(k + 1), while both are a limb, with k the top bits of n. A step from
@@ -206,7 +206,8 @@ static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
  */
 static int compute_digits(struct fib_call *call, u64 n, union fib_value *f)
 {
-	size_t half = digits_room(n / 38 + 2), whole = 2 * (n / 38 + 2);
+	size_t whole = 2 * (n / 38 + 2);
+	size_t half = digits_room(fft_digits(whole));
 	struct digits_block {
 		struct bignum number;
 		struct digits a, b;
