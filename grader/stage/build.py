@@ -24,6 +24,9 @@ KIT_FILES = (
     "driver.c", "account.c", "account.h", "notices.c", "fibdrv.h", "stage.h", "freestanding.h"
 )  # fmt: skip
 KIT_OBJECTS = ("kit/driver", "kit/account", "kit/notices")
+# And into that of a stage with vector files.
+VECTOR_FILES = ("vector.c", "vector.h")
+VECTOR_OBJECTS = ("kit/vector",)
 SOURCE_BYTES = 1 << 20
 BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
@@ -73,7 +76,7 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
             left_out.append(f"{path.name} is left out: not a file of this directory")
         elif path.stat().st_size > SOURCE_BYTES:
             left_out.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
-        elif path.name in KIT_FILES:
+        elif path.name in KIT_FILES + VECTOR_FILES:
             if not (path.name == "driver.c" and stage.own_driver):
                 left_out.append(f"{path.name} is left out: the kit's own counts")
         else:
@@ -170,13 +173,19 @@ def stage_objects(built: Built) -> list[Path]:
     return [p for p in found if any(p.with_suffix(suffix).exists() for suffix in sources)]
 
 
+def kit_objects(manifest: Manifest) -> tuple[str, ...]:
+    """Return the kit's objects in the module of a stage, without suffix."""
+    return (*KIT_OBJECTS, *(VECTOR_OBJECTS if manifest.traits.vector else ()))
+
+
 def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
     """The kit's half of a module, compiled once for all copies of a stage."""
+    names = (*KIT_FILES, *(VECTOR_FILES if manifest.traits.vector else ()))
     return Recipe(
         name=device.NAME,
         folder=f"kit-{manifest.number}",
-        files={f"kit/{name}": (paths.COMMON / name).read_bytes() for name in KIT_FILES},
-        objects=KIT_OBJECTS,
+        files={f"kit/{name}": (paths.COMMON / name).read_bytes() for name in names},
+        objects=kit_objects(manifest),
         flags=(
             "-I$(src)/kit",
             f"-DFIBDRV_STAGE={manifest.number}",
@@ -222,6 +231,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
         settings=(
             *shared.settings,
             *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
+            *_vector_settings(stage.manifest),
         ),
         labels={label: label, "kit": "common"},  # the texts name the stage's files by it
         support=("common",),
@@ -239,11 +249,21 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     return replace(
         recipe,
         files={**shared.files, **own, **driver},
-        objects=(*KIT_OBJECTS, *names),
+        objects=(*shared.objects, *names),
         labels={**recipe.labels, "kit/driver.c": f"{label}/driver.c"},
         shown={**recipe.shown, "kit/driver.c": f"{shown}/driver.c"},
         shared=None,
     )
+
+
+def _vector_settings(manifest: Manifest) -> tuple[str, ...]:
+    """Return the lines for kbuild that give a stage's vector files flags of their own."""
+    lines: list[str] = []
+    for name in manifest.traits.vector:
+        target = f"stage/{Path(name).stem}.o"
+        lines.append(f"CFLAGS_REMOVE_{target} := {c_flags.INTEGERS_ONLY}")
+        lines.append(f"CFLAGS_{target} := {' '.join(c_flags.vector())}")
+    return tuple(lines)
 
 
 def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
@@ -262,5 +282,5 @@ def _breaches(
 ) -> list[contract.Breach]:
     if stage.shipped:
         return []  # the kit's own, without what it would be read by
-    kit = [made.directory / "kit" / name for name in ("driver.o", "account.o", "notices.o")]
+    kit = [made.directory / f"{name}.o" for name in kit_objects(stage.manifest)]
     return contract.breaches(objects, kit, kernel.instrumented, stage.traits, stages.place(stage))

@@ -7,9 +7,23 @@ from functools import cache
 
 from grader.base import paths
 
+# What keeps the compiler from vector registers, in all files but vector files.
+INTEGERS_ONLY = "-mgeneral-regs-only"
+
 
 @cache
 def language() -> tuple[str, ...]:
     """Return the flags for every build of a stage's own files."""
-    lines = (paths.COMMON / "cflags").read_text().splitlines()
+    return _words("cflags")
+
+
+@cache
+def vector() -> tuple[str, ...]:
+    """Return the flags that vector files get in place of INTEGERS_ONLY, see cflags-vector."""
+    return _words("cflags-vector")
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a file of flags."""
+    lines = (paths.COMMON / name).read_text().splitlines()
     return tuple(word for line in lines if not line.startswith("#") for word in line.split())

@@ -34,6 +34,8 @@ class Traits:
     thresholds: tuple[int, ...] = ()
     # The operations on numbers besides add, sub, mul and square.
     operations: tuple[str, ...] = ()
+    # The C files that may use vector registers, see common/vector.h.
+    vector: tuple[str, ...] = ()
     # The memory that a call may hold at its peak, in bytes for each digit of F(n).
     bytes_per_digit: int = 8
     # The bytes of constants, strings and numbers in instructions that its objects may hold: two

@@ -141,16 +141,16 @@ static u64 angle_of(u64 part, u64 whole)
 }
 
 /* The bound on errors, in hundredths of u |x| |y|; see above. */
-static u64 error_units(const struct fft *fft)
+static u64 error_units(const struct fft_shape *s)
 {
 	u64 down = 0, up = 224 + 150;
 
-	if (fft->odd > 1)
-		down += fft->odd == 3 ? 1500 : fft->odd == 5 ? 2100 : 2800;
-	if (fft->two)
+	if (s->odd > 1)
+		down += s->odd == 3 ? 1500 : s->odd == 5 ? 2100 : 2800;
+	if (s->two)
 		down += 400;
-	down += fft->fours * 500;
-	for (size_t points = fft->row; points > 1; points /= 4)
+	down += s->fours * 500;
+	for (size_t points = s->row; points > 1; points /= 4)
 		down += 2020;
 	up += down;
 	return 2 * down + up;
@@ -160,49 +160,51 @@ static u64 error_units(const struct fft *fft)
  * Whether that is less than 1 / 2 of an integer, and a hundredth to spare for the
  * terms of u^2.
  */
-static bool error_fits(const struct fft *fft)
+static bool error_fits(const struct fft_shape *s)
 {
 	const u64 half = 1ULL << 52;
 
-	return fft->points * DIGIT_MAX * DIGIT_MAX <
-	       half / error_units(fft) * 99;
+	return s->points * DIGIT_MAX * DIGIT_MAX <
+	       half / error_units(s) * 99;
 }
 
 /*
  * The shortest length for a product of @digits, or a longer one: 4, 5, 6 or 7
  * times a power of 2, and how it is split.
  */
-static void choose_length(struct fft *fft, size_t digits)
+static struct fft_shape shape_for(size_t digits)
 {
 	size_t points = (digits + 1) / 2, power = FFT_ROW_MIN, part = 4;
+	struct fft_shape s;
 
 	while (7 * power < points)
 		power *= 2;
 	while (part * power < points)
 		part++;
-	fft->points = part * power;
+	s.points = part * power;
 	/* A row is a power of 4. */
-	fft->row = min(power, (size_t)FFT_ROW_MAX);
-	if (__builtin_ctzll(fft->row) % 2)
-		fft->row /= 2;
-	fft->rows = fft->points / fft->row;
-	fft->stride = fft->row / FFT_BLOCK_POINTS + ROW_GAP;
-	fft->odd = part == 4 ? 1 : part == 6 ? 3 : part;
-	part = fft->rows / fft->odd;
-	fft->two = __builtin_ctzll(part) % 2;
-	fft->fours = __builtin_ctzll(part) / 2;
+	s.row = min(power, (size_t)FFT_ROW_MAX);
+	if (__builtin_ctzll(s.row) % 2)
+		s.row /= 2;
+	s.rows = s.points / s.row;
+	s.stride = s.row / FFT_BLOCK_POINTS + ROW_GAP;
+	s.odd = part == 4 ? 1 : part == 6 ? 3 : part;
+	part = s.rows / s.odd;
+	s.two = __builtin_ctzll(part) % 2;
+	s.fours = __builtin_ctzll(part) / 2;
+	return s;
 }
 
 /* Blocks of the table: a root for each node of four points. */
-static size_t table_blocks(const struct fft *fft)
+static size_t table_blocks(const struct fft_shape *s)
 {
-	return fft->row / 4 / FFT_BLOCK_POINTS;
+	return s->row / 4 / FFT_BLOCK_POINTS;
 }
 
 /* Blocks of points, with the gaps between rows. */
-static size_t all_blocks(const struct fft *fft)
+static size_t all_blocks(const struct fft_shape *s)
 {
-	return fft->rows * fft->stride;
+	return s->rows * s->stride;
 }
 
 /**
@@ -211,10 +213,7 @@ static size_t all_blocks(const struct fft *fft)
  */
 size_t fft_digits(size_t digits)
 {
-	struct fft fft;
-
-	choose_length(&fft, digits);
-	return fft.points;
+	return shape_for(digits).points;
 }
 
 /**
@@ -223,11 +222,10 @@ size_t fft_digits(size_t digits)
  */
 size_t fft_room(size_t digits)
 {
-	struct fft fft;
+	struct fft_shape s = shape_for(digits);
 
-	choose_length(&fft, digits);
-	return sizeof(fft) + (table_blocks(&fft) + 2 * all_blocks(&fft) + 1) *
-				     sizeof(struct fft_block);
+	return sizeof(struct fft) + (table_blocks(&s) + 2 * all_blocks(&s) + 1) *
+					    sizeof(struct fft_block);
 }
 
 /* Makes doubles of @count integers. */
@@ -244,7 +242,7 @@ static void make_doubles(s64 *value, size_t count)
  */
 static int make_table(struct fib_call *call, struct fft *fft)
 {
-	size_t count = table_blocks(fft) * FFT_BLOCK_POINTS;
+	size_t count = table_blocks(&fft->shape) * FFT_BLOCK_POINTS;
 	struct fft_block *table = fft->table;
 	u64 angle = 1ULL << 61;
 	int err;
@@ -292,15 +290,15 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 	struct fft *fft = room;
 	u64 end = (u64)(unsigned long)(fft + 1);
 
-	choose_length(fft, digits);
-	fib_assert(error_fits(fft));
+	fft->shape = shape_for(digits);
+	fib_assert(error_fits(&fft->shape));
 	fft->table = room + (-end & (sizeof(struct fft_block) - 1)) +
 		     sizeof(*fft);
-	fft->f = fft->table + table_blocks(fft);
-	fft->g = fft->f + all_blocks(fft);
+	fft->f = fft->table + table_blocks(&fft->shape);
+	fft->g = fft->f + all_blocks(&fft->shape);
 	if (make_table(call, fft))
 		return NULL;
-	fft->points = 0;
+	fft->shape.points = 0; /* no roots yet */
 	return fft;
 }
 
@@ -308,7 +306,7 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 static void make_top(struct fft *fft)
 {
 	struct fft_root *root = fft->top;
-	unsigned int p = fft->odd;
+	unsigned int p = fft->shape.odd;
 	size_t nodes = p;
 	u64 next[FFT_ROWS];
 
@@ -318,7 +316,7 @@ static void make_top(struct fft *fft)
 		fft->wheel[j] = root_of(p > 1 ? angle_of(j, p) : 0);
 		fft->twist[j] = root_of(p > 1 ? angle_of(j, 4 * p) : 0);
 	}
-	if (fft->two) {
+	if (fft->shape.two) {
 		for (size_t i = 0; i < nodes; i++) {
 			u64 half = fft->angle[i] / 2;
 
@@ -329,7 +327,7 @@ static void make_top(struct fft *fft)
 		nodes *= 2;
 		memcpy(fft->angle, next, sizeof(next));
 	}
-	while (nodes < fft->rows) {
+	while (nodes < fft->shape.rows) {
 		for (size_t i = 0; i < nodes; i++) {
 			u64 quarter = fft->angle[i] / 4;
 
@@ -351,22 +349,22 @@ static void make_top(struct fft *fft)
 /* Makes all that depends on the length, unless it is that of the product before. */
 static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 {
-	size_t before = fft->points;
+	size_t before = fft->shape.points;
 	int err;
 
-	choose_length(fft, digits);
-	if (fft->points == before)
+	fft->shape = shape_for(digits);
+	if (fft->shape.points == before)
 		return 0;
-	fib_assert(error_fits(fft));
-	err = fib_spend(call, fft->rows * FFT_LEVELS * ROOT_WORK);
+	fib_assert(error_fits(&fft->shape));
+	err = fib_spend(call, fft->shape.rows * FFT_LEVELS * ROOT_WORK);
 	if (err)
 		return err;
 	make_top(fft);
-	for (size_t i = 0; i < fft->rows; i++) {
+	for (size_t i = 0; i < fft->shape.rows; i++) {
 		struct fft_root *root = fft->row_root[i];
 		u64 angle = fft->angle[i];
 
-		for (size_t points = fft->row; points > 1; points /= 4) {
+		for (size_t points = fft->shape.row; points > 1; points /= 4) {
 			angle /= 4;
 			*root++ = root_of(angle);
 		}
@@ -379,19 +377,19 @@ static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 /* The blocks of a row that the top passes may do within one section. */
 static size_t columns_at_once(const struct fft *fft)
 {
-	return FFT_SECTION / FFT_BLOCK_POINTS / fft->rows;
+	return FFT_SECTION / FFT_BLOCK_POINTS / fft->shape.rows;
 }
 
 /* f[] = the coefficients of a number, down to the rows. */
 static int top(struct fib_call *call, const struct fft *fft,
 	       struct fft_block *f, const struct digits *a)
 {
-	size_t blocks = fft->row / FFT_BLOCK_POINTS;
+	size_t blocks = fft->shape.row / FFT_BLOCK_POINTS;
 	int err;
 
-	if (a->size < fft->points)
+	if (a->size < fft->shape.points)
 		memset(a->digit + a->size, 0,
-		       (fft->points - a->size) * sizeof(s16));
+		       (fft->shape.points - a->size) * sizeof(s16));
 	for (size_t i = 0, end; i < blocks; i = end) {
 		end = min(blocks, i + columns_at_once(fft));
 		err = fib_spend(call, FFT_SECTION / 2);
@@ -408,7 +406,7 @@ static int top(struct fib_call *call, const struct fft *fft,
 static int top_inverse(struct fib_call *call, const struct fft *fft,
 		       struct fft_block *f)
 {
-	size_t blocks = fft->row / FFT_BLOCK_POINTS;
+	size_t blocks = fft->shape.row / FFT_BLOCK_POINTS;
 	int err;
 
 	for (size_t i = 0, end; i < blocks; i = end) {
@@ -479,7 +477,7 @@ static int digits_of(struct fib_call *call, const struct fft *fft,
 		     struct digits *c, size_t size, int addend)
 {
 	struct fft_carry carry[2] = {};
-	size_t half = fft->points / FFT_BLOCK_POINTS;
+	size_t half = fft->shape.points / FFT_BLOCK_POINTS;
 	int err;
 
 	size = (size + DIGITS_AT_ONCE - 1) / DIGITS_AT_ONCE * DIGITS_AT_ONCE;
@@ -487,7 +485,7 @@ static int digits_of(struct fib_call *call, const struct fft *fft,
 	size /= FFT_BLOCK_POINTS;
 	carry[0].high[2] = addend;
 	for (size_t upper = 0; upper < 2; upper++) {
-		s16 *digit = c->digit + upper * fft->points;
+		s16 *digit = c->digit + upper * fft->shape.points;
 		size_t blocks = min(size, half);
 
 		for (size_t i = 0, end; i < blocks; i = end) {
@@ -502,8 +500,8 @@ static int digits_of(struct fib_call *call, const struct fft *fft,
 		}
 		size -= blocks;
 	}
-	if (c->size > fft->points)
-		carry_over(c->digit + fft->points, &carry[0]);
+	if (c->size > fft->shape.points)
+		carry_over(c->digit + fft->shape.points, &carry[0]);
 	digits_trim(c);
 	return 0;
 }
@@ -530,10 +528,10 @@ int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
 	err = prepare(call, fft, size) ?: top(call, fft, fft->f, a);
 	if (!err && g != fft->f)
 		err = top(call, fft, g, b);
-	for (size_t i = 0; !err && i < fft->rows; i++)
+	for (size_t i = 0; !err && i < fft->shape.rows; i++)
 		err = multiply(call, fft, fft->row_root[i], 0,
-			       fft->f + i * fft->stride, g + i * fft->stride,
-			       fft->row);
+			       fft->f + i * fft->shape.stride, g + i * fft->shape.stride,
+			       fft->shape.row);
 	return err ?:
 		       top_inverse(call, fft, fft->f) ?:
 		       digits_of(call, fft, c, size, addend);

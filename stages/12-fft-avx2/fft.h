@@ -39,7 +39,7 @@ struct fft_block {
 #define FFT_BLOCK_POINTS 4
 
 /**
- * struct fft - transforms of one length, and the roots of unity they use
+ * struct fft_shape - a length, and how it is split
  * @points: complex points: @rows * @row
  * @rows: rows that the top passes split a polynomial into
  * @row: points of a row: a power of 4
@@ -47,8 +47,22 @@ struct fft_block {
  * @odd: radix of the first top pass: 3, 5 or 7; 1 for none
  * @two: whether a pass of radix 2 follows
  * @fours: how many passes of radix 4 follow, before the rows
- * @twist: powers 1 to @odd - 1 of the root that the odd pass begins with
- * @wheel: the roots of order @odd
+ */
+struct fft_shape {
+	size_t points;
+	size_t rows;
+	size_t row;
+	size_t stride;
+	unsigned int odd;
+	bool two;
+	unsigned int fours;
+};
+
+/**
+ * struct fft - transforms of one length, and the roots of unity they use
+ * @shape: the length
+ * @twist: powers 1 to shape.odd - 1 of the root that the odd pass begins with
+ * @wheel: the roots of order shape.odd
  * @top: of each node of the passes of radix 2 and 4, one root, or three
  * @angle: of each row, the argument of the constant its polynomial has
  * @row_root: of each row and level, the 4th root of the first node's constant
@@ -58,13 +72,7 @@ struct fft_block {
  * @g: the same for the other factor, unless it is a square
  */
 struct fft {
-	size_t points;
-	size_t rows;
-	size_t row;
-	size_t stride;
-	unsigned int odd;
-	bool two;
-	unsigned int fours;
+	struct fft_shape shape;
 	struct fft_root twist[7];
 	struct fft_root wheel[7];
 	struct fft_root top[64];

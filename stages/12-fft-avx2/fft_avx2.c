@@ -425,25 +425,25 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 		      const s16 *digits, const unsigned int p, size_t first,
 		      size_t end)
 {
-	size_t rows = fft->rows / p;
+	size_t rows = fft->shape.rows / p;
 
 	for (size_t row = 0; row < rows; row++) {
 		for (size_t i = first; i < end; i++) {
-			const s16 *digit = digits + row * fft->row +
+			const s16 *digit = digits + row * fft->shape.row +
 					   i * FFT_BLOCK_POINTS;
-			struct complex4 *at = f + row * fft->stride + i;
+			struct complex4 *at = f + row * fft->shape.stride + i;
 			struct complex4 z[7];
 
 			z[0] = part(at, digit);
 #pragma GCC unroll 6
 			for (unsigned int t = 1; t < p; t++)
 				z[t] = part_times(
-					at, digit + t * rows * fft->row,
+					at, digit + t * rows * fft->shape.row,
 					broadcast_root(&fft->twist[t]));
 			odd_transform(z, fft, p, false);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				at[t * rows * fft->stride] = z[t];
+				at[t * rows * fft->shape.stride] = z[t];
 		}
 	}
 }
@@ -452,21 +452,21 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 			      const unsigned int p, size_t first, size_t end)
 {
-	size_t part = fft->rows / p;
+	size_t part = fft->shape.rows / p;
 
 	for (size_t row = 0; row < part; row++) {
 		for (size_t i = first; i < end; i++) {
-			struct complex4 *at = f + row * fft->stride + i;
+			struct complex4 *at = f + row * fft->shape.stride + i;
 			struct complex4 z[7];
 
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				z[t] = at[t * part * fft->stride];
+				z[t] = at[t * part * fft->shape.stride];
 			odd_transform(z, fft, p, true);
 			at[0] = z[0];
 #pragma GCC unroll 6
 			for (unsigned int t = 1; t < p; t++)
-				at[t * part * fft->stride] = mul_conjugate(
+				at[t * part * fft->shape.stride] = mul_conjugate(
 					z[t], broadcast_root(&fft->twist[t]));
 		}
 	}
@@ -482,17 +482,17 @@ inlined void radix2_pass(const struct fft *fft, struct complex4 *f,
 
 	for (size_t row = 0; row < half; row++) {
 		for (size_t i = first; i < end; i++) {
-			const s16 *digit = digits + row * fft->row +
+			const s16 *digit = digits + row * fft->shape.row +
 					   i * FFT_BLOCK_POINTS;
-			const s16 *upper = digit + half * fft->row;
-			struct complex4 *at = f + row * fft->stride + i;
+			const s16 *upper = digit + half * fft->shape.row;
+			struct complex4 *at = f + row * fft->shape.stride + i;
 			struct complex4 a = part(at, digits ? digit : NULL);
 			struct complex4 b =
-				part_times(at + half * fft->stride,
+				part_times(at + half * fft->shape.stride,
 					   digits ? upper : NULL, w);
 
 			at[0] = add(a, b);
-			at[half * fft->stride] = sub(a, b);
+			at[half * fft->shape.stride] = sub(a, b);
 		}
 	}
 }
@@ -503,10 +503,10 @@ inlined void radix2_pass_inverse(const struct fft *fft, struct complex4 *f,
 				 size_t first, size_t end)
 {
 	const struct complex4 w = broadcast_root(root);
-	size_t half = rows / 2 * fft->stride;
+	size_t half = rows / 2 * fft->shape.stride;
 
 	for (size_t row = 0; row < rows / 2; row++) {
-		struct complex4 *at = f + row * fft->stride;
+		struct complex4 *at = f + row * fft->shape.stride;
 
 		for (size_t i = first; i < end; i++) {
 			struct complex4 a = at[i], b = at[half + i];
@@ -531,14 +531,14 @@ inlined void digits_pass(const struct fft *fft, struct complex4 *f,
 			 size_t first, size_t end)
 {
 	const struct powers p = top_powers(root);
-	size_t quarter = fft->rows / 4 * fft->stride;
-	size_t apart = fft->rows / 4 * fft->row;
+	size_t quarter = fft->shape.rows / 4 * fft->shape.stride;
+	size_t apart = fft->shape.rows / 4 * fft->shape.row;
 
-	for (size_t row = 0; row < fft->rows / 4; row++) {
-		struct complex4 *at = f + row * fft->stride;
+	for (size_t row = 0; row < fft->shape.rows / 4; row++) {
+		struct complex4 *at = f + row * fft->shape.stride;
 
 		for (size_t i = first; i < end; i++) {
-			const s16 *digit = digits + row * fft->row +
+			const s16 *digit = digits + row * fft->shape.row +
 					   i * FFT_BLOCK_POINTS;
 			struct complex4 z[4] = {
 				part(at, digit),
@@ -564,8 +564,8 @@ inlined void top4_pass(const struct fft *fft, struct complex4 *f, size_t rows,
 	const struct powers p = top_powers(root);
 
 	for (size_t row = 0; row < rows / 4; row++)
-		radix4_pass(f + row * fft->stride + first,
-			    rows / 4 * fft->stride, end - first, &p, inverse);
+		radix4_pass(f + row * fft->shape.stride + first,
+			    rows / 4 * fft->shape.stride, end - first, &p, inverse);
 }
 
 /* The top passes, for no more blocks of each row than the cache holds of all. */
@@ -573,21 +573,21 @@ static void top_passes(const struct fft *fft, struct complex4 *f,
 		       const s16 *digits, size_t first, size_t end)
 {
 	const struct fft_root *root = fft->top;
-	size_t rows = fft->rows / fft->odd; /* of a node */
-	size_t nodes = fft->odd;
+	size_t rows = fft->shape.rows / fft->shape.odd; /* of a node */
+	size_t nodes = fft->shape.odd;
 
-	if (fft->odd == 3)
+	if (fft->shape.odd == 3)
 		odd_pass(fft, f, digits, 3, first, end);
-	else if (fft->odd == 5)
+	else if (fft->shape.odd == 5)
 		odd_pass(fft, f, digits, 5, first, end);
-	else if (fft->odd == 7)
+	else if (fft->shape.odd == 7)
 		odd_pass(fft, f, digits, 7, first, end);
-	if (fft->two) {
+	if (fft->shape.two) {
 		if (nodes == 1)
 			radix2_pass(fft, f, digits, rows, root++, first, end);
 		else
 			for (size_t i = 0; i < nodes; i++)
-				radix2_pass(fft, f + i * rows * fft->stride,
+				radix2_pass(fft, f + i * rows * fft->shape.stride,
 					    NULL, rows, root++, first, end);
 		nodes *= 2;
 		rows /= 2;
@@ -600,7 +600,7 @@ static void top_passes(const struct fft *fft, struct complex4 *f,
 	}
 	for (; rows > 1; rows /= 4, nodes *= 4) {
 		for (size_t i = 0; i < nodes; i++, root += 3)
-			top4_pass(fft, f + i * rows * fft->stride, rows, root,
+			top4_pass(fft, f + i * rows * fft->shape.stride, rows, root,
 				  first, end, false);
 	}
 }
@@ -608,33 +608,33 @@ static void top_passes(const struct fft *fft, struct complex4 *f,
 static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 			       size_t first, size_t end)
 {
-	size_t nodes = fft->rows, rows = 1;
+	size_t nodes = fft->shape.rows, rows = 1;
 	const struct fft_root *root = fft->top;
 
-	root += fft->two ? fft->odd : 0;
-	for (size_t i = fft->odd << fft->two; i < nodes; i *= 4)
+	root += fft->shape.two ? fft->shape.odd : 0;
+	for (size_t i = fft->shape.odd << fft->shape.two; i < nodes; i *= 4)
 		root += 3 * i;
-	for (unsigned int i = 0; i < fft->fours; i++) {
+	for (unsigned int i = 0; i < fft->shape.fours; i++) {
 		rows *= 4;
 		nodes /= 4;
 		root -= 3 * nodes;
 		for (size_t j = 0; j < nodes; j++)
-			top4_pass(fft, f + j * rows * fft->stride, rows,
+			top4_pass(fft, f + j * rows * fft->shape.stride, rows,
 				  root + 3 * j, first, end, true);
 	}
-	if (fft->two) {
+	if (fft->shape.two) {
 		rows *= 2;
 		nodes /= 2;
 		root -= nodes;
 		for (size_t i = 0; i < nodes; i++)
-			radix2_pass_inverse(fft, f + i * rows * fft->stride,
+			radix2_pass_inverse(fft, f + i * rows * fft->shape.stride,
 					    rows, root + i, first, end);
 	}
-	if (fft->odd == 3)
+	if (fft->shape.odd == 3)
 		odd_pass_inverse(fft, f, 3, first, end);
-	else if (fft->odd == 5)
+	else if (fft->shape.odd == 5)
 		odd_pass_inverse(fft, f, 5, first, end);
-	else if (fft->odd == 7)
+	else if (fft->shape.odd == 7)
 		odd_pass_inverse(fft, f, 7, first, end);
 }
 
@@ -642,7 +642,7 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
  * fft_avx2_top() - the coefficients of a number, led through the top passes
  * @fft: the transform
  * @f: where they go
- * @digits: those of the number; fft->points of them
+ * @digits: those of the number; fft->shape.points of them
  * @first: the first block of each row to do
  * @end: the one behind the last
  */
@@ -656,7 +656,7 @@ void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 }
 
 /**
- * fft_avx2_top_inverse() - the way back through the top passes, times fft->rows
+ * fft_avx2_top_inverse() - the way back through the top passes, times fft->shape.rows
  */
 void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
 			  size_t first, size_t end)
@@ -691,7 +691,7 @@ inlined double4 carry_once(double4 x, double4 *carry)
 
 /**
  * fft_avx2_carry() - digits of a product, from its coefficients
- * @fft: the transform; @fft->f has the coefficients, times @fft->points
+ * @fft: the transform; @fft->f has the coefficients, times @fft->shape.points
  * @digit: where the digits go: 4 for each block
  * @upper: whether to take imaginary parts, the upper half of the coefficients
  * @first: the first block to do, counted across rows; an even number
@@ -705,8 +705,8 @@ inlined double4 carry_once(double4 x, double4 *carry)
 void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
 		    size_t end, struct fft_carry *carry)
 {
-	const double4 scale = broadcast(1.0 / (double)(s64)fft->points);
-	size_t row_blocks = fft->row / FFT_BLOCK_POINTS;
+	const double4 scale = broadcast(1.0 / (double)(s64)fft->shape.points);
+	size_t row_blocks = fft->shape.row / FFT_BLOCK_POINTS;
 	double4 up1 = broadcast(carry->high[0]);
 	double4 up2 = broadcast(carry->high[1]);
 	double4 up3 = broadcast(carry->high[2]);
@@ -715,7 +715,7 @@ void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
 		const struct complex4 *f = blocks(fft->f);
 
 		/* Up to the end of a row. */
-		f += i / row_blocks * (fft->stride - row_blocks);
+		f += i / row_blocks * (fft->shape.stride - row_blocks);
 		to = min(end, (i / row_blocks + 1) * row_blocks);
 		for (size_t j = i; j < to; j += 2) {
 			double4 a = upper ? f[j].im : f[j].re;
