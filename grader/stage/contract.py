@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.stage.objects import elf, faults, sections, sweep
+from grader.stage.objects import elf, faults, sections, sweep, vector_use
 from grader.stage.objects.elf import Object, Symbol
 from grader.stage.objects.faults import Fault, Swept
 from grader.stage.traits import Traits
@@ -132,22 +132,30 @@ def breaches(
         found += [breach for obj in read for breach in _variables(obj)]
     else:
         most = Limits(traits.constants, traits.code)
-        found += _held(read, sections.MODULE, "gs", most, label)
-    names = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
-    found += _names(read, kit, names)
+        found += _held(read, sections.MODULE, "gs", most, label, traits.vector)
+    found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector))
     return found
 
 
-def program_breaches(objects: list[Path], kit: list[Path]) -> list[Breach]:
+def _offered(names: Names, vector: tuple[str, ...]) -> Names:
+    """Return the names, with those of vector.h if the stage has vector files."""
+    if not vector:
+        return names
+    pattern = f"{names.offered.pattern}|{vector_use.OFFERED.pattern}"
+    return replace(names, offered=re.compile(pattern))
+
+
+def program_breaches(
+    objects: list[Path], kit: list[Path], vector: tuple[str, ...] = ()
+) -> list[Breach]:
     """The same of objects for a program, compiled as function_program.py does, not yet linked.
 
     With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
     they are to be linked with.
     """
     read, found = _read(objects)
-    found += _held(read, sections.PROGRAM, "fs", PROGRAM_LIMITS, "")
-    names = Names(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
-    return found + _names(read, kit, names)
+    found += _held(read, sections.PROGRAM, "fs", PROGRAM_LIMITS, "", vector)
+    return found + _names(read, kit, _offered(NAMES_OF_PROGRAM, vector))
 
 
 def _read(paths: list[Path]) -> tuple[list[Object], list[Breach]]:
@@ -162,22 +170,30 @@ def _read(paths: list[Path]) -> tuple[list[Object], list[Breach]]:
 
 
 def _held(
-    read: list[Object], rows: tuple[sections.Row, ...], canary: str, most: Limits, label: str
+    read: list[Object],
+    rows: tuple[sections.Row, ...],
+    canary: str,
+    most: Limits,
+    label: str,
+    vector: tuple[str, ...],
 ) -> list[Breach]:
     """What is wrong with what the objects hold: variables, sections, code, and how much of it."""
     found: list[Breach] = []
     code, constants = 0, 0
     numbers: dict[int, int] = {}
+    of_vectors = vector_use.functions([obj for obj in read if obj.source in vector])
     for obj in read:
         constants += sections.constants(obj, label)
         here = sum(section.size for section in obj.loaded if section.code)
         code += here
         # What is far too long is not read: it would take as long.
-        swept = sweep.read(obj, canary) if here <= 4 * most.code else Swept(whole=False)
+        short = here <= 4 * most.code
+        swept = sweep.read(obj, canary, obj.source in vector) if short else Swept(whole=False)
         numbers.update(swept.numbers)
         variables = list(_variables(obj))
         found += variables
         found += _faults(obj, sections.faults(obj, rows, swept), swept, bool(variables))
+        found += _vector_use(obj, swept, of_vectors, obj.source in vector)
     constants += sum(numbers.values())
     for what, size, bound in (
         ("constants", constants, most.constants), ("code", code, most.code),
@@ -186,6 +202,19 @@ def _held(
             got = f"{size:,} bytes of them" if what == "constants" else f"{size:,} bytes of it"
             found.append(Breach(f"at most {bound:,} bytes of {what}", got))
     return found
+
+
+def _vector_use(
+    obj: Object, swept: Swept, of_vectors: frozenset[str], vector: bool
+) -> Iterator[Breach]:
+    """Yield what is wrong with the sections that use vector registers, a few of each kind."""
+    if vector:
+        for name in vector_use.calls(obj, of_vectors)[:SHOWN]:
+            yield Breach(vector_use.IN_VECTOR_FILES, f"a use of {name} in {obj.source}")
+    elif of_vectors:
+        for fault in vector_use.faults(obj, swept, of_vectors)[:SHOWN]:
+            place = obj.place(fault.section, fault.offset)
+            yield Breach(fault.expected, f"{fault.got} ({place})")
 
 
 def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterator[Breach]:
@@ -230,6 +259,10 @@ class Names:
     offered: re.Pattern[str]
     others: re.Pattern[str]
     expected: str
+
+
+NAMES_OF_MODULE = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
+NAMES_OF_PROGRAM = Names(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
 
 
 def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:

@@ -41,6 +41,7 @@ class Swept:
     whole: bool = True  # whether all of it is instructions
     starts: dict[Place, str] = field(default_factory=dict)  # each instruction's name
     jumps: dict[Place, str] = field(default_factory=dict)  # names of what is jumped to elsewhere
+    follows: dict[Place, list[Place]] = field(default_factory=dict)  # what may come next
     numbers: dict[int, int] = field(default_factory=dict)  # of more than a byte, and their bytes
 
     @property

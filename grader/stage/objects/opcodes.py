@@ -6,6 +6,7 @@ A list of what is allowed: what is not on it is a fault, whatever it may be.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import capstone  # type: ignore[import-untyped]
@@ -74,6 +75,11 @@ _VECTORS = {
     x86.X86_GRP_FPU, x86.X86_GRP_MMX, x86.X86_GRP_3DNOW, x86.X86_GRP_AVX, x86.X86_GRP_AVX2,
     x86.X86_GRP_AVX512, x86.X86_GRP_FMA, x86.X86_GRP_FMA4, x86.X86_GRP_AES,
 }  # fmt: skip
+# Of these, a vector file may hold those of AVX2 and FMA: they have a VEX prefix. It may not gather, nor
+# change how the processor rounds.
+_VEX = (0xC4, 0xC5)
+_NOT_OF_VECTOR_FILES = ("vgather", "vpgather", "vldmxcsr", "vstmxcsr", "vaes", "vpclmul")
+_VECTOR = re.compile(r"[xy]mm([0-9]|1[0-5])")
 _VECTOR_REGISTERS = ("xmm", "ymm", "zmm", "mm", "st", "k", "fp")
 
 INTEGERS = "integer arithmetic only, neither floating point nor vectors"
@@ -141,9 +147,28 @@ def _prefix(insn: Any, verb: str) -> str:
     return ""
 
 
-def fault(insn: Any) -> tuple[str, str] | None:
-    """What is wrong with an instruction by itself, and what would be right; or None."""
+def _of_vector_files(insn: Any) -> bool:
+    """Return whether an instruction is one that only vector files may hold."""
     verb = name(insn)
+    if not verb.startswith("v") or verb.startswith(_NOT_OF_VECTOR_FILES):
+        return False
+    if insn.bytes[0] not in _VEX:
+        return False
+    named = [MACHINE.reg_name(op.reg) for op in insn.operands if op.type == x86.X86_OP_REG]
+    others = [register for register in named if not _VECTOR.fullmatch(register)]
+    memory = [op.mem for op in insn.operands if op.type == x86.X86_OP_MEM]
+    addresses = [r for m in memory for r in (m.base, m.index) if r and r != x86.X86_REG_RIP]
+    return all(r in _GENERAL for r in others) and all(r in FAMILY for r in addresses)
+
+
+def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
+    """What is wrong with an instruction by itself, and what would be right; or None.
+
+    vector: it is one of a vector file.
+    """
+    verb = name(insn)
+    if vector and _of_vector_files(insn):
+        return None
     said = f"the instruction {verb}"
     register = _operands(insn)
     vector = register.startswith(_VECTOR_REGISTERS)

@@ -33,13 +33,17 @@ SMALL = range(-(1 << 7), 1 << 8)
 
 
 class _Reader:
-    """Reads the code of one object; canary names the segment that holds the stack protector's."""
+    """Reads the code of one object; canary names the segment that holds the stack protector's.
 
-    def __init__(self, obj: Object, canary: str) -> None:
+    vector: it is a vector file, which may hold vector instructions.
+    """
+
+    def __init__(self, obj: Object, canary: str, vector: bool) -> None:
         self.obj = obj
+        self.vector = vector
         self.canary = canary
         self.swept = Swept()
-        self.follows: dict[Place, list[Place]] = {}
+        self.follows = self.swept.follows
         self.targets: dict[Place, Place] = {}  # of a jump or an address; from where, for messages
         self.insns: dict[int, list[Any]] = {}
 
@@ -67,7 +71,7 @@ class _Reader:
         end = 0
         for insn in done:
             self.swept.starts[section.index, insn.address] = opcodes.name(insn)
-            wrong = opcodes.fault(insn)
+            wrong = opcodes.fault(insn, self.vector)
             if wrong:
                 self._fault(section, insn.address, *wrong)
             end = insn.address + insn.size
@@ -260,6 +264,6 @@ class _Reader:
                     length = 0
 
 
-def read(obj: Object, canary: str = "gs") -> Swept:
-    """All the code of an object."""
-    return _Reader(obj, canary).read()
+def read(obj: Object, canary: str = "gs", vector: bool = False) -> Swept:
+    """All the code of an object; vector: of a vector file."""
+    return _Reader(obj, canary, vector).read()
