@@ -5,6 +5,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
+#include <linux/sysfs.h>
+#include <linux/timex.h>
+
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
@@ -17,12 +22,46 @@ bool fib_has_avx2(void)
 	       boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_FMA);
 }
 
+/* /sys/module/fibdrv/parameters/avx2: whether the stage may use AVX2 here. */
+static int avx2_get(char *text, const struct kernel_param *unused)
+{
+	return sysfs_emit(text, "%d\n", fib_has_avx2());
+}
+
+static const struct kernel_param_ops avx2_ops = { .get = avx2_get };
+module_param_cb(avx2, &avx2_ops, NULL, 0444);
+
+/*
+ * /sys/module/fibdrv/parameters/longest_section: in cycles of the TSC. No other task
+ * runs on the CPU until a section ends, so that the largest of a CPU is its own.
+ */
+static DEFINE_PER_CPU(u64, section_began);
+static DEFINE_PER_CPU(u64, longest_section);
+
+static int longest_get(char *text, const struct kernel_param *unused)
+{
+	u64 longest = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		longest = max(longest, per_cpu(longest_section, cpu));
+	return sysfs_emit(text, "%llu\n", longest);
+}
+
+static const struct kernel_param_ops longest_ops = { .get = longest_get };
+module_param_cb(longest_section, &longest_ops, NULL, 0444);
+
 void fib_fpu_begin(void)
 {
 	kernel_fpu_begin();
+	__this_cpu_write(section_began, get_cycles());
 }
 
 void fib_fpu_end(void)
 {
+	u64 cycles = get_cycles() - __this_cpu_read(section_began);
+
+	if (cycles > __this_cpu_read(longest_section))
+		__this_cpu_write(longest_section, cycles);
 	kernel_fpu_end();
 }

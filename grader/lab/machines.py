@@ -39,6 +39,7 @@ class Contents:
     files: Mapping[str, Path] = field(default_factory=dict)  # by path in the machine
     module: str = ""  # the name of the module that will be loaded, as rmmod takes it
     nodes: tuple[str, ...] = ()  # what its user must be allowed to open once it is loaded
+    vectors: bool = False  # whether an emulated CPU must have AVX2 and FMA
 
 
 NOTHING = Contents()

@@ -33,6 +33,8 @@ QEMU = "qemu-system-x86_64"
 # so what is counted: the plainest there is, plus the instructions that bignum code may want.
 # ERMS stays off: by it the kernel copies with "rep movsb", which counts one for each byte.
 EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
+# And for a module with vector files: AVX2 and FMA, and XSAVE, by which the kernel saves their registers.
+AVX2 = "+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
 
 KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
@@ -139,6 +141,8 @@ class Qemu:
 
         digits: its instructions are counted, and at most that many digits recorded: see plugin.py.
         """
+        if contents.vectors and self is MACHINE:
+            return VECTORS.boot(contents, digits)
         self._prepare()
         confined = not _unconfined()
 
@@ -265,9 +269,18 @@ MACHINE = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     EMULATED_CPU,
 )
+# The same with another CPU, and so with a snapshot of its own: all others count as they did.
+VECTORS = Qemu(
+    "qemu-avx2",
+    "instructions",
+    COUNTING,
+    1,
+    f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
+    f"{EMULATED_CPU},{AVX2}",
+)
 # Where nothing is counted, the kernel's guards are up: user memory is out of its reach but by
 # copy_from_user and the like, and there are vectors that somebody might spoil.
-GUARDED_CPU = f"{EMULATED_CPU},+smap,+smep,+avx"
+GUARDED_CPU = f"{EMULATED_CPU},+smap,+smep,{AVX2}"
 SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, GUARDED_CPU)
 KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)
 

@@ -63,6 +63,10 @@ class Measurable(Protocol):
         """The n that it is to be measured at."""
 
     @property
+    def vectors(self) -> bool:
+        """Return whether an emulated CPU must have AVX2 and FMA for it."""
+
+    @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:
         """Sums of phases that are figures of their own, by name."""
 

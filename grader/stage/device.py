@@ -72,8 +72,12 @@ def contents(
     modules: Mapping[str, Path],
     programs: Mapping[str, Path] | None = None,
     files: Mapping[str, Path] | None = None,
+    vectors: bool = False,
 ) -> Contents:
-    """A machine with modules at MODULES/NAME.ko, programs and the client in /bin, and files."""
+    """A machine with modules at MODULES/NAME.ko, programs and the client in /bin, and files.
+
+    vectors: a module has vector files.
+    """
     return Contents(
         {f"{MODULES}/{name}.ko": module for name, module in modules.items()}
         | dict(files or {})
@@ -81,6 +85,7 @@ def contents(
         | {f"/bin/{CLIENT}": client(), "/etc/profile": Path(__file__).with_name("guest_profile")},
         NAME,
         (NODE, KNOB),
+        vectors,
     )
 
 

@@ -95,6 +95,11 @@ class StageSubject:
         """Return where the driver calls the stage."""
         return call_sites(self.built.module.directory / "kit" / "driver.o")
 
+    @property
+    def vectors(self) -> bool:
+        """Return whether the stage has vector files."""
+        return bool(self.built.stage.manifest.vector)
+
     def spread(self, n: int) -> int:
         """How far n varies within a batch, so that remembering a number earns nothing."""
         return min(7, n // 100)
@@ -136,4 +141,5 @@ class StageSubject:
 
 def contents(subjects: Sequence[Measurable]) -> Contents:
     """A machine with all of these stages on board."""
-    return device.contents({subject.key: subject.module.stripped for subject in subjects})
+    modules = {subject.key: subject.module.stripped for subject in subjects}
+    return device.contents(modules, vectors=any(subject.vectors for subject in subjects))
