@@ -21,7 +21,10 @@
 
 /* From this n on, transforms in floating point pay, if there is AVX2. */
 #define FFT_N 45000
-/* The largest k whose L(k) is computed in limbs then. */
+/*
+ * The largest k whose L(k) is computed in limbs then: from 86, where one limb ends,
+ * to FFT_N / 4, so that there is room.
+ */
 #define BEGIN_N 8000
 
 /*
