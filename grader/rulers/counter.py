@@ -171,7 +171,7 @@ def one(
     try:
         seconds = CALL_TIMEOUT * guest.speed_factor + 2 * (expected or UNKNOWN) / SLOWEST
         found = _count(n, digits, subject.call_sites, _events(guest, subject, n, seconds))
-        return kernel_log.dirt(guest.console(), subject.module) or found
+        return kernel_log.dirt(guest.console(), subject.module) or subject.look(guest, n) or found
     except WrongAnswer as error:
         return error.finding
     except MachineError as error:

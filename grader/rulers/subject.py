@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from grader.base.finding import Failure, failed
+from grader.base.finding import Failure, Finding, failed
+from grader.lab.machines import Running
 from grader.lab.module import Module
 
 
@@ -115,3 +116,6 @@ class Countable(Measurable, Protocol):
 
     def digits(self, n: int) -> str:
         """The digits that it must speak."""
+
+    def look(self, guest: Running, n: int) -> Finding | None:
+        """Return what the machine that counted a call for n shows to be wrong, or None."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.base.errors import LabError
-from grader.base.finding import Failure
-from grader.lab.machines import Contents
+from grader.base.finding import Failure, Finding, failed
+from grader.lab.machines import Contents, Running
 from grader.lab.module import Module
 from grader.rulers.subject import Measurable, Reading, Work, WrongAnswer
 from grader.stage import device, oracle, system_calls
@@ -22,6 +22,11 @@ READ = "read"
 TRIED_DIGITS = 5_000
 # What the driver does for each repetition takes less on any computer, and for each digit.
 OWN_NS, OWN_NS_DIGIT = 1_000, 10
+# The longest section of vector code may take this many instructions, 0.1 ms: until it
+# ends, no other task gets the CPU. See common/vector.c.
+LONGEST_SECTION = f"/sys/module/{device.NAME}/parameters/longest_section"
+SECTION_INSTRUCTIONS = 300_000
+LOOK_TIMEOUT = 10
 
 
 # The driver's calls into the stage in one read(), in order: the phase they belong to, the function
@@ -137,6 +142,17 @@ class StageSubject:
     def digits(self, n: int) -> str:
         """The digits of F(n)."""
         return oracle.digits(n)
+
+    def look(self, guest: Running, n: int) -> Finding | None:
+        """Return a finding if a section of vector code was too long: the TSC counts instructions."""
+        if not self.vectors:
+            return None
+        longest = guest.wire.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)
+        if int(longest) <= SECTION_INSTRUCTIONS:
+            return None
+        title = f"instructions from fib_fpu_begin to fib_fpu_end, F({n})"
+        most = f"{SECTION_INSTRUCTIONS:,} at most"
+        return failed(Failure("measure", n, most, f"{int(longest):,}", title))
 
 
 def contents(subjects: Sequence[Measurable]) -> Contents:
