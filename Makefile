@@ -15,6 +15,7 @@ phase :=
 trace :=
 instructor :=
 lang :=
+flint :=
 elective :=
 PROG :=
 AGAINST :=
@@ -197,9 +198,9 @@ sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without as
 	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
 
 .PHONY: compare-gmp
-compare-gmp: core  ## the bignum stages against GMP, in user space: build/compare-gmp/
+compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if it is in DIR, in user space: build/compare-gmp/
 	@$(setup) user
-	@$(python) -m grader.tools.compare_gmp
+	@$(python) -m grader.tools.compare_gmp $(if $(flint),--flint $(call quote,$(flint)))
 
 # What an elective needs besides core: a group of packages of its name.
 .PHONY: elective

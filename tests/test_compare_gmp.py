@@ -82,7 +82,7 @@ def test_two_decimals_below_ten(ratio: float, shown: str) -> None:
 
 def test_lines_below_the_table() -> None:
     run = recorded()
-    said = peer_rows.versus_python(run)
+    said = peer_rows.versus_peer(run, peer_rows.PYTHON)
     assert said == [
         f"stage 11 is 10.2 times as fast as Python's decimal at n = {n} (whole read)"
         for n in ("100,000", "1,000,000")
@@ -92,7 +92,7 @@ def test_lines_below_the_table() -> None:
     assert gmp.split() == ["GMP", "0.62", "MB", "2.98", "times"]
     assert fast.split() == ["11", "number-theoretic-transform", "1.71", "MB", "8.18", "times"]
     run.names.remove(PYTHON)
-    assert peer_rows.versus_python(run) == []
+    assert peer_rows.versus_peer(run, peer_rows.PYTHON) == []
     assert "Python" not in peer_rows.table(run).splitlines()[-1]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compare the bignum stages with GMP and with Python's decimal, in user space.
+"""Compare the bignum stages with GMP, Python's decimal and FLINT, in user space.
 
 Stages and GMP are in one process (common/userspace/compare_gmp.c), Python's decimal in another
 (decimal_peer.py), and all take turns, round by round: what counts is the median of the ratios of
@@ -22,7 +22,7 @@ from grader.base.progress import Progress
 from grader.report import plots
 from grader.stage.stages import Stage, find, home
 from grader.tools import peer_figure, peer_rows
-from grader.tools.peer_rows import GMP, PYTHON, PYTHON_FROM, Memory, Run
+from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, Run
 from grader.verdict.rows import cpu_model
 
 # The last n that needs no bignum: F(n) fits into 64 bits.
@@ -126,7 +126,27 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
     return program, arguments
 
 
-def computer(program: Path, python: bool) -> str:
+def build_flint(prefix: Path, out: Path) -> tuple[str, str]:
+    """Build FLINT's peer with the FLINT below a folder. Return its version and what to call."""
+    if not (prefix / "include" / "flint" / "radix.h").is_file():
+        raise LabError(
+            f"{prefix} has no include/flint/radix.h; name the folder that FLINT 3.6 or later was"
+            " installed to, see handouts/12-fft-avx2.md"
+        )
+    peer = out / "flint.so"
+    flags = ["-std=gnu11", "-O2", "-fPIC", "-shared", f"-I{prefix / 'include'}"]
+    flags += [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
+    library = prefix / "lib"
+    source = paths.COMMON / "userspace" / "flint_peer.c"
+    link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lflint", "-lmpfr", "-lgmp", "-lm"]
+    _run(["cc", *flags, "-o", str(peer), str(source), *link], "flint_peer.c")
+    version = re.search(
+        r'FLINT_VERSION "([^"]+)"', (prefix / "include" / "flint" / "flint.h").read_text()
+    )
+    return version[1] if version else "", f"{NUMBERS[-1]}:{peer}"
+
+
+def computer(program: Path, python: bool, flint: str = "") -> str:
     """What the figures hold for."""
     compiler = re.search(r"\d+\.\d+\.\d+", _run(["cc", "--version"], "cc"))
     parts = [
@@ -134,7 +154,8 @@ def computer(program: Path, python: bool) -> str:
         f"gcc {compiler[0] if compiler else ''}",
         f"GMP {_run([str(program), 'version'], 'GMP').strip()}",
     ]
-    return ", ".join(parts + [f"Python {platform.python_version()}"] * python)
+    parts += [f"Python {platform.python_version()}"] * python
+    return ", ".join(parts + [f"FLINT {flint}"] * bool(flint))
 
 
 def measure(run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress) -> None:
@@ -196,6 +217,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=paths.BUILD / "compare-gmp", help="where the picture goes"
     )
+    parser.add_argument("--flint", type=Path, help="the folder FLINT was installed to")
     options = parser.parse_args(arguments)
     if not 3 <= options.rounds <= 1000:
         raise LabError("--rounds: a number from 3 to 1000, please")
@@ -217,10 +239,15 @@ def main(arguments: list[str]) -> int:
     numbers = [n for n in NUMBERS if n <= furthest]
     python = has_libmpdec()
     program, contenders = build(stages, out, progress)
-    call = [str(program), *contenders]
     names = [GMP, *(f"{stage.number} {stage.manifest.name}" for stage in stages)]
+    version = ""
+    if options.flint:
+        version, contender = build_flint(options.flint.absolute(), out)
+        contenders.append(contender)
+        names.append(FLINT)
+    call = [str(program), *contenders]
     with_python = python and numbers[-1] >= PYTHON_FROM
-    run = Run(computer(program, with_python), names + [PYTHON] * with_python)
+    run = Run(computer(program, with_python, version), names + [PYTHON] * with_python)
     measure(run, call, numbers, options.rounds, progress)
     progress.step("measure memory")
     memory(run, call, min(MEMORY_AT, numbers[-1]))
@@ -230,7 +257,8 @@ def main(arguments: list[str]) -> int:
     plots.picture(picture, out)
     progress.clear()
     print(f"{run.computer}\n\n{peer_rows.table(run)}\n")
-    print("\n".join([*peer_rows.memory_lines(run), "", *peer_rows.versus_python(run)]))
+    versus = [line for peer in (PYTHON, FLINT) for line in peer_rows.versus_peer(run, peer)]
+    print("\n".join([*peer_rows.memory_lines(run), "", *versus]))
     if not python:
         print("Python's decimal is not libmpdec here (it lacks _decimal): not compared")
     print(f"Picture: {paths.shown(out / 'compare-gmp.svg')}, .png; raw rows: rows.tsv")

@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from grader.report import text
 from grader.report.axis import Axis, log_axis
 from grader.report.figures import Figure, Panel, Point, Series, Style, style
-from grader.tools.peer_rows import PHASES, PYTHON, READ, WHAT, Run
+from grader.tools.peer_rows import FLINT, PHASES, PYTHON, READ, WHAT, Run
 
 NAME = "compare-gmp"
 # Shares of the axes: how far from the end of its line a tag's middle is, and how high it is.
 TAG_AWAY, TAG_HEIGHT = 0.015, 0.05
 # No stage has it: stages begin with number 1.
 PYTHON_STYLE = Style(PYTHON, "#24292f", 3, 3)
+FLINT_STYLE = Style(FLINT, "#24292f", 5, 2)
 
 
 def _style(name: str) -> Style:
     number, _, title = name.partition(" ")
-    return PYTHON_STYLE if name == PYTHON else style(int(number) - 1, f"{number} {title}")
+    peers = {PYTHON: PYTHON_STYLE, FLINT: FLINT_STYLE}
+    return peers.get(name) or style(int(number) - 1, f"{number} {title}")
 
 
 def _height_at(points: list[Point], x: float) -> float | None:

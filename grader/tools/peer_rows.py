@@ -23,6 +23,7 @@ WHAT = {
 }
 GMP = "GMP"
 PYTHON = "Python decimal (libmpdec)"
+FLINT = "FLINT radix"
 # Below that Python itself is in the way.
 PYTHON_FROM = 100_000
 
@@ -64,7 +65,7 @@ class Run:
 
     def stages(self) -> list[str]:
         """The contenders that are stages, in order."""
-        return [name for name in self.names if name not in (GMP, PYTHON)]
+        return [name for name in self.names if name not in (GMP, PYTHON, FLINT)]
 
 
 def write(run: Run, path: Path) -> None:
@@ -142,16 +143,17 @@ def _python_begins(run: Run) -> str:
     return f",\nand for Python below {PYTHON_FROM:,}, where Python itself is in the way"
 
 
-def versus_python(run: Run) -> list[str]:
-    """How many times as fast as Python's decimal the last stage is, a line for each n."""
-    if PYTHON not in run.names or not run.stages():
+def versus_peer(run: Run, peer: str) -> list[str]:
+    """How many times as fast as another peer than GMP the last stage is, a line for each n."""
+    if peer not in run.names or not run.stages():
         return []
     last = run.stages()[-1]
+    who = "Python's decimal" if peer == PYTHON else peer
     return [
         f"stage {last.split()[0]} is {times(statistics.median(found))} times as fast as"
-        f" Python's decimal at n = {n:,} (whole read)"
+        f" {who} at n = {n:,} (whole read)"
         for n in _decades(run.numbers())
-        if (found := run.ratios(n, PYTHON, READ, last))
+        if (found := run.ratios(n, peer, READ, last))
     ]
 
 
