@@ -38,7 +38,7 @@ REFUSED = {
     "sanitizer's name": ("extern int __asan_init;\n", "__asan_init"),
 }  # fmt: skip
 ACCEPTED = """
-#pragma GCC unroll 4
+#pragma GCC unroll 3
 static inline __attribute__((always_inline, optimize("O3"), unused)) u64 alias(u64 weak)
 {
 	register u64 low asm("rax") = weak;

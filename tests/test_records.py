@@ -166,7 +166,7 @@ class Answering:
 def test_a_trial_that_answers_nothing_proves_nothing(
     said: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "questions", lambda *_: ["together 100"] * 3)
+    monkeypatch.setattr(trials, "questions", lambda *_: ["together 100 1 7"] * 3)
     guest = Answering(said)
     found = trials.run(guest, stages.kit(2), 1, 1.0)  # type: ignore[arg-type]
     assert [fault in failure.title for failure in found] == [True]

@@ -33,7 +33,8 @@ def try_out(session: Session) -> None:
     for number in range(1, can_fail + 1):
         # A driver can find the parameter "fail" and change it.
         if not _with_failing_step(session, number):
-            raise wrong(LOAD, f"init, when step {number} fails", "an error", "the step did not fail")
+            where = f"init, when step {number} fails"
+            raise wrong(LOAD, where, "an error", "the step did not fail")
 
 
 def _there_and_gone(session: Session, where: str) -> list[steps.Step]:
