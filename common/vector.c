@@ -13,6 +13,7 @@
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
+#include "account.h"
 #include "vector.h"
 
 bool fib_has_avx2(void)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from grader.base import paths
 from grader.stage import c_flags
 
@@ -84,9 +85,7 @@ def test_products_are_as_close_to_integers_as_is_proved(tmp_path: Path) -> None:
     ],
     ids=["pi / 4 wrong by 3e-14", "a series too short", "a rotation off by 2e-14"],
 )
-def test_a_constant_that_is_slightly_wrong_is_found(
-    tmp_path: Path, right: str, wrong: str
-) -> None:
+def test_a_constant_that_is_slightly_wrong_is_found(tmp_path: Path, right: str, wrong: str) -> None:
     copy = tmp_path / "stage"
     shutil.copytree(STAGE, copy)
     text = (copy / "fft.c").read_text()

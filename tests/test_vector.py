@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from grader.base import paths
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine

@@ -3,9 +3,9 @@
  * Sections that use vector registers, in a program: the kernel takes care of the
  * registers there. What is checked is that sections begin and end in turn.
  */
-#include <assert.h>
 #include <stdlib.h>
 
+#include "host.h"
 #include "vector.h"
 
 static __thread bool within;

@@ -262,7 +262,7 @@ def _vector_settings(manifest: Manifest) -> tuple[str, ...]:
     for name in manifest.traits.vector:
         target = f"stage/{Path(name).stem}.o"
         lines.append(f"CFLAGS_REMOVE_{target} := {c_flags.INTEGERS_ONLY}")
-        lines.append(f"CFLAGS_{target} := {' '.join(c_flags.vector())}")
+        lines.append(f"CFLAGS_{target} += {' '.join(c_flags.vector())}")
     return tuple(lines)
 
 

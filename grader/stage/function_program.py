@@ -75,6 +75,8 @@ def program(stage: Stage) -> Path:
     """
     kit = [HERE / f"{name}.c" for name in ("function_tests", *_operations(stage))]
     kit.append(USERSPACE / "account_malloc.c")
+    if stage.traits.vector:
+        kit.append(USERSPACE / "vector_user.c")
     adapters = [ADAPTER] if stage.traits.numbers else []
     sources = list(build.sources(stage, []))
     made = [preprocess.texts(stage, sources)]
@@ -123,11 +125,16 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
     for part, texts in zip((theirs, between), made):
         for name, text in texts.files.items():
             (part / name).write_bytes(text)
-        step.compile([*as_stage, "-c", *texts.files], part, (part,))
+        plain = [name for name in texts.files if name not in stage.traits.vector]
+        step.compile([*as_stage, "-c", *plain], part, (part,))
+        vector = [name for name in texts.files if name in stage.traits.vector]
+        if vector:
+            integers = [word for word in as_stage if word != c_flags.INTEGERS_ONLY]
+            step.compile([*integers, *c_flags.vector(), "-c", *vector], part, (part,))
         objects += [part / f"{Path(name).stem}.o" for name in texts.files]
     _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
     judges = [ours / f"{path.stem}.o" for path in kit]
-    _check(objects, judges)
+    _check(stage, objects, judges)
     parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
     return work / "program"
@@ -151,13 +158,13 @@ def _build_judges(step: _Steps, command: list[str], kit: list[Path], place: Path
         pass
 
 
-def _check(objects: list[Path], judges: list[Path]) -> None:
+def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
     """See that the stage defines what is tried, and keeps to stage.h."""
     defined = {name for path in objects for letter, name in contract.symbols(path) if letter == "T"}
     for letter, name in (pair for path in objects for pair in contract.symbols(path)):
         if letter == "U" and name.startswith("bn_") and name not in defined:
             raise _not_built(f"nothing defines {name}, which the tests call")
-    for breach in contract.program_breaches(objects, judges):
+    for breach in contract.program_breaches(objects, judges, stage.traits.vector):
         said = f"{breach.got}; stage.h allows {breach.expected}"
         raise UntriedError(Finding("wrong", said, kind=Code.CONTRACT))
 

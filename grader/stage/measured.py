@@ -103,7 +103,7 @@ class StageSubject:
     @property
     def vectors(self) -> bool:
         """Return whether the stage has vector files."""
-        return bool(self.built.stage.manifest.vector)
+        return bool(self.built.stage.traits.vector)
 
     def spread(self, n: int) -> int:
         """How far n varies within a batch, so that remembering a number earns nothing."""

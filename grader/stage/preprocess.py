@@ -24,6 +24,8 @@ from grader.stage.stages import Stage
 
 # The kit's headers that a stage may include.
 HEADERS = ("stage.h", "freestanding.h", "fibdrv.h")
+# And a stage with vector files.
+VECTOR_HEADERS = ("vector.h",)
 # The folder of these headers, as the texts call it.
 KIT = "common"
 FLAGS = ("-E", "-dD")
@@ -75,7 +77,8 @@ def _texts(
     names: tuple[str, ...],
     options: tuple[str, ...],
 ) -> Texts:
-    headers = _contents([paths.COMMON / name for name in HEADERS])
+    offered = (*HEADERS, *(VECTOR_HEADERS if stage.traits.vector else ()))
+    headers = _contents([paths.COMMON / name for name in offered])
     call = (*_options(stage, KIT), *options)
     place, shown = stages.place(stage), paths.shown(stage.directory)
     return _made(files, headers, names, call, place, shown, stage.isolated)

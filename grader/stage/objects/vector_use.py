@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from grader.stage.objects.elf import Object
 from grader.stage.objects.faults import Fault, Place, Swept
