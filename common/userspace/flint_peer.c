@@ -48,13 +48,14 @@ static void mul_add(struct number *c, const struct number *a,
 {
 	const struct number *x = a->size < b->size ? b : a;
 	const struct number *y = a->size < b->size ? a : b;
+	ulong size = addend < 0 ? -addend : addend;
 
 	radix_mul(c->limb, x->limb, x->size, y->limb, y->size, radix);
 	c->size = x->size + y->size;
 	if (addend > 0)
-		radix_add_1(c->limb, c->limb, c->size, addend, radix);
+		radix_add(c->limb, c->limb, c->size, &size, 1, radix);
 	if (addend < 0)
-		radix_sub_1(c->limb, c->limb, c->size, -addend, radix);
+		radix_sub(c->limb, c->limb, c->size, &size, 1, radix);
 	trim(c);
 }
 

@@ -80,6 +80,8 @@ class Limits:
 PROGRAM_LIMITS = Limits(constants=16 << 10, code=128 << 10)
 # The bounds of a stage whose manifest states none.
 DEFAULT_TRAITS = Traits()
+# With vector files: loops that are unrolled are checked at every place.
+VECTOR_PROGRAM_LIMITS = Limits(constants=64 << 10, code=512 << 10)
 # Of one kind in one object, so many are told.
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
@@ -154,7 +156,8 @@ def program_breaches(
     they are to be linked with.
     """
     read, found = _read(objects)
-    found += _held(read, sections.PROGRAM, "fs", PROGRAM_LIMITS, "", vector)
+    most = VECTOR_PROGRAM_LIMITS if vector else PROGRAM_LIMITS
+    found += _held(read, sections.PROGRAM, "fs", most, "", vector)
     return found + _names(read, kit, _offered(NAMES_OF_PROGRAM, vector))
 
 

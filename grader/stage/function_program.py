@@ -84,7 +84,7 @@ def program(stage: Stage) -> Path:
     if cause := next((one.cause for one in made if one.cause), ""):
         raise _not_built(cause)
     digests = [preprocess.digest_of(one.files) for one in made]
-    target = PROGRAMS / f"{_prefix(stage)}{_key(kit, *digests, *c_flags.language())}"
+    target = PROGRAMS / f"{_prefix(stage)}{_key(kit, *digests, *_words())}"
     if target.is_file():
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
@@ -92,6 +92,11 @@ def program(stage: Stage) -> Path:
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
         shutil.move(_built(stage, Path(scratch), made, kit), target)
     return target
+
+
+def _words() -> tuple[str, ...]:
+    """Return the flags that a stage's files may be compiled with."""
+    return (*c_flags.language(), *c_flags.vector())
 
 
 def _key(sources: list[Path], *words: str) -> str:

@@ -19,6 +19,13 @@ enum tested_operation {
 	TESTED_INCREASE,
 	TESTED_DECREASE,
 	TESTED_DIV5,
+	TESTED_TWICE_PLUS, /* from stage 12 on, by digits: 2a + b, and so on */
+	TESTED_TWICE_MINUS,
+	TESTED_FIFTH,
+	TESTED_UNIQUE,
+	TESTED_TEXT,
+	TESTED_FFT_MUL,
+	TESTED_FFT_SQUARE,
 };
 
 /* The width of a limb in memory, and how many digits, hexadecimal or decimal, it holds. */

@@ -23,6 +23,15 @@ static const struct function {
 	{ "increase", TESTED_INCREASE, LIMB, true },
 	{ "decrease", TESTED_DECREASE, LIMB, true },
 	{ "div5", TESTED_DIV5, NONE, false },
+#if STAGE_HAS_FFT
+	{ "twice_plus", TESTED_TWICE_PLUS, NUMBER, false },
+	{ "twice_minus", TESTED_TWICE_MINUS, NUMBER, false },
+	{ "fifth", TESTED_FIFTH, NONE, false },
+	{ "unique", TESTED_UNIQUE, NONE, false },
+	{ "text", TESTED_TEXT, NONE, false },
+	{ "fft_mul", TESTED_FFT_MUL, NUMBER, false },
+	{ "fft_square", TESTED_FFT_SQUARE, NONE, false },
+#endif
 };
 
 /* The function that an operation tries, whatever its result goes into. */
@@ -51,11 +60,12 @@ static size_t room_for(const struct function *f, const struct request *r,
 	/* In decimal limbs there is no more than it needs. */
 	a = tests_limbs_for(a);
 	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
-	if (f->what == TESTED_MUL)
+	if (f->what == TESTED_MUL || f->what == TESTED_FFT_MUL)
 		return a + b;
-	if (f->what == TESTED_SQUARE)
+	if (f->what == TESTED_SQUARE || f->what == TESTED_FFT_SQUARE)
 		return 2 * a;
-	if (f->what == TESTED_ADD || f->what == TESTED_INCREASE)
+	if (f->what == TESTED_ADD || f->what == TESTED_INCREASE ||
+	    f->what == TESTED_TWICE_PLUS || f->what == TESTED_TWICE_MINUS)
 		return max(a, b) + 1;
 	return a;
 }

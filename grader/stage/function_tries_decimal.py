@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage's operations are asked for: stages 8 to 11, whose limbs are decimal, 10^18.
+"""What a stage's operations are asked for: from stage 8 on, whose limbs are decimal, 10^18.
 
 Python's integers know the answers; of long products its decimal module, which multiplies by a
 transform, and does not have to be waited for.
@@ -205,6 +205,51 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[Try]:
         yield Try(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
 
 
+def _digits(rng: random.Random) -> Iterator[int]:
+    """Numbers for operations on digits of 10^4: short ones, runs of one digit, and longer ones than
+    a section takes."""
+    yield from (a for a in _numbers(rng, 60) if a)
+    for size in (4, 31, 32, 33, 64, 127, 128, 129, 1000, 3700, 7300):
+        for digit in "0459":
+            yield int("1" + digit * (size * 4) + rng.choice("0123456789") * 4)
+        yield int("5" + "0001" * size) + rng.randrange(B)
+        yield rng.randrange(10 ** (4 * size - 1), 10 ** (4 * size))
+
+
+def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    numbers = list(_digits(rng))
+    for a, b in zip(numbers, [*numbers[1:], numbers[0]]):
+        yield _try(f"twice_plus {a} {b}", 2 * a + b, max(a, b))
+        yield _try(f"twice_plus {b} {a}", 2 * b + a, max(a, b))
+        yield _try(f"twice_minus {min(a, b)} {max(a, b)}", 2 * max(a, b) - min(a, b), max(a, b))
+
+
+def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"fifth {5 * a}", a, 5 * a)
+
+
+def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"unique {a}", a, a)
+
+
+def _texts(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"text {a}", a, a)
+
+
+def _transforms(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    # One length of each kind, and products of half the longest that any F(n) of the course takes.
+    for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
+        for row in _ROWS:
+            a = _row(row, size)
+            yield Try(f"fft_mul {a} {_row(B - 1, size)}", _product(a, _row(B - 1, size)), len(a))
+        a, b = _some(rng, size), _some(rng, rng.randrange(1, size + 1))
+        yield Try(f"fft_mul {a} {b}", _product(a, b), len(a))
+        yield Try(f"fft_square {a}", _product(a, a), len(a))
+
+
 TRIES: dict[str, Tries] = {
     "add": _sums,
     "sub": _differences,
@@ -217,4 +262,9 @@ TRIES: dict[str, Tries] = {
     "decimal": _decimals,
     "compute": _computations,
     "memory": _within_memory,
+    "digit-sum": _digit_sums,
+    "digit-fifth": _digit_fifths,
+    "digit-unique": _unique_digits,
+    "digit-text": _texts,
+    "fft": _transforms,
 }

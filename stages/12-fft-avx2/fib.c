@@ -110,27 +110,35 @@ static size_t limbs_needed(u64 n)
 	return n / 86 + 2;
 }
 
-/*
- * L(k) and L(k + 1) in a and b, with k the bits of n but the last @until, at least
- * one; c and d are room for what is in between.
+/**
+ * struct pair - numbers for the steps
+ * @a: L(k), k being the bits so far
+ * @b: L(k + 1)
+ * @c: room for what follows from @a
+ * @d: room for what follows from @b
  */
-static int lucas_pair(struct bignum *a, struct bignum *b, struct bignum *c,
-		      struct bignum *d, u64 n, int until)
+struct pair {
+	struct bignum *a, *b, *c, *d;
+};
+
+/* L(k) and L(k + 1), with k the bits of n but the last @until, at least one. */
+static int lucas_pair(struct pair *p, u64 n, int until)
 {
-	int bits = begin_with_limbs(a->limb, b->limb, n), err;
+	int bits = begin_with_limbs(p->a->limb, p->b->limb, n), err;
 
 	while (--bits >= until) {
 		bool odd = n >> bits & 2;
 
-		err = lucas_double(c, a, !odd) ?: lucas_double(d, b, odd);
+		err = lucas_double(p->c, p->a, !odd) ?:
+			      lucas_double(p->d, p->b, odd);
 		if (err)
 			return err;
 		if (n >> bits & 1) {
-			bn_sub(a, d, c);
-			bn_swap(b, d);
+			bn_sub(p->a, p->d, p->c);
+			swap(p->b, p->d);
 		} else {
-			bn_sub(b, d, c);
-			bn_swap(a, c);
+			bn_sub(p->b, p->d, p->c);
+			swap(p->a, p->c);
 		}
 	}
 	return 0;
@@ -140,21 +148,21 @@ static int lucas_pair(struct bignum *a, struct bignum *b, struct bignum *c,
 static int compute_limbs(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *number; /* all there are, in one block */
+	struct pair p;
 	int err;
 
 	number = bn_create(call, 4, limbs_needed(n));
 	if (!number)
 		return -ENOMEM;
-	err = lucas_pair(&number[0], &number[1], &number[2], &number[3], n,
-			 1) ?:
-		      fib_from_lucas(&number[2], &number[0], &number[1],
-				     &number[3], n);
+	p = (struct pair){ &number[0], &number[1], &number[2], &number[3] };
+	err = lucas_pair(&p, n, 1) ?: fib_from_lucas(p.c, p.a, p.b, p.d, n);
 	if (err) {
 		bn_free(number);
 		return err;
 	}
 	/* The block is freed by the first of its numbers. */
-	bn_swap(&number[2], &number[0]);
+	if (p.c != number)
+		bn_swap(p.c, number);
 	f->big = number;
 	return 0;
 }
@@ -164,15 +172,16 @@ static int digits_begin(struct fib_call *call, struct digits *a,
 			struct digits *b, u64 n, int until)
 {
 	struct bignum *number = bn_create(call, 4, limbs_needed(2 * BEGIN_N));
+	struct pair p;
 	int err;
 
 	if (!number)
 		return -ENOMEM;
-	err = lucas_pair(&number[0], &number[1], &number[2], &number[3], n,
-			 until);
+	p = (struct pair){ &number[0], &number[1], &number[2], &number[3] };
+	err = lucas_pair(&p, n, until);
 	if (!err) {
-		digits_from_limbs(a, &number[0]);
-		digits_from_limbs(b, &number[1]);
+		digits_from_limbs(a, p.a);
+		digits_from_limbs(b, p.b);
 	}
 	bn_free(number);
 	return err;

@@ -17,9 +17,16 @@ from grader.stage.objects.faults import Fault, Place, Swept
 BEGIN, END = "fib_fpu_begin", "fib_fpu_end"
 OFFERED = re.compile(r"fib_fpu_(begin|end)|fib_has_avx2")
 # What the compiler calls on its own: anywhere, and in a vector file.
-ANYWHERE = re.compile(r"mem(cpy|set|move|cmp)|__x86_(return|indirect)_thunk\w*|__fentry__")
-NO_RETURN = re.compile(r"__stack_chk_fail\w*|fortify_panic|__assert_fail")
-COMPILER = re.compile(rf"{ANYWHERE.pattern}|__stack_chk_\w+|__ref_stack_chk_guard|__warn_printk")
+ANYWHERE = re.compile(
+    r"mem(cpy|set|move|cmp)|__x86_(return|indirect)_thunk\w*|__fentry__|__(asan|ubsan)_\w+"
+)
+NO_RETURN = re.compile(
+    r"__stack_chk_fail\w*|fortify_panic|__assert_fail|__asan_report_\w+|__ubsan_\w+_abort"
+)
+COMPILER = re.compile(
+    rf"{ANYWHERE.pattern}|__stack_chk_\w+|__ref_stack_chk_guard|__warn_printk"
+    r"|_GLOBAL_OFFSET_TABLE_"
+)
 
 PAIRED = f"sections that begin with {BEGIN} and end with {END} in the same function"
 INSIDE = f"calls of vector functions between {BEGIN} and {END} only"
