@@ -77,7 +77,7 @@ static struct digits_room *digits_of(struct bignum *a, struct bignum *b)
 {
 	size_t a_size = (a->size / 2 + 1) * 9 + 1;
 	size_t b_size = b ? (b->size / 2 + 1) * 9 + 1 : 0;
-	size_t longer = max(a_size, b_size), product = a_size + longer;
+	size_t longer = max(a_size, b_size), product = 2 * longer;
 	size_t each = digits_room(max(longer, fft_digits(product)) + 1);
 	struct digits_room *room;
 

@@ -209,7 +209,7 @@ static size_t all_blocks(const struct fft_shape *s)
 
 /**
  * fft_digits() - digits that the array of a factor needs, with the zeros behind
- * @digits: of the longest product
+ * @digits: of the longest product, and no fewer than twice those of a factor
  */
 size_t fft_digits(size_t digits)
 {
@@ -525,7 +525,9 @@ int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
 	struct fft_block *g = a == b ? fft->f : fft->g;
 	int err;
 
-	err = prepare(call, fft, size) ?: top(call, fft, fft->f, a);
+	/* Of a factor, the imaginary parts are 0: it must fit into the real ones. */
+	err = prepare(call, fft, max(size, 2 * max(a->size, b->size))) ?:
+		      top(call, fft, fft->f, a);
 	if (!err && g != fft->f)
 		err = top(call, fft, g, b);
 	for (size_t i = 0; !err && i < fft->shape.rows; i++)
