@@ -33,8 +33,8 @@ QEMU = "qemu-system-x86_64"
 # so what is counted: the plainest there is, plus the instructions that bignum code may want.
 # ERMS stays off: by it the kernel copies with "rep movsb", which counts one for each byte.
 EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
-# And for a module with vector files: AVX2, FMA and what QEMU expects below them, and XSAVE, by which the
-# kernel saves their registers.
+# And for a module with vector files: AVX2, FMA and what QEMU expects below them, and XSAVE, by
+# which the kernel saves their registers.
 AVX2 = "+ssse3,+sse4.1,+sse4.2,+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
 
 KERNEL_ARGUMENTS = (

@@ -144,7 +144,7 @@ class StageSubject:
         return oracle.digits(n)
 
     def look(self, guest: Running, n: int) -> Finding | None:
-        """Return a finding if a section of vector code was too long: the TSC counts instructions."""
+        """Return a finding if a vector section was too long. The TSC counts instructions."""
         if not self.vectors:
             return None
         longest = guest.wire.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)

@@ -75,8 +75,8 @@ _VECTORS = {
     x86.X86_GRP_FPU, x86.X86_GRP_MMX, x86.X86_GRP_3DNOW, x86.X86_GRP_AVX, x86.X86_GRP_AVX2,
     x86.X86_GRP_AVX512, x86.X86_GRP_FMA, x86.X86_GRP_FMA4, x86.X86_GRP_AES,
 }  # fmt: skip
-# Of these, a vector file may hold those of AVX2 and FMA: they have a VEX prefix. It may not gather, nor
-# change how the processor rounds.
+# Of these, a vector file may hold those of AVX2 and FMA: they have a VEX prefix. It may not gather,
+# nor change how the processor rounds.
 _VEX = (0xC4, 0xC5)
 _NOT_OF_VECTOR_FILES = ("vgather", "vpgather", "vldmxcsr", "vstmxcsr", "vaes", "vpclmul")
 _VECTOR = re.compile(r"[xy]mm([0-9]|1[0-5])")
