@@ -136,6 +136,8 @@ def test_the_first_view_is_small(site: Path, pages: dict[str, Page]) -> None:
 def test_the_sample_report_is_one() -> None:
     report = json.loads((HANDOUTS / "figures/report.json").read_text())
     schema = json.loads((paths.ROOT / "grader/report/schema.json").read_text())
+    number = schema["properties"]["schema"]["const"]
+    assert report["schema"] == number, "the sample report is of an older schema; run make figures"
     jsonschema.validate(report, schema)
     assert len(report["stages"]) == 11 and not report["quick"]
 
