@@ -178,4 +178,14 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
     (11, "roots of half the level"): _one(
         "ntt.c", "s.parts ? s.main : s.main / 2", "s.main / 2"
     ),
+    (12, "after the end"): _one(
+        "digits.c",
+        "\t\tdigits_avx2_print(text, a->digit + left, count);\n\t\tfib_fpu_end();\n",
+        "\t\tfib_fpu_end();\n\t\tdigits_avx2_print(text, a->digit + left, count);\n",
+    ),
+    (12, "not the conjugate"): _one(
+        "fft_avx2.c",
+        "\tz[2] = mul_conjugate(sub(even, even_i), p->w2);",
+        "\tz[2] = mul(sub(even, even_i), p->w2);",
+    ),
 }  # fmt: skip

@@ -71,7 +71,7 @@ def kit(kernel: Kernel) -> Module:
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
     files["trial/test_record.h"] = (test_record.INCLUDE / "test_record.h").read_bytes()
-    common = ("stage.h", "freestanding.h", "account.h", "notices.c")
+    common = ("stage.h", "freestanding.h", "account.h", "notices.c", "vector.h", "vector.c")
     files |= {f"trial/{name}": (paths.COMMON / name).read_bytes() for name in common}
     label = FILES.relative_to(paths.ROOT).as_posix()
     made = module.build(

@@ -11,10 +11,10 @@ import json
 import sys
 from pathlib import Path
 
-from . import canvas, electives, memory, numbers, times
+from . import canvas, electives, memory, numbers, times, vectors
 
 # The pictures of the course; electives and experiments are in English only.
-COURSE = [draw for module in (memory, numbers, times) for draw in module.PICTURES]
+COURSE = [draw for module in (memory, numbers, times, vectors) for draw in module.PICTURES]
 ENGLISH = ("experiment",)
 
 

@@ -255,7 +255,8 @@ static int compute_digits(struct fib_call *call, u64 n, union fib_value *f)
 	err = digits_end(call, &block->a, &block->b, fft, n);
 	if (err)
 		goto free_block;
-	block->number.size = block->a.size;
+	/* A limb's 64 bits have four digits. */
+	block->number.size = (block->a.size + 3) / 4;
 	f->big = &block->number;
 	return 0;
 
