@@ -190,6 +190,20 @@ int digits_make_unique(struct fib_call *call, struct digits *a)
 }
 
 /**
+ * digits_width() - how many decimal digits a number has
+ * @a: a number that digits_make_unique has been applied to; not 0
+ */
+size_t digits_width(const struct digits *a)
+{
+	size_t width = 1;
+
+	while (width < DIGIT_WIDTH &&
+	       a->digit[a->size - 1] >= power_of_ten[width])
+		width++;
+	return (a->size - 1) * DIGIT_WIDTH + width;
+}
+
+/**
  * digits_print() - write a number as text, most significant digit first
  * @call: the call that pays for it
  * @text: where it goes
@@ -202,15 +216,13 @@ int digits_make_unique(struct fib_call *call, struct digits *a)
 ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 		     const struct digits *a)
 {
-	size_t left = a->size - 1, total, width = 1;
+	size_t left = a->size - 1, total = digits_width(a);
+	size_t width = total - left * DIGIT_WIDTH;
 	char first[DIGIT_WIDTH];
 	int err;
 
 	/* The first digit is the only one that is cut short. */
 	print_digit(first, a->digit[left]);
-	while (width < DIGIT_WIDTH && a->digit[left] >= power_of_ten[width])
-		width++;
-	total = width + left * DIGIT_WIDTH;
 	if (total > size)
 		return -ERANGE;
 	memcpy(text, first + DIGIT_WIDTH - width, width);

@@ -33,6 +33,7 @@ int digits_combine(struct fib_call *call, struct digits *c, int x,
 		   const struct digits *a, int y, const struct digits *b);
 int digits_div5(struct fib_call *call, struct digits *a);
 int digits_make_unique(struct fib_call *call, struct digits *a);
+size_t digits_width(const struct digits *a);
 ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 		     const struct digits *a);
 void digits_trim(struct digits *a);

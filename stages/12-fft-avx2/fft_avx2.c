@@ -264,6 +264,22 @@ inlined void multiply64(const struct fft *fft, const struct fft_root *level,
 	radix4_pass(f, 4, 4, &p, true);
 }
 
+/* These have large frames, and fft_avx2_multiply, which calls itself, small ones. */
+static __attribute__((__noinline__)) void square_leaf(const struct fft *fft,
+						  const struct fft_root *level,
+						  size_t node,
+						  struct complex4 *f)
+{
+	multiply64(fft, level, node, f, f, true);
+}
+
+static __attribute__((__noinline__)) void
+multiply_leaf(const struct fft *fft, const struct fft_root *level, size_t node,
+	      struct complex4 *f, struct complex4 *g)
+{
+	multiply64(fft, level, node, f, g, false);
+}
+
 /**
  * fft_avx2_constants() - make doubles of integers in units of 2^-62
  * @value: the integers; each is replaced by its double, rounded once
@@ -327,11 +343,9 @@ void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 
 	if (points == 64) {
 		if (f == g)
-			multiply64(fft, level, node, blocks(f), blocks(f),
-				   true);
+			square_leaf(fft, level, node, blocks(f));
 		else
-			multiply64(fft, level, node, blocks(f), blocks(g),
-				   false);
+			multiply_leaf(fft, level, node, blocks(f), blocks(g));
 		return;
 	}
 	fft_avx2_pass(fft, level, node, f, points);

@@ -255,8 +255,9 @@ static int compute_digits(struct fib_call *call, u64 n, union fib_value *f)
 	err = digits_end(call, &block->a, &block->b, fft, n);
 	if (err)
 		goto free_block;
-	/* A limb's 64 bits have four digits. */
-	block->number.size = (block->a.size + 3) / 4;
+	/* As if it had limbs. */
+	block->number.size =
+		(digits_width(&block->a) + LIMB_DIGITS - 1) / LIMB_DIGITS;
 	f->big = &block->number;
 	return 0;
 
