@@ -125,7 +125,7 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a, bool unique
 			power *= 10;
 		}
 		if (digit || (carry && i + 1 == a->size))
-			return -E2BIG;
+			return -ERANGE;
 	}
 	if (!c->size)
 		c->limb[c->size++] = 0;
@@ -156,9 +156,9 @@ static int text_and_back(struct fib_call *call, struct digits *a)
 	count = digits_print(call, text, size - 1, a);
 	again = count > 0 ? digits_print(call, text, count - 1, a) : -ERANGE;
 	if (count <= 0 || text[0] == '0' || text[size - 1] != '#')
-		count = count < 0 ? count : -EIO;
+		count = count < 0 ? count : -EINVAL;
 	if (again != -ERANGE)
-		count = -ENOSPC;
+		count = -EINVAL;
 	for (size_t i = 0; count > 0 && i < a->size; i++) {
 		a->digit[i] = 0;
 		for (ssize_t j = max(count - 4 * (ssize_t)(i + 1), (ssize_t)0);
