@@ -44,8 +44,8 @@ static int longest_get(char *text, const struct kernel_param *unused)
 	u64 longest = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		longest = max(longest, per_cpu(longest_section, cpu));
+	for_each_possible_cpu(cpu) longest =
+		max(longest, per_cpu(longest_section, cpu));
 	return sysfs_emit(text, "%llu\n", longest);
 }
 

@@ -20,9 +20,10 @@ struct registers {
 
 #define LOAD(n) "vmovdqa " #n "*32(%[before]), %%ymm" #n "\n\t"
 #define STORE(n) "vmovdqa %%ymm" #n ", " #n "*32(%[after])\n\t"
-#define ALL(move)                                                           \
-	move(0) move(1) move(2) move(3) move(4) move(5) move(6) move(7)     \
-	move(8) move(9) move(10) move(11) move(12) move(13) move(14) move(15)
+#define ALL(move)                                                            \
+	move(0) move(1) move(2) move(3) move(4) move(5) move(6) move(7)      \
+		move(8) move(9) move(10) move(11) move(12) move(13) move(14) \
+			move(15)
 
 static long read_with(const struct registers *before, struct registers *after,
 		      int fd, char *text, size_t size, long n)
@@ -32,8 +33,8 @@ static long read_with(const struct registers *before, struct registers *after,
 
 	asm volatile(ALL(LOAD) "syscall\n\t" ALL(STORE) "vzeroupper"
 		     : "+a"(result)
-		     : "D"((long)fd), "S"(text), "d"(size), "r"(offset),
-		       [before] "r"(before), [after] "r"(after)
+		     : "D"((long)fd), "S"(text), "d"(size),
+		       "r"(offset), [before] "r"(before), [after] "r"(after)
 		     : "rcx", "r11", "memory", "xmm0", "xmm1", "xmm2", "xmm3",
 		       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
 		       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");

@@ -74,8 +74,8 @@ static void add(struct number *c, const struct number *a,
 {
 	const struct number *x = a->size < b->size ? b : a;
 	const struct number *y = a->size < b->size ? a : b;
-	ulong carry = radix_add(c->limb, x->limb, x->size, y->limb, y->size,
-				radix);
+	ulong carry =
+		radix_add(c->limb, x->limb, x->size, y->limb, y->size, radix);
 
 	c->size = x->size;
 	if (carry)

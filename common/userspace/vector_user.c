@@ -13,8 +13,8 @@ static __thread bool within;
 /* FIB_NO_AVX2 in the environment: as on a processor without it. */
 bool fib_has_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       !getenv("FIB_NO_AVX2");
+	return __builtin_cpu_supports("avx2") &&
+	       __builtin_cpu_supports("fma") && !getenv("FIB_NO_AVX2");
 }
 
 void fib_fpu_begin(void)

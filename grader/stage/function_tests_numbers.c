@@ -91,16 +91,17 @@ static struct digits_room *digits_of(struct bignum *a, struct bignum *b)
 	digits_from_limbs(&room->a, a);
 	if (b)
 		digits_from_limbs(&room->b, b);
-	room->fft = fft_create(a->call,
-			       (char *)(room->digit + 2 * each) + 64 -
-				       (unsigned long)(room->digit + 2 * each) %
-					       64,
-			       product);
+	room->fft =
+		fft_create(a->call,
+			   (char *)(room->digit + 2 * each) + 64 -
+				   (unsigned long)(room->digit + 2 * each) % 64,
+			   product);
 	return room;
 }
 
 /* c = a, from digits of either sign, or from 0 to 9999 if they are to be so. */
-static int limbs_of_digits(struct bignum *c, const struct digits *a, bool unique)
+static int limbs_of_digits(struct bignum *c, const struct digits *a,
+			   bool unique)
 {
 	limb_t power = LIMB_BASE;
 	int carry = 0;
@@ -191,15 +192,16 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 	else if (what == TESTED_TEXT)
 		err = text_and_back(a->call, x);
 	else
-		err = fft_mul(a->call, x, x,
-			      what == TESTED_FFT_SQUARE ? x : y, 0, room->fft);
+		err = fft_mul(a->call, x, x, what == TESTED_FFT_SQUARE ? x : y,
+			      0, room->fft);
 	if (!err)
-		err = limbs_of_digits(c,
-				      what == TESTED_TWICE_PLUS ||
-						      what == TESTED_TWICE_MINUS ?
-					      y :
-					      x,
-				      what == TESTED_UNIQUE);
+		err = limbs_of_digits(
+			c,
+			what == TESTED_TWICE_PLUS ||
+					what == TESTED_TWICE_MINUS ?
+				y :
+				x,
+			what == TESTED_UNIQUE);
 	fib_free(room);
 	return err;
 }

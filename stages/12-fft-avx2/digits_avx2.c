@@ -139,11 +139,11 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
  */
 inlined s16x16 mask_of(unsigned int bits)
 {
-	const s16x16 bit = { 1, 1 << 2, 1 << 4, 1 << 6, 1 << 8, 1 << 10,
-			     1 << 12, 1 << 14, 1, 1 << 2, 1 << 4, 1 << 6,
-			     1 << 8, 1 << 10, 1 << 12, 1 << 14 };
+	const s16x16 bit = { 1,	      1 << 2,  1 << 4,	1 << 6, 1 << 8, 1 << 10,
+			     1 << 12, 1 << 14, 1,	1 << 2, 1 << 4, 1 << 6,
+			     1 << 8,  1 << 10, 1 << 12, 1 << 14 };
 	s16 low = bits, high = bits >> 16;
-	s16x16 x = { low, low, low, low, low, low, low, low,
+	s16x16 x = { low,  low,	 low,  low,  low,  low,	 low,  low,
 		     high, high, high, high, high, high, high, high };
 
 	return (x & bit) != 0;

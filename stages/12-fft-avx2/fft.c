@@ -98,8 +98,8 @@ static struct fft_root root_of(u64 angle)
 {
 	unsigned int right_angles = (angle + (1ULL << 61)) >> 62;
 	s64 rest = angle - ((u64)right_angles << 62);
-	u64 arc = (unsigned __int128)(rest < 0 ? -rest : rest) *
-			  QUARTER_PI >> 63;
+	u64 arc =
+		(unsigned __int128)(rest < 0 ? -rest : rest) * QUARTER_PI >> 63;
 	u64 square = times(arc, arc), cosine = ONE, sine = ONE;
 	struct fft_root root, turned;
 
@@ -107,16 +107,16 @@ static struct fft_root root_of(u64 angle)
 		/* With constants to divide by, it is no division. */
 #pragma GCC unroll 9
 		for (u64 k = 9; k > 0; k--) {
-			cosine = ONE - times(square, cosine) /
-					       ((2 * k - 1) * 2 * k);
+			cosine = ONE -
+				 times(square, cosine) / ((2 * k - 1) * 2 * k);
 			sine = ONE -
 			       times(square, sine) / (2 * k * (2 * k + 1));
 		}
 	} else {
 #pragma GCC unroll 4
 		for (u64 k = 4; k > 0; k--) {
-			cosine = ONE - times(square, cosine) /
-					       ((2 * k - 1) * 2 * k);
+			cosine = ONE -
+				 times(square, cosine) / ((2 * k - 1) * 2 * k);
 			sine = ONE -
 			       times(square, sine) / (2 * k * (2 * k + 1));
 		}
@@ -164,8 +164,7 @@ static bool error_fits(const struct fft_shape *s)
 {
 	const u64 half = 1ULL << 52;
 
-	return s->points * DIGIT_MAX * DIGIT_MAX <
-	       half / error_units(s) * 99;
+	return s->points * DIGIT_MAX * DIGIT_MAX < half / error_units(s) * 99;
 }
 
 /*
@@ -224,8 +223,8 @@ size_t fft_room(size_t digits)
 {
 	struct fft_shape s = shape_for(digits);
 
-	return sizeof(struct fft) + (table_blocks(&s) + 2 * all_blocks(&s) + 1) *
-					    sizeof(struct fft_block);
+	return sizeof(struct fft) + (table_blocks(&s) + 2 * all_blocks(&s) +
+				     1) * sizeof(struct fft_block);
 }
 
 /* Makes doubles of @count integers. */
@@ -292,8 +291,8 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 
 	fft->shape = shape_for(digits);
 	fib_assert(error_fits(&fft->shape));
-	fft->table = room + (-end & (sizeof(struct fft_block) - 1)) +
-		     sizeof(*fft);
+	fft->table =
+		room + (-end & (sizeof(struct fft_block) - 1)) + sizeof(*fft);
 	fft->f = fft->table + table_blocks(&fft->shape);
 	fft->g = fft->f + all_blocks(&fft->shape);
 	if (make_table(call, fft))
@@ -532,9 +531,9 @@ int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
 		err = top(call, fft, g, b);
 	for (size_t i = 0; !err && i < fft->shape.rows; i++)
 		err = multiply(call, fft, fft->row_root[i], 0,
-			       fft->f + i * fft->shape.stride, g + i * fft->shape.stride,
-			       fft->shape.row);
-	return err ?:
+			       fft->f + i * fft->shape.stride,
+			       g + i * fft->shape.stride, fft->shape.row);
+	return err				      ?:
 		       top_inverse(call, fft, fft->f) ?:
 		       digits_of(call, fft, c, size, addend);
 }

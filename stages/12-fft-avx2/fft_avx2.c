@@ -265,10 +265,9 @@ inlined void multiply64(const struct fft *fft, const struct fft_root *level,
 }
 
 /* These have large frames, and fft_avx2_multiply, which calls itself, small ones. */
-static __attribute__((__noinline__)) void square_leaf(const struct fft *fft,
-						  const struct fft_root *level,
-						  size_t node,
-						  struct complex4 *f)
+static __attribute__((__noinline__)) void
+square_leaf(const struct fft *fft, const struct fft_root *level, size_t node,
+	    struct complex4 *f)
 {
 	multiply64(fft, level, node, f, f, true);
 }
@@ -480,8 +479,10 @@ inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 			at[0] = z[0];
 #pragma GCC unroll 6
 			for (unsigned int t = 1; t < p; t++)
-				at[t * part * fft->shape.stride] = mul_conjugate(
-					z[t], broadcast_root(&fft->twist[t]));
+				at[t * part * fft->shape.stride] =
+					mul_conjugate(
+						z[t],
+						broadcast_root(&fft->twist[t]));
 		}
 	}
 }
@@ -579,7 +580,8 @@ inlined void top4_pass(const struct fft *fft, struct complex4 *f, size_t rows,
 
 	for (size_t row = 0; row < rows / 4; row++)
 		radix4_pass(f + row * fft->shape.stride + first,
-			    rows / 4 * fft->shape.stride, end - first, &p, inverse);
+			    rows / 4 * fft->shape.stride, end - first, &p,
+			    inverse);
 }
 
 /* The top passes, for no more blocks of each row than the cache holds of all. */
@@ -601,7 +603,8 @@ static void top_passes(const struct fft *fft, struct complex4 *f,
 			radix2_pass(fft, f, digits, rows, root++, first, end);
 		else
 			for (size_t i = 0; i < nodes; i++)
-				radix2_pass(fft, f + i * rows * fft->shape.stride,
+				radix2_pass(fft,
+					    f + i * rows * fft->shape.stride,
 					    NULL, rows, root++, first, end);
 		nodes *= 2;
 		rows /= 2;
@@ -614,8 +617,8 @@ static void top_passes(const struct fft *fft, struct complex4 *f,
 	}
 	for (; rows > 1; rows /= 4, nodes *= 4) {
 		for (size_t i = 0; i < nodes; i++, root += 3)
-			top4_pass(fft, f + i * rows * fft->shape.stride, rows, root,
-				  first, end, false);
+			top4_pass(fft, f + i * rows * fft->shape.stride, rows,
+				  root, first, end, false);
 	}
 }
 
@@ -641,7 +644,8 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 		nodes /= 2;
 		root -= nodes;
 		for (size_t i = 0; i < nodes; i++)
-			radix2_pass_inverse(fft, f + i * rows * fft->shape.stride,
+			radix2_pass_inverse(fft,
+					    f + i * rows * fft->shape.stride,
 					    rows, root + i, first, end);
 	}
 	if (fft->shape.odd == 3)

@@ -21,8 +21,8 @@ struct fft_carry {
 };
 
 void fft_avx2_constants(s64 *value, size_t count);
-void fft_avx2_top(const struct fft *fft, struct fft_block *f,
-		  const s16 *digits, size_t first, size_t end);
+void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
+		  size_t first, size_t end);
 void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
 			  size_t first, size_t end);
 void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,

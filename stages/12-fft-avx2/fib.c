@@ -193,7 +193,7 @@ static int digits_step(struct fib_call *call, struct digits *a,
 {
 	struct digits *between = next ? a : b;
 
-	return fft_mul(call, a, a, a, odd ? 2 : -2, fft) ?:
+	return fft_mul(call, a, a, a, odd ? 2 : -2, fft)	 ?:
 		       fft_mul(call, b, b, b, odd ? -2 : 2, fft) ?:
 		       digits_combine(call, between, -1, a, 1, b);
 }
@@ -204,9 +204,8 @@ static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
 {
 	int addend = n & 1 ? (n & 2 ? 1 : -1) : 0;
 
-	return (n & 1 ? digits_combine(call, b, 2, a, 1, b) :
-			digits_combine(call, b, -1, a, 2, b)) ?:
-		       digits_div5(call, b) ?:
+	return (n & 1 ? digits_combine(call, b, 2, a, 1, b) : digits_combine(call, b, -1, a, 2, b)) ?:
+		       digits_div5(call, b)		   ?:
 		       fft_mul(call, a, a, b, addend, fft) ?:
 		       digits_make_unique(call, a);
 }

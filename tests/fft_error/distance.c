@@ -21,18 +21,18 @@ static void fill(struct digits *a, size_t size, enum kind kind)
 	a->size = size;
 	for (size_t i = 0; i < size; i++)
 		a->digit[i] =
-			kind == RANDOM ? random() % (2 * DIGIT_MAX + 1) -
-						 DIGIT_MAX :
-			kind == LARGEST ? DIGIT_MAX :
+			kind == RANDOM ?
+				random() % (2 * DIGIT_MAX + 1) - DIGIT_MAX :
+			kind == LARGEST	    ? DIGIT_MAX :
 			kind == ALTERNATING ? (i % 2 ? DIGIT_MAX : -DIGIT_MAX) :
 					      DIGIT_MAX * sign[i / 16 % 8];
 }
 
 static double value(const struct fft *fft, size_t i, bool upper)
 {
-	const struct fft_block *block =
-		fft->f + i / fft->shape.row * fft->shape.stride +
-		i % fft->shape.row / FFT_BLOCK_POINTS;
+	const struct fft_block *block = fft->f +
+					i / fft->shape.row * fft->shape.stride +
+					i % fft->shape.row / FFT_BLOCK_POINTS;
 	double x;
 
 	memcpy(&x, (upper ? block->im : block->re) + i % FFT_BLOCK_POINTS,
@@ -47,8 +47,8 @@ static double distance(struct fib_call *call, struct fft *fft,
 	struct fft_block *g = a == b ? fft->f : fft->g;
 	double most = 0;
 
-	if (prepare(call, fft, a->size + b->size) || top(call, fft, fft->f, a) ||
-	    (a != b && top(call, fft, g, b)))
+	if (prepare(call, fft, a->size + b->size) ||
+	    top(call, fft, fft->f, a) || (a != b && top(call, fft, g, b)))
 		abort();
 	for (size_t i = 0; i < fft->shape.rows; i++)
 		if (multiply(call, fft, fft->row_root[i], 0,
@@ -60,7 +60,8 @@ static double distance(struct fib_call *call, struct fft *fft,
 	for (size_t i = 0; i < fft->shape.points; i++) {
 		double re = value(fft, i, false), im = value(fft, i, true);
 
-		most = fmax(most, fmax(fabs(re - rint(re)), fabs(im - rint(im))));
+		most = fmax(most,
+			    fmax(fabs(re - rint(re)), fabs(im - rint(im))));
 	}
 	return most;
 }
