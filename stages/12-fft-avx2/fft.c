@@ -324,7 +324,7 @@ static void make_top(struct fft *fft)
 			next[2 * i + 1] = half + (1ULL << 63);
 		}
 		nodes *= 2;
-		memcpy(fft->angle, next, sizeof(next));
+		memcpy(fft->angle, next, nodes * sizeof(*next));
 	}
 	while (nodes < fft->shape.rows) {
 		for (size_t i = 0; i < nodes; i++) {
@@ -338,7 +338,7 @@ static void make_top(struct fft *fft)
 			next[4 * i + 3] = quarter + (3ULL << 62);
 		}
 		nodes *= 4;
-		memcpy(fft->angle, next, sizeof(next));
+		memcpy(fft->angle, next, nodes * sizeof(*next));
 	}
 	make_doubles(&fft->twist[0].re, 2 * p);
 	make_doubles(&fft->wheel[0].re, 2 * p);

@@ -11,6 +11,8 @@
 #include "fft_avx2.h"
 #include "simd.h"
 
+#ifndef __CHECKER__ /* sparse knows no vectors */
+
 /* Blocks of each row that the top passes take at once: together 14 KB. */
 #define COLUMNS 8
 
@@ -497,17 +499,20 @@ inlined void radix2_pass(const struct fft *fft, struct complex4 *f,
 
 	for (size_t row = 0; row < half; row++) {
 		for (size_t i = first; i < end; i++) {
-			const s16 *digit = digits + row * fft->shape.row +
-					   i * FFT_BLOCK_POINTS;
-			const s16 *upper = digit + half * fft->shape.row;
 			struct complex4 *at = f + row * fft->shape.stride + i;
-			struct complex4 a = part(at, digits ? digit : NULL);
-			struct complex4 b =
-				part_times(at + half * fft->shape.stride,
-					   digits ? upper : NULL, w);
+			struct complex4 *above = at + half * fft->shape.stride;
+			const s16 *digit = NULL, *upper = NULL;
+			struct complex4 a, b;
 
-			at[0] = add(a, b);
-			at[half * fft->shape.stride] = sub(a, b);
+			if (digits) {
+				digit = digits + row * fft->shape.row +
+					i * FFT_BLOCK_POINTS;
+				upper = digit + half * fft->shape.row;
+			}
+			a = part(at, digit);
+			b = part_times(above, upper, w);
+			*at = add(a, b);
+			*above = sub(a, b);
 		}
 	}
 }
@@ -759,3 +764,5 @@ void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
 	carry->high[1] = up2[3];
 	carry->high[2] = up3[3];
 }
+
+#endif
