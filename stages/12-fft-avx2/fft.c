@@ -291,8 +291,8 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 
 	fft->shape = shape_for(digits);
 	fib_assert(error_fits(&fft->shape));
-	fft->table =
-		room + (-end & (sizeof(struct fft_block) - 1)) + sizeof(*fft);
+	fft->table = (struct fft_block *)((char *)(fft + 1) +
+					  (-end & (sizeof(*fft->table) - 1)));
 	fft->f = fft->table + table_blocks(&fft->shape);
 	fft->g = fft->f + all_blocks(&fft->shape);
 	if (make_table(call, fft))
@@ -307,7 +307,7 @@ static void make_top(struct fft *fft)
 	struct fft_root *root = fft->top;
 	unsigned int p = fft->shape.odd;
 	size_t nodes = p;
-	u64 next[FFT_ROWS];
+	u64 next[FFT_ROWS] = {};
 
 	/* i is a quarter of a turn; its roots of order p: (1 / 4 + j) / p. */
 	for (unsigned int j = 0; j < p; j++) {

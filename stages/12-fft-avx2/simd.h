@@ -9,13 +9,11 @@
 
 #ifndef __CHECKER__
 typedef double double4 __attribute__((vector_size(32)));
-typedef s64 s64x4 __attribute__((vector_size(32)));
 typedef s32 s32x4 __attribute__((vector_size(16)));
 typedef s32 s32x8 __attribute__((vector_size(32)));
 typedef s16 s16x4 __attribute__((vector_size(8)));
 typedef s16 s16x8 __attribute__((vector_size(16)));
 typedef s16 s16x16 __attribute__((vector_size(32)));
-
 #endif
 
 #define shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
