@@ -217,7 +217,7 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 	if (transforms)
 		ntt = ntt_create((char *)a + numbers + room, size);
 	limb = (limb_t *)(a + count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		a[i].limb = limb + i * size;
 		a[i].limb[0] = 0;
 		a[i].size = 1;

@@ -89,7 +89,7 @@ void digits_from_limbs(struct digits *c, const struct bignum *a)
 	}
 	c->size = (a->size + 1) / 2 * 9;
 	c->digit[c->size++] = 0;
-	for (size_t i = 0; i < c->size; i++) {
+	for (size_t i = 0; i != c->size; i++) {
 		s16 digit = c->digit[i] + carry;
 
 		carry = digit > DIGIT_BASE / 2;
@@ -128,7 +128,7 @@ int digits_combine(struct fib_call *call, struct digits *c, int x,
 					    b->digit + i, count, carry);
 		fib_fpu_end();
 	}
-	fib_assert(!carry);
+	fib_assert(carry == 0);
 	c->size = size;
 	digits_trim(c);
 	return 0;
@@ -156,7 +156,7 @@ int digits_div5(struct fib_call *call, struct digits *a)
 		carry = digits_avx2_fifth(a->digit + i, count, carry);
 		fib_fpu_end();
 	}
-	fib_assert(!carry);
+	fib_assert(carry == 0);
 	a->size = size;
 	digits_trim(a);
 	return 0;

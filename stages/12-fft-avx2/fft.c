@@ -113,7 +113,7 @@ static struct fft_root root_of(u64 angle)
 			       times(square, sine) / (2 * k * (2 * k + 1));
 		}
 	} else {
-#pragma GCC unroll 4
+#pragma GCC unroll 5
 		for (u64 k = 4; k > 0; k--) {
 			cosine = ONE -
 				 times(square, cosine) / ((2 * k - 1) * 2 * k);
@@ -316,7 +316,7 @@ static void make_top(struct fft *fft)
 		fft->twist[j] = root_of(p > 1 ? angle_of(j, 4 * p) : 0);
 	}
 	if (fft->shape.two) {
-		for (size_t i = 0; i < nodes; i++) {
+		for (size_t i = 0; i != nodes; i++) {
 			u64 half = fft->angle[i] / 2;
 
 			*root++ = root_of(half);
@@ -327,7 +327,7 @@ static void make_top(struct fft *fft)
 		memcpy(fft->angle, next, nodes * sizeof(*next));
 	}
 	while (nodes < fft->shape.rows) {
-		for (size_t i = 0; i < nodes; i++) {
+		for (size_t i = 0; i != nodes; i++) {
 			u64 quarter = fft->angle[i] / 4;
 
 			for (unsigned int j = 1; j <= 3; j++)

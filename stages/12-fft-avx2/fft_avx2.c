@@ -159,7 +159,7 @@ inlined void radix4_inverse(struct complex4 z[4], const struct powers *p)
 inlined void radix4_pass(struct complex4 *f, size_t quarter, size_t count,
 			 const struct powers *p, bool inverse)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		struct complex4 z[4] = { f[i], f[quarter + i],
 					 f[2 * quarter + i],
 					 f[3 * quarter + i] };
@@ -288,7 +288,7 @@ multiply_leaf(const struct fft *fft, const struct fft_root *level, size_t node,
  */
 void fft_avx2_constants(s64 *value, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		double x = (double)value[i] * 0x1p-62;
 
 		__builtin_memcpy(&value[i], &x, sizeof(x));

@@ -186,7 +186,7 @@ static void add_columns(limb_t *c, size_t size, const column_t *column,
 	size_t i;
 
 	count = min(count, size);
-	for (i = 0; i < count; i++)
+	for (i = 0; i != count; i++)
 		c[i] = column_limb(&carry, column[i] + c[i] + carry.large +
 						   (BIAS - BIAS_CARRY));
 	carry.large += carry.small;

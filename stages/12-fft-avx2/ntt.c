@@ -243,7 +243,7 @@ static void forward_quarters(u64 *f, size_t quarter, size_t count,
 	const struct factor w0 = roots[2 * node], w1 = roots[2 * node + 1];
 	u64 *f1 = f + quarter, *f2 = f1 + quarter, *f3 = f2 + quarter;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		u64 t2 = times(f2[i], w), t3 = times(f3[i], w);
 		u64 a0 = f[i] + t2, a1 = f1[i] + t3;
 		u64 a2 = f[i] - t2 + 2 * P, a3 = f1[i] - t3 + 2 * P;
@@ -331,7 +331,7 @@ static void inverse_quarters(u64 *f, size_t quarter, size_t count,
 	const struct factor w1 = inverse_root(ntt, 2 * node + 1);
 	u64 *f1 = f + quarter, *f2 = f1 + quarter, *f3 = f2 + quarter;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		u64 a0 = f[i] + f1[i], a2 = f2[i] + f3[i];
 		u64 a1 = times(f1[i] - f[i] + 4 * P, w0);
 		u64 a3 = times(f3[i] - f2[i] + 4 * P, w1);
