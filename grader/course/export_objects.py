@@ -33,7 +33,9 @@ PORTABLE_FLAGS = (
     # fortify_panic() has another name, and other parameters, from Linux 6.9 on.
     "-D__NO_FORTIFY",
 )
-PORTABLE_IMPORTS = re.compile(r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)")
+PORTABLE_IMPORTS = re.compile(
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed|fpu_begin|fpu_end|has_avx2)"
+)
 
 
 def write_object(stage: stages.Stage, kernel: Kernel, folder: Path) -> None:
