@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.stage import build, contract, function_program, preprocess, stages
+from grader.stage import build, c_flags, contract, function_program, preprocess, stages
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -282,22 +282,26 @@ def test_what_the_contract_allows(tmp_path: Path, source: str, kernel: str) -> N
     assert compiled(tmp_path, source, kernel) == []
 
 
-def program(folder: Path, sources: list[Path], *flags: str) -> list[contract.Breach]:
+def program(
+    folder: Path, sources: list[Path], *flags: str, vector: tuple[str, ...] = ()
+) -> list[contract.Breach]:
     """The breaches of objects as function_program.py makes them."""
     includes = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     for source in sources:
+        registers = c_flags.vector() if source.name in vector else (c_flags.INTEGERS_ONLY,)
         subprocess.run(
-            ["gcc", *function_program.FLAGS, "-mgeneral-regs-only", "-fno-jump-tables", "-w", "-c",
+            ["gcc", *function_program.FLAGS, *registers, "-fno-jump-tables", "-w", "-c",
              "-DFIBDRV_MAX_N=93", "-DFIBDRV_STAGE=1", *includes, *flags,
              "-o", str(folder / f"{source.stem}.o"), str(source)],
             check=True,
         )  # fmt: skip
-    return contract.program_breaches([folder / f"{s.stem}.o" for s in sources], [])
+    return contract.program_breaches([folder / f"{s.stem}.o" for s in sources], [], vector)
 
 
 @pytest.mark.parametrize("stage", stages.find(paths.STAGES), ids=lambda stage: stage.key)
 def test_stages_as_programs(stage: stages.Stage, tmp_path: Path) -> None:
-    assert program(tmp_path, sorted(stage.directory.glob("*.c"))) == []
+    sources = sorted(stage.directory.glob("*.c"))
+    assert program(tmp_path, sources, vector=stage.manifest.vector) == []
 
 
 @pytest.mark.parametrize(
