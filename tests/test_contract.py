@@ -301,7 +301,7 @@ def program(
 @pytest.mark.parametrize("stage", stages.find(paths.STAGES), ids=lambda stage: stage.key)
 def test_stages_as_programs(stage: stages.Stage, tmp_path: Path) -> None:
     sources = sorted(stage.directory.glob("*.c"))
-    assert program(tmp_path, sources, vector=stage.manifest.vector) == []
+    assert program(tmp_path, sources, vector=stage.traits.vector) == []
 
 
 @pytest.mark.parametrize(
