@@ -36,7 +36,8 @@ PARTS = ("Measure first", "The idea", "Tasks", "Mistakes people make", "Done?", 
 def test_a_stage_s_handout_has_all_its_parts(number: int) -> None:
     (handout,) = (paths.ROOT / "handouts").glob(f"{number}-*.md")
     text = handout.read_text()
-    assert re.findall(r"^## (.*)$", text, re.M)[: len(PARTS)] == list(PARTS)
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert [heading for heading in headings if heading in PARTS] == list(PARTS)
     assert "\n**Goal:** " in text
     assert "\nGo deeper: " in text
     done = text.split("\n## Done?\n")[1].split("\n## Questions\n")[0]

@@ -67,7 +67,7 @@ def test_load_ask_swap_unload(place: Path) -> None:
         (["fib", "n=-1"], "which n?"),
         (["fib", "n=1; reboot"], "which n?"),
         (["load"], "which stage?"),
-        (["stage=12", "load"], "there is no stage 12"),
+        (["stage=99", "load"], "there is no stage 99"),
         (["stage=x", "load"], "give numbers"),
         (["stage=1", "load", "machine=abacus"], "no machine abacus"),
     ],

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import paths, scratch
 from tests.left_over import left_over
 
 # A thread starts a machine that makes its own folder, as user-mode Linux does, while the run ends.
@@ -66,3 +67,14 @@ def test_a_machine_that_just_starts_leaves_nothing(
     )
     assert done.returncode == 0, done.stderr
     assert left_over(tmp_path) == []
+
+
+def test_a_folder_that_a_thread_is_removing_goes_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = scratch.folder()
+    (path / "file").touch()
+    path.rename(path.with_name(f".{path.name}"))  # as far as the thread has come
+    scratch.remove(path)
+    assert list(path.parent.iterdir()) == []

@@ -104,13 +104,14 @@ def remove(path: Path) -> None:
     """Remove a folder; its processes have ended.
 
     A thread that is just filling it could put a file into it between the removal of the last one
-    and its own: under another name it is out of the thread's reach.
+    and its own: under another name it is out of the thread's reach. Where another thread has renamed
+    it and is still removing it, that is done here as well: the process may end before the thread.
     """
     going = path.with_name(f".{path.name}")
     try:
         path.rename(going)
     except OSError:
-        going = path
+        shutil.rmtree(path, ignore_errors=True)
     shutil.rmtree(going, ignore_errors=True)
     _folders.discard(path)
 
