@@ -104,8 +104,9 @@ def remove(path: Path) -> None:
     """Remove a folder; its processes have ended.
 
     A thread that is just filling it could put a file into it between the removal of the last one
-    and its own: under another name it is out of the thread's reach. Where another thread has renamed
-    it and is still removing it, that is done here as well: the process may end before the thread.
+    and its own: under another name it is out of the thread's reach. Where another thread has
+    renamed it and is still removing it, it is removed here as well: the process may end before
+    the thread does.
     """
     going = path.with_name(f".{path.name}")
     try:
