@@ -41,7 +41,8 @@ static bool residue_of(const unsigned char *data, size_t size, uint64_t modulus,
 	for (size_t i = 0; i < size;) {
 		uint64_t chunk = 0, base = 1;
 
-		for (size_t end = i + DIGITS_AT_ONCE; i < size && i < end; i++) {
+		for (size_t end = i + DIGITS_AT_ONCE; i < size && i < end;
+		     i++) {
 			unsigned int digit = data[i] - (unsigned int)'0';
 
 			if (digit > 9)
@@ -115,7 +116,8 @@ static void do_read(const struct request *r, int has_offset)
 	for (size_t i = 0; i < room; i++)
 		touched += memory[i] != FILL;
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, touched);
-	if (sscanf(where, "known=%" SCNu64 "/%" SCNu64, &known, &modulus) == 2 &&
+	if (sscanf(where, "known=%" SCNu64 "/%" SCNu64, &known, &modulus) ==
+		    2 &&
 	    ret > 0 && touched == (size_t)ret &&
 	    residue_of(buffer, touched, modulus, &residue) && residue == known)
 		puts("=");
@@ -127,8 +129,8 @@ static void do_read(const struct request *r, int has_offset)
 /* Return whether @size bytes at @memory still are as before. */
 static bool untouched(const unsigned char *memory, size_t size)
 {
-	return !size || (memory[0] == FILL &&
-			 !memcmp(memory, memory + 1, size - 1));
+	return !size ||
+	       (memory[0] == FILL && !memcmp(memory, memory + 1, size - 1));
 }
 
 /*
