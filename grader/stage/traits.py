@@ -19,7 +19,7 @@ OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5", "fft")
 
 @dataclass(frozen=True)
 class Traits:
-    """How a stage is written. The field names are the keys of [traits] in its stage.toml."""
+    """The way a stage is written. The field names are the keys of [traits] in its stage.toml."""
 
     # What a number is made of: one u64 ("word"), binary limbs, or limbs below a power of ten.
     limb: str = "word"
@@ -48,22 +48,22 @@ class Traits:
 
     @property
     def numbers(self) -> bool:
-        """Whether F(n) is a number of several limbs and not one word."""
+        """Return whether F(n) is a number of several limbs and not one word."""
         return self.limb != "word"
 
     @property
     def decimal(self) -> bool:
-        """Whether limbs are decimal, so that the work of fib_decimal moves into fib_compute."""
+        """Return whether limbs are decimal: the work of fib_decimal moves into fib_compute then."""
         return self.limb == "decimal"
 
     @property
     def slow(self) -> bool:
-        """Whether products are made bit by bit, so that only small n are tested often."""
+        """Return whether products are made bit by bit, so that only small n are tested often."""
         return self.products == "bitwise"
 
     @property
     def subquadratic(self) -> bool:
-        """Whether long products take fewer limb products than the schoolbook method."""
+        """Return whether long products take fewer limb products than the schoolbook method."""
         return self.products == "subquadratic"
 
     def macros(self) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ def _python_begins(run: Run) -> str:
 
 
 def versus_peer(run: Run, peer: str) -> list[str]:
-    """How many times as fast as another peer than GMP the last stage is, a line for each n."""
+    """Return a line for each n: how many times as fast as the peer the last stage is."""
     if peer not in run.names or not run.stages():
         return []
     last = run.stages()[-1]
