@@ -236,7 +236,7 @@ figures: core  ## count and measure again all figures of expected/, README, hand
 	@$(python) -m grader.verdict.par
 	@$(python) handouts/figures/par_numbers.py
 	@$(python) handouts/figures/session_numbers.py
-	@scripts/translate.sh update
+	@scripts/translate.sh update || [ $$? -eq 1 ]  # 1: some paragraphs are not translated yet
 	@grader/run.sh --machine uml,qemu --seed 1
 	@$(python) -m json.tool --compact $(build)/report/report.json handouts/figures/report.json
 	@$(MAKE) compare-gmp

@@ -231,7 +231,7 @@ def test_a_checklist_can_be_ticked_and_is_kept(site: Path, tmp_path: Path) -> No
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Iterator[Path]:
-    """What a site in English is made of, to be changed."""
+    """The sources of an English site, in a folder where a test can change them."""
     top = tmp_path / "a kit"
     shutil.copytree(HANDOUTS, top / "handouts", ignore=lambda *_: {"zh-TW"})
     (top / "scripts").mkdir()

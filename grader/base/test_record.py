@@ -60,7 +60,7 @@ def _mix(x: Values) -> Values:
 
 
 def same(checks: int) -> Values:
-    """Return the values of so many checks that are about nothing in particular."""
+    """Return the values of that many checks which have no value of their own."""
     return np.zeros(min(checks, MOST), np.uint64)
 
 

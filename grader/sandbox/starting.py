@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How a command is started in a sandbox: the supervisor, bubblewrap's arguments, a user, input."""
+"""Start a command in a sandbox: the supervisor, bubblewrap's arguments, a user, input."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
 
 
 def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
-    """What a stage's module is made of: its own texts in stage/, the kit's files in kit/."""
+    """Return the recipe of a stage's module: its own texts in stage/, the kit's files in kit/."""
     shared = kit(stage.manifest, kernel)
     shipped = stage.object_for(kernel.arch)
     own = {f"stage/{name}": content for name, content in text.files.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage's operations are asked for: from stage 8 on, whose limbs are decimal, 10^18.
+"""Test cases of a stage's operations: from stage 8 on, whose limbs are decimal, 10^18.
 
 Python's integers know the answers; of long products its decimal module, which multiplies by a
 transform, and does not have to be waited for.

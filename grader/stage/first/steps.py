@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the witness tells of a driver's steps: what was done, undone, and made to fail.
+"""Read the witness's report of a driver's steps: what was done, undone, and made to fail.
 
 It writes them to a file of its own (client/firstctl.h), since the driver writes to the kernel log.
 """

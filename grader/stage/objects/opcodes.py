@@ -162,7 +162,7 @@ def _of_vector_files(insn: Any) -> bool:
 
 
 def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
-    """What is wrong with an instruction by itself, and what would be right; or None.
+    """Return what is wrong with an instruction, and what would be right; or None.
 
     vector: it is one of a vector file.
     """
