@@ -102,11 +102,11 @@ def main(words: list[str]) -> int:
     arguments = _arguments(words)
     from grader import report, run, sandbox
     from grader.course import learner_copy, predictions
+    from grader.exercise.files import stages
     from grader.report import (
         stats_table,  # scipy and the like: not for --help
         terminal,
     )
-    from grader.stage import stages
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):

@@ -15,13 +15,14 @@ from grader.base.background import Background
 from grader.base.errors import HostFault, LabError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
+from grader.exercise.build import stage_module
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import machines
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
-from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
-from grader.stage.stages import Stage
-from grader.stage.verify import Verified
 from grader.verdict import pipeline, status
 from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
 from grader.verdict.status import Found
@@ -93,7 +94,7 @@ def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[
             continue
         tell = progress.of(stage.key)
         tell("build")
-        built = build.build(stage, machine.kernel())
+        built = stage_module.build(stage, machine.kernel())
         for note in built.left_out:
             progress.say(f"note: {stage.key}: {note}")
         tell("verify")

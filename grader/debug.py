@@ -10,9 +10,9 @@ from pathlib import Path
 from grader.base import command
 from grader.base.progress import Progress
 from grader.course import learner_copy
+from grader.exercise.files import stages
+from grader.exercise.stress.debug_kernel import Examined, Plan, in_words
 from grader.lab import machines
-from grader.stage import stages
-from grader.stage.strain import Examined, Plan, in_words
 from grader.verdict import pipeline
 
 EPILOG = """\

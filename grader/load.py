@@ -16,16 +16,16 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
+from grader.exercise.build import stage_module
+from grader.exercise.files import device, driver_device, stages
 from grader.lab import machines, standing
 from grader.lab.machines import Machine
-from grader.stage import build, device, stages
-from grader.stage.first import device as first
 
 BEGIN = paths.make("stage=1 load")
 
 
-def _built(stage: stages.Stage, machine: Machine, trace: bool = False) -> build.Built:
-    built = build.build(stage, machine.kernel(), trace=trace)
+def _built(stage: stages.Stage, machine: Machine, trace: bool = False) -> stage_module.Built:
+    built = stage_module.build(stage, machine.kernel(), trace=trace)
     for breach in built.breaches:
         print(f"note: {breach.got}; {built.rules} allows {breach.expected}", file=sys.stderr)
     if not built.ok:
@@ -49,12 +49,12 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
     machine = machines.get(machine_name)
     stage = learner_copy.choose_one(number, "load")
     if stage.manifest.driver:
-        first.refuse_host(machine)
+        driver_device.refuse_host(machine)
     built = _built(stage, machine, trace)
     with standing.alone(machine.name):
-        programs = {first.CLIENT: first.client()}
+        programs = {driver_device.CLIENT: driver_device.client()}
         running = standing.start(machine, device.contents({}, programs))
-        path = first.KO if stage.manifest.driver else f"{device.MODULES}/{device.NAME}.ko"
+        path = driver_device.KO if stage.manifest.driver else f"{device.MODULES}/{device.NAME}.ko"
         standing.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
         json.dumps(
@@ -67,7 +67,7 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
     )
     if stage.manifest.driver:
         print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try make shell, then"
-              f" cat {first.NODE}")  # fmt: skip
+              f" cat {driver_device.NODE}")  # fmt: skip
         if trace:
             print("trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg")
         return

@@ -18,14 +18,16 @@ from grader.base.background import Background, Side
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
+from grader.exercise.build import stage_module
+from grader.exercise.files.stages import Stage, arithmetic
+from grader.exercise.stress import debug_kernel
+from grader.exercise.workload import round_trip
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.report import schema
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
-from grader.stage import build, round_trip, strain
-from grader.stage.measured import StageSubject, contents
-from grader.stage.stages import Stage, arithmetic
 from grader.verdict import par, pipeline, rows, speed, speed_n, speedups, status
 from grader.verdict.pipeline import Checked, Judged
 from grader.verdict.points import Line
@@ -137,7 +139,7 @@ def _verify_and_measure(
     rulers = {name: work.result() for name, work in counting.items()}
     for machine in found:
         if options.measure and machine.debug:
-            rights, rulers[machine.name] = _strain(options, machine, found[0], rights, progress)
+            rights, rulers[machine.name] = _stress(options, machine, found[0], rights, progress)
         elif options.measure and machine.ruler and machine.name not in rulers:
             fit = [r for r in rights if r.verified.measurable and not _failed(r, rulers.values())]
             rulers[machine.name] = _time(options, machine, found[0], fit, progress)
@@ -245,7 +247,7 @@ def _time(
     return Ruler(machine, measured, tuple(clock.disturbances(measured.samples)))
 
 
-def _strain(
+def _stress(
     options: Options,
     machine: Machine,
     verifier: Machine,
@@ -253,18 +255,22 @@ def _strain(
     progress: Progress,
 ) -> tuple[list[Checked], Ruler]:
     """What make debug does, in place of measuring."""
-    plan = strain.Plan(options.seed, quick=options.quick)
+    plan = debug_kernel.Plan(options.seed, quick=options.quick)
     after: list[Checked] = []
     findings: dict[str, Finding] = {}
     for right in rights:
         stage = right.stage
         # A leak that the driver has counted is looked into: where does the block come from?
-        if stage.manifest.driver or not right.verified.ok and not strain.leaks(right.verified):
+        if (
+            stage.manifest.driver
+            or not right.verified.ok
+            and not debug_kernel.leaks(right.verified)
+        ):
             after.append(right)
             continue
         tell = progress.of(f"debug {_label(stage)}", always=True)
         if machine is verifier:
-            examined = strain.strain(right.verified, machine, plan, tell)
+            examined = debug_kernel.stress(right.verified, machine, plan, tell)
             after.append(replace(right, verified=examined.as_verified(), figures=examined.figures))
         else:
             examined = pipeline.stress(stage, machine, plan, tell)
@@ -273,7 +279,7 @@ def _strain(
                 findings[stage.key] = examined.findings[0]
         kind = f"{examined.findings[0].status}: " if examined.findings else ""
         outcome = f"{kind}{examined.cause}" or "clean"
-        progress.say(f"{_label(stage)}: {outcome}: {strain.in_words(examined.figures)}")
+        progress.say(f"{_label(stage)}: {outcome}: {debug_kernel.in_words(examined.figures)}")
     return after, Ruler(machine, Measured({}, findings))
 
 
@@ -291,7 +297,7 @@ def _round_trips(
     fit = [right for right in rights if right.verified.measurable]
     for i, right in enumerate(fit):
         progress.step("time read() from user space", i, len(fit))
-        built = build.build(right.stage, machine.kernel())
+        built = stage_module.build(right.stage, machine.kernel())
         try:
             trips[built.stage.key] = round_trip.measure_round_trips(machine, built)
         except MachineError as error:

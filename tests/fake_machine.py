@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from grader.base import paths
 from grader.base.errors import MachineError
+from grader.exercise.conformance import system_calls, verify
+from grader.exercise.files import expected_values, stages
 from grader.lab.machines import Contents
 from grader.lab.wire import Done
-from grader.stage import oracle, stages, system_calls, verify
 
 STAGE = stages.find(paths.STAGES, [1])[0]
 CASES = system_calls.cases(STAGE.manifest)
@@ -33,10 +34,12 @@ def right(request: str, time: int) -> str:
         wrong = {"flags", "size", "reserved", "address"} & set(got)
         if wrong or n > 93 or not 1 <= repeat <= 1 << 20 or spread > n:
             return f"{-14 if 'address' in got else -22} digest=0 digits=0 limbs=0\n"
-        digest = oracle.digest(n, spread, repeat, nonce)
-        return f"0 digest={digest} digits={oracle.digit_total(n, spread, repeat)} limbs=1\n"
+        digest = expected_values.digest(n, spread, repeat, nonce)
+        return (
+            f"0 digest={digest} digits={expected_values.digit_total(n, spread, repeat)} limbs=1\n"
+        )
     if verb == "pread":
-        digits = oracle.digits(int(words[2]))
+        digits = expected_values.digits(int(words[2]))
         residue, _, modulus = words[-1].removeprefix("known=").partition("/")
         known = modulus and int(digits) % int(modulus) == int(residue)
         return f"{len(digits)} {len(digits)} {'=' if known else digits}\n"

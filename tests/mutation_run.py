@@ -32,10 +32,12 @@ from mutation_faults import MUTATIONS, Mutation  # noqa: E402
 from grader.base import command, paths  # noqa: E402
 from grader.base.errors import LabError  # noqa: E402
 from grader.base.progress import Progress  # noqa: E402
+from grader.exercise.build import stage_module  # noqa: E402
+from grader.exercise.conformance import verify  # noqa: E402
+from grader.exercise.files import stages  # noqa: E402
+from grader.exercise.files.stages import Stage  # noqa: E402
+from grader.exercise.stress.debug_kernel import Plan, examine  # noqa: E402
 from grader.lab import machines  # noqa: E402
-from grader.stage import build, stages, verify  # noqa: E402
-from grader.stage.stages import Stage  # noqa: E402
-from grader.stage.strain import Plan, examine  # noqa: E402
 from grader.verdict import status  # noqa: E402
 
 TABLE = ROOT / "tests/MUTATION.md"
@@ -113,7 +115,7 @@ def by_operands(stage: Stage) -> str:
 def by_grader(stage: Stage, thorough: bool) -> str:
     """Whether the grader sees it; thorough: with all the n that it verifies."""
     machine = machines.get("uml")
-    built = build.build(stage, machine.kernel(), jobs=1)
+    built = stage_module.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
         raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}")
     found = verify.verify(built, machine, 1, True, lambda what: None)
@@ -142,7 +144,7 @@ def by_sanitizers(stage: Stage) -> str:
 def by_debug(stage: Stage) -> str:
     """Whether make debug sees it, in its short form."""
     machine = machines.get("uml-debug")
-    built = build.build(stage, machine.kernel(), jobs=1)
+    built = stage_module.build(stage, machine.kernel(), jobs=1)
     return "debug" if examine(built, machine, Plan(calls=2000, quick=True), str).cause else ""
 
 

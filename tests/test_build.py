@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import diagnostics, stage_module
+from grader.exercise.build.preprocess import Texts
+from grader.exercise.build.stage_module import Built
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.module import Kernel, Module
 from grader.sandbox import COMPILER
-from grader.stage import build, compiler_says, stages
-from grader.stage.build import Built
-from grader.stage.preprocess import Texts
-from grader.stage.stages import Stage
 
 MANIFEST = stages.manifests()[1]
 
@@ -35,7 +36,7 @@ def stage(tmp_path: Path) -> Stage:
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
     """The names of the sources, and what is said of what is left out."""
     left_out: list[str] = []
-    return [path.name for path in build.sources(stage, left_out)], left_out
+    return [path.name for path in stage_module.sources(stage, left_out)], left_out
 
 
 def test_sources(stage: Stage) -> None:
@@ -77,7 +78,7 @@ def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Pa
     for name in ("fib.c", "fib.o", "gone.o", "kept.o", "kept.o_shipped"):
         (tmp_path / "stage" / name).touch()
     built = Built(stage, Module("fibdrv", tmp_path))
-    assert [path.name for path in build.stage_objects(built)] == ["fib.o", "kept.o"]
+    assert [path.name for path in stage_module.stage_objects(built)] == ["fib.o", "kept.o"]
 
 
 def test_links_to_outside_are_left_out(stage: Stage, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_what_is_no_file_is_left_out(stage: Stage) -> None:
 
 def test_no_sources(tmp_path: Path) -> None:
     (tmp_path / "1-empty").mkdir()
-    built = build.build(Stage(tmp_path / "1-empty", MANIFEST), _no_kernel())
+    built = stage_module.build(Stage(tmp_path / "1-empty", MANIFEST), _no_kernel())
     assert not built.ok
     assert built.cause.endswith("1-empty holds no C file: write fib.c and decimal.c")
 
@@ -157,7 +158,7 @@ def test_of_a_large_frame_is_said_what_it_is_large_against() -> None:
 
 def test_readable_paths(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
-    shown = build._recipe(stage, _no_kernel(), Texts()).shown
+    shown = stage_module._recipe(stage, _no_kernel(), Texts()).shown
     assert module.readable(log, Path("/b"), shown) == (
         f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "common/driver.c:3: error: z\n"
@@ -169,7 +170,9 @@ def test_readable_paths_of_a_mutant() -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
     mutant = stages.find(paths.ROOT / "tests/mutants", [1])
     (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
-    assert module.readable(log, Path("/b"), build._recipe(writes, _no_kernel(), Texts()).shown) == (
+    assert module.readable(
+        log, Path("/b"), stage_module._recipe(writes, _no_kernel(), Texts()).shown
+    ) == (
         "tests/mutants/1-writes-past-buffer/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
         "tests/mutants/1-writes-past-buffer/driver.c:3: error: z\n"
     )
@@ -182,8 +185,8 @@ def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) ->
     (directory / "fib.c").write_text('asm(".fill 100000000");\n')
     (directory / "huge.c").touch()
     os.truncate(directory / "huge.c", 1 << 40)
-    built = build.build(stages.single(directory, directory.name), kernel)
-    assert built.cause == compiler_says.TOO_LARGE
+    built = stage_module.build(stages.single(directory, directory.name), kernel)
+    assert built.cause == diagnostics.TOO_LARGE
     assert any("huge.c is left out: larger than" in said for said in built.left_out)
 
 
@@ -217,17 +220,17 @@ def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 
 @pytest.mark.machine
 def test_build(outside: Stage, kernel: Kernel) -> None:
-    built = build.build(outside, kernel)
+    built = stage_module.build(outside, kernel)
     assert (built.ok, built.cause, built.breaches) == (True, "", ())
     assert built.module.stripped.stat().st_size < built.module.path.stat().st_size
     made = built.module.path.stat().st_mtime_ns
 
-    again = build.build(outside, kernel)
+    again = stage_module.build(outside, kernel)
     assert again.ok and again.module.path.stat().st_mtime_ns == made
     assert not again.module.log  # nothing was run
 
     (outside.directory / "fib.c").write_text('#include "stage.h"\n\nint x = y;\n')
-    broken = build.build(outside, kernel)
+    broken = stage_module.build(outside, kernel)
     assert broken.cause == (
         f"{outside.directory}/fib.c:3:9: error: 'y' undeclared here (not in a function)"
     )
@@ -237,7 +240,7 @@ def test_build(outside: Stage, kernel: Kernel) -> None:
 def test_a_function_that_is_missing(outside: Stage, kernel: Kernel) -> None:
     path = outside.directory / "fib.c"
     path.write_text(path.read_text().replace("size_t fib_limbs", "size_t fib_limb"))
-    built = build.build(outside, kernel)
+    built = stage_module.build(outside, kernel)
     assert built.cause == (
         "the stage defines no fib_limbs, which the driver calls: see common/stage.h"
     )
@@ -248,7 +251,7 @@ def test_two_functions_of_one_name(outside: Stage, kernel: Kernel) -> None:
     (outside.directory / "more.c").write_text(
         '#include "stage.h"\nvoid fib_release(union fib_value *f) {}\n'
     )
-    built = build.build(outside, kernel)
+    built = stage_module.build(outside, kernel)
     assert "multiple definition of `fib_release'" in built.cause
 
 
@@ -258,7 +261,7 @@ def test_a_source_that_eats_memory(
 ) -> None:
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, memory_bytes=1 << 29))
     (outside.directory / "fib.c").write_text('#include "/dev/zero"\n')
-    built = build.build(outside, kernel)
+    built = stage_module.build(outside, kernel)
     assert "of memory" in built.cause
 
 
@@ -266,12 +269,12 @@ def test_a_source_that_eats_memory(
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build.build(outside, kernel)  # the kit's own part, which has time
+    stage_module.build(outside, kernel)  # the kit's own part, which has time
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
     # Time alone, and hardly any memory: that has a limit of its own.
     twice = '#include "fib.c"\n#include "fib.c"\n'
     (outside.directory / "fib.c").write_text(f"#if __INCLUDE_LEVEL__ < 150\n{twice}#endif\n")
-    built: Built = build.build(outside, kernel)
+    built: Built = stage_module.build(outside, kernel)
     assert built.cause == "the compiler was stopped: it was not done after 1 s"
     running = subprocess.run(
         ["pgrep", "-f", str(built.module.directory)], capture_output=True, text=True

@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab.machines import Machine
 from grader.rulers import clock
 from grader.rulers.clock import Plan
 from grader.rulers.frame import Turn
 from grader.rulers.subject import Reading, Subject, Work
-from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
 
 
 def rounds(scatter: float, count: int, seed: int = 1) -> list[list[float]]:
@@ -122,7 +123,7 @@ def test_the_batch_is_chosen_by_the_clock_s_resolution(
 @pytest.mark.machine
 def test_no_batch_is_too_short_for_this_machine_s_clock(uml: Machine) -> None:
     """Compare the shortest batch of a real measurement with the steps that its figures show."""
-    built = build.build(stages.kit(8), uml.kernel())
+    built = stage_module.build(stages.kit(8), uml.kernel())
     if built.objection:
         raise LabError(built.objection)
     subject = StageSubject(built, (100, 10_000))

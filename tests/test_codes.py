@@ -14,9 +14,9 @@ from grader.base.finding import Failure, Finding
 from grader.base.progress import Progress
 from grader.course import check, results
 from grader.course.check import Result
+from grader.exercise.files import stages
+from grader.exercise.operations.unit_tests import Outcome
 from grader.lab import machines
-from grader.stage import stages
-from grader.stage.function_tests import Outcome
 from grader.verdict.points import Line
 
 # The texts for people that these values hold.

@@ -15,8 +15,8 @@ import pytest
 from grader import compare
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.exercise.files import stages
 from grader.rulers.comparison import Compared
-from grader.stage import stages
 from grader.verdict import compared
 from grader.verdict.compared import Row
 from tests.left_over import left_over

@@ -16,9 +16,9 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.exercise.files import expected_values
+from grader.exercise.files.stages import find
 from grader.report.plots import safe_text
-from grader.stage import oracle
-from grader.stage.stages import find
 from grader.tools import compare_gmp, decimal_peer, peer_figure, peer_rows
 from grader.tools.peer_rows import COMPUTE, DECIMAL, GMP, PYTHON, READ, Memory, Run
 
@@ -160,8 +160,10 @@ def exact() -> Iterator[None]:
 @pytest.mark.usefixtures("exact")
 def test_the_second_process_computes_the_same_numbers() -> None:
     for n in (*range(300), 10_007, 20_000):
-        assert str(decimal_peer.fibonacci(n)) == oracle.digits(n)
-        assert decimal_peer.fibonacci_modulo(n, 10**9 + 7) == oracle.fibonacci(n) % (10**9 + 7)
+        assert str(decimal_peer.fibonacci(n)) == expected_values.digits(n)
+        assert decimal_peer.fibonacci_modulo(n, 10**9 + 7) == expected_values.fibonacci(n) % (
+            10**9 + 7
+        )
 
 
 @pytest.mark.usefixtures("exact")
@@ -206,7 +208,7 @@ def test_a_real_run(out: Path) -> None:
     run = peer_rows.read(out / "rows.tsv")
     assert run.numbers() == [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
     assert {len(ns) for ns in run.rows.values()} == {3}
-    assert run.memory[FAST].digits == len(oracle.digits(100_000))
+    assert run.memory[FAST].digits == len(expected_values.digits(100_000))
     for kind in ("svg", "png"):
         assert (out / f"compare-gmp.{kind}").stat().st_size > 10_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.stage import compiler_says
+from grader.exercise.build import diagnostics
 
 SAID = {
     "compiler": (
@@ -30,7 +30,7 @@ SAID = {
     "large": (
         "gcc: internal compiler error: File size limit exceeded signal terminated program as\n"
         "Please submit a full bug report\n",
-        compiler_says.TOO_LARGE,
+        diagnostics.TOO_LARGE,
     ),
     "other": ("cc1: something\nelse\n", "cc1: something"),
     "nothing": ("", "the compiler said nothing"),
@@ -39,4 +39,4 @@ SAID = {
 
 @pytest.mark.parametrize(("text", "line"), SAID.values(), ids=SAID.keys())
 def test_the_line_that_is_told(text: str, line: str) -> None:
-    assert compiler_says.error_line(text) == line
+    assert diagnostics.error_line(text) == line

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.files import device, stages
+from grader.exercise.files.stages import Stage
 from grader.lab import kernel_log, machines, qemu
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
-from grader.stage import build, device, stages
-from grader.stage.stages import Stage
 
 LONG = os.environ.get("LAB_TESTS") == "long"
 SECONDS = 90 if LONG else 4
@@ -56,10 +57,12 @@ def loaded() -> Iterator[Loaded]:
 
     def load(name: str | Machine, stage: Stage) -> Running:
         machine = machines.get(name) if isinstance(name, str) else name
-        built = build.build(stage, machine.kernel())
+        built = stage_module.build(stage, machine.kernel())
         assert built.ok, built.module.log
         guest = machine.boot(
-            device.contents({"fibdrv": built.module.stripped}, {"hammer": device.hammer()})
+            device.contents(
+                {"fibdrv": built.module.stripped}, {"fibstress": device.stress_client()}
+            )
         )
         running.append((guest, built.module))
         guest.wire.check(f"insmod {MODULE}", PATIENCE * guest.speed_factor)
@@ -81,7 +84,7 @@ def run(guest: Running, command: str) -> tuple[int, str]:
 
 
 def storm(seconds: int, top: int, max_n: int) -> str:
-    return f"hammer storm {SEED} {seconds} 8 {top} {max_n} {MODULE}"
+    return f"fibstress concurrent {SEED} {seconds} 8 {top} {max_n} {MODULE}"
 
 
 @pytest.mark.machine
@@ -113,8 +116,8 @@ def test_one_time_for_all_is_caught(loaded: Loaded, tmp_path: Path) -> None:
 
 
 def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
-    """Kill count readers of F(max_n); the figures of hammer kill."""
-    status, output = run(guest, f"hammer kill {SEED} {count} {stage.manifest.max_n}")
+    """Kill count readers of F(max_n); the figures of fibstress kill."""
+    status, output = run(guest, f"fibstress kill {SEED} {count} {stage.manifest.max_n}")
     print(output)
     assert status == 0, output
     return {name: int(value) for name, value in (word.split("=") for word in output.split())}

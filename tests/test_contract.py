@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import c_flags, preprocess, stage_module
+from grader.exercise.files import stages
+from grader.exercise.static_contract import stage_contract
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.stage import build, c_flags, contract, function_program, preprocess, stages
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,15 +41,15 @@ DATA = "no writable static data"
 ANY = "long f(void) { return 1; }"
 
 
-def compiled(folder: Path, source: str, kernel: str = "x86") -> list[contract.Breach]:
+def compiled(folder: Path, source: str, kernel: str = "x86") -> list[stage_contract.Breach]:
     """The breaches of a stage's object made from source."""
     (folder / "fib.c").write_text(source)
     command = ["gcc", *FLAGS, *KERNELS[kernel], "-o", "fib.o", "fib.c"]
     subprocess.run(command, cwd=folder, check=True)
-    return contract.breaches([folder / "fib.o"], [], instrumented=False)
+    return stage_contract.breaches([folder / "fib.o"], [], instrumented=False)
 
 
-def first(found: list[contract.Breach]) -> str:
+def first(found: list[stage_contract.Breach]) -> str:
     assert found
     return f"{found[0].got}; stage.h allows {found[0].expected}"
 
@@ -187,7 +189,7 @@ def test_a_table_byte_by_byte_is_too_long(tmp_path: Path) -> None:
     command = ["gcc", *FLAGS, *KERNELS["x86"], "-o", "fib.o", "fib.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
     traits = stages.known()[2].traits
-    (breach,) = contract.breaches([tmp_path / "fib.o"], [], False, traits)
+    (breach,) = stage_contract.breaches([tmp_path / "fib.o"], [], False, traits)
     assert re.fullmatch(r"\d,\d{3} bytes of it", breach.got), breach
     assert breach.expected == "at most 2,048 bytes of code"
 
@@ -228,15 +230,15 @@ def test_a_function_of_the_kernel_is_not_the_stages_to_define(tmp_path: Path) ->
     (tmp_path / "fib.c").write_text("void _printk(void) {}")
     for name in ("driver.c", "fib.c"):
         subprocess.run(["gcc", *FLAGS, name], cwd=tmp_path, check=True)
-    (breach,) = contract.breaches([tmp_path / "fib.o"], [tmp_path / "driver.o"], False)
+    (breach,) = stage_contract.breaches([tmp_path / "fib.o"], [tmp_path / "driver.o"], False)
     assert breach.got == "a _printk of its own in fib.c"
 
 
 def test_what_is_no_object_is_a_breach(tmp_path: Path) -> None:
     (tmp_path / "fib.o").write_bytes(b"\x7fELF no more")
-    (breach,) = contract.breaches([tmp_path / "fib.o"], [], False)
+    (breach,) = stage_contract.breaches([tmp_path / "fib.o"], [], False)
     assert breach.got.startswith("fib.c: ")
-    assert contract.symbols(tmp_path / "fib.o") == []
+    assert stage_contract.symbols(tmp_path / "fib.o") == []
 
 
 ALLOWED = {
@@ -284,18 +286,18 @@ def test_what_the_contract_allows(tmp_path: Path, source: str, kernel: str) -> N
 
 def program(
     folder: Path, sources: list[Path], *flags: str, vector: tuple[str, ...] = ()
-) -> list[contract.Breach]:
-    """The breaches of objects as function_program.py makes them."""
+) -> list[stage_contract.Breach]:
+    """The breaches of objects as program.py makes them."""
     includes = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     for source in sources:
         registers = c_flags.vector() if source.name in vector else (c_flags.INTEGERS_ONLY,)
         subprocess.run(
-            ["gcc", *function_program.FLAGS, *registers, "-fno-jump-tables", "-w", "-c",
+            ["gcc", *program.FLAGS, *registers, "-fno-jump-tables", "-w", "-c",
              "-DFIBDRV_MAX_N=93", "-DFIBDRV_STAGE=1", *includes, *flags,
              "-o", str(folder / f"{source.stem}.o"), str(source)],
             check=True,
         )  # fmt: skip
-    return contract.program_breaches([folder / f"{s.stem}.o" for s in sources], [], vector)
+    return stage_contract.program_breaches([folder / f"{s.stem}.o" for s in sources], [], vector)
 
 
 @pytest.mark.parametrize("stage", stages.find(paths.STAGES), ids=lambda stage: stage.key)
@@ -336,7 +338,7 @@ def test_mutants_that_are_right_in_uml(name: str, tmp_path: Path) -> None:
     if row["test"] == "program":
         found = program(tmp_path, sorted(stage.directory.glob("*.c")))
     else:
-        built = build.build(stage, machines.get("qemu").kernel())
+        built = stage_module.build(stage, machines.get("qemu").kernel())
         found = built.breaches
         assert re.search(row["elsewhere"], built.objection)
     assert any(re.search(row["elsewhere"], breach.got) for breach in found), found
@@ -349,6 +351,6 @@ def test_other_peoples_files_are_a_breach(tmp_path: Path, kernel: Kernel) -> Non
     solution = next(paths.STAGES.glob("1-*"))
     for name in ("fib.c", "decimal.c"):
         (directory / name).write_text(f'#include "{solution / name}"\n')
-    built = build.build(stages.single(directory, directory.name), kernel)
+    built = stage_module.build(stages.single(directory, directory.name), kernel)
     said = f"decimal.c includes {solution / 'decimal.c'}; {preprocess.OFFERED}"
     assert (built.ok, built.cause) == (False, said)

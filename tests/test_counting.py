@@ -16,13 +16,14 @@ from grader.base import paths, scratch, toml
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import machines, plugin, qemu
 from grader.lab.plugin import Counts, Event
 from grader.rulers import counter
 from grader.rulers.samples import Samples, Series
 from grader.rulers.subject import WrongAnswer
-from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
 from grader.verdict import speed
 from grader.verdict.points import Line
 from grader.verdict.status import Status
@@ -51,7 +52,7 @@ def clean() -> Iterator[None]:
 
 
 def subject_of(number: int, numbers: tuple[int, ...] = (N,)) -> StageSubject:
-    built = build.build(stages.kit(number), machines.counting().kernel())
+    built = stage_module.build(stages.kit(number), machines.counting().kernel())
     assert not built.objection, built.objection
     return StageSubject(built, numbers)
 
@@ -67,7 +68,7 @@ def mutant(row: dict[str, Any], folder: Path) -> StageSubject:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     source.write_text(text)
-    built = build.build(stages.single(copy, copy.name), machines.counting().kernel())
+    built = stage_module.build(stages.single(copy, copy.name), machines.counting().kernel())
     assert built.ok, built.cause
     return StageSubject(built, (N,))
 
@@ -120,7 +121,7 @@ def test_a_call_that_is_not_honest_is_no_figure(name: str, tmp_path: Path) -> No
 def test_a_stage_that_is_wrong_is_out_and_the_others_count() -> None:
     tree = paths.ROOT / "tests/mutants"
     wrong = next(s for s in stages.find(tree, [1]) if s.key == "1-wrong-at-71")
-    bad = StageSubject(build.build(wrong, machines.counting().kernel()), (50, 71))
+    bad = StageSubject(stage_module.build(wrong, machines.counting().kernel()), (50, 71))
     good = subject_of(2, (10, 93))
     measured = counter.count(machines.counting(), [bad, good], contents, lambda *_: None, 2)
     (finding,) = measured.findings.values()

@@ -28,8 +28,8 @@ from grader.course import (
     results,
     skeleton,
 )
+from grader.exercise.files import stages, tasks
 from grader.lab import module
-from grader.stage import stages, tasks
 from grader.verdict import points
 
 STAGES = sorted(stages.manifests())

@@ -14,13 +14,15 @@ import pytest
 
 from grader.__main__ import main as grade
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import test_inputs
+from grader.exercise.files import device, stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.stress.debug_kernel import Plan, examine
 from grader.lab import log_meaning, machines
 from grader.lab.log_meaning import About
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, device, places, stages
-from grader.stage.stages import Stage
-from grader.stage.strain import Plan, examine
 
 LONG = os.environ.get("LAB_TESTS") == "long"
 MUTANTS = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
@@ -88,9 +90,9 @@ def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple
 def _hammered_stage(
     stage: Stage, command: str, machine: Machine, kernel: Kernel
 ) -> tuple[int, str]:
-    built = build.build(stage, kernel)
+    built = stage_module.build(stage, kernel)
     guest = machine.boot(
-        device.contents({"fibdrv": built.module.stripped}, {"hammer": device.hammer()})
+        device.contents({"fibdrv": built.module.stripped}, {"fibstress": device.stress_client()})
     )
     try:
         guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
@@ -100,7 +102,7 @@ def _hammered_stage(
         guest.stop()
 
 
-CALLS = "hammer calls 7 10000 93 93"
+CALLS = "fibstress calls 7 10000 93 93"
 
 
 @pytest.mark.machine
@@ -174,7 +176,7 @@ def test_random_calls_find_in_the_driver(
 
 @pytest.mark.machine
 def test_random_calls_pass(uml: Machine, kernel: Kernel) -> None:
-    command = "hammer calls 7 10000 1000000 3000"
+    command = "fibstress calls 7 10000 1000000 3000"
     status, output = _hammered("7-preallocation", command, uml, kernel)
     assert status == 0, output
     assert int(output.split("calls=")[1]) >= 10000
@@ -186,7 +188,7 @@ def test_random_calls_pass(uml: Machine, kernel: Kernel) -> None:
 def test_a_sound_stage_is_clean() -> None:
     machine = machines.get("uml-debug")
     stage = next(s for s in stages.find(paths.STAGES) if s.number == 7)
-    built = build.build(stage, machine.kernel())
+    built = stage_module.build(stage, machine.kernel())
     result = examine(built, machine, Plan(seed=3, calls=2000, quick=True), lambda what: None)
     assert not result.cause, f"{result.cause}\n{result.excerpt}"
     assert result.figures["calls"] >= 2000
@@ -203,7 +205,7 @@ def test_the_grader_does_the_same_on_that_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
-    monkeypatch.setattr(places, "EVERY_N_TO", 50)
+    monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
     for name in ("3-unchecked-allocation", "3-leak"):
         shutil.copytree(paths.ROOT / "tests/faults" / name, tree / name)
@@ -296,10 +298,10 @@ def test_a_leak_of_the_driver_when_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block that is not the stage's, so that nobody counts it: kmemleak must find it."""
-    monkeypatch.setattr(places, "EVERY_N_TO", 50)
+    monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     debug = machines.get("uml-debug")
     fault = [("ret = checked_error(ret, n);\n\t\tgoto out;", "return checked_error(ret, n);")]
-    built = build.build(with_driver_fault(7, fault, tmp_path), debug.kernel())
+    built = stage_module.build(with_driver_fault(7, fault, tmp_path), debug.kernel())
     found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
     assert found.findings[0].status == "dirty-log"
     assert "allocated in fibdrv_read" in found.cause

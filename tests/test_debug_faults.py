@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import test_inputs
+from grader.exercise.files import stages
+from grader.exercise.stress.debug_kernel import Plan, examine
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.stage import build, places, stages
-from grader.stage.strain import Plan, examine
 
 FAULTS = paths.ROOT / "tests/faults"
 FOUND = {stage.key: stage for stage in stages.find(FAULTS)}
@@ -82,12 +84,12 @@ def test_table_is_complete() -> None:
     ],
 )
 def test_planted(key: str, debug: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "EVERY_N_TO", 50)  # these show themselves at once
+    monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)  # these show themselves at once
     stage, want = FOUND[key], PLANTED[key]
     lines = (stage.directory / "fib.c").read_text().splitlines()
     line = next(i for i, text in enumerate(lines, 1) if want.at in text)
 
-    built = build.build(stage, debug.kernel())
+    built = stage_module.build(stage, debug.kernel())
     assert built.ok, built.module.log
     found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
 

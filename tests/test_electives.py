@@ -15,7 +15,7 @@ from electives.kbench import kernel
 from electives.kbench import verbs as kbench
 from grader.base import passages, paths, scratch
 from grader.base.errors import LabError
-from grader.course import export_electives, export_leaks
+from grader.course.export import electives, leaks
 
 NAMES = tasks.names()
 
@@ -91,6 +91,6 @@ def test_tasks_are_done_or_not(own_work: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_solutions_are_searched_for() -> None:
-    found = export_electives.solution_lines()
+    found = electives.solution_lines()
     assert found["waiting[block->order] = block;"] == "elective kbench, task 2"
-    assert found.items() <= export_leaks.solution_lines().items()
+    assert found.items() <= leaks.solution_lines().items()

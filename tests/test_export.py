@@ -23,17 +23,12 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.course import (
-    bring_over,
-    export,
-    export_leaks,
-    export_left_out,
-    export_objects,
-    export_skeletons,
-    skeleton,
-)
-from grader.stage import build, stages, tasks
-from grader.stage.objects import elf
+from grader.course import bring_over, skeleton
+from grader.course.export import command as export
+from grader.course.export import exclusions, leaks, objects, skeletons
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages, tasks
+from grader.exercise.static_contract import elf
 
 STAGES = sorted(stages.manifests())
 
@@ -81,24 +76,24 @@ def student(exported: Path) -> Iterator[Path]:
 
 
 def solution_of(stage: int, function: str) -> str:
-    lines = [k for k, v in export_leaks.solution_lines().items() if v.startswith(f"stage {stage},")]
-    return next(x for x in lines if export_leaks.solution_lines()[x].endswith(f" {function}"))
+    lines = [k for k, v in leaks.solution_lines().items() if v.startswith(f"stage {stage},")]
+    return next(x for x in lines if leaks.solution_lines()[x].endswith(f" {function}"))
 
 
 @pytest.mark.machine
 def test_no_line_of_a_solution_is_in_it_nor_in_its_history(exported: Path) -> None:
-    assert list(export_leaks.leaks(exported)) == []
+    assert list(leaks.leaks(exported)) == []
     log = call(exported, "git", "log", "--patch", "--all", "--text").stdout
     assert "+static limb_t limbs_add(" in log
     text = "\n".join(" ".join(line.lstrip("+").split()) for line in log.splitlines())
-    assert [line for line in export_leaks.solution_lines() if line in text] == []
+    assert [line for line in leaks.solution_lines() if line in text] == []
     assert call(exported, "git", "log", "--format=%s", "--all").stdout.count("\n") == 1
     assert call(exported, "git", "remote").stdout == ""
     assert call(exported, "git", "status", "--porcelain", "--ignored").stdout == ""
 
 
 def test_every_solution_is_looked_for() -> None:
-    owners = set(export_leaks.solution_lines().values())
+    owners = set(leaks.solution_lines().values())
     for stage in STAGES:
         for task in tasks.course(stage).tasks:
             for part in task.parts:
@@ -124,11 +119,11 @@ def test_the_search_finds_a_planted_line(
     line = solution_of(stage, function)
     with (student / name).open("a") as file:
         file.write(f"\nas in   {line.replace(' ', '   ')} // it says\n")
-    (leak,) = export_leaks.leaks(student)
+    (leak,) = leaks.leaks(student)
     assert (leak.file, leak.text) == (name, line)
     assert function in leak.owner
     with pytest.raises(LabError, match=f"{name}:.* would give away .*{function}"):
-        export_leaks.refuse_leaks(student)
+        leaks.refuse_leaks(student)
 
 
 @pytest.mark.machine
@@ -152,7 +147,7 @@ def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
         ):
             if not re.match(r"[a-z]+:", target):
                 assert (path.parent / target).exists(), f"{path}: {target}"
-    for pattern in export_left_out.LEFT_OUT:
+    for pattern in exclusions.LEFT_OUT:
         if not pattern.startswith("stages"):
             assert not list(exported.glob(pattern)), pattern
             # The list names what there is.
@@ -175,7 +170,7 @@ A_LEARNER = """
 import shutil, sys
 from pathlib import Path
 from grader.course import bring_over, commands, skeleton
-from grader.stage import stages
+from grader.exercise.files import stages
 for number in sorted(stages.manifests()):
     commands.start(number)
     own = skeleton.learner_directory(number)
@@ -204,10 +199,10 @@ def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> No
     assert done.stdout.count("is there, as new: begin with task 1") == len(STAGES)
     _, *said = re.split(r"^work/.* is yours\. Tasks:$", done.stdout, flags=re.M)
     for number in STAGES:
-        left = sorted(one.function for one in export_skeletons.carried(number) if not one.fits)
+        left = sorted(one.function for one in skeletons.carried(number) if not one.fits)
         assert " ".join(["missing", *left]) in said[number - 1].splitlines()
         reference = skeleton.reference(number)
-        for one in export_skeletons.carried(number):
+        for one in skeletons.carried(number):
             made, wanted = (
                 bring_over._text((folder / reference.name / one.file).read_text(), one.function)
                 for folder in (tmp_path, paths.STAGES)
@@ -263,9 +258,9 @@ def test_an_object_is_for_one_kind_of_kernel(tmp_path: Path) -> None:
     stage = replace(stages.kit(3), shipped=tmp_path)
     (tmp_path / "uml.o_shipped").touch()
     assert stage.fits("um")
-    kernel = build.Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
+    kernel = stage_module.Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
     with pytest.raises(LabError, match="stage 3 .* has no object for kernels of x86"):
-        build.build(stage, kernel)
+        stage_module.build(stage, kernel)
 
 
 @pytest.mark.machine
@@ -277,7 +272,7 @@ def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> No
         own = {name for name in names if re.fullmatch(r"f\d+|\.LC\d+", name)}
         assert {"fib_compute", "fib_decimal", "fib_limbs", "fib_release"} <= names
         assert all(
-            export_objects.PORTABLE_IMPORTS.fullmatch(name) or name in export_objects.CONTRACT
+            objects.PORTABLE_IMPORTS.fullmatch(name) or name in objects.CONTRACT
             for name in names - own
         ), path
 
@@ -381,5 +376,5 @@ def test_answers_are_given_on_demand_only(tmp_path: Path) -> None:
         assert given.exists() == answers
     text = given.read_text()
     assert [x for x in ("instructor", "not exported", "export-course") if x in text] == []
-    leaks = [leak for leak in export_leaks.leaks(folder) if leak.file == "handouts/answers.md"]
-    assert leaks == []
+    found = [leak for leak in leaks.leaks(folder) if leak.file == "handouts/answers.md"]
+    assert found == []

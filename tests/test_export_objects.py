@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import LabError
-from grader.course import export_objects
+from grader.course.export import objects
 
 COMPILED = ("gcc", "-O2", "-ffreestanding", "-fno-pic", "-fno-stack-protector", "-c")
 
@@ -23,9 +23,9 @@ def made_of(tmp_path: Path, text: str) -> Path:
 
 def test_an_object_that_other_kernels_cannot_link_is_refused(tmp_path: Path) -> None:
     text = "int f(void), fib_alloc(void);\nint fib_compute(void) { return f(); }\n"
-    export_objects._check_imports(made_of(tmp_path, text.replace("f()", "fib_alloc()")))
+    objects._check_imports(made_of(tmp_path, text.replace("f()", "fib_alloc()")))
     with pytest.raises(LabError, match="uses f, which other kernels may not have"):
-        export_objects._check_imports(made_of(tmp_path, text))
+        objects._check_imports(made_of(tmp_path, text))
 
 
 def test_of_an_object_only_code_and_constants_are_shipped(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_of_an_object_only_code_and_constants_are_shipped(tmp_path: Path) -> Non
         'static int own[1] __attribute__((section("__mcount_loc"), used));\n'
         "const int table[2] = { 1, 2 };\nint fib_compute(int i) { return table[i]; }\n",
     )
-    others = export_objects._others(target)
+    others = objects._others(target)
     assert {"__mcount_loc", ".comment"} <= set(others)
     assert not {".text", ".rodata", ".symtab", ".rela.text"} & set(others)
-    assert export_objects._new_names(target) == ["--redefine-sym=own=f1", "--redefine-sym=table=f2"]
+    assert objects._new_names(target) == ["--redefine-sym=own=f1", "--redefine-sym=table=f2"]

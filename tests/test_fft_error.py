@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.stage import c_flags
+from grader.exercise.build import c_flags
 
 STAGE = paths.STAGES / "12-fft-avx2"
 PROGRAM = Path(__file__).with_name("fft_error") / "distance.c"

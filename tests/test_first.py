@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from grader.base import paths, scratch, toml
-from grader.course import check, export_leaks, results, skeleton
-from grader.course.export_solutions import squeezed
+from grader.course import check, results, skeleton
+from grader.course.export import leaks
+from grader.course.export.solutions import squeezed
+from grader.exercise.build import stage_module
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.driver import verify
+from grader.exercise.files import stages, tasks
 from grader.lab import machines
-from grader.stage import build, stages, tasks
-from grader.stage.first import verify
-from grader.stage.verify import Verified
 
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
 MUTANTS = toml.read(Path(__file__).with_name("first_mutants.toml"))["mutant"]
@@ -60,13 +62,15 @@ def tried(folder: Path, text: str, machine: str = "uml", only: list[int] | None 
     (directory / "driver.c").write_text(text)
     stage = stages.single(directory, directory.name)
     where = machines.get(machine)
-    return verify.verify(build.build(stage, where.kernel()), where, lambda _: None, only=only or ())
+    return verify.verify(
+        stage_module.build(stage, where.kernel()), where, lambda _: None, only=only or ()
+    )
 
 
 def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
     directory = skeleton.write(0, tmp_path)
     stage = stages.single(directory, directory.name, 0)
-    built = build.build(stage, machines.get("uml").kernel())
+    built = stage_module.build(stage, machines.get("uml").kernel())
     assert built.ok
     assert not built.breaches
     assert not built.module.warnings
@@ -79,9 +83,9 @@ def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
 
 def test_no_line_of_the_solution_is_left() -> None:
     assert (paths.STAGES / "0-first-module/driver.c").is_file()
-    lines = {k for k, v in export_leaks.solution_lines().items() if v.startswith("stage 0, task ")}
+    lines = {k for k, v in leaks.solution_lines().items() if v.startswith("stage 0, task ")}
     assert {f"stage 0, task {task}" for task in TASKS} == {
-        owner for owner in export_leaks.solution_lines().values() if owner.startswith("stage 0,")
+        owner for owner in leaks.solution_lines().values() if owner.startswith("stage 0,")
     }
     bare = squeezed(skeleton.sources(0)["driver.c"])
     assert len(lines) > 60

@@ -21,10 +21,12 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.finding import Code
 from grader.course import check, commands, learner_copy, results, skeleton
+from grader.exercise.build import stage_module
+from grader.exercise.driver import stress as driver_stress
+from grader.exercise.files import stages, tasks
+from grader.exercise.stress import debug_kernel
 from grader.lab import machines
 from grader.report import schema
-from grader.stage import build, stages, strain, tasks
-from grader.stage.first import strain as first_strain
 from grader.verdict import points
 from tests.sandbox_calls import needs_sandbox
 from tests.test_first import changed, mutants
@@ -92,7 +94,7 @@ def test_a_copy_without_a_driver(place: Path) -> None:
     (place / NAME).mkdir()
     (place / NAME / "fib.c").write_text("int x;\n")
     stage = stages.single(place / NAME, NAME)
-    built = build.build(stage, machines.get("uml").kernel())
+    built = stage_module.build(stage, machines.get("uml").kernel())
     assert "holds no driver.c that can be taken" in built.cause
 
 
@@ -100,11 +102,11 @@ def test_a_copy_without_a_driver(place: Path) -> None:
 def test_only_driver_c_is_taken(place: Path) -> None:
     """Another header, another witness, build files of one's own: left out, and said."""
     directory = Path(shutil.copytree(paths.STAGES / NAME, place / NAME))
-    for name in ("first.h", "witness.c", "Kbuild"):
+    for name in ("first.h", "interposer.c", "Kbuild"):
         (directory / name).write_text("#error taken\n")
-    built = build.build(stages.single(directory, NAME), machines.get("uml").kernel())
+    built = stage_module.build(stages.single(directory, NAME), machines.get("uml").kernel())
     assert built.ok, built.cause
-    assert [said.split()[0] for said in built.left_out] == ["Kbuild", "first.h", "witness.c"]
+    assert [said.split()[0] for said in built.left_out] == ["Kbuild", "first.h", "interposer.c"]
 
 
 @pytest.mark.machine
@@ -112,7 +114,7 @@ def test_only_driver_c_is_taken(place: Path) -> None:
     ("text", "says"),
     [
         ('#include "../../../other.h"\n', "other.h"),
-        ('#include "../kit/witness.c"\n', "witness.c"),
+        ('#include "../kit/interposer.c"\n', "interposer.c"),
     ],
 )
 def test_what_it_may_include(text: str, says: str, place: Path) -> None:
@@ -123,7 +125,7 @@ def test_what_it_may_include(text: str, says: str, place: Path) -> None:
     other.write_text("/* Of somebody else. */\n")
     source = (paths.STAGES / NAME / "driver.c").read_text()
     (directory / "driver.c").write_text(source + text)
-    built = build.build(stages.single(directory, NAME), machines.get("uml").kernel())
+    built = stage_module.build(stages.single(directory, NAME), machines.get("uml").kernel())
     other.unlink()
     assert says in built.objection
 
@@ -192,9 +194,9 @@ def test_a_class(place: Path) -> None:
 @pytest.mark.long
 def test_debug_finds_nothing_in_the_reference() -> None:
     machine = machines.get("uml-debug")
-    built = build.build(stages.kit(0), machine.kernel())
-    plan = strain.Plan(1, quick=True)
-    result = first_strain.examine(built, machine, plan, lambda _: None)
+    built = stage_module.build(stages.kit(0), machine.kernel())
+    plan = debug_kernel.Plan(1, quick=True)
+    result = driver_stress.examine(built, machine, plan, lambda _: None)
     assert result.cause == "", result.excerpt
     assert result.figures["calls"] > 100
     assert result.figures["failed loads"] > 10
@@ -217,9 +219,9 @@ def test_debug_finds_nothing_in_the_reference() -> None:
 def test_debug_sees_more(name: str, says: str, place: Path) -> None:
     directory = with_mutant(place, name)
     machine = machines.get("uml-debug")
-    built = build.build(stages.single(directory, NAME), machine.kernel())
+    built = stage_module.build(stages.single(directory, NAME), machine.kernel())
     assert built.ok, built.cause
-    result = first_strain.examine(built, machine, strain.Plan(1, quick=True), lambda _: None)
+    result = driver_stress.examine(built, machine, debug_kernel.Plan(1, quick=True), lambda _: None)
     assert re.search(says, result.cause), result.cause
 
 
@@ -286,7 +288,7 @@ def test_debug_says_whether_it_found_something(
 ) -> None:
     built = SimpleNamespace(stage=stages.single(paths.STAGES / NAME, NAME))
     result = SimpleNamespace(built=built, cause=cause, excerpt="", figures={"tests": 7})
-    debug._show(cast(strain.Examined, result), strain.Plan(1))
+    debug._show(cast(debug_kernel.Examined, result), debug_kernel.Plan(1))
     assert capsys.readouterr().out.splitlines()[0] == f"stage 0 ({NAME}), seed 1: {verdict}"
 
 

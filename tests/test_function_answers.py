@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.stage import function_tests
-from grader.stage.function_tries import Try
+from grader.exercise.operations import unit_tests
+from grader.exercise.operations.test_cases import Try
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from grader.stage.function_tries import Try
 )
 def test_digits_that_are_none(answer: str, says: str) -> None:
     tried = Try("decimal 0 1", "0", 1)
-    assert function_tests._fault(tried, "0x", answer) == says
+    assert unit_tests._fault(tried, "0x", answer) == says

@@ -13,8 +13,9 @@ import pytest
 
 from grader.base import paths, toml
 from grader.base.errors import LabError
-from grader.stage import function_program, function_tests, stages
-from grader.stage.stages import Stage
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_program, unit_tests
 
 TABLE = toml.read(paths.ROOT / "tests/mutants/headers.toml")
 ROWS = {name: row for name, row in TABLE.items() if isinstance(row, dict)}
@@ -32,14 +33,14 @@ def copied(number: int, folder: Path, header: str = "") -> Path:
 def said(stage: Stage, operation: str) -> str:
     """What the learner is told of an operation; nothing when it is right."""
     try:
-        program = function_program.program(stage)
+        program = test_program.program(stage)
     except LabError as error:
         return str(error)
-    return function_tests.outcome(stage, program, operation, 1).fault
+    return unit_tests.outcome(stage, program, operation, 1).fault
 
 
 def faulty(row: dict[str, Any], folder: Path) -> Stage:
-    header = row["header"].replace("TESTS", str(function_program.HERE))
+    header = row["header"].replace("TESTS", str(test_program.HERE))
     directory = copied(TABLE["stage"], folder, header)
     old, new = TABLE["fault"]
     for source in directory.glob("*.c"):
@@ -107,7 +108,7 @@ def test_a_number_has_other_fields_and_inline_functions(tmp_path: Path) -> None:
     assert [said(stage, operation) for operation in ("sub", "copy")] == ["", ""]
 
 
-NAMES = ("function_tests", "function_tests_numbers", "function_tests_text", "account_malloc", "own")
+NAMES = ("unit_tests", "bignum_adapter", "number_io", "account_malloc", "own")
 
 
 def test_files_are_called_what_they_like(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_files_are_called_what_they_like(tmp_path: Path) -> None:
     [
         ("int bn_sub(", "int bn_subtract(",
          r"5-schoolbook-squaring/fib\.c:\d+:\d+: error: implicit declaration of function 'bn_sub'"),
-        ("LIMB_BITS", "WIDTH", "grader/stage/function_tests_numbers.c:.*'LIMB_BITS' undeclared .*"
+        ("LIMB_BITS", "WIDTH", "operations/bignum_adapter.c:.*'LIMB_BITS' undeclared .*"
          "bignum.h must have it as it was given"),
         ("\tsize_t size;", "\tsize_t size", "5-schoolbook-squaring/bignum.h:\\d+:\\d+: error: "),
         ("struct bignum *bn_create(struct fib_call *call, size_t size)\n{",

@@ -22,7 +22,7 @@ from test_handouts import checkout, run
 
 from grader.base import paths
 from grader.course import skeleton
-from grader.stage import stages
+from grader.exercise.files import stages
 
 __all__ = ["checkout"]
 # One always; the others take five minutes.

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from grader.base import paths
-from grader.stage import stages, tasks
+from grader.exercise.files import stages, tasks
 from tests.language import in_english
 
 

@@ -31,8 +31,8 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.files import stages
 from grader.lab import machines
-from grader.stage import stages
 
 DOCUMENTS = sorted([paths.ROOT / "README.md", *(paths.ROOT / "handouts").rglob("*.md")])
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])

@@ -13,8 +13,8 @@ import pytest
 
 from grader.base import scratch
 from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
+from grader.exercise.files.device import contents
 from grader.lab import host
-from grader.stage.device import contents
 
 RELEASE = "6.1.0-test-amd64"
 PROGRAMS = {

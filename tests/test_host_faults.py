@@ -15,11 +15,13 @@ from grader import sandbox
 from grader.base import paths
 from grader.base.errors import HostFault, ProgramKilled
 from grader.classroom import assignment, one
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_program
+from grader.exercise.operations.test_program import UntriedError
 from grader.lab.module import Kernel
 from grader.sandbox import COMPILER, Ended, running
-from grader.stage import build, function_program, stages
-from grader.stage.function_program import UntriedError
-from grader.stage.stages import Stage
 from tests import class_made
 from tests.class_made import rows
 from tests.sandbox_calls import needs_sandbox
@@ -70,10 +72,10 @@ def test_a_source_that_says_so_is_its_authors_fault(
         folder = tmp_path / str(number)
         folder.mkdir()
         stage = _stage(folder, form.replace("{}", said), header)
-        built = build.build(stage, kernel)
+        built = stage_module.build(stage, kernel)
         assert not built.ok and built.cause
         with pytest.raises(UntriedError, match="does not compile"):
-            function_program.program(stage)
+            test_program.program(stage)
 
 
 @needs_sandbox
@@ -158,6 +160,6 @@ def test_a_fault_of_the_host_makes_no_verdict(
     def killed(*_: object, **__: object) -> Ended:
         raise ProgramKilled
 
-    monkeypatch.setattr(function_program.sandbox, "run", killed)
+    monkeypatch.setattr(test_program.sandbox, "run", killed)
     outcome = one.grade(submission, assignment.of_stage(2), 7)
     assert outcome.status == "not graded" and "was killed on this computer" in outcome.cause

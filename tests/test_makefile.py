@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.stage import stages
+from grader.exercise.files import stages
 
 
 def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:

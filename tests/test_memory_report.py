@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from grader.exercise.operations import sanitizer_report, test_program
 from grader.sandbox import Ended
-from grader.stage import function_program, memory_report
 
 ASAN = """\
 =================================================================
@@ -14,7 +14,7 @@ READ of size 8 at 0x604000000120 thread T0
     #1 0x55bd09447295 in bn_free work/3-bignum-u32/bignum.c:115
     #2 0x55bd094491e6 in fib_even work/3-bignum-u32/fib.c:28
     #3 0x55bd0944948a in fib_compute work/3-bignum-u32/fib.c:89
-    #4 0x55bd0944b03b in compute /kit/grader/stage/function_tests.c:60
+    #4 0x55bd0944b03b in compute /kit/grader/exercise/operations/unit_tests.c:60
 
 0x604000000120 is located 16 bytes inside of 40-byte region [0x604000000110,0x604000000138)
 freed by thread T0 here:
@@ -52,18 +52,18 @@ UNSET = """\
 
 
 def test_the_caller_is_named_and_who_gave_it_back() -> None:
-    assert memory_report.place(ASAN) == (
+    assert sanitizer_report.place(ASAN) == (
         " in bn_free (bignum.c:119), called from fib_even (fib.c:28)"
         "; given back in fib_even (fib.c:27)"
     )
-    assert memory_report.place(VALGRIND) == (
+    assert sanitizer_report.place(VALGRIND) == (
         " in bn_free (bignum.c:119), called from fib_even (fib.c:28)"
         "; given back in fib_even (fib.c:27)"
     )
-    assert memory_report.place(UNSET) == (
+    assert sanitizer_report.place(UNSET) == (
         " in limbs_add (bignum.c:32), called from bn_add (bignum.c:150)"
     )
-    assert memory_report.place("killed") == ""
+    assert sanitizer_report.place("killed") == ""
 
 
 def test_of_a_leak_the_caller_of_the_maker_is_named() -> None:
@@ -78,7 +78,7 @@ def test_of_a_leak_the_caller_of_the_maker_is_named() -> None:
         "==9==    by 0x1097F5: bn_lshift (bignum.c:184)\n"
         "==9==    by 0x10993B: bn_mul (bignum.c:208)\n"
     )
-    assert memory_report.place(f"fib: blocks are left\n{held}==9== \n{lost}==9== \n") == (
+    assert sanitizer_report.place(f"fib: blocks are left\n{held}==9== \n{lost}==9== \n") == (
         " in bn_lshift (bignum.c:184), called from bn_mul (bignum.c:208)"
     )
 
@@ -89,18 +89,18 @@ def test_a_limb_beyond_the_end_is_told_in_words() -> None:
 READ of size 4 at 0x7f thread T0
     #0 0x55bd in bn_bit work/3-bignum-u32/bignum.h:41
     #1 0x55bd in bn_mul work/3-bignum-u32/bignum.c:208
-    #2 0x55bd in main /kit/grader/stage/function_tests.c:99
+    #2 0x55bd in main /kit/grader/exercise/operations/unit_tests.c:99
 
 Address 0x7f is a wild pointer inside of access range of size 0x4.
 """
     place = " in bn_bit (bignum.h:41), called from bn_mul (bignum.c:208)"
     for kind in ("use-after-poison", "heap-buffer-overflow"):
         ended = Ended(1, b"", said.replace("use-after-poison", kind).encode(), "")
-        assert function_program._last_words(ended) == (
+        assert test_program._last_words(ended) == (
             f"it reads outside of a block, beyond its end or ahead of it{place}"
         )
     written = Ended(1, b"", said.replace("READ", "WRITE").encode(), "")
-    assert function_program._last_words(written).startswith("it writes outside of a block")
+    assert test_program._last_words(written).startswith("it writes outside of a block")
 
 
 def test_check_says_so_of_a_function_that_is_tried() -> None:
@@ -110,4 +110,4 @@ def test_check_says_so_of_a_function_that_is_tried() -> None:
          "a block is given back twice in bn_free (bignum.c:119), called from fib_even"),
     ):  # fmt: skip
         ended = Ended(1, b"", said.encode(), "")
-        assert function_program._last_words(ended).startswith(begin)
+        assert test_program._last_words(ended).startswith(begin)

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, toml
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import verify
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, stages, verify
-from grader.stage.stages import Stage
 from grader.verdict import status
 
 MUTANTS = paths.ROOT / "tests/mutants"
@@ -49,7 +51,7 @@ def test_mutant(
     monkeypatch.setattr(verify, "CALL_TIMEOUT", 2.0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
-    built = build.build(stage, kernel)
+    built = stage_module.build(stage, kernel)
     result = verify.verify(built, uml, seed=1, quick=True, tell=lambda step: None)
 
     statuses = [want["status"]] if isinstance(want["status"], str) else want["status"]
@@ -81,7 +83,7 @@ def test_own_build_file_would_make_it_right() -> None:
         )
         assert (Path(folder) / "own-build-file-ran").exists()
     warnings: list[str] = []
-    assert [path.name for path in build.sources(stage, warnings)] == ["fib.c"]
+    assert [path.name for path in stage_module.sources(stage, warnings)] == ["fib.c"]
     assert len(warnings) == 2
 
 

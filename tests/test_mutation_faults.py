@@ -13,8 +13,8 @@ import pytest
 from mutation_faults import MUTATIONS
 
 from grader.base import paths
-from grader.stage import stages
-from grader.stage.stages import Stage
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 
 PAIRS = [(m, number) for m in MUTATIONS for number in m.stages]
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from grader.base.errors import LabError
+from grader.exercise.build import preprocess, stage_module
+from grader.exercise.files import stages
+from grader.exercise.operations import test_program, unit_tests
 from grader.lab import allowed_c
 from grader.lab.module import Kernel
-from grader.stage import build, function_program, function_tests, preprocess, stages
 from tests.test_written import SOURCE, stage
 
 PLAIN = SOURCE.replace("\t\tTRACE\n", "")
@@ -57,7 +59,7 @@ static inline __attribute__((always_inline, optimize("O3"), unused)) u64 alias(u
 
 def texts(folder: Path, source: str) -> preprocess.Texts:
     made = stage(folder, source)
-    return preprocess.texts(made, list(build.sources(made, [])))
+    return preprocess.texts(made, list(stage_module.sources(made, [])))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -95,12 +97,12 @@ def test_right_where_it_is_sanitized_and_empty_where_it_is_counted(
     """The text that counts is the one that is empty, so that the tests see it, too."""
     text = PLAIN.replace("\twhile (n--)", "#ifdef __SANITIZE_ADDRESS__\n\twhile (n--)\n#endif\n")
     made = stage(tmp_path, text)
-    built = build.build(made, kernel)
+    built = stage_module.build(made, kernel)
     assert built.ok
     (compiled,) = (built.module.directory / "stage").glob("*.c")
-    (one,) = preprocess.texts(made, list(build.sources(made, []))).files.values()
+    (one,) = preprocess.texts(made, list(stage_module.sources(made, []))).files.values()
     assert compiled.read_bytes() == one and b"while (n--)" not in one
-    assert function_program.program(made)
+    assert test_program.program(made)
 
 
 @pytest.mark.machine
@@ -110,9 +112,9 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
         f"{tmp_path}/1-traced/fib.c:1:10: fatal error: linux/slab.h: No such file or directory;"
         f" {preprocess.OFFERED}"
     )
-    assert build.build(made, kernel).cause == said
+    assert stage_module.build(made, kernel).cause == said
     with pytest.raises(LabError) as caught:
-        function_program.program(made)
+        test_program.program(made)
     assert str(caught.value) == f"it does not compile: {said}"
 
 
@@ -129,7 +131,7 @@ def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
         text = text.replace(old, new)
     (directory / "fib.c").write_text(text)
     made = stages.single(directory, directory.name)
-    outcome = function_tests.outcome(made, function_program.program(made), "memory", 1)
+    outcome = unit_tests.outcome(made, test_program.program(made), "memory", 1)
     assert "are plenty" in outcome.fault
 
 

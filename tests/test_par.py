@@ -12,12 +12,13 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.files.tasks import Speed, course
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import machines
 from grader.rulers import counter
 from grader.rulers.samples import Samples, Series
-from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
-from grader.stage.tasks import Speed, course
 from grader.verdict import par, points, speed_n, speedups
 from grader.verdict.status import Status
 
@@ -166,7 +167,7 @@ def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
     both = [reference, stages.single(copy, copy.name)]
     subjects = []
     for stage in both:
-        built = build.build(stage, machine.kernel())
+        built = stage_module.build(stage, machine.kernel())
         assert not built.objection, built.objection
         subjects.append(StageSubject(built, (asked.n,)))
     counted = counter.count(machine, subjects, contents, lambda *_: None, len(subjects))

@@ -14,11 +14,12 @@ import pytest
 
 from grader.base import cache, paths
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
 from grader.lab.module import Kernel, Module
 from grader.rulers import counter
 from grader.rulers.frame import Measured
 from grader.rulers.samples import Series
-from grader.stage import build, stages
 from grader.verdict import par
 
 PLACES = {(4, "compute", 9000), (5, "compute", 9000)}
@@ -57,7 +58,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     made = Counting()
     monkeypatch.setattr(paths, "CACHE", tmp_path)
     monkeypatch.setattr(counter, "count", made.count)
-    monkeypatch.setattr(par, "_built", lambda _machine, number: build.Built(
+    monkeypatch.setattr(par, "_built", lambda _machine, number: stage_module.Built(
         stages.kit(number), Module("x", tmp_path)))  # fmt: skip
     return made
 

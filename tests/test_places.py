@@ -9,36 +9,37 @@ import re
 import pytest
 
 from grader.base import paths
-from grader.stage import oracle, places, stages
+from grader.exercise.conformance import test_inputs
+from grader.exercise.files import expected_values, stages
 
 KNOWN = stages.manifests()
 
 
 def test_small_n() -> None:
-    assert places.small_n(93) == list(range(94))
-    assert places.small_n(100_000) == list(range(1001))
+    assert test_inputs.small_n(93) == list(range(94))
+    assert test_inputs.small_n(100_000) == list(range(1001))
 
 
 @pytest.mark.parametrize("number", KNOWN)
 @pytest.mark.parametrize("quick", [False, True])
 def test_large_n(number: int, quick: bool) -> None:
     manifest = KNOWN[number]
-    chosen = places.large_n(manifest, 1, quick)
-    if manifest.max_n <= places.EVERY_N_TO:
+    chosen = test_inputs.large_n(manifest, 1, quick)
+    if manifest.max_n <= test_inputs.EVERY_N_TO:
         assert chosen == []
         return
     assert chosen == sorted(set(chosen)) and chosen[0] == 1001
     assert chosen[-2:] == [manifest.max_n - 1, manifest.max_n]
-    assert places.large_n(manifest, 1, quick) == chosen
-    assert places.large_n(manifest, 2, quick) != chosen
+    assert test_inputs.large_n(manifest, 1, quick) == chosen
+    assert test_inputs.large_n(manifest, 2, quick) != chosen
     if not quick:
-        assert {n for n in oracle.golden_n() if 1000 < n <= manifest.max_n} <= set(chosen)
+        assert {n for n in expected_values.golden_n() if 1000 < n <= manifest.max_n} <= set(chosen)
 
 
 def test_each_size_class_has_a_verified_n() -> None:
     """Each range above 1,000 that extends over a quarter of an octave, with drawn n alone."""
     for seed in range(50):
-        drawn = places.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
+        drawn = test_inputs.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
         ends = [1000, *drawn, 10_000_000]
         assert all(after / before < 2**0.2501 for before, after in zip(ends, ends[1:]))
 
@@ -49,14 +50,14 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
     lengths = [part << k for k in range(30) for part in (4, 5, 6)]
 
     def length(n: int) -> int:
-        points = 3 * -(-oracle.digit_count(n) // places.LIMB_DIGITS)
+        points = 3 * -(-expected_values.digit_count(n) // test_inputs.LIMB_DIGITS)
         return min(size for size in lengths if size >= points)
 
     wanted = {length(n) for n in range(30_000, manifest.max_n, 997)}
     assert len(wanted) > 25
     for seed in range(20):
         rng = random.Random(seed)
-        drawn = places.drawn_in_octaves(1000, manifest.max_n, places.PARTS_OF_OCTAVE, rng)
+        drawn = test_inputs.drawn_in_octaves(1000, manifest.max_n, test_inputs.PARTS_OF_OCTAVE, rng)
         assert wanted <= {length(n) for n in [*drawn, manifest.max_n]}
 
 
@@ -69,26 +70,27 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
     text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
     named = re.findall(r"#define \w*LIMBS\w* ([0-9]{2,})\n", text)
     assert sorted(map(int, named)) == list(manifest.traits.thresholds)
-    chosen = places.large_n(manifest, 3, False)
+    chosen = test_inputs.large_n(manifest, 3, False)
 
     def limbs(n: int) -> int:
-        return -(-oracle.digit_count(n) // places.LIMB_DIGITS)
+        return -(-expected_values.digit_count(n) // test_inputs.LIMB_DIGITS)
 
     numbers, factors = {limbs(n) for n in chosen}, {limbs(n // 2) for n in chosen}
     for threshold in manifest.traits.thresholds:
         around = {threshold - 1, threshold, threshold + 1}
         assert around <= numbers
         # A factor of as many limbs may belong to an n beyond the stage's largest.
-        assert around <= factors or 2 * threshold * places.LIMB_DIGITS > oracle.digit_count(
-            manifest.max_n
+        assert (
+            around <= factors
+            or 2 * threshold * test_inputs.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
         )
 
 
 def test_runs_are_where_they_should_be() -> None:
-    assert places.chosen_runs(KNOWN[1], 1) == []
+    assert test_inputs.chosen_runs(KNOWN[1], 1) == []
     hits = {n: 0 for n in (1001, 1100, 5000, 10_000, 10_001, 16_365, 30_000)}
     for seed in range(400):
-        runs = places.chosen_runs(KNOWN[10], seed)
+        runs = test_inputs.chosen_runs(KNOWN[10], seed)
         assert all(1000 < first <= last <= 100_000 for first, last in runs)
         for n in hits:
             hits[n] += sum(first <= n <= last for first, last in runs)

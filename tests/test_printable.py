@@ -22,13 +22,14 @@ from grader.classroom import tables
 from grader.classroom.outcome import Outcome
 from grader.classroom.submissions import Submission, find
 from grader.classroom.tables import Row
+from grader.exercise.build import stage_module
+from grader.exercise.build.preprocess import Texts
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.guest_process import console_text
 from grader.lab.module import Kernel
 from grader.sandbox import Ended
-from grader.stage import build, stages
-from grader.stage.preprocess import Texts
-from grader.stage.stages import Stage
 from grader.verdict.points import Line
 
 # Forms of what terminals obey, and of what reorders or hides text.
@@ -143,10 +144,11 @@ def test_what_a_build_says(kernel: Kernel, tmp_path: Path, text: str, place: str
         file.write(f"{text}\n")
     stage = Stage(directory, stages.manifests()[1])
     try:
-        built = build.build(stage, kernel)
+        built = stage_module.build(stage, kernel)
     finally:
         shutil.rmtree(
-            module.folder_of(build._recipe(stage, kernel, Texts()), kernel), ignore_errors=True
+            module.folder_of(stage_module._recipe(stage, kernel, Texts()), kernel),
+            ignore_errors=True,
         )
     said = [built.cause, built.objection, built.module.log, *built.module.warnings]
     said += [str(breach.got) for breach in built.breaches]

@@ -19,20 +19,15 @@ from typing import Any
 import pytest
 
 from grader.base import paths, toml
+from grader.exercise.build import preprocess, stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import verify
+from grader.exercise.contract_tests import runner
+from grader.exercise.files import device, stages
+from grader.exercise.operations import test_program, unit_tests
 from grader.lab import machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Kernel
-from grader.stage import (
-    build,
-    device,
-    function_program,
-    function_tests,
-    preprocess,
-    stages,
-    trials,
-    verify,
-)
-from grader.stage.build import Built
 
 MUTANTS = paths.ROOT / "tests/mutants"
 OPERANDS = toml.read(MUTANTS / "operands.toml")
@@ -66,7 +61,7 @@ def compiled(built: Built, row: dict[str, Any], folder: Path, kernel: Kernel) ->
         source = copy / part["file"]
         source.write_text(edited(part, source.read_text()))
     stage = replace(built.stage, directory=copy)
-    made = preprocess.texts(stage, list(build.sources(stage, [])))
+    made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
     assert not made.cause, made.cause
     for part in changed:
         source = folder / "stage" / part["file"]
@@ -94,17 +89,19 @@ def of_machine(name: str) -> list[str]:
 def prepared(machine: Machine, folder: Path) -> Iterator[Prepared]:
     """A machine with the trials of all its mutants on board."""
     names, kernel = of_machine(machine.name), machine.kernel()
-    known = {n: build.build(stages.kit(n), kernel) for n in {ROWS[k]["stage"] for k in names}}
+    known = {
+        n: stage_module.build(stages.kit(n), kernel) for n in {ROWS[k]["stage"] for k in names}
+    }
 
     def make(name: str) -> Built:
         made = compiled(known[ROWS[name]["stage"]], ROWS[name], folder / name, kernel)
-        trials.link(made, kernel)
+        runner.link(made, kernel)
         return made
 
     with ThreadPoolExecutor(2) as pool:
         made = dict(zip(names, pool.map(make, names)))
     modules = {
-        name: one.module.directory / f"{trials.NAME}.stripped.ko" for name, one in made.items()
+        name: one.module.directory / f"{runner.NAME}.stripped.ko" for name, one in made.items()
     }
     guest = machine.boot(device.contents(modules))
     yield guest, made
@@ -124,7 +121,7 @@ def on_qemu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
 def check_said(name: str, on_trial: Prepared) -> None:
     guest, made = on_trial
     module, timeout = f"{device.MODULES}/{name}.ko", TIMEOUT * guest.speed_factor
-    failures = trials.run(guest, made[name].stage, SEED, timeout, module)
+    failures = runner.run(guest, made[name].stage, SEED, timeout, module)
     said = [failure.title for failure in failures]
     assert said, "nothing was found"
     assert re.search(ROWS[name]["said"], said[0]), said[:3]
@@ -147,7 +144,7 @@ def test_user_memory_is_out_of_reach() -> None:
     """The verifying machine's kernel keeps its hands off it (SMAP)."""
     smp = machines.get("qemu-smp")
     stage = next(s for s in stages.find(MUTANTS) if s.key == "1-touches-user-memory")
-    built = build.build(stage, smp.kernel())
+    built = stage_module.build(stage, smp.kernel())
     found = verify.verify(built, smp, SEED, True, lambda _what: None, runs=False).findings
     assert found[0].status == "crashed"
     assert re.search(r"direct_copy, tests/mutants/1-touches-user-memory/driver.c", found[0].cause)
@@ -163,10 +160,10 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[stages.Stage, Path
     for fault in OPERANDS["fault"]:
         source.write_text(edited(fault, source.read_text()))
     stage = stages.single(folder, folder.name)
-    return stage, function_program.program(stage)
+    return stage, test_program.program(stage)
 
 
 @pytest.mark.parametrize("fault", OPERANDS["fault"], ids=lambda fault: str(fault["operation"]))
 def test_fault_with_operands(fault: dict[str, Any], faulty: tuple[stages.Stage, Path]) -> None:
-    outcome = function_tests.outcome(*faulty, fault["operation"], SEED)
+    outcome = unit_tests.outcome(*faulty, fault["operation"], SEED)
     assert re.search(fault["said"], outcome.fault), outcome.fault

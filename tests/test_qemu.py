@@ -14,12 +14,13 @@ import pytest
 
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineDied
+from grader.exercise.build import stage_module
+from grader.exercise.files import device, stages
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import kvm, machines, qemu, snapshot
 from grader.lab.machines import NOTHING, Machine
 from grader.rulers import counter, sensitivity
 from grader.rulers.frame import Measured
-from grader.stage import build, device, stages
-from grader.stage.measured import StageSubject, contents
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -232,8 +233,8 @@ def test_the_limit_is_below_fifteen_seconds() -> None:
 # Machines
 
 
-def built(number: int, machine: Machine = qemu.MACHINE) -> build.Built:
-    return build.build(stages.find(paths.STAGES, [number])[0], machine.kernel())
+def built(number: int, machine: Machine = qemu.MACHINE) -> stage_module.Built:
+    return stage_module.build(stages.find(paths.STAGES, [number])[0], machine.kernel())
 
 
 def test_two_cpus_and_a_panic() -> None:
@@ -271,7 +272,7 @@ def cpu_ticks(pid: int) -> int:
 # The exact ruler
 
 
-def count(built_stages: list[build.Built]) -> Measured:
+def count(built_stages: list[stage_module.Built]) -> Measured:
     subjects = [StageSubject(one) for one in built_stages]
     return counter.count(
         machines.counting(), subjects, contents, lambda *_: None, len(subjects), limit=30_000_000

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.stage import oracle, trials
+from grader.exercise.contract_tests import runner
+from grader.exercise.files import expected_values
 
 N = 1000
-NUMBER = oracle.fibonacci(N)
+NUMBER = expected_values.fibonacci(N)
 # What radix.c has of the kernel, in a program.
 KERNEL = """
 #include <stdbool.h>
@@ -60,7 +61,7 @@ def written(number: int, base: int, width: int, reverse: bool = False) -> bytes:
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
     folder = tmp_path_factory.mktemp("radix")
-    shutil.copy(trials.FILES / "radix.c", folder)
+    shutil.copy(runner.FILES / "radix.c", folder)
     (folder / "linux").mkdir()
     for name in ("kernel", "math64", "string"):
         (folder / f"linux/{name}.h").write_text("")
@@ -103,7 +104,11 @@ def test_knows_it(base: int, width: int, reverse: bool, known: Known) -> None:
 @pytest.mark.parametrize("base, width", FORMS)
 def test_knows_no_other(base: int, width: int, known: Known) -> None:
     """Not its neighbours, of which it is made; nor itself without its top, or with another."""
-    for other in (oracle.fibonacci(N - 1), oracle.fibonacci(N // 2), NUMBER + base**3):
+    for other in (
+        expected_values.fibonacci(N - 1),
+        expected_values.fibonacci(N // 2),
+        NUMBER + base**3,
+    ):
         assert not known(written(other, base, width))
     whole = written(NUMBER, base, width)
     assert not known(whole[: -2 * width])

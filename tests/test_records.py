@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from grader.base import paths, test_record
-from grader.stage import function_program, stages, trials
-from grader.stage.first import steps
+from grader.exercise.contract_tests import runner
+from grader.exercise.driver import call_trace
+from grader.exercise.files import stages
+from grader.exercise.operations import test_program
 from tests.sandbox_calls import needs_sandbox
 
 NONCE = 0x00FFEE1122334455
@@ -79,13 +81,13 @@ int main(int argc, char **argv)
 @pytest.mark.parametrize("body", PRETENDERS)
 def test_a_program_that_pretends_is_told(tmp_path: Path, body: str) -> None:
     made = program(tmp_path, PRETENDERS[body][0])
-    _, fault = function_program.ask(made, QUESTIONS, isolated=False)
+    _, fault = test_program.ask(made, QUESTIONS, isolated=False)
     assert PRETENDERS[body][1] in fault
 
 
 def test_a_program_that_does_as_it_is_asked_is_believed(tmp_path: Path) -> None:
     made = program(tmp_path, HONEST)
-    assert function_program.ask(made, QUESTIONS, isolated=False) == (ANSWERS, "")
+    assert test_program.ask(made, QUESTIONS, isolated=False) == (ANSWERS, "")
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def open_folder() -> Path:
     ],
 )
 def test_a_program_in_the_sandbox_is_alone(open_folder: Path, body: str, says: str) -> None:
-    answers, _ = function_program.ask(program(open_folder, body), QUESTIONS, isolated=True)
+    answers, _ = test_program.ask(program(open_folder, body), QUESTIONS, isolated=True)
     assert answers == [says]
 
 
@@ -140,7 +142,7 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
     """More of them than a pipe holds."""
     count = 'size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf("%zu\\n", n);'
     made = program(open_folder, count)
-    answers, _ = function_program.ask(made, ["x" * 999] * 1000, isolated=True)
+    answers, _ = test_program.ask(made, ["x" * 999] * 1000, isolated=True)
     assert answers == [str(17 + 1_000_000)]
 
 
@@ -166,9 +168,9 @@ class Answering:
 def test_a_trial_that_answers_nothing_proves_nothing(
     said: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "questions", lambda *_: ["together 100 1 7"] * 3)
+    monkeypatch.setattr(runner, "questions", lambda *_: ["together 100 1 7"] * 3)
     guest = Answering(said)
-    found = trials.run(guest, stages.kit(2), 1, 1.0)  # type: ignore[arg-type]
+    found = runner.run(guest, stages.kit(2), 1, 1.0)  # type: ignore[arg-type]
     assert [fault in failure.title for failure in found] == [True]
 
 
@@ -176,11 +178,11 @@ def test_the_steps_of_a_driver_end_with_their_record() -> None:
     told = "+ kmalloc 1f\n- kfree 1f\n"
     digest = test_record.digest(NONCE, test_record.texts(told.splitlines()))
     whole = f"{told}record: 2 checks, digest {digest:016x}\n"
-    assert steps.fault(whole, NONCE) == ""
-    assert [step.kind for step in steps.read(whole)] == ["+", "-"]
-    assert "no record" in steps.fault(told, NONCE)
-    assert "not that of this run" in steps.fault(whole.replace("kmalloc", "vmalloc"), NONCE)
-    assert "not that of this run" in steps.fault(whole, NONCE + 1)
+    assert call_trace.fault(whole, NONCE) == ""
+    assert [step.kind for step in call_trace.read(whole)] == ["+", "-"]
+    assert "no record" in call_trace.fault(told, NONCE)
+    assert "not that of this run" in call_trace.fault(whole.replace("kmalloc", "vmalloc"), NONCE)
+    assert "not that of this run" in call_trace.fault(whole, NONCE + 1)
 
 
 def test_a_digest_has_a_fixed_value() -> None:

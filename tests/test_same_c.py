@@ -11,8 +11,10 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.operations import test_program
 from grader.lab.module import Kernel
-from grader.stage import build, function_program, stages
 from tests.test_written import SOURCE
 
 USER = paths.COMMON / "userspace"
@@ -70,9 +72,9 @@ def verdicts(folder: Path, text: str, kernel: Kernel) -> dict[str, str]:
     (directory / "own.h").write_text("/* nothing */\n")
     (directory / "stage.toml").write_text((stages.kit(1).directory / "stage.toml").read_text())
     stage = stages.single(directory, directory.name, 1)
-    found = {"module": build.build(stage, kernel).cause, "functions": ""}
+    found = {"module": stage_module.build(stage, kernel).cause, "functions": ""}
     try:
-        function_program.program(stage)
+        test_program.program(stage)
     except LabError as error:
         found["functions"] = str(error)
     for flavour in FLAVOURS:

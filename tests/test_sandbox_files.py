@@ -18,9 +18,10 @@ import pytest
 
 from grader import sandbox
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
 from grader.lab.module import Kernel
 from grader.sandbox import Ended, Limits, Room, refusal
-from grader.stage import build, stages
 from tests import sandbox_calls
 from tests.sandbox_calls import EMPTY, MB, NOBODY, TIGHT, Caller, gone, needs_sandbox, running
 
@@ -212,7 +213,7 @@ def test_descriptors_are_given_back() -> None:
 def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None:
     if not (stages.kit(2).directory / "fib.c").is_file():
         pytest.skip("an export has no source of the reference")
-    built = build.build(stages.kit(2), kernel)
+    built = stage_module.build(stages.kit(2), kernel)
     assert built.ok, built.log
     module, folder = built.module.path, built.module.directory
     whole = module.read_bytes()

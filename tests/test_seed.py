@@ -11,10 +11,10 @@ import pytest
 from grader.base import paths, seed
 from grader.base.errors import LabError
 from grader.course import commands, records
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.tasks import course
 from grader.lab import machines
 from grader.rulers.samples import Samples, Series
-from grader.stage import stages, tasks
-from grader.stage.tasks import course
 from grader.verdict import par, speed_n, speedups
 
 NUMBERS = sorted(stages.manifests())

@@ -18,12 +18,13 @@ import pytest
 
 from grader import compare
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab.machines import Machine
 from grader.rulers import clock, comparison, stats
 from grader.rulers.clock import Effort
 from grader.rulers.samples import Series
-from grader.stage import build, stages
-from grader.stage.measured import StageSubject, contents
 from grader.verdict import compared
 
 RECORDED = (2, 5, 7)
@@ -40,7 +41,7 @@ def record(number: int, uml: Machine) -> list[Boot]:
     (stage,) = stages.find(paths.STAGES, [number])
     both = compare.pair(stage.directory, stage.directory, None)
     n = compare.chosen_n(*both, [])
-    built = build.build(both[0], uml.kernel())
+    built = stage_module.build(both[0], uml.kernel())
     subjects = [StageSubject(replace(built, stage=one), n) for one in both]
     effort = Effort(RECORDED_BOOTS * RECORDED_ROUNDS, boots=RECORDED_BOOTS)
     measured = clock.measure(uml, subjects, contents, number, lambda *_: None, effort, alike=True)

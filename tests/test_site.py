@@ -23,7 +23,7 @@ import jsonschema
 import pytest
 
 from grader.base import paths
-from grader.stage import stages
+from grader.exercise.files import stages
 from tests.site_pages import (
     DOCUMENTS,
     HANDOUTS,

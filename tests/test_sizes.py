@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, toml
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import verify
+from grader.exercise.files import expected_values, stages
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, oracle, stages, verify
 from tests.test_promises import edited
 
 ROWS = toml.read(paths.ROOT / "tests/mutants/sizes.toml")
@@ -36,11 +38,11 @@ def faulty(name: str, folder: Path) -> stages.Stage:
 def test_wrong_in_one_size_class(
     name: str, seed: int, uml: Machine, kernel: Kernel, tmp_path: Path
 ) -> None:
-    built = build.build(faulty(name, tmp_path), kernel)
+    built = stage_module.build(faulty(name, tmp_path), kernel)
     result = verify.verify(built, uml, seed, False, lambda _step: None)
     wrong = [failure for failure in result.failures if failure.test in ("abi", "value")]
     assert wrong, f"nothing was found with seed {seed}"
     # The largest n is read among the system calls, too.
     assert wrong[0].first_difference is not None
     if wrong[0].n is not None:
-        assert wrong[0].expected == oracle.digits(wrong[0].n)
+        assert wrong[0].expected == expected_values.digits(wrong[0].n)

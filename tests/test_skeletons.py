@@ -18,8 +18,9 @@ import pytest
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.course import check, commands, result_files, results, skeleton, watch
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages, tasks
 from grader.lab import machines
-from grader.stage import build, stages, tasks
 
 STAGES = sorted(stages.manifests())
 
@@ -39,7 +40,7 @@ def place() -> Iterator[Path]:
 def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     directory = skeleton.write(number, place)
     stage = stages.single(directory, directory.name, number)
-    built = build.build(stage, machines.get("uml").kernel())
+    built = stage_module.build(stage, machines.get("uml").kernel())
     assert built.ok, built.cause
     assert not built.breaches
     assert not built.module.warnings

@@ -12,7 +12,8 @@ import pytest
 from test_skeletons import place
 
 from grader.course import check, skeleton
-from grader.stage import function_program, function_tests, stages, tasks
+from grader.exercise.files import stages, tasks
+from grader.exercise.operations import test_program, unit_tests
 
 __all__ = ["place"]
 
@@ -109,18 +110,18 @@ def test_a_mistake_is_found(
     assert old in text
     (directory / name).write_text(text.replace(old, new, 1))
     stage = as_stage(directory, number)
-    outcome = function_tests.outcome(stage, function_program.program(stage), operation, 1)
+    outcome = unit_tests.outcome(stage, test_program.program(stage), operation, 1)
     assert not outcome.large
     assert says in outcome.fault
 
 
 def test_an_endless_loop_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function_program, "SECONDS", 1)
+    monkeypatch.setattr(test_program, "SECONDS", 1)
     directory = skeleton.write(1, place, all_tasks(1))
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("i < n; i++", "i < n || n > 50; i++"))
     stage = as_stage(directory, 1)
-    outcome = function_tests.outcome(stage, function_program.program(stage), "compute", 1)
+    outcome = unit_tests.outcome(stage, test_program.program(stage), "compute", 1)
     assert outcome.fault.startswith("F(51)")
     assert "endless loop" in outcome.fault
     assert outcome.small

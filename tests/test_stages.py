@@ -9,7 +9,7 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.stage import stages
+from grader.exercise.files import stages
 
 MANIFEST = 'title = "T"\nteaches = "t"\nmax_n = 93\nmeasure = [10, 93]\n'
 

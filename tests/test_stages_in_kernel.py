@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import test_inputs, verify
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from grader.stage import build, places, stages, verify
-from grader.stage.stages import Stage
 
 # In a student repository, these are the objects that stand for the reference's sources; here
 # test_course.py verifies all of them as well.
@@ -21,12 +23,12 @@ FOUND = {stage.key: stage for stage in map(stages.kit, NUMBERS)}
 @pytest.mark.machine
 @pytest.mark.parametrize("stage", FOUND.values(), ids=FOUND.keys())
 def test_stage(stage: Stage, uml: Machine, kernel: Kernel, booted: list[Path]) -> None:
-    built = build.build(stage, kernel)
+    built = stage_module.build(stage, kernel)
     assert built.ok, built.cause
     assert not built.left_out
     steps: list[str] = []
     result = verify.verify(built, uml, seed=1, quick=True, tell=steps.append)
     assert (result.findings, result.failures) == ((), ())
     assert set(result.tests) >= {"contract", "abi", "value", "load", "log"}
-    assert result.tests["value"].passed >= min(stage.manifest.max_n, places.EVERY_N_TO) + 1
+    assert result.tests["value"].passed >= min(stage.manifest.max_n, test_inputs.EVERY_N_TO) + 1
     assert len(booted) == 1 and len(steps) == len(set(steps))

@@ -8,8 +8,9 @@ import re
 import pytest
 
 from grader.base import paths
-from grader.stage import oracle, stages, system_calls
-from grader.stage.stages import Manifest
+from grader.exercise.conformance import system_calls
+from grader.exercise.files import expected_values, stages
+from grader.exercise.files.stages import Manifest
 
 MANIFESTS = [m for m in stages.manifests().values() if m.max_n <= 100_000]
 VERBS = set(
@@ -74,9 +75,9 @@ def test_what_is_expected_is_accepted(cases: list[system_calls.Case]) -> None:
 def measured(n: int, spread: int, repeat: int, nonce: int, **changes: int) -> str:
     """A right answer to a measurement, but for changes."""
     values = {
-        "digest": oracle.digest(n, spread, repeat, nonce),
-        "digits": oracle.digit_total(n, spread, repeat),
-        "limbs": 1 + oracle.fibonacci(n).bit_length() // 32,
+        "digest": expected_values.digest(n, spread, repeat, nonce),
+        "digits": expected_values.digit_total(n, spread, repeat),
+        "limbs": 1 + expected_values.fibonacci(n).bit_length() // 32,
         **changes,
     }
     return "0 " + " ".join(f"{name}={value}" for name, value in values.items())

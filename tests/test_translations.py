@@ -17,7 +17,8 @@ import polib
 import pytest
 
 from grader.base import paths
-from grader.course import export, translation
+from grader.course import translation
+from grader.course.export import command as export
 from grader.tools import release_check
 from tests.site_pages import DOCUMENTS, dead_links, make_site, questions, read_pages, shown_answers
 

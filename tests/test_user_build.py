@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.stage import oracle
+from grader.exercise.files import expected_values
 
 USER = paths.COMMON / "userspace"
 STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
@@ -126,7 +126,7 @@ def test_the_program(tmp_path: Path) -> None:
     program = tmp_path / "fib"
 
     done = fib(program, "fib", "1000", "9-11", "100000")
-    expected = [f"{n} {oracle.digits(n)}" for n in (1000, 9, 10, 11, 100000)]
+    expected = [f"{n} {expected_values.digits(n)}" for n in (1000, 9, 10, 11, 100000)]
     assert (done.returncode, done.stdout.splitlines()) == (0, expected)
 
     assert fib(program, "max_n").stdout == "100000\n"

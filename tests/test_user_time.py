@@ -9,8 +9,10 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import MachineError
+from grader.exercise.build import stage_module
+from grader.exercise.files import device, stages
+from grader.exercise.workload import round_trip
 from grader.report.schema import SCHEMA_FILE
-from grader.stage import build, device, round_trip, stages
 
 TABLE = """\
 ns               read()        compute        decimal     difference   faults
@@ -34,7 +36,7 @@ def test_parse():
 def stage7(kernel):
     stage = stages.find(paths.STAGES, [7])[0]
     manifest = replace(stage.manifest, measure=(100, 10000, 1000000))
-    built = build.build(replace(stage, manifest=manifest), kernel)
+    built = stage_module.build(replace(stage, manifest=manifest), kernel)
     assert built.ok, built.cause
     return built
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.conformance.verify import MODULE
+from grader.exercise.files import device, stages
+from grader.exercise.workload.stage_workload import SECTION_INSTRUCTIONS, StageSubject, contents
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
 from grader.rulers import counter
-from grader.stage import build, device, stages
-from grader.stage.measured import SECTION_INSTRUCTIONS, StageSubject, contents
-from grader.stage.verify import MODULE
 
 REGISTERS = Path(__file__).with_name("vector_registers.c")
 N = 50_000  # for which stage 12 uses vectors
@@ -96,34 +97,34 @@ def test_a_faulty_section_is_found_in_the_objects(
     name: str, tmp_path: Path, counting: machines.CountingMachine
 ) -> None:
     file, right, wrong, got = STATIC[name]
-    built = build.build(copy(tmp_path, file, right, wrong), counting.kernel())
+    built = stage_module.build(copy(tmp_path, file, right, wrong), counting.kernel())
     assert built.ok, built.cause
     assert any(breach.got.startswith(got) for breach in built.breaches), built.breaches
 
 
 @pytest.mark.parametrize("machine", ["uml", "qemu"])
 def test_the_kits_stage_has_no_breach(machine: str) -> None:
-    built = build.build(stages.kit(12), machines.get(machine).kernel())
+    built = stage_module.build(stages.kit(12), machines.get(machine).kernel())
     assert built.ok and not built.breaches, (built.cause, built.breaches)
 
 
 def test_a_section_that_is_too_long_is_found(
     tmp_path: Path, counting: machines.CountingMachine
 ) -> None:
-    built = build.build(copy(tmp_path, "fft.c", *OVERLONG), counting.kernel())
+    built = stage_module.build(copy(tmp_path, "fft.c", *OVERLONG), counting.kernel())
     found = counter.one(counting, StageSubject(built), contents, N)
     assert not isinstance(found, counter.Count)
     assert found.failure is not None
     assert "fib_fpu_begin to fib_fpu_end" in found.failure.title
     assert int(found.failure.got.replace(",", "")) > 30_000_000 > SECTION_INSTRUCTIONS
-    right = StageSubject(build.build(stages.kit(12), counting.kernel()))
+    right = StageSubject(stage_module.build(stages.kit(12), counting.kernel()))
     assert isinstance(counter.one(counting, right, contents, N), counter.Count)
 
 
 def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
     counting: machines.CountingMachine,
 ) -> None:
-    built = build.build(stages.kit(12), counting.kernel())
+    built = stage_module.build(stages.kit(12), counting.kernel())
     has, said = {}, {}
     for vectors in (False, True):
         modules = {device.NAME: built.module.stripped}
@@ -146,7 +147,7 @@ def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
 @pytest.mark.parametrize("name", ["uml", "qemu", "qemu-smp"])
 def test_a_process_keeps_its_vector_registers(name: str) -> None:
     machine: Machine = machines.get(name)
-    built = build.build(stages.kit(12), machine.kernel())
+    built = stage_module.build(stages.kit(12), machine.kernel())
     program = guest_program.compiled("vector_registers", [REGISTERS], [guest_program.GUEST])
     whole = device.contents({device.NAME: built.module.stripped}, {"registers": program})
     guest = machine.boot(replace(whole, vectors=True))

@@ -11,12 +11,14 @@ import pytest
 from grader.base import paths
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.finding import Failure, Finding, failed
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import system_calls, verify
+from grader.exercise.conformance.verify import Tally, Verified
+from grader.exercise.contract_tests import runner
+from grader.exercise.files import device, expected_values, stages
+from grader.exercise.static_contract.stage_contract import Breach
 from grader.lab.module import Module
 from grader.lab.wire import Done
-from grader.stage import device, oracle, stages, system_calls, trials, verify
-from grader.stage.build import Built
-from grader.stage.contract import Breach
-from grader.stage.verify import Tally, Verified
 from grader.verdict import status
 from grader.verdict.status import Found, Status
 from tests.fake_machine import STAGE, Answer, FakeGuest, FakeMachine, FakeWire, right
@@ -36,9 +38,9 @@ def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
     found: list[Failure] = []
     monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
     monkeypatch.setattr(
-        trials, "link", lambda built, _kernel: replace(built.module, name="fibtrial")
+        runner, "link", lambda built, _kernel: replace(built.module, name="fibtrial")
     )
-    monkeypatch.setattr(trials, "run", lambda *_: found)
+    monkeypatch.setattr(runner, "run", lambda *_: found)
     return found
 
 
@@ -90,7 +92,7 @@ def test_a_machine_that_ends_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     def ends(*_: object) -> list[Failure]:
         raise MachineDied("the machine ended")
 
-    monkeypatch.setattr(trials, "run", ends)
+    monkeypatch.setattr(runner, "run", ends)
     found = stands(verified(FakeMachine()))
     assert found[0] == "crashed"
     assert found[1].startswith("on trial: ")
@@ -276,7 +278,7 @@ def test_first_difference(expected: str, got: str, at: int | None) -> None:
 
 
 def test_long_numbers_are_cut_where_they_differ() -> None:
-    want = oracle.digits(1000)
+    want = expected_values.digits(1000)
     text = Failure("value", 1000, want, want[:100] + "x" + want[101:]).in_a_line("F(1000)")
     assert text == (
         f"F(1000): digit 101 of 209: expected ...{want[92:112]}...,"
@@ -296,7 +298,7 @@ def small_tenth(answers: Answer) -> Verified:
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeWire(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]
-    modulus = oracle.new_modulus()
+    modulus = expected_values.new_modulus()
     verify._verify_runs(
         guest,
         record,
@@ -312,12 +314,14 @@ def run_answer(request: str, time: int, wrong: int = 0) -> str:
     """What a stage answers in which one F(n) is wrong."""
     verb, *words = request.split()
     if verb == "pread" and int(words[2]) == wrong:
-        text = oracle.digits(wrong - 1)
+        text = expected_values.digits(wrong - 1)
         return f"{len(text)} {len(text)} {text}\n"
     if verb != "verify":
         return right(request, time)
     first, last, modulus, known, after = map(int, words[1:])
-    assert (known, after) == tuple(oracle.fibonacci(n) % modulus for n in (first, first + 1))
+    assert (known, after) == tuple(
+        expected_values.fibonacci(n) % modulus for n in (first, first + 1)
+    )
     return f"1 {wrong}\n" if first <= wrong <= last else "0 0\n"
 
 
@@ -330,7 +334,7 @@ def test_one_wrong_n_of_a_run_is_named() -> None:
     result = small_tenth(lambda request, time: run_answer(request, time, 1507))
     (failure,) = result.failures
     assert (failure.test, failure.n) == ("value", 1507)
-    assert failure.expected == oracle.digits(1507)
+    assert failure.expected == expected_values.digits(1507)
 
 
 def test_a_run_that_is_right_when_read_again() -> None:

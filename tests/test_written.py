@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.exercise.build import stage_module
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_program
+from grader.exercise.static_contract import stage_contract
 from grader.lab.module import Kernel
-from grader.stage import build, contract, function_program, stages
-from grader.stage.stages import Stage
 
 # A whole stage 1, so that a student repository has it, too; its digits are right up to F(6).
 SOURCE = """\
@@ -63,10 +66,10 @@ def stage(folder: Path, text: str) -> Stage:
     return stages.single(directory, "1-traced", 1)
 
 
-def code(built: build.Built) -> bytes:
+def code(built: stage_module.Built) -> bytes:
     """What of a stage's object is loaded."""
     assert built.ok, built.cause
-    (made,) = build.stage_objects(built)
+    (made,) = stage_module.stage_objects(built)
     bare = made.with_suffix(".bare")
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", made, bare], check=True)
     return bare.read_bytes()
@@ -74,24 +77,24 @@ def code(built: build.Built) -> bytes:
 
 def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
     traced = stage(tmp_path, SOURCE.replace("TRACE", TRACE))
-    graded = build.build(traced, kernel)
+    graded = stage_module.build(traced, kernel)
     assert graded.breaches == ()
     with_it = code(graded)
-    (made,) = build.stage_objects(graded)
+    (made,) = stage_module.stage_objects(graded)
     assert b"sum =" not in made.read_bytes()
-    assert ("U", "fib_trace_print") not in contract.symbols(made)
-    function_program.program(traced)  # or LabError: it breaks the contract
+    assert ("U", "fib_trace_print") not in stage_contract.symbols(made)
+    test_program.program(traced)  # or LabError: it breaks the contract
     # A build for looking is another, and the next one for points is as before.
-    build.build(traced, kernel, trace=True)
-    (made,) = build.stage_objects(build.build(traced, kernel, trace=True))
-    assert ("U", "fib_trace_print") in contract.symbols(made)
-    assert code(build.build(traced, kernel)) == with_it
-    assert code(build.build(stage(tmp_path, SOURCE.replace("TRACE", "")), kernel)) == with_it
+    stage_module.build(traced, kernel, trace=True)
+    (made,) = stage_module.stage_objects(stage_module.build(traced, kernel, trace=True))
+    assert ("U", "fib_trace_print") in stage_contract.symbols(made)
+    assert code(stage_module.build(traced, kernel)) == with_it
+    assert code(stage_module.build(stage(tmp_path, SOURCE.replace("TRACE", "")), kernel)) == with_it
 
 
 def test_who_turns_it_on_in_the_source_breaks_the_contract(tmp_path: Path, kernel: Kernel) -> None:
     text = "#define FIB_TRACE\n" + SOURCE.replace("TRACE", TRACE)
-    breach = build.build(stage(tmp_path, text), kernel).breaches[0]
+    breach = stage_module.build(stage(tmp_path, text), kernel).breaches[0]
     assert breach.got == "a use of fib_trace_print in fib.c"
     assert "take fib_trace of stage.h" in breach.expected
 
@@ -113,6 +116,6 @@ def test_a_program_prints_to_standard_error(tmp_path: Path, traces: str, lines: 
 def test_a_variable_that_is_not_set_is_named(tmp_path: Path, kernel: Kernel) -> None:
     text = SOURCE.replace("0, b = 1;", "0, b = 1, carry;").replace("a += b;", "a += b + carry;")
     text = text.replace("TRACE", "carry = a >> 63;")
-    (warning,) = build.build(stage(tmp_path, text), kernel).module.warnings
+    (warning,) = stage_module.build(stage(tmp_path, text), kernel).module.warnings
     assert "/1-traced/fib.c:" in warning
     assert re.search(r"warning: .carry. may be used uninitialized", warning)

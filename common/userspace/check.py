@@ -25,7 +25,8 @@ sys.path.insert(0, str(ROOT))
 
 from grader.base import command, paths  # noqa: E402  (the package is found by the line above)
 from grader.base.errors import LabError  # noqa: E402
-from grader.stage import memory_report, oracle  # noqa: E402
+from grader.exercise.files import expected_values  # noqa: E402
+from grader.exercise.operations import sanitizer_report  # noqa: E402
 
 VALGRIND = (
     "valgrind",
@@ -139,7 +140,7 @@ def compare(output: str, run: Run) -> None:
     if len(lines) != len(wanted):
         raise Wrong(f"{run}: {len(lines)} lines instead of {len(wanted)}")
     for n, line in zip(wanted, lines, strict=True):
-        expected = f"{n} {oracle.digits(n)}"
+        expected = f"{n} {expected_values.digits(n)}"
         if line != expected:
             at = next(
                 (i for i, (a, b) in enumerate(zip(expected, line)) if a != b),
@@ -167,7 +168,7 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
         log.write_text(result.stderr)
         shown = next((s for s in said if "ERROR" in s or "runtime error" in s), (said or ["?"])[0])
         shown = re.sub(r"==\d+==\s*| on (?:unknown )?address 0x.*", "", shown)
-        shown += memory_report.place(result.stderr)
+        shown += sanitizer_report.place(result.stderr)
         raise Wrong(f"{run}: status {result.returncode}, {shown} (see {paths.shown(log)})")
     if run.command in ("fib", "check"):
         compare(result.stdout, run)

@@ -11,7 +11,7 @@ from typing import Any
 from grader.base import passages, paths, toml
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.stage import stages, tasks
+from grader.exercise.files import stages, tasks
 
 ELECTIVES = paths.ROOT / "electives"
 

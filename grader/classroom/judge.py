@@ -16,10 +16,11 @@ from grader.base.printable import decoded
 from grader.base.progress import Progress
 from grader.classroom.assignment import Assignment
 from grader.course import check
+from grader.exercise.build import driver_recipe
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_program
 from grader.lab import machines
-from grader.stage import function_program, stages
-from grader.stage.first import recipe as first_recipe
-from grader.stage.stages import Stage
 from grader.verdict import pipeline
 from grader.verdict.points import Line, Lines
 
@@ -50,10 +51,10 @@ def judge(directory: Path, what: Assignment, seed: int) -> Verdict:
 def _clean_up(stage: Stage, found: pipeline.Judged) -> None:
     """Remove what was built: nobody will ask for it again."""
     built = found.verified.built.module.directory
-    for folder in (built, first_recipe.raced_beside(built)):
+    for folder in (built, driver_recipe.raced_beside(built)):
         shutil.rmtree(folder, ignore_errors=True)
         folder.with_suffix(".lock").unlink(missing_ok=True)
-    function_program.remove(stage)
+    test_program.remove(stage)
 
 
 def _elective(directory: Path, name: str) -> Verdict:

@@ -23,7 +23,7 @@ from typing import IO, Any
 MEMBERS = 20_000
 EXPANDED = 256 << 20
 FILES = 1_000
-FILE_BYTES = 1 << 20  # as grader/stage/build.py has it
+FILE_BYTES = 1 << 20  # as grader/exercise/build/stage_module.py has it
 TAKEN_BYTES = 16 << 20
 DEPTH = 12
 # A zip's list of members, 46 bytes and the name for each.

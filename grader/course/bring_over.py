@@ -15,7 +15,7 @@ from pathlib import Path
 from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.stage import stages
+from grader.exercise.files import stages
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from pathlib import Path
 from grader.base import paths
 from grader.base.progress import Progress
 from grader.course import skeleton
+from grader.exercise.build import stage_module
+from grader.exercise.driver import verify as driver_verify
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.stages import Stage
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.stage import build, stages, tasks
-from grader.stage.first import verify as first_verify
-from grader.stage.stages import Stage
 from grader.verdict import pipeline, points
 from grader.verdict.points import Line
 from grader.verdict.speed import measure
@@ -41,8 +42,8 @@ def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
         return points.task_lines(course, pipeline.try_operations(stage, seed))
     machine, progress = machines.get("uml"), Progress()
     tell = progress.of(f"stage {stage.number}")
-    built = build.build(stage, machine.kernel())
-    verified = first_verify.verify(built, machine, tell, all_tasks=False)
+    built = stage_module.build(stage, machine.kernel())
+    verified = driver_verify.verify(built, machine, tell, all_tasks=False)
     progress.clear()
     return points.driver_lines(course, verified)
 

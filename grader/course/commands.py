@@ -14,7 +14,7 @@ from grader.base.finding import Code
 from grader.course import bring_over, predictions, records, result_files, results, skeleton
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
-from grader.stage import stages, tasks
+from grader.exercise.files import stages, tasks
 
 
 def start(number: int) -> None:

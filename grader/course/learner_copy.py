@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.stage import stages
+from grader.exercise.files import stages
 
 
 def choose(numbers: Iterable[int]) -> list[stages.Stage]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.stage import stages
+from grader.exercise.files import stages
 
 PHASES = ("compute", "decimal")
 # Beside the learner's stages: it is the learner's own word.

@@ -9,8 +9,8 @@ from grader.base import paths
 from grader.base.finding import Code
 from grader.course import bring_over, records, skeleton
 from grader.course.check import Result
-from grader.stage import stages, tasks
-from grader.stage.measured import PHASES
+from grader.exercise.files import stages, tasks
+from grader.exercise.workload.stage_workload import PHASES
 from grader.verdict import points
 
 

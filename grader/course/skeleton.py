@@ -21,8 +21,8 @@ from pathlib import Path
 
 from grader.base import passages, paths
 from grader.base.errors import LabError
-from grader.stage import stages, tasks
-from grader.stage.stages import number_of
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.stages import number_of
 
 WORK = paths.WORK
 

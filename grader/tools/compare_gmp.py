@@ -19,8 +19,8 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
+from grader.exercise.files.stages import Stage, find, home
 from grader.report import plots
-from grader.stage.stages import Stage, find, home
 from grader.tools import peer_figure, peer_rows
 from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, Run
 from grader.verdict.rows import cpu_model

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from grader.base import command, paths
 from grader.base.errors import LabError
+from grader.exercise.build import driver_recipe, preprocess, stage_module
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.stage import build, preprocess, stages
-from grader.stage.first import recipe
-from grader.stage.stages import Stage
 
 
 def stage_commands(stage: Stage) -> list[dict[str, str]]:
@@ -27,16 +27,16 @@ def stage_commands(stage: Stage) -> list[dict[str, str]]:
             "file": str(path),
             "command": shlex.join([*call, str(path)]),
         }
-        for path in build.sources(stage, [])
+        for path in stage_module.sources(stage, [])
         if path.suffix == ".c"
     ]
 
 
-def commands(built: build.Built, kernel: Kernel) -> list[dict[str, str]]:
+def commands(built: stage_module.Built, kernel: Kernel) -> list[dict[str, str]]:
     """Return the entries of the files that kbuild compiles, named where they are edited."""
     homes = {"kit": paths.COMMON}
     if built.stage.manifest.driver:
-        homes = {"stage": built.stage.directory, "kit": paths.ROOT / recipe.WITNESS}
+        homes = {"stage": built.stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
     entries = []
     for record in sorted(built.module.directory.glob("*/.*.o.cmd")):
         home = homes.get(record.parent.name)
@@ -64,7 +64,7 @@ def main() -> int:
     kernel = machines.get("uml").kernel()
     entries = []
     for stage in stages.find(paths.STAGES, stages.known()):
-        built = build.build(stage, kernel)
+        built = stage_module.build(stage, kernel)
         if built.ok:
             entries += commands(built, kernel)
         if not stage.manifest.driver:

@@ -20,11 +20,12 @@ from pathlib import Path
 from grader.base import command, paths, scratch
 from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
+from grader.exercise.build import stage_module
+from grader.exercise.conformance.verify import MODULE
+from grader.exercise.files import device
+from grader.exercise.files.stages import Stage
+from grader.exercise.workload.stage_workload import PHASES
 from grader.lab import machines, module
-from grader.stage import build, device
-from grader.stage.measured import PHASES
-from grader.stage.stages import Stage
-from grader.stage.verify import MODULE
 
 # A run of this long takes about a second under callgrind, 4 to 50 times slower.
 NATIVE_NS = 50_000_000
@@ -170,7 +171,7 @@ def perf(stage: Stage, n: int) -> list[Row]:
     if shutil.which("perf") is None:
         raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
     machine = machines.get("host")
-    built = build.build(stage, machine.kernel())
+    built = stage_module.build(stage, machine.kernel())
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
     # Unstripped: perf takes the names of functions from the module as it was loaded.

@@ -8,27 +8,28 @@ from collections.abc import Iterator
 
 from grader.base import command, paths
 from grader.base.errors import LabError
+from grader.exercise.build import driver_recipe, stage_module
+from grader.exercise.contract_tests import runner
+from grader.exercise.files import device, stages
 from grader.lab import machines, module, sparse
 from grader.lab.module import Kernel
-from grader.stage import build, device, stages, trials
-from grader.stage.first import recipe as first_recipe
 
 
 def _complaints(kernel: Kernel) -> Iterator[str]:
     found = stages.find(paths.STAGES)
     for stage in stages.find(paths.STAGES, stages.known()):
-        built = build.build(stage, kernel)
+        built = stage_module.build(stage, kernel)
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
         own = "stage" if stage.manifest.driver else stages.place(stage)
-        shown = {own: paths.shown(stage.directory), "kit": first_recipe.WITNESS}
+        shown = {own: paths.shown(stage.directory), "kit": driver_recipe.INTERPOSER}
         yield from sparse.complaints(kernel, built.module.directory, shown)
     # What is the same for all of them, apart from a few numbers.
-    folder = module.folder_of(build.kit(found[-1].manifest, kernel), kernel)
+    folder = module.folder_of(stage_module.kit(found[-1].manifest, kernel), kernel)
     shown = {"kit": paths.shown(paths.COMMON)}
     yield from sparse.complaints(kernel, folder, shown, f"{device.NAME}.o")
-    shown = {"trial": paths.shown(trials.FILES)}
-    yield from sparse.complaints(kernel, trials.kit(kernel).directory, shown)
+    shown = {"trial": paths.shown(runner.FILES)}
+    yield from sparse.complaints(kernel, runner.kit(kernel).directory, shown)
 
 
 def main() -> int:

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.files.stages import Stage
+from grader.exercise.workload.stage_workload import PHASES
 from grader.report import figures, plots
 from grader.report.axis import log_axis
 from grader.report.text import UNITS, short_count
 from grader.rulers import comparison
 from grader.rulers.comparison import Compared
 from grader.rulers.samples import Samples
-from grader.stage.measured import PHASES
-from grader.stage.stages import Stage
-from grader.stage.verify import Verified
 
 # Time must differ by so much before it is claimed: a few seconds on a computer that does other
 # things besides cannot be trusted with less. The exact ruler can.

@@ -24,13 +24,15 @@ from typing import Any
 from grader.base import cache, command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
+from grader.exercise.build import stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.files import stages
+from grader.exercise.files.tasks import Speed
+from grader.exercise.workload import stage_workload
+from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import guest_program, machines, plugin
 from grader.lab.machines import CountingMachine, Machine
 from grader.rulers import counter
-from grader.stage import build, measured, stages
-from grader.stage.build import Built
-from grader.stage.measured import StageSubject, contents
-from grader.stage.tasks import Speed
 from grader.verdict import speed_n
 
 FILE = paths.EXPECTED / "par.json"
@@ -110,7 +112,7 @@ def of_record(record: Mapping[str, Any]) -> dict[Place, float]:
 @once
 def _method() -> str:
     """Return a digest of how a count is made: the code that counts, and the kit's C files."""
-    modules = (counter, measured, plugin)
+    modules = (counter, plugin, stage_workload)
     files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
     for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
         files += folder.glob("*.[chS]")
@@ -126,7 +128,7 @@ def _digest(machine: Machine, number: int) -> str:
     That is the machine, how it counts, and all that the module is made of: the stage's sources or
     its object, the driver, the contract. Whatever changes, the counts have another name.
     """
-    module = build.digest(_here(machine, number), machine.kernel())
+    module = stage_module.digest(_here(machine, number), machine.kernel())
     made_of = json.dumps([_key(machine), _method(), module], sort_keys=True)
     return hashlib.sha256(made_of.encode()).hexdigest()[:32]
 
@@ -209,7 +211,7 @@ def _of(table: Counts, number: int) -> dict[Place, float]:
 
 def _built(machine: Machine, number: int) -> Built:
     """Return a stage of the reference, built for the machine."""
-    built = build.build(_here(machine, number), machine.kernel())
+    built = stage_module.build(_here(machine, number), machine.kernel())
     if built.objection:
         raise LabError(f"the reference's stage {number}: {built.objection}")
     return built

@@ -16,17 +16,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from grader.base.finding import Finding
+from grader.exercise.build import stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import verify
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.driver import stress as driver_stress
+from grader.exercise.driver import verify as driver_verify
+from grader.exercise.files.stages import Stage
+from grader.exercise.files.tasks import course
+from grader.exercise.operations import test_program, unit_tests
+from grader.exercise.operations.test_program import UntriedError
+from grader.exercise.stress import debug_kernel
+from grader.exercise.stress.debug_kernel import Examined, Plan
+from grader.exercise.workload.stage_workload import StageSubject
 from grader.lab.machines import Machine
-from grader.stage import build, function_program, function_tests, strain, verify
-from grader.stage.build import Built
-from grader.stage.first import strain as first_strain
-from grader.stage.first import verify as first_verify
-from grader.stage.function_program import UntriedError
-from grader.stage.measured import StageSubject
-from grader.stage.stages import Stage
-from grader.stage.strain import Examined, Plan
-from grader.stage.tasks import course
-from grader.stage.verify import Verified
 from grader.verdict import points, status
 from grader.verdict.points import Line, Tried
 from grader.verdict.status import Found, Status
@@ -69,11 +72,11 @@ class Judged(points.Lines):
 def try_operations(stage: Stage, seed: int) -> Tried:
     """Try each operation of a stage's tasks in a program. Return why, if there is no program."""
     try:
-        program = function_program.program(stage)
+        program = test_program.program(stage)
     except UntriedError as error:
         return error.finding
     return {
-        task.operation: function_tests.outcome(stage, program, task.operation, seed)
+        task.operation: unit_tests.outcome(stage, program, task.operation, seed)
         for task in course(stage.number).tasks
     }
 
@@ -84,14 +87,14 @@ def verify_built(
     """Verify what was built; of a driver, task by task. A slow machine gets the short list."""
     verifier = machine.verifier()
     if built.stage.manifest.driver:
-        return first_verify.verify(built, verifier, tell)
+        return driver_verify.verify(built, verifier, tell)
     return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
 
 
 def check_stage(stage: Stage, machine: Machine, seed: int, tell: Tell, jobs: int = 2) -> Checked:
     """Build a stage, verify it and try its operations. jobs: how many compilers run at once."""
     tell("build")
-    built = build.build(stage, machine.kernel(), jobs)
+    built = stage_module.build(stage, machine.kernel(), jobs)
     verified = verify_built(built, machine, seed, lambda detail: tell(f"verify: {detail}"))
     if stage.shipped or stage.manifest.driver:
         return Checked(verified)
@@ -112,7 +115,7 @@ def build_subject(
     numbers: the n to measure at, by default the manifest's; needed: those that even a quick run
     measures.
     """
-    built = build.build(stage, machine.kernel(), jobs)
+    built = stage_module.build(stage, machine.kernel(), jobs)
     if not built.ok:
         return Finding("build-failed", built.cause, built.module.log[-4000:])
     if built.objection:  # the same rules hold in every build
@@ -123,8 +126,8 @@ def build_subject(
 def stress(stage: Stage, machine: Machine, plan: Plan, tell: Tell) -> Examined:
     """Build a stage for a debug machine, verify it there and put it under stress."""
     tell("build")
-    built = build.build(stage, machine.kernel())
-    examine = first_strain.examine if stage.manifest.driver else strain.examine
+    built = stage_module.build(stage, machine.kernel())
+    examine = driver_stress.examine if stage.manifest.driver else debug_kernel.examine
     return examine(built, machine, plan, tell)
 
 

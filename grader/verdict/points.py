@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.base.finding import Code, Finding
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.files.tasks import Course, Speed, Task
+from grader.exercise.operations.unit_tests import Outcome
 from grader.rulers.samples import Samples
-from grader.stage.function_tests import Outcome
-from grader.stage.tasks import Course, Speed, Task
-from grader.stage.verify import Verified
 from grader.verdict import par
 from grader.verdict.status import Status
 

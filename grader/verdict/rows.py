@@ -21,7 +21,7 @@ class Besides:
     """What else was done to stages, by their keys."""
 
     round_trips: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    strained: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    stressed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def commit() -> str:
@@ -84,8 +84,8 @@ def stage_row(
         row["log"] = judged.status.log
     if besides.round_trips.get(stage.key):
         row["round_trips"] = besides.round_trips[stage.key]
-    if besides.strained.get(stage.key):
-        row["debug"] = dict(besides.strained[stage.key])
+    if besides.stressed.get(stage.key):
+        row["debug"] = dict(besides.stressed[stage.key])
     return row
 
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Code, Finding
 from grader.base.progress import Progress
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.files.tasks import Speed, course
+from grader.exercise.workload.stage_workload import READ, StageSubject, contents
 from grader.lab import machines
 from grader.lab.machines import CountingMachine, Machine
 from grader.rulers import counter
 from grader.rulers.samples import Samples
-from grader.stage import stages
-from grader.stage.measured import READ, StageSubject, contents
-from grader.stage.stages import Stage
-from grader.stage.tasks import Speed, course
 from grader.verdict import par, pipeline, points, speed_n
 from grader.verdict.pipeline import SpeedLine
 from grader.verdict.points import Line

@@ -12,9 +12,9 @@ course share all 8, and a stage is counted at those of the one behind it too: pa
 
 from __future__ import annotations
 
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.tasks import Speed, choices, course
 from grader.lab.machines import Machine
-from grader.stage import stages, tasks
-from grader.stage.tasks import Speed, choices, course
 
 
 def judged_at(machine: Machine, number: int, seed: int) -> Speed | None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.exercise.files.stages import Stage
+from grader.exercise.workload.stage_workload import PHASES, READ
 from grader.rulers import comparison, stats
 from grader.rulers.samples import Samples
-from grader.stage.measured import PHASES, READ
-from grader.stage.stages import Stage
 
 
 @dataclass(frozen=True)

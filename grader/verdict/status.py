@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.base.finding import Code, Finding
-from grader.stage.verify import Verified
+from grader.exercise.conformance.verify import Verified
 
 
 @dataclass(frozen=True)

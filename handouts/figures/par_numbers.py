@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.base import command, paths
 from grader.base.errors import LabError
-from grader.stage.tasks import course
+from grader.exercise.files.tasks import course
 from grader.verdict import par
 
 HANDOUTS = paths.ROOT / "handouts"

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""scripts/export-course: the repository students get, with no solution in it or its history.
+
+The repository holds the kit's files as they are in the working tree, except those that
+exclusions.py names and the passages between the marks "not exported". Passages of electives that are
+tasks are left to write. stages/ holds skeletons; reference/ holds objects in place of each solution
+(objects.py).
+What is made is searched for every line of every solution.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from grader.base import command, passages, paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.course import translation
+from grader.course.export import electives
+from grader.course.export.exclusions import EXPORTED_AS, left_out
+from grader.course.export.leaks import refuse_leaks
+from grader.course.export.objects import write_object
+from grader.course.export.skeletons import write_skeletons
+from grader.exercise.files import stages
+from grader.lab import machines
+
+MESSAGE = """\
+The fibdrv lab, for students
+
+Exported from commit {commit} of the kit{dirty} by scripts/export-course.
+"""
+
+
+def _own_marks(text: str) -> str:
+    for begin, end in (
+        (r"<!-- not exported -->", r"<!-- /not exported -->\n?"),
+        (r"^# not exported\n", r"^# /not exported\n"),
+    ):
+        text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"<!-- exported:\s*(.*?)\s*-->", r"\1", text, flags=re.DOTALL)
+
+
+def without_marked(text: str, name: str) -> str:
+    """The text as students get it: without the passages marked for that.
+
+    "<!-- not exported -->" to "<!-- /not exported -->" goes, and so do the lines from
+    "# not exported" to "# /not exported"; of "<!-- exported: TEXT -->" TEXT stays.
+    """
+    made = _own_marks(text)
+    if re.search(r"<!-- /?(not )?exported|^# /?not exported$", made, re.MULTILINE):
+        raise LabError(f'{name}: a mark "not exported" has no end, or an end no beginning')
+    return made
+
+
+def _git(folder: Path, *words: str) -> str:
+    # A hook of a git above us, for one, would have it work elsewhere.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # somebody may be at work in the kit
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        said = (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]
+        raise LabError(f"git {words[0]}: {said}")
+    return done.stdout
+
+
+def _copy_kit(folder: Path, answers: bool) -> None:
+    for name in _git(paths.ROOT, "ls-files", "-z").split("\0"):
+        source = paths.ROOT / name
+        if not name or left_out(name, answers) or not source.is_file():
+            continue
+        target = folder / EXPORTED_AS.get(name, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+        try:
+            text = source.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        made = without_marked(text, name)
+        if name.startswith(electives.FOLDER):
+            made = passages.skeleton(made, name)
+        if made != text:
+            target.write_text(made, encoding="utf-8")
+
+
+def _translate(folder: Path, language: str) -> None:
+    """The handouts in another language, in place of the English ones."""
+    handouts = folder / "handouts"
+    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
+        made = Path(name)
+        translation.make(language, made)
+        for source in sorted(made.rglob("*.*")):
+            relative = source.relative_to(made)
+            target = handouts / relative
+            if target.is_file():
+                text = source.read_text(encoding="utf-8")
+                target.write_text(without_marked(text, str(relative)), encoding="utf-8")
+    words = (translation.HANDOUTS / language / "book.yaml").read_text(encoding="utf-8")
+    (handouts / "book/book.yaml").write_text(without_marked(words, "book.yaml"), encoding="utf-8")
+
+
+def _write_objects(folder: Path, progress: Progress) -> None:
+    """Write the objects in place of the reference's sources, for each machine that can be had."""
+    for machine in ("uml", "qemu"):
+        try:
+            kernel = machines.get(machine).kernel()
+        except LabError as error:
+            if machine == "uml":
+                raise
+            progress.say(f"note: {error}")
+            progress.say(
+                "note: the course has no objects to count; where expected/par.json does not know"
+                " a student's kernel, compiler and emulator, speed is judged by time"
+            )
+            continue
+        for stage in stages.find(paths.STAGES):
+            progress.step(f"build the reference's object for {machine}, stage {stage.number}")
+            write_object(stage, kernel, folder / stage.directory.name)
+
+
+def _commit(folder: Path, message: str) -> None:
+    settings = {
+        "init.defaultBranch": "main",
+        "core.autocrlf": "false",
+        "core.hooksPath": os.devnull,
+        "commit.gpgSign": "false",
+    }
+    for key, neutral in (("user.name", "fibdrv lab"), ("user.email", "lab@localhost")):
+        try:
+            settings[key] = _git(paths.ROOT, "config", key).strip() or neutral
+        except LabError:
+            settings[key] = neutral
+    words = [word for pair in settings.items() for word in ("-c", "=".join(pair))]
+    _git(folder, *words, "init", "--quiet", "--template=")
+    _git(folder, *words, "add", "--all", "--force")
+    _git(folder, *words, "commit", "--quiet", "--message", message)
+
+
+def _usable(target: Path) -> None:
+    if paths.inside(target, paths.ROOT):
+        raise LabError(f"{target} is inside the kit: name a directory elsewhere")
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise LabError(f"{target} is there and is no directory: name a new one")
+    if target.is_dir() and any(target.iterdir()):
+        raise LabError(f"{target} is not empty: name a new directory, or empty that one")
+    if not target.parent.is_dir():
+        raise LabError(f"{target.parent} is not there: make it first")
+
+
+def export(
+    target: Path, progress: Progress, answers: bool = False, language: str | None = None
+) -> str:
+    """Make target the students' repository, all of it or nothing; returns its commit's message."""
+    _usable(target)
+    try:
+        commit = _git(paths.ROOT, "rev-parse", "--short=12", "HEAD").strip()
+        states = _git(paths.ROOT, "status", "--porcelain").splitlines()
+    except LabError as error:
+        raise LabError(
+            f"the kit is not a git checkout, whose files it would take ({error})"
+        ) from error
+    unknown = [line[3:] for line in states if line.startswith("??")]
+    changed = len(states) > len(unknown)
+    if changed:
+        progress.say("note: the kit has changes that are not committed; they are in it")
+    if unknown:
+        names = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        progress.say(f"note: what git does not know is not in it: {names}")
+    message = MESSAGE.format(commit=commit, dirty=", with changes since," if changed else "")
+    half_made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        half_made.chmod(0o755)
+        progress.step("copy what students get")
+        _copy_kit(half_made, answers)
+        if language:
+            progress.step(f"the handouts in {language}")
+            _translate(half_made, language)
+        write_skeletons(half_made)
+        refuse_leaks(half_made)
+        _write_objects(half_made / "reference", progress)
+        progress.step("search it for solutions")
+        refuse_leaks(half_made)
+        _commit(half_made, message)
+        scratch.check_stopped()
+        half_made.rename(target)
+    except BaseException:
+        shutil.rmtree(half_made, ignore_errors=True)
+        raise
+    return message
+
+
+def main(words: list[str]) -> int:
+    """The command line of scripts/export-course."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/export-course",
+        description="Make DIR a git repository for students: the kit with skeletons in place of"
+        " solutions, in one commit.",
+        epilog="Exit status: 0 made, 2 not made, and why in one line.",
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="new, or empty")
+    parser.add_argument(
+        "--answers",
+        action="store_true",
+        help="with the answers to the handouts' questions, which make site folds under these",
+    )
+    parser.add_argument(
+        "--lang",
+        metavar="LANGUAGE",
+        help=f"with the handouts in another language: {', '.join(translation.languages())}",
+    )
+    options = parser.parse_args(words)
+    if options.lang:
+        translation.known(options.lang)
+    target = options.directory.absolute()
+    progress = Progress()
+    message = export(target, progress, options.answers, options.lang)
+    progress.clear()
+    print(f"{target} is made: {message.splitlines()[-1]}")
+    print("No line of a solution is in it. make test there tests it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("export-course", lambda: main(sys.argv[1:]), "nothing is left of it"))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A search for solutions in what students get: every line of each, in every file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base import passages, paths
+from grader.base.errors import LabError
+from grader.course import skeleton
+from grader.course.export import electives
+from grader.course.export.skeletons import carried
+from grader.course.export.solutions import asked, definition, reference, squeezed, telling
+from grader.exercise.files import stages
+
+
+def solution_lines() -> dict[str, str]:
+    """Every telling line of every solution, and whose it is.
+
+    Not telling is what a task's stub holds, and what is given to read in that stage or before.
+    """
+    lines: dict[str, str] = {}
+    given: set[str] = set()
+    for stage in sorted(stages.manifests()):
+        mine = {(one.file, one.function) for one in carried(stage)}
+        for file, source in reference(stage).items():
+            rest = source
+            for function in skeleton.functions(source):
+                if (file, function) in asked(stage) or (file, function) in mine:
+                    rest = rest.replace(definition(stage, file, function)[1], "")
+            given |= telling(rest)
+        for (file, function), (task, part) in asked(stage).items():
+            source = reference(stage)[file]
+            there = skeleton.functions(source)[function]
+            text = source[there.body : there.end]
+            # Part of a longer line that is given is as good as given.
+            readable = "\n".join(given)
+            for line in telling(text) - given - telling(part.stub or ""):
+                if line not in readable:
+                    lines.setdefault(line, f"stage {stage}, task {task.number}, {function}")
+    return lines | _driver_lines() | electives.solution_lines()
+
+
+def _driver_lines() -> dict[str, str]:
+    """The same of a driver; not what the kit's own driver has as well, or its client."""
+    given: set[str] = set()
+    for path in (
+        *paths.COMMON.glob("*.[ch]"),
+        *(paths.ROOT / "grader/exercise/driver").rglob("*.[ch]"),
+    ):
+        given |= telling(path.read_text(encoding="utf-8"))
+    lines: dict[str, str] = {}
+    for stage in sorted(set(stages.known()) - set(stages.manifests())):
+        directory = skeleton.reference(stage)
+        for path in sorted(directory.glob("*.[ch]")):
+            text = path.read_text(encoding="utf-8")
+            given |= telling(passages.skeleton(text, path.name))
+            for passage in passages.find(text):
+                for line in telling(passage.solution):
+                    lines.setdefault(line, f"stage {stage}, task {passage.task}")
+    return {line: owner for line, owner in lines.items() if line not in given}
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A line of a solution that the export would give away."""
+
+    file: str
+    line: int
+    text: str
+    owner: str
+
+
+def leaks(folder: Path) -> Iterator[Leak]:
+    """Every line of a solution in any file below folder, .git aside."""
+    wanted = solution_lines()
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or ".git" in path.relative_to(folder).parts:
+            continue
+        text = squeezed(path.read_text(encoding="utf-8", errors="replace"))
+        for line in wanted:
+            at = text.find(line)
+            if at >= 0:
+                name = str(path.relative_to(folder))
+                yield Leak(name, text.count("\n", 0, at) + 1, line, wanted[line])
+
+
+def refuse_leaks(folder: Path) -> None:
+    """Raise LabError where there is one."""
+    for leak in leaks(folder):
+        raise LabError(
+            f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"
+            f" {leak.text}"
+        )

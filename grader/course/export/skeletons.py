@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a stage is for students: its skeleton, earlier stages' solutions left out as well."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from grader.base.errors import LabError
+from grader.course import skeleton
+from grader.course.bring_over import Carried
+from grader.course.export.solutions import asked, definition, reference, telling
+from grader.exercise.files import stages, tasks
+
+# A function that shares so much of an earlier solution's telling lines is that solution.
+SAME = 0.5
+
+MARKER = """\
+# This is a student repository: the directories beside this file hold what each stage starts from,
+# its tasks left to do. make stage=1 start makes a copy of the first in work/, which is yours.
+#
+# A function that you write in one stage may be needed in the next. Below is which: start brings it
+# into a stage from your copy of one where it fits.
+"""
+
+
+@cache
+def carried(stage: int) -> list[Carried]:
+    """The functions given in a stage that are, line by line, an earlier stage's solution."""
+    found = []
+    earlier = range(stage - 1, 0, -1)
+    for file, source in reference(stage).items():
+        for function in skeleton.functions(source) if file.endswith((".c", ".h")) else {}:
+            if (file, function) in asked(stage):
+                continue
+            home = next((s for s in earlier if (file, function) in asked(s)), None)
+            if home is None:
+                continue
+            mine = definition(stage, file, function)
+            solution = telling(definition(home, file, function)[1])
+            if len(solution & telling(mine[1])) < SAME * len(solution):
+                continue
+            fits = tuple(
+                s for s in earlier if file in reference(s) and definition(s, file, function) == mine
+            )
+            task, _ = asked(home)[file, function]
+            found.append(Carried(file, function, home, task.number, fits))
+    return found
+
+
+def _note(one: Carried) -> str:
+    task, _ = asked(one.stage)[one.file, one.function]
+    wrote = f"You wrote this in stage {one.stage} (task {task.number}, {task.name})"
+    if one.stage in one.fits:
+        return f"{wrote}: bring it over."
+    if one.fits:
+        return f"{wrote} and made it fit in stage {one.fits[-1]}: bring it over from there."
+    return (
+        f"{wrote}. Bring it over and make it fit: mind the comment above, the arguments, and what"
+        " it may call."
+    )
+
+
+def _stub(stage: int, one: Carried) -> str:
+    """The stub that the task had, as the function's type in this stage allows."""
+    _, part = asked(one.stage)[one.file, one.function]
+    if part.stub is None:
+        raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
+    head, _ = definition(stage, one.file, one.function)
+    if re.match(r"(static )?(inline )?void ", head) and "*" not in head.split("(")[0]:
+        return "\n".join(x for x in part.stub.splitlines() if not x.startswith("return "))
+    return part.stub
+
+
+def exported_skeleton(stage: int) -> dict[str, str]:
+    """The skeleton's files, with what earlier stages have asked for left to write as well."""
+    files = skeleton.sources(stage)
+    if stages.known()[stage].driver:
+        return files
+    mine = {(one.file, one.function): one for one in carried(stage)}
+    for one in mine.values():
+        part = tasks.Part(one.file, one.function, _stub(stage, one), "")
+        where = f"stage {stage}, {one.file}"
+        files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
+    for file in files:
+        for unused in _unused(files[file]) if file.endswith(".c") else []:
+            user = next(
+                (f for (x, f) in mine if x == file and re.search(rf"\b{unused}\(",
+                 definition(stage, file, f)[1])),
+                None,
+            )  # fmt: skip
+            if user is None:
+                raise LabError(f"stage {stage}, {file}: nothing calls {unused} in the skeleton")
+            there = skeleton.span(files[file], user, file)
+            note = f"\t(void){unused}; /* which is called from here */\n"
+            at = files[file].index("*/\n", there.body) + 3
+            files[file] = files[file][:at] + note + files[file][at:]
+    return files
+
+
+def _unused(source: str) -> list[str]:
+    """Static functions that nothing mentions, and of which the compiler would complain."""
+    return [
+        name
+        for name, there in skeleton.functions(source).items()
+        if re.compile(r"static (?!inline)").match(source, there.begin)
+        and len(re.findall(rf"\b{name}\b", source)) == 1
+    ]
+
+
+def write_skeletons(folder: Path) -> None:
+    """Make stages/ in folder: the skeletons, and SKELETONS, which says what to bring over."""
+    rows = [MARKER]
+    for stage in sorted(stages.known()):
+        name = skeleton.reference(stage).name
+        (folder / "stages" / name).mkdir(parents=True)
+        for file, text in exported_skeleton(stage).items():
+            (folder / "stages" / name / file).write_text(text, encoding="utf-8")
+        rows.extend(
+            f'\n[[carried]]\ninto = {stage}\nfile = "{one.file}"\nfunction = "{one.function}"\n'
+            f"stage = {one.stage}\ntask = {one.task}\nfits = {list(one.fits)}\n"
+            for one in carried(stage)
+        )
+    (folder / "stages" / "SKELETONS").write_text("".join(rows), encoding="utf-8")

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What stage 0's module is made of: the learner's driver.c, and the interposer beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from grader.base import paths, test_record
+from grader.exercise.files import driver_device, stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.static_contract import driver_contract
+from grader.lab.module import Recipe
+
+FILE = "driver.c"
+OBJECT = "stage/driver"
+INTERPOSER = "grader/exercise/driver"
+KIT = ("interposer.c", "call_trace.c", "call_trace.h")
+# As the kernel's scripts/Makefile.kcsan has it. The driver's text must not depend on it.
+RACED = (
+    "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
+    " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
+)
+
+
+def raced_beside(directory: Path) -> Path:
+    """Where the driver that gives way is built, given where the other is."""
+    return directory.with_name(f"{directory.name}-raced")
+
+
+def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
+    """The module of this driver; raced: one that gives way to others between two accesses."""
+    tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
+    folder = Path(f"{stage.key[:80]}-{tag}")
+    # The linker has a driver's steps go through the interposer.
+    wrapped = " ".join(f"--wrap={name}" for name in driver_contract.WATCHED)
+    return Recipe(
+        name=driver_device.NAME,
+        folder=str(raced_beside(folder) if raced else folder),
+        files={
+            f"stage/{FILE}": text,
+            "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
+            "kit/test_record.h": (test_record.INCLUDE / "test_record.h").read_bytes(),
+            **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
+        },
+        objects=(OBJECT, "kit/interposer", "kit/call_trace"),
+        # Half a driver has functions that nobody calls yet: no word of it.
+        flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
+        settings=(
+            f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",
+            *([f"CFLAGS_{OBJECT}.o := {RACED}", f"always-y += {OBJECT}.i"] if raced else []),
+        ),
+        labels={"stage": stages.place(stage), "kit": INTERPOSER},
+        support=(INTERPOSER,),
+        shown={"stage": paths.shown(stage.directory), "kit": INTERPOSER},
+        isolated=stage.isolated,
+    )

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Preprocess a stage's files once, for all its builds.
+
+The module for each kernel and the programs with sanitizers are compiled from these texts. So no
+macro can tell one build from another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from grader import sandbox
+from grader.base import paths, scratch
+from grader.exercise.build import c_flags, diagnostics
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.lab import allowed_c, module
+from grader.sandbox import Room
+
+# The kit's headers that a stage may include.
+HEADERS = ("stage.h", "freestanding.h", "fibdrv.h")
+# And a stage with vector files.
+VECTOR_HEADERS = ("vector.h",)
+# The folder of these headers, as the texts call it.
+KIT = "common"
+FLAGS = ("-E", "-dD")
+# The compiler's, which says that a file is such a text.
+PREPROCESSED = "-fpreprocessed"
+_NO_HEADER = re.compile(r"fatal error: [^\n]*: No such file or directory")
+OFFERED = "stage.h offers all that a stage may use; include it and the stage's own headers only"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The preprocessed texts of C files by name, or the reason why there are none."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    defining: Mapping[str, bytes] = field(default_factory=dict)  # with the definitions of macros
+    cause: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def texts(stage: Stage, sources: Sequence[Path], trace: bool = False) -> Texts:
+    """Preprocess a stage's files; with trace, for a build in which fib_trace prints."""
+    files = _contents(sources)
+    names = tuple(name for name, _ in files if name.endswith(".c"))
+    return _texts(stage, files, names, ("-DFIB_TRACE",) if trace else ())
+
+
+def adapted(stage: Stage, sources: Sequence[Path], adapter: Path) -> Texts:
+    """Preprocess a C file of the kit that includes bignum.h, for the operations program.
+
+    The header must have the same text there as in the stage's own files.
+    """
+    own = texts(stage, sources)
+    if own.cause:
+        return own
+    beside = [path for path in sources if path.suffix == ".h" and path.name != f"{adapter.stem}.h"]
+    files = _contents([*beside, adapter, adapter.with_suffix(".h")])
+    made = _texts(stage, files, (adapter.name,), stage.traits.macros())
+    differing = made.cause or _differing(made, own, stage)
+    return Texts(cause=differing) if differing else made
+
+
+def _contents(files: Sequence[Path]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((path.name, path.read_bytes()) for path in files)
+
+
+def _texts(
+    stage: Stage,
+    files: tuple[tuple[str, bytes], ...],
+    names: tuple[str, ...],
+    options: tuple[str, ...],
+) -> Texts:
+    offered = (*HEADERS, *(VECTOR_HEADERS if stage.traits.vector else ()))
+    headers = _contents([paths.COMMON / name for name in offered])
+    call = (*_options(stage, KIT), *options)
+    place, shown = stages.place(stage), paths.shown(stage.directory)
+    return _made(files, headers, names, call, place, shown, stage.isolated)
+
+
+def options(stage: Stage) -> tuple[str, ...]:
+    """Return the flags by which an editor, too, understands a stage's files."""
+    return _options(stage, str(paths.COMMON))
+
+
+def _options(stage: Stage, headers: str) -> tuple[str, ...]:
+    limit = f"-DFIBDRV_MAX_N={stage.manifest.max_n}"
+    return ("-nostdinc", *c_flags.language(), limit, f"-I{headers}")
+
+
+def _differing(adapter: Texts, own: Texts, stage: Stage) -> str:
+    """Return which line of a header has another text in an adapter than in the stage's files."""
+    place = f"{stages.place(stage)}/"
+
+    def by_file(text: bytes) -> dict[str, set[tuple[int, str]]]:
+        found: dict[str, set[tuple[int, str]]] = {}
+        for file, number, line in allowed_c.lines(text.decode(errors="surrogateescape"), place):
+            if file.endswith(".h") and line.strip():
+                found.setdefault(file, set()).add((number, line.strip()))
+        return found
+
+    whole = [by_file(text) for text in own.defining.values()]
+    (text,) = adapter.defining.values()
+    for file, wanted in by_file(text).items():
+        others = [found[file] for found in whole if file in found]
+        if others and wanted not in others:
+            number = min(wanted ^ others[0])[0]
+            shown = f"{paths.shown(stage.directory)}/{file.removeprefix(place)}"
+            return (
+                f"{shown}:{number}: this line differs between the stage's files and the tests that"
+                " include the header; remove the condition that it depends on"
+            )
+    return ""
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return a digest of texts."""
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+
+
+@cache
+def _made(
+    files: tuple[tuple[str, bytes], ...],
+    headers: tuple[tuple[str, bytes], ...],
+    names: tuple[str, ...],
+    options: tuple[str, ...],
+    place: str,
+    shown: str,
+    isolated: bool,
+) -> Texts:
+    for name, content in files:
+        if said := allowed_c.refused_in_source(f"{shown}/{name}", content.decode(errors="replace")):
+            return Texts(cause=said)
+    folder = scratch.folder()
+    try:
+        for part, contents in ((folder / place, files), (folder / KIT, headers)):
+            part.mkdir(parents=True)
+            for name, content in contents:
+                (part / name).write_bytes(content)
+        return _preprocessed(folder, names, options, place, shown, isolated)
+    finally:
+        scratch.remove(folder)
+
+
+def _preprocessed(
+    folder: Path,
+    names: tuple[str, ...],
+    options: tuple[str, ...],
+    place: str,
+    shown: str,
+    isolated: bool,
+) -> Texts:
+    """Run the preprocessor in a folder, once for each C file."""
+    call = [
+        os.environ.get("CC", "gcc") if not isolated else "gcc",
+        *FLAGS, *options,
+    ]  # fmt: skip
+    script = (
+        'cd "$1" && shift && count=$1 && shift && i=0 && for file in "${@:1:count}"; do'
+        ' "${@:count+1}" "$file" -o "$i.i" || exit; i=$((i + 1)); done'
+    )
+    command = ["bash", "-c", script, "bash", str(folder), str(len(names))]
+    command += [*(f"{place}/{name}" for name in names), *call]
+    room = Room(write=(folder,)) if isolated else None
+    ours = None if room else module.environment()
+    ended = sandbox.run(command, module.LIMITS, room, environment=ours, together=True)
+    said = re.sub(rf"(?m)^((?:In file included| +) from |){re.escape(place)}/",
+                  lambda match: f"{match[1]}{shown}/", ended.text)  # fmt: skip
+    if ended.ended_by:
+        return Texts(cause=f"the compiler was stopped: {ended.cause}")
+    if ended.status:
+        ended.check_host(folder)
+        line = diagnostics.error_line(said)
+        return Texts(cause=f"{line}; {OFFERED}" if _NO_HEADER.search(line) else line)
+    found: dict[str, bytes] = {}
+    defining: dict[str, bytes] = {}
+    for i, name in enumerate(names):
+        # What comes ahead of the file itself is the compiler's own.
+        whole, begin = (folder / f"{i}.i").read_bytes(), f'# 1 "{place}/{name}"\n'.encode()
+        defining[name] = whole[whole.index(begin) :]
+        content = re.sub(rb"(?m)^#(define|undef) .*$", b"", defining[name])
+        if cause := _wrong(content.decode(errors="surrogateescape"), name, place):
+            return Texts(cause=cause.replace(f"{place}/", f"{shown}/"))
+        found[name] = content
+    warnings = [line for line in said.splitlines() if re.match(r"\S+:\d+:\d+: warning: ", line)]
+    return Texts(found, defining, "", tuple(warnings))
+
+
+def _wrong(text: str, name: str, place: str) -> str:
+    """Return what a text may not hold, or ""."""
+    for file, _ in allowed_c.markers(text):
+        inside = re.match(rf"({re.escape(place)}|{KIT})/[^/]+$", file)
+        if not inside:
+            return f"{name} includes {file}; {OFFERED}"
+    if allowed_c.forged(text):
+        return f"{name}: #line is not allowed, all builds have one text; remove it"
+    return allowed_c.refused(text, f"{place}/")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Which n are verified: all that are small, and above them some of each size, drawn by the seed."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+from grader.exercise.files import expected_values
+from grader.exercise.files.stages import Manifest
+
+EVERY_N_TO = 1000
+# Above this, a number is two hundred thousand digits and more: of wrong ones, only the first is
+# read again digit by digit.
+TEXT_TO = 1_000_000
+
+# Runs of consecutive n: up to which n, how many between there and the row above, and how long each
+# is. Within a row they are at even distances, from a random place on, so that a single wrong n is
+# missed with a chance of
+#
+# 	(range - count * length) / range
+#
+# in one verification: none up to 1,000, where each is read; 49 % up to 10,000; 90 % up to 30,000;
+# 99.8 % up to 100,000. (What is wrong with numbers of a certain length, a thousandth of n or more,
+# is not missed up to 100,000.) Other seeds are other places.
+RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
+# One n is drawn in each of that many equal parts of an octave, from EVERY_N_TO to max_n. A size
+# class is a range of n that extends over a quarter of an octave at least: each length of stage 11's
+# transforms, for example. It contains a whole part, wherever it begins, and so a verified n.
+PARTS_OF_OCTAVE = 8
+QUICK_PARTS = 1
+
+# Stages whose products are slow take a hundred times as long: they get an eighth of it.
+SLOW_SHARE = 8
+
+# The thresholds of manifests are lengths in limbs of that many digits.
+LIMB_DIGITS = 18
+
+
+def drawn_in_octaves(below: int, top: int, parts: int, rng: random.Random) -> Iterator[int]:
+    """Draw one n in each part of an octave above one n, up to another."""
+    count = math.ceil(parts * math.log2(top / below))
+    ends = [min(top, math.floor(below * 2 ** (i / parts))) for i in range(count + 1)]
+    for before, last in zip(ends, ends[1:]):
+        if before < last:
+            yield rng.randint(before + 1, last)
+
+
+def _of_limbs(limbs: int, rng: random.Random) -> int:
+    """Draw an n for which F(n) has that many limbs."""
+
+    def first_with(digits: int) -> int:
+        n = max(2, math.floor((digits - 1) / math.log10((1 + math.sqrt(5)) / 2)) - 2)
+        while expected_values.digit_count(n) < digits:
+            n += 1
+        return n
+
+    first = first_with((limbs - 1) * LIMB_DIGITS + 1)
+    return rng.randrange(first, first_with(limbs * LIMB_DIGITS + 1))
+
+
+def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
+    """Draw n where a number or a factor of the last step just reaches a length, or just not."""
+    for threshold in manifest.traits.thresholds:
+        for limbs in (threshold - 1, threshold, threshold + 1):
+            yield _of_limbs(limbs, rng)
+            yield 2 * _of_limbs(limbs, rng) + rng.randrange(2)
+
+
+def small_n(max_n: int) -> list[int]:
+    """Return the n of which each is read."""
+    return list(range(min(max_n, EVERY_N_TO) + 1))
+
+
+def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
+    """Return the single n above them: of each size, around thresholds, golden ones, the ends."""
+    top = manifest.max_n
+    if top <= EVERY_N_TO:
+        return []
+    rng = random.Random(seed)
+    parts = QUICK_PARTS if quick else PARTS_OF_OCTAVE
+    golden = [n for n in expected_values.golden_n() if n <= top]
+    found = {EVERY_N_TO + 1, top - 1, top}
+    found.update(drawn_in_octaves(EVERY_N_TO, top, parts, rng))
+    found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
+    if not quick:
+        found.update(n for n in _at_thresholds(manifest, rng) if n <= top)
+    return sorted(found)
+
+
+def chosen_runs(manifest: Manifest, seed: int) -> list[tuple[int, int]]:
+    """Return the first and the last n of each run that a stage is verified by."""
+    rng = random.Random(seed)
+    found = []
+    below = EVERY_N_TO
+    for top, count, most in RUNS:
+        length = -(-most // SLOW_SHARE) if manifest.traits.slow else most
+        distance = (top - below) // count
+        begin = below + 1 - rng.randrange(distance)
+        for first in range(begin, top + 1, distance):
+            last = min(first + length - 1, top, manifest.max_n)
+            if last > below and first <= manifest.max_n:
+                found.append((max(first, below + 1), last))
+        below = top
+    return sorted(found)

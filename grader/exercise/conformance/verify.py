@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verify one stage in a machine of its own: loading, the ABI, the values, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.base import scratch
+from grader.base.errors import MachineError
+from grader.base.finding import Code, Failure, Finding, failed
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import system_calls, test_inputs
+from grader.exercise.contract_tests import runner
+from grader.exercise.files import device, expected_values
+from grader.lab import ending, kernel_log
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Module
+
+# Seconds on the lab machine for one answer; the slowest call takes about two.
+CALL_TIMEOUT = 6.0
+# Emulated, a serial line takes 10 to 25 us a character. So what is to be read comes on board, and
+# from this n on the client compares the digits, by their hash.
+READS = f"{device.MODULES}/reads.txt"
+KNOWN_FROM = 200
+# Seconds that the line to a machine takes for a digit at most.
+SECONDS_A_DIGIT = 50e-6
+# How many failures of one test are worth showing.
+SHOWN = 5
+MODULE = f"{device.MODULES}/{device.NAME}.ko"
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many tests of a kind passed, and how many failed."""
+
+    passed: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What became of a stage: its tests by kind, those that failed, and all that is wrong."""
+
+    built: Built
+    tests: Mapping[str, Tally] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()  # the first few of each kind
+    findings: tuple[Finding, ...] = ()
+    by_task: Mapping[int, Finding] = field(default_factory=dict)  # of a driver: what is wrong
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    @property
+    def measurable(self) -> bool:
+        """Whether nothing is wrong, and something is computed."""
+        return self.ok and not self.built.stage.manifest.driver
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return sum(tally.passed for tally in self.tests.values())
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed."""
+        return sum(tally.failed for tally in self.tests.values())
+
+
+class _Record:
+    """What is found while it is found."""
+
+    def __init__(self, built: Built) -> None:
+        self.built = built
+        self._tests: dict[str, Tally] = {}
+        self._failures: list[Failure] = []
+        self._findings: list[Finding] = []
+
+    def passes(self, test: str) -> None:
+        """Count a test that passed."""
+        tally = self._tests.get(test, Tally())
+        self._tests[test] = Tally(tally.passed + 1, tally.failed)
+
+    def fails(self, failure: Failure, finding: Finding | None = None) -> None:
+        """Count a test that failed; of each kind the first is a finding, a few are shown."""
+        tally = self._tests.get(failure.test, Tally())
+        self._tests[failure.test] = Tally(tally.passed, tally.failed + 1)
+        if tally.failed < SHOWN:
+            self._failures.append(failure)
+        if not tally.failed:
+            self._findings.append(finding or failed(failure, f"F({failure.n})"))
+
+    def count(self, test: str) -> Tally:
+        """How many tests of a kind there were so far."""
+        return self._tests.get(test, Tally())
+
+    def ends(self, finding: Finding) -> None:
+        """Note what went wrong beside the tests."""
+        self._findings.append(finding)
+
+    def closed(self) -> Verified:
+        """All of it, to be changed no more."""
+        return Verified(self.built, dict(self._tests), tuple(self._failures), tuple(self._findings))
+
+
+def _reads(n_list: Sequence[int], modulus: int) -> list[str]:
+    """Return reads of F(n), answered by their digits; by "=" if those are many, and are F(n)'s."""
+    plain = ((n, f"pread 0 {n // 4 + 64} {n}") for n in n_list)
+    known = (
+        r if n < KNOWN_FROM else f"{r} known={expected_values.residue(n, modulus)}/{modulus}"
+        for n, r in plain
+    )
+    return ["open 0 r", *known]
+
+
+def _read_values(
+    guest: Running,
+    record: _Record,
+    n_list: Sequence[int],
+    modulus: int,
+    timeout: float,
+    at: Callable[[str], None],
+    on_board: bool = False,
+) -> None:
+    reads = _reads(n_list, modulus)
+    if on_board:
+        answers = device.recite(guest, READS, len(reads), timeout)
+    else:
+        answers = device.ask(guest, reads, timeout)
+    at("open")
+    next(answers)
+    for n, request in zip(n_list, reads[1:]):
+        at(f"read of F({n})")
+        answer = next(answers)
+        size = str(expected_values.digit_count(n))
+        same = "=" if "known=" in request else expected_values.digits(n)
+        if answer.split() == [size, size, same]:
+            record.passes("value")
+        else:
+            want, got = expected_values.digits(n), system_calls.in_words(request, answer)
+            record.fails(Failure("value", n, want, got))
+    # The batch is done with the last answer: let it end.
+    at("close")
+    for _ in answers:
+        pass
+
+
+def _verify_runs(
+    guest: Running,
+    record: _Record,
+    runs: Sequence[tuple[int, int]],
+    modulus: int,
+    timeout: float,
+    at: Callable[[str], None],
+) -> None:
+    """Verify runs of consecutive n by the residues of their digits; of a wrong one, read each n."""
+    requests = [
+        f"verify 0 {first} {last} {modulus} {expected_values.residue(first, modulus)}"
+        f" {expected_values.residue(first + 1, modulus)}"
+        for first, last in runs
+    ]
+    answers = device.ask(guest, ["open 0 r", *requests], timeout)
+    at("open")
+    next(answers)
+    wrong = []
+    for (first, last), request in zip(runs, requests):
+        at(f"F({first}) to F({last})" if first < last else f"F({first})")
+        answer = next(answers)
+        if answer.split() == ["0", "0"]:
+            for _ in range(first, last + 1):
+                record.passes("value")
+        else:
+            wrong.append((first, last, request, answer))
+    at("close")
+    for _ in answers:
+        pass
+    for first, last, request, answer in wrong[:SHOWN]:
+        failed_before = record.count("value").failed
+        if first > test_inputs.TEXT_TO and failed_before:
+            continue
+        more = SECONDS_A_DIGIT * expected_values.digit_count(last) * guest.speed_factor
+        _read_values(guest, record, range(first, last + 1), modulus, timeout + more, at)
+        if record.count("value").failed == failed_before:
+            record.fails(_not_again(first, request, answer))
+
+
+def _not_again(first: int, request: str, answer: str) -> Failure:
+    """Return the failure of a run in which each n is right when it is read again."""
+    words = answer.split()
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return Failure("value", first, "0 0", system_calls.in_words(request, answer), request)
+    n = int(words[1])
+    got = f"digits of another number at first, F({n}) when read again"
+    return Failure("value", n, f"F({n}) each time", got)
+
+
+def _check_abi(guest: Running, record: _Record, timeout: float, at: Callable[[str], None]) -> None:
+    cases = system_calls.cases(record.built.stage.manifest)
+    answers = device.ask(guest, [c.request for c in cases], timeout)
+    for case in cases:
+        title = f"{case.title} ({case.request})"
+        at(title)
+        answer = next(answers)
+        if case.request == "stat":
+            answer = _as_made(guest, answer)
+        if case.holds(answer):
+            record.passes("abi")
+        else:
+            record.fails(Failure("abi", None, case.wanted(), case.got(answer), title))
+    at("the end")
+    for _ in answers:
+        pass
+
+
+def _as_made(guest: Running, answer: str) -> str:
+    """The answer to stat with the owner that the device had when it was made."""
+    words = answer.split()
+    if len(words) == 4 and all(word.isdigit() for word in words):
+        owner = guest.owner_as_made(int(words[2]), int(words[3]))
+        return " ".join([*words[:2], *map(str, owner)]) + "\n"
+    return answer
+
+
+class _Steps:
+    """Runs steps until one ends it all, and says how."""
+
+    def __init__(self, record: _Record, guest: Running) -> None:
+        self.record = record
+        self.guest = guest
+        self.detail = ""
+
+    def at(self, detail: str) -> None:
+        """Say what within the step comes now."""
+        self.detail = detail
+
+    def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
+        """Whether the step went through; otherwise the record has its end."""
+        self.detail = ""
+        try:
+            step()
+            return True
+        except MachineError as error:
+            where = f"{what}, {self.detail}" if self.detail else what
+            seconds = CALL_TIMEOUT * self.guest.speed_factor
+            late = f"no answer within {seconds:.0f} s, it hangs or loops"
+            found = ending.of(error, self.guest, self.record.built.module, status, late)
+            self.record.ends(found.within(where))
+        return False
+
+
+def verify(
+    built: Built,
+    machine: Machine,
+    seed: int,
+    quick: bool,
+    tell: Callable[[str], None],
+    runs: bool = True,
+) -> Verified:
+    """Boot a machine for one stage and try all that the ABI promises.
+
+    Without runs it does not try thousands of n above 1,000: on machines that are very slow.
+    """
+    record = _Record(built)
+    if not built.ok:
+        record.ends(Finding("build-failed", built.cause, built.module.log[-4000:]))
+        return record.closed()
+    if not built.breaches:
+        record.passes("contract")
+    for breach in built.breaches:
+        failure = Failure("contract", None, breach.expected, breach.got)
+        said = f"{breach.got}; stage.h allows {breach.expected}"
+        record.fails(failure, Finding("wrong", said, failure=failure, kind=Code.CONTRACT))
+    modules = {device.NAME: built.module.stripped}
+    # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
+    tried = not (machine.is_host or machine.debug)
+    trial = runner.link(built, machine.kernel()) if tried else None
+    if trial:
+        modules[trial.name] = trial.stripped
+    manifest = built.stage.manifest
+    numbers, modulus = test_inputs.small_n(manifest.max_n), expected_values.new_modulus()
+    folder = scratch.folder()
+    try:
+        reads = folder / "reads"
+        reads.write_text("\n".join([*_reads(numbers, modulus), ""]))
+        guest = machine.boot(device.contents(modules, files={READS: reads}))
+    finally:
+        scratch.remove(folder)
+    try:
+        large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick)]
+        large += test_inputs.chosen_runs(manifest, seed) if runs else []
+        if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
+            # Where digits or memory are wrong already, promises would only say so once more.
+            known = record.count("abi").failed + record.count("value").failed or kernel_log.dirt(
+                guest.console(), built.module
+            )
+            tell("on trial")
+            if trial is None or known or _on_trial(guest, record, trial, seed):
+                _read_log(guest, record)
+    finally:
+        guest.stop()
+    return record.closed()
+
+
+def _verify_in(
+    guest: Running,
+    record: _Record,
+    numbers: Sequence[int],
+    large: Sequence[tuple[int, int]],
+    modulus: int,
+    tell: Callable[[str], None],
+) -> bool:
+    """Whether all steps went through, whatever was found on the way."""
+    timeout = CALL_TIMEOUT * guest.speed_factor
+    steps = _Steps(record, guest)
+    wire = guest.wire
+
+    def load() -> None:
+        wire.check(f"insmod {MODULE}", timeout)
+        wire.check(f"test -c {device.NODE}", timeout)
+
+    def unload() -> None:
+        wire.check(f"rmmod {device.NAME}", timeout)
+        for test, what in device.LEFT_BEHIND.items():
+            if wire.run(test, timeout).status == 0:
+                raise MachineError(f"{what} is still there after rmmod")
+
+    def busy() -> None:
+        done = wire.run(f"exec 3<{device.NODE} && rmmod {device.NAME} 2>&1", timeout)
+        if done.status == 0:
+            raise MachineError("rmmod went through while a file was open")
+
+    tell("load")
+    if not steps.run("load", "load-failed", load):
+        return False
+    tell("unload")
+    if not steps.run("unload", "unload-failed", unload):
+        return False
+    tell("load again")
+    if not steps.run("second load", "load-failed", load):
+        return False
+    tell("the ABI")
+    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.at)):
+        return False
+    tell("values")
+    if not steps.run(
+        "values",
+        "wrong",
+        lambda: _read_values(guest, record, numbers, modulus, timeout, steps.at, True),
+    ):
+        return False
+    # What leaks would fill the machine before all runs are through, and hide behind that.
+    if kernel_log.dirt(guest.console(), record.built.module):
+        large = ()
+    if large and not steps.run(
+        "values",
+        "wrong",
+        lambda: _verify_runs(guest, record, large, modulus, timeout, steps.at),
+    ):
+        return False
+    if not steps.run("unload while open", "unload-failed", busy):
+        return False
+    tell("unload again")
+    if not steps.run("second unload", "unload-failed", unload):
+        return False
+    record.passes("load")
+    return True
+
+
+def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool:
+    """Whether it came to an end, whatever was found."""
+    timeout = CALL_TIMEOUT * guest.speed_factor
+    try:
+        failures = runner.run(guest, record.built.stage, seed, timeout)
+    except MachineError as error:
+        record.ends(ending.of(error, guest, trial, "wrong").within("on trial"))
+        return False
+    for failure in failures:
+        record.fails(failure, Finding("wrong", failure.title, failure=failure))
+    if not failures:
+        record.passes(runner.TEST)
+    return True
+
+
+def _read_log(guest: Running, record: _Record) -> None:
+    dirt = kernel_log.dirt(guest.console(), record.built.module)
+    if dirt:
+        failure = Failure("log", None, "a clean kernel log", dirt.cause, "kernel log")
+        record.fails(failure, replace(dirt, failure=failure))
+    else:
+        record.passes("log")

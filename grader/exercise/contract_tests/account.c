@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a call uses, by books of its own: fib_alloc, fib_free and fib_look_up for
+ * a trial. Fresh memory holds what nobody expects, there are zones around each
+ * block, and what is given back must be a block.
+ */
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "arena.h"
+#include "contract_tests.h"
+
+#define FREED_BYTE 0x6b
+/* Of a frozen number's bytes; it takes as long as a step of the work. */
+#define FROZEN_CHECKS 40
+#define FROZEN_BYTES (4 << 20)
+
+struct block {
+	struct list_head list;
+	struct trial_call *owner;
+	size_t bytes;
+	size_t total;
+	u64 frozen; /* hash of what it is to keep; 0 for anything */
+} __aligned(16);
+
+/*
+ * What is around a block: ahead of it the driver's struct fib_block, and beyond
+ * that bytes that are other ones each time, as in the driver's machine.
+ */
+static char pattern[ZONE];
+#define FRONT (ZONE - sizeof(struct fib_block))
+
+static LIST_HEAD(calls);
+static DEFINE_SPINLOCK(lock);
+
+int trial_reserve(const struct trial_call *t)
+{
+	size_t beside = sizeof(struct block) + 2 * ZONE;
+
+	return arena_reserve(t->peak_bytes, t->peak_count, beside);
+}
+
+void trial_compare(const struct trial_call *t, const char *when)
+{
+	const struct fib_call *call = &t->call;
+
+	if (call->blocks != t->count || call->bytes != t->bytes)
+		complain(
+			"%s, the call says %llu bytes in %llu blocks, it has %llu in %llu",
+			when, call->bytes, call->blocks, t->bytes, t->count);
+	else if (call->allocations != t->allocations ||
+		 call->peak_bytes != t->peak_bytes)
+		complain(
+			"%s, the call says %llu allocations and %llu bytes at most, it had %llu and %llu",
+			when, call->allocations, call->peak_bytes,
+			t->allocations, t->peak_bytes);
+}
+
+void trial_begin(struct trial_call *t)
+{
+	t->account = (struct fib_account)FIB_ACCOUNT(t->account);
+	t->call.work = t->impatient ? FIB_WORK_LIMIT : 0;
+	get_random_once(pattern, sizeof(pattern));
+	INIT_LIST_HEAD(&t->blocks);
+	t->allocations = 0;
+	t->count = 0;
+	t->bytes = 0;
+	t->peak_bytes = 0;
+	t->peak_count = 0;
+	t->asked = 0;
+	t->looks = 0;
+	t->announced = 0;
+	t->checks = 0;
+	if (t->arena)
+		arena_begin();
+	spin_lock(&lock);
+	list_add(&t->list, &calls);
+	spin_unlock(&lock);
+}
+
+/* A number is some blocks: of each, the bytes that the stage has. */
+static u64 block_hash(const struct block *block)
+{
+	return fnv1a((char *)(block + 1) + ZONE, block->bytes) | 1;
+}
+
+void trial_freeze(struct trial_call *t)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &t->blocks, list) {
+		/* cppcheck-suppress uninitvar */
+		block->frozen = block_hash(block);
+	}
+	/* A long number not so often. */
+	t->checks = min_t(u64, FROZEN_CHECKS,
+			  1 + div64_u64(FROZEN_BYTES, t->bytes + 1));
+}
+
+void trial_check_frozen(struct trial_call *t)
+{
+	struct block *block;
+
+	if (!t->checks)
+		return;
+	t->checks--;
+	list_for_each_entry(block, &t->blocks, list) {
+		/* cppcheck-suppress uninitvar */
+		if (block->frozen && block->frozen != block_hash(block))
+			complain(
+				"decimal writes to the number it is given, if only for a while");
+	}
+}
+
+u64 *trial_word(struct trial_call *t, u64 index)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &t->blocks, list) {
+		/* cppcheck-suppress uninitvar */
+		u64 words = block->bytes / sizeof(u64);
+
+		if (index < words)
+			return (u64 *)((char *)(block + 1) + ZONE) + index;
+		index -= words;
+	}
+	return NULL;
+}
+
+const char *trial_block(struct trial_call *t, u64 index, size_t *bytes)
+{
+	struct block *block;
+
+	list_for_each_entry(block, &t->blocks, list) {
+		/* cppcheck-suppress uninitvar */
+		*bytes = block->bytes;
+		if (!index--)
+			/* cppcheck-suppress uninitvar */
+			return (char *)(block + 1) + ZONE;
+	}
+	return NULL;
+}
+
+static void take_back(struct block *block)
+{
+	struct trial_call *t = block->owner;
+
+	spin_lock(&lock);
+	list_del(&block->list);
+	spin_unlock(&lock);
+	t->count--;
+	t->bytes -= block->bytes;
+	t->account.blocks--;
+	t->account.bytes -= block->bytes;
+	memset(block + 1, FREED_BYTE, block->total - sizeof(*block));
+	if (t->arena)
+		arena_put(block);
+	else
+		kvfree(block);
+}
+
+void trial_end(struct trial_call *t, const char *when)
+{
+	struct block *block, *next;
+
+	if (t->count)
+		complain(LEAK "%s, %llu bytes in %llu blocks are left", when,
+			 t->bytes, t->count);
+	trial_compare(t, when);
+	spin_lock(&lock);
+	list_del(&t->list);
+	spin_unlock(&lock);
+	list_for_each_entry_safe(block, next, &t->blocks, list)
+	{
+		take_back(block);
+	}
+}
+
+/* The call that @call is part of; NULL if it is none of a trial's. */
+static struct trial_call *known(const struct fib_call *call)
+{
+	struct trial_call *t, *found = NULL;
+
+	spin_lock(&lock);
+	list_for_each_entry(t, &calls, list) {
+		if (&t->call == call)
+			found = t; /* cppcheck-suppress uninitvar */
+	}
+	spin_unlock(&lock);
+	if (!found)
+		complain("the stage goes by a struct fib_call of its own");
+	return found;
+}
+
+static void *get(struct trial_call *t, size_t total)
+{
+	if (t->arena)
+		return arena_get(total);
+	return kvmalloc(total, GFP_KERNEL | __GFP_NOWARN);
+}
+
+static void *allocate(struct trial_call *t, size_t count, size_t size)
+{
+	struct fib_call *call = &t->call;
+	struct block *block = NULL;
+	size_t bytes, total;
+	char *zone;
+
+	trial_compare(t, "at an allocation");
+	trial_check_frozen(t);
+	if (t->between)
+		t->between(t);
+	if (++t->asked != t->fail_at &&
+	    !check_mul_overflow(count, size, &bytes) &&
+	    !check_add_overflow(bytes, sizeof(*block) + 2 * ZONE, &total))
+		block = get(t, total);
+	if (!block) {
+		call->error = -ENOMEM;
+		return NULL;
+	}
+	block->owner = t;
+	block->bytes = bytes;
+	block->total = total;
+	block->frozen = 0;
+	spin_lock(&lock);
+	list_add(&block->list, &t->blocks);
+	spin_unlock(&lock);
+	zone = (char *)(block + 1);
+	memcpy(zone, pattern, FRONT);
+	*(struct fib_block *)(zone + FRONT) =
+		(struct fib_block){ &t->account, ~bytes };
+	memset(zone + ZONE, t->fill, bytes);
+	memcpy(zone + ZONE + bytes, pattern, ZONE);
+	t->allocations++;
+	t->count++;
+	t->bytes += bytes;
+	t->peak_bytes = max(t->peak_bytes, t->bytes);
+	t->peak_count = max(t->peak_count, t->count);
+	t->account.allocations = t->allocations;
+	t->account.blocks = t->count;
+	t->account.bytes = t->bytes;
+	t->account.peak_bytes = t->peak_bytes;
+	call->allocations++;
+	call->blocks++;
+	call->bytes += bytes;
+	if (call->peak_bytes < call->bytes)
+		call->peak_bytes = call->bytes;
+	return zone + ZONE;
+}
+
+void *fib_alloc(struct fib_call *call, size_t count, size_t size)
+{
+	u64 begin = ticks();
+	struct trial_call *t = known(call);
+	void *memory;
+
+	if (!t)
+		return NULL;
+	memory = allocate(t, count, size);
+	t->own_ticks += ticks() - begin;
+	return memory;
+}
+
+static struct block *block_of(const void *pointer)
+{
+	struct block *block, *found = NULL;
+	struct trial_call *t;
+
+	spin_lock(&lock);
+	list_for_each_entry(t, &calls, list) {
+		list_for_each_entry(block, &t->blocks, list) {
+			/* cppcheck-suppress uninitvar */
+			if ((char *)(block + 1) + ZONE == pointer)
+				found = block;
+		}
+	}
+	spin_unlock(&lock);
+	return found;
+}
+
+static void release(struct block *block)
+{
+	const char *zone = (char *)(block + 1);
+	const struct fib_block *ahead = (const void *)(zone + FRONT);
+
+	if (memcmp(zone, pattern, FRONT) ||
+	    ahead->account != &block->owner->account ||
+	    ahead->not_bytes != ~block->bytes)
+		complain("a byte before a block of %zu bytes is written to",
+			 block->bytes);
+	if (memcmp(zone + ZONE + block->bytes, pattern, ZONE))
+		complain("a byte behind a block of %zu bytes is written to",
+			 block->bytes);
+	trial_compare(block->owner, "where a block is given back");
+	block->owner->call.blocks--;
+	block->owner->call.bytes -= block->bytes;
+	take_back(block);
+}
+
+void fib_free(const void *pointer)
+{
+	u64 begin = ticks();
+	struct trial_call *t;
+	struct block *block;
+
+	if (!pointer)
+		return;
+	block = block_of(pointer);
+	if (!block) {
+		complain("what is given back is no block, or was already");
+		return;
+	}
+	t = block->owner;
+	release(block);
+	t->own_ticks += ticks() - begin;
+}
+
+int fib_look_up(struct fib_call *call)
+{
+	struct trial_call *t = known(call);
+
+	if (!t)
+		return 0;
+	trial_compare(t, "at a look-up");
+	trial_check_frozen(t);
+	if (call->work > 2 * FIB_WORK_LIMIT)
+		complain(
+			"fib_spend is told of %llu products at once, of at most %d",
+			call->work - FIB_WORK_LIMIT, FIB_WORK_LIMIT);
+	t->announced += call->work - (FIB_WORK_LIMIT - !!t->looks);
+	/* At 1 below the limit, whatever is done next exceeds it. */
+	call->work = t->impatient ? FIB_WORK_LIMIT - 1 : 0;
+	t->looks++;
+	if (t->between)
+		t->between(t);
+	if (t->at_look)
+		t->at_look(t);
+	if (t->looks != t->kill_at)
+		return 0;
+	call->error = -EINTR;
+	return -EINTR;
+}

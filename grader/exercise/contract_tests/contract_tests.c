@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * fibtrial: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
+ * holds the answer: a line of figures, or "wrong: " and why. The parameter
+ * "record" takes a nonce, and then holds the record of all answers so far.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/spinlock.h>
+
+#include "arena.h"
+#include "test_record.h"
+#include "contract_tests.h"
+
+static char answer[1024];
+static struct test_record record;
+static char said[256];
+static DEFINE_SPINLOCK(said_lock);
+
+void complain(const char *format, ...)
+{
+	va_list args;
+
+	spin_lock(&said_lock);
+	if (!said[0]) {
+		va_start(args, format);
+		vscnprintf(said, sizeof(said), format, args);
+		va_end(args);
+	}
+	spin_unlock(&said_lock);
+}
+
+bool trial_wrong(void)
+{
+	return said[0];
+}
+
+size_t digits_bound(u64 n)
+{
+	return div_u64(n * 2089877, 10000000) + 1;
+}
+
+u64 fnv1a(const char *bytes, size_t size)
+{
+	u64 hash = 0xcbf29ce484222325ULL;
+
+	while (size--)
+		hash = (hash ^ (u8)*bytes++) * 0x100000001b3ULL;
+	return hash;
+}
+
+u64 trial_seed;
+u64 trial_modulus;
+
+u64 residue(const char *digits, size_t count)
+{
+	u64 sum = 0;
+
+	while (count) {
+		u64 chunk = 0, base = 1;
+
+		for (int i = 0; i < 9 && count; i++, count--) {
+			chunk = 10 * chunk + (*digits++ - '0');
+			base *= 10;
+		}
+		div64_u64_rem(sum * base + chunk, trial_modulus, &sum);
+	}
+	return sum;
+}
+
+static int ask_set(const char *value, const struct kernel_param *kp)
+{
+	char verb[16];
+	u64 n;
+
+	if (sscanf(value, "%15s %llu %llu %llu", verb, &n, &trial_seed,
+		   &trial_modulus) != 4 ||
+	    !trial_modulus)
+		return -EINVAL;
+	said[0] = '\0';
+	if (!strcmp(verb, "try"))
+		try(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "top"))
+		top(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "kept"))
+		kept(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "pace"))
+		pace(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "together"))
+		together(n, answer, sizeof(answer));
+	else
+		return -EINVAL;
+	if (trial_wrong())
+		scnprintf(answer, sizeof(answer), "wrong: %s\n", said);
+	test_record_check(&record, test_record_text(answer));
+	return 0;
+}
+
+static int ask_get(char *buffer, const struct kernel_param *kp)
+{
+	return scnprintf(buffer, PAGE_SIZE, "%s", answer);
+}
+
+static const struct kernel_param_ops ask_ops = {
+	.set = ask_set,
+	.get = ask_get,
+};
+module_param_cb(ask, &ask_ops, NULL, 0600);
+
+static int record_set(const char *value, const struct kernel_param *kp)
+{
+	test_record_begin(&record, value);
+	return 0;
+}
+
+static int record_get(char *buffer, const struct kernel_param *kp)
+{
+	return scnprintf(buffer, PAGE_SIZE, TEST_RECORD_FORMAT,
+			 TEST_RECORD_ARGUMENTS(&record));
+}
+
+static const struct kernel_param_ops record_ops = {
+	.set = record_set,
+	.get = record_get,
+};
+module_param_cb(record, &record_ops, NULL, 0600);
+
+static int __init fibtrial_init(void)
+{
+	return 0;
+}
+
+static void __exit fibtrial_exit(void)
+{
+	arena_destroy();
+}
+
+module_init(fibtrial_init);
+module_exit(fibtrial_exit);
+
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("A stage of fibdrv on trial");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * What a stage is linked with, and what it may use: fibtrial is a module without
+ * a stage too, to which the objects of one are added.
+ */
+#include "contract_tests.h"
+
+/* Until the stage's objects are linked with this, there are these. */
+int __weak fib_compute(struct fib_call *call, u64 n, union fib_value *f)
+{
+	return -ENODEV;
+}
+
+ssize_t __weak fib_decimal(struct fib_call *call, const union fib_value *f,
+			   char *digits, size_t size)
+{
+	return -ENODEV;
+}
+
+size_t __weak fib_limbs(const union fib_value *f)
+{
+	return 0;
+}
+
+void __weak fib_release(union fib_value *f)
+{
+}
+
+/*
+ * Functions of the kernel that a stage may use: where the loader asks for the
+ * versions of symbols, it knows those of what this module uses by itself.
+ */
+/* clang-format off */
+#define OFFERED(name) ".weak " #name "\n\t.quad " #name "\n\t"
+#define THUNK(reg) OFFERED(__x86_indirect_thunk_##reg)
+asm(".pushsection .rodata\n\t"
+    OFFERED(memcpy) OFFERED(memmove) OFFERED(memset) OFFERED(memcmp)
+    OFFERED(__stack_chk_fail) OFFERED(fortify_panic) OFFERED(__cond_resched)
+    THUNK(rax) THUNK(rbx) THUNK(rcx) THUNK(rdx) THUNK(rsi) THUNK(rdi)
+    THUNK(rbp) THUNK(r8) THUNK(r9) THUNK(r10) THUNK(r11) THUNK(r12)
+    THUNK(r13) THUNK(r14) THUNK(r15)
+    ".popsection");
+/* clang-format on */

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Whether memory holds a number, however it may be written down: its limbs are of
+ * one, two, four or eight bytes, to the base 2^b or 10^d, the least or the most
+ * significant first; digits may be characters.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/string.h>
+
+#include "contract_tests.h"
+
+/* What a number leaves modulo this tells it from others. */
+#define PRIME 4294967291ULL
+/* Bits that a limb has at the least; numbers are dense. */
+#define LEAST_BITS 4
+
+/* A number, as far as it is needed to know it again. */
+struct number {
+	u64 bits; /* lowest 64 */
+	u64 digits; /* lowest 19, as a number */
+	u64 rest; /* modulo PRIME */
+	size_t count; /* of digits */
+};
+
+/* How limbs may be written. */
+struct form {
+	unsigned int bytes; /* of a limb */
+	unsigned int power; /* bits or digits that it stands for */
+	bool decimal;
+	bool characters;
+	u64 base; /* 0 for 2^64 */
+	u64 base_rest; /* modulo PRIME */
+	u64 lowest; /* limb of the number */
+};
+
+static u64 power_of_ten(unsigned int power)
+{
+	u64 product = 1;
+
+	while (power--)
+		product *= 10;
+	return product;
+}
+
+static u64 modulo(u64 value, u64 base)
+{
+	return base ? value - base * div64_u64(value, base) : value;
+}
+
+static u64 limb_at(const char *at, const struct form *form)
+{
+	u64 limb = 0;
+
+	memcpy(&limb, at, form->bytes); /* least byte first, as x86 has it */
+	return form->characters ? limb - '0' : limb;
+}
+
+/* The limb at @index, of those that the number's lowest part tells. */
+static u64 known_limb(const struct number *number, const struct form *form,
+		      unsigned int index)
+{
+	u64 rest = form->decimal ?
+			   div64_u64(number->digits,
+				     power_of_ten(index * form->power)) :
+			   number->bits >> index * form->power;
+
+	return modulo(rest, form->base);
+}
+
+static struct form form_of(const struct number *number, unsigned int bytes,
+			   unsigned int power, bool decimal)
+{
+	struct form form = {
+		.bytes = bytes,
+		.power = power,
+		.decimal = decimal,
+	};
+	u64 half = (1ULL << 32) % PRIME;
+
+	if (decimal)
+		form.base = power_of_ten(power);
+	else if (power < 64)
+		form.base = 1ULL << power;
+	form.base_rest = (form.base ?: half * half) % PRIME;
+	form.lowest = known_limb(number, &form, 0);
+	return form;
+}
+
+/* Whether limbs from @at on, which @room bytes may be, each @step on, are it. */
+static bool limbs_at(const char *at, size_t room, int step,
+		     const struct number *number, const struct form *form)
+{
+	unsigned int known = (form->decimal ? 19 : 64) / form->power;
+	u64 sum = 0, place = 1;
+	size_t least;
+
+	/* A digit has 3.3219 bits. */
+	least = form->decimal ? DIV_ROUND_UP(number->count, form->power) :
+				div_u64((u64)(number->count - 1) * 33219,
+					10000 * form->power);
+	for (size_t i = 0; i < room / form->bytes && i <= least + 1; i++) {
+		u64 limb = limb_at(at, form);
+
+		if (i < known && limb != known_limb(number, form, i))
+			return false;
+		sum = (sum + limb % PRIME * place) % PRIME;
+		if (i + 1 >= least && sum == number->rest)
+			return true;
+		place = place * form->base_rest % PRIME;
+		at += step;
+	}
+	return false;
+}
+
+static bool form_in(const char *block, size_t bytes,
+		    const struct number *number, const struct form *form)
+{
+	int width = form->bytes;
+
+	/* One of eight bytes may begin where one of four does. */
+	for (size_t at = 0; at + width <= bytes; at += min(width, 4)) {
+		if (limb_at(block + at, form) != form->lowest)
+			continue;
+		if (limbs_at(block + at, bytes - at, width, number, form) ||
+		    limbs_at(block + at, at + width, -width, number, form))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the number is there in limbs of so many bytes. */
+static bool limbs_in(const char *block, size_t bytes,
+		     const struct number *number, unsigned int width)
+{
+	struct form form;
+
+	for (unsigned int bits = 8 * width; bits >= LEAST_BITS; bits--) {
+		form = form_of(number, width, bits, false);
+		if (form_in(block, bytes, number, &form))
+			return true;
+	}
+	/* 2.4 digits to the byte. */
+	for (unsigned int digits = 19 * width / 8; digits; digits--) {
+		form = form_of(number, width, digits, true);
+		if (form_in(block, bytes, number, &form))
+			return true;
+	}
+	form.characters = true;
+	return form_in(block, bytes, number, &form);
+}
+
+bool number_in(const char *block, size_t bytes, const char *digits,
+	       size_t count)
+{
+	struct number number = { .count = count };
+
+	for (size_t left = count; left; left--) {
+		u64 digit = *digits++ - '0';
+
+		number.bits = number.bits * 10 + digit;
+		number.rest = (number.rest * 10 + digit) % PRIME;
+		if (left <= 19)
+			number.digits = number.digits * 10 + digit;
+	}
+	for (unsigned int width = 8; width; width /= 2)
+		if (limbs_in(block, bytes, &number, width))
+			return true;
+	return false;
+}

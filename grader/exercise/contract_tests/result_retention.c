@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Whether what compute leaves is the number, and decimal writes that one. If it
+ * computes only there, what compute takes means nothing.
+ */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/slab.h>
+
+#include "contract_tests.h"
+
+/* Below, a number has too few words to go by. */
+#define LEAST_DIGITS 100
+/* So many words of a number are changed, one at a time. */
+#define WORDS 24
+
+/*
+ * Whether a word may be a limb or two: none is small, nor like an address of a
+ * kernel, nor two small ones in one. With another lowest bit a limb is still a
+ * limb, to whatever base.
+ */
+static bool like_limbs(u64 word)
+{
+	bool address = word >> 48 == 0xffff ||
+		       (word >= 0x60000000 && word < 0xa0000000);
+
+	return word >= 1 << 24 && !address && (u32)word >= 1 << 16 &&
+	       (!(word >> 32) || word >> 52);
+}
+
+/* How many words of a call's blocks may be limbs; @at is the one counted @index. */
+static u64 count_words(struct trial_call *t, u64 index, u64 **at)
+{
+	u64 count = 0;
+	u64 *word;
+
+	for (u64 i = 0; (word = trial_word(t, i)); i++) {
+		if (!like_limbs(*word))
+			continue;
+		if (count++ == index)
+			*at = word;
+	}
+	return count;
+}
+
+/* Whether the number itself is in a block: not only what it is made from. */
+static bool is_kept(struct trial_call *t, const char *digits, ssize_t count)
+{
+	const char *block;
+	size_t bytes;
+
+	for (u64 i = 0; (block = trial_block(t, i, &bytes)); i++)
+		if (number_in(block, bytes, digits, count))
+			return true;
+	return false;
+}
+
+static void change_words(struct trial_call *t, const union fib_value *f,
+			 char *digits, ssize_t count)
+{
+	u64 needed = div_u64((u64)count * 332, 6400);
+	u64 hash = fnv1a(digits, count), changed = 0, total, tried;
+	bool kept = is_kept(t, digits, count);
+	u64 *word = NULL;
+
+	total = count_words(t, U64_MAX, &word);
+	tried = min_t(u64, total, WORDS);
+	for (u64 i = 0; i < tried && !trial_wrong(); i++) {
+		ssize_t ret;
+
+		count_words(t, div64_u64(i * total, tried), &word);
+		*word ^= 1;
+		ret = fib_decimal(&t->call, f, digits, count + 1);
+		changed += ret != count || fnv1a(digits, count) != hash;
+		*word ^= 1;
+	}
+	/* Half of what there should be; there may be other numbers beside it. */
+	if (4 * total < needed || 2 * changed * total < tried * needed)
+		complain(
+			"digits hang on %llu of %llu words that compute has kept: it leaves the work to decimal",
+			changed, tried);
+	else if (!kept && !trial_wrong())
+		complain(
+			"no block holds the number itself when compute is through: it leaves work to decimal");
+}
+
+void try_kept(u64 n)
+{
+	size_t size = digits_bound(n) + 1;
+	struct trial_call t = {};
+	union fib_value f = {};
+	ssize_t count;
+	char *digits;
+
+	digits = kvmalloc(size, GFP_KERNEL);
+	trial_begin(&t);
+	if (digits && !fib_compute(&t.call, n, &f)) {
+		count = fib_decimal(&t.call, &f, digits, size);
+		if (count >= LEAST_DIGITS)
+			change_words(&t, &f, digits, count);
+		fib_release(&f);
+	}
+	trial_end(&t, "after release");
+	kvfree(digits);
+}
+
+void kept(u64 n, char *answer, size_t answer_size)
+{
+	try_kept(n);
+	scnprintf(answer, answer_size, "kept\n");
+}

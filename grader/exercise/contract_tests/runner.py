@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage on trial: its objects linked with an account that believes nothing (trial/).
+
+What stage.h asks for is tried call by call in the machine: failures and kills at each place, fresh
+memory that holds what nobody expects, zones around all that is handed out, calls within calls.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grader import sandbox
+from grader.base import paths, test_record
+from grader.base.errors import LabError
+from grader.base.finding import Code, Failure
+from grader.base.test_record import Record
+from grader.exercise.build.stage_module import Built, stage_objects
+from grader.exercise.files import device, expected_values, tasks
+from grader.exercise.files.stages import Stage
+from grader.lab import module
+from grader.lab.machines import Running
+from grader.lab.module import Kernel, Module, Recipe
+from grader.sandbox import COMPILER, Room, kernel_places
+
+NAME = "fibtrial"
+MODULE = f"{device.MODULES}/{NAME}.ko"
+LEAK = "leak: "  # ahead of the trial's text, where memory was not released: see contract_tests.h
+TEST = "promise"  # as the report calls what is tried here
+FILES = Path(__file__).parent
+# Bytes of the stack that a call may take: a kernel's has 16 KB, and others are on it. The kit's
+# take up to 1,400, the trial's own 600 of a call among them.
+STACK_BYTES = 4096
+# Bytes that a call may hold at its peak, whatever n is, beside the trait's bytes for each digit.
+# The kit's stages hold up to 2.8 for each digit, and up to 12.9 where products are subquadratic.
+BYTES_BESIDE = 1024
+# Between two looks at most 10^5 products are announced. The kit's take up to 4 times as long as
+# that many multiplications that wait for one another; emulated, where stage 3 allocates, up to 19.
+PRODUCTS = 100_000
+MOST_UNITS = 40
+# For a number of so many limbs, compute announces products by their square: of two factors of half
+# the length, 1/8 at the least where a square takes half; the kit's 0.4 to 0.9, bit by bit 20 to 40.
+# So does decimal of binary limbs: 0.5, and bit by bit 154. Subquadratic products take
+# less.
+ANNOUNCED_LIMBS = 20
+LEAST_OF_SQUARE = 1 / 16
+MOST_OF_SQUARE = 16
+MOST_OF_SQUARE_BIT_BY_BIT = 512
+# Announced at once, whatever is still to be done of it.
+AT_ONCE = 1 << 16
+# The n at which F(n) needs another word, or another method may begin.
+WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
+# One n is drawn between each of these and the next.
+SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
+# Bits of the modulus that digits are compared by.
+MODULUS_BITS = 31
+NO_MEMORY = "no memory"
+ASK = f"/sys/module/{NAME}/parameters/ask"
+RECORD = f"/sys/module/{NAME}/parameters/record"
+# What a limb may be: 10^9 has not quite 30 bits.
+LIMB_BITS = (29.0, 64.0)
+
+
+def kit(kernel: Kernel) -> Module:
+    """The kit's half, which is the same for every stage."""
+    sources = sorted(FILES.glob("*.[ch]"))
+    files = {f"trial/{path.name}": path.read_bytes() for path in sources}
+    files["trial/test_record.h"] = (test_record.INCLUDE / "test_record.h").read_bytes()
+    common = ("stage.h", "freestanding.h", "account.h", "notices.c", "vector.h", "vector.c")
+    files |= {f"trial/{name}": (paths.COMMON / name).read_bytes() for name in common}
+    label = FILES.relative_to(paths.ROOT).as_posix()
+    made = module.build(
+        Recipe(
+            NAME,
+            NAME,
+            files,
+            tuple(name.removesuffix(".c") for name in files if name.endswith(".c")),
+            labels={"trial": label},
+            support=(label,),
+        ),
+        kernel,
+    )
+    if not made.ok:
+        raise LabError(f"the kit's own {NAME} does not compile: {made.cause}")
+    return made
+
+
+def link(built: Built, kernel: Kernel) -> Module:
+    """The very objects of a stage's module, linked with the trial instead of the driver."""
+    ours = kit(kernel)
+    folder = built.module.directory
+    support = (*ours.support, *built.module.support)
+    made = replace(built.module, name=NAME, support=support, dialect=device.DIALECT)
+    room = None
+    if built.stage.isolated:
+        room = Room(read=(ours.directory, *kernel_places(kernel.tree)), write=(folder,))
+    # Two runs in one checkout must not meet half a file.
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        stage = Path(scratch, "stage.o")
+        whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
+        _run(["ld", "-r", "-o", str(stage), *map(str, stage_objects(built))], room)
+        if objtool := _objtool(built.module):
+            there = f"--chdir={kernel.tree}"  # its path may be relative to the tree
+            _run(["env", there, f"SRCARCH={kernel.arch}", *objtool, str(stage)], room)
+        _run(["ld", "-r", "-o", str(whole), str(ours.path), str(stage)], room)
+        _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
+        whole.replace(made.path)
+        bare.replace(made.stripped)
+    return made
+
+
+def _objtool(made: Module) -> list[str]:
+    """Return how kbuild lets the kernel's objtool loose on a module as a whole, or nothing.
+
+    With indirect branch tracking it does not look at single objects: theirs have no list of the
+    return instructions that the kernel replaces when it loads a module, and it complains of them.
+    """
+    said = (made.directory / f".{made.name}.o.cmd").read_text()
+    match = re.search(r"; (\S*/objtool .*) \S+\.o$", said, re.MULTILINE)
+    return match[1].split() if match else []
+
+
+def _run(command: list[str], room: Room | None) -> None:
+    ours = None if room else module.environment()
+    ended = sandbox.run(command, COMPILER, room, environment=ours, together=True)
+    if ended.status or ended.ended_by:
+        raise LabError(f"{command[0]}: {ended.cause or ended.text.strip()}")
+
+
+def tried_n(stage: Stage, seed: int) -> list[int]:
+    """Return the n that are tried: the ends of what fits in words, and one of each size, drawn."""
+    most = _longest_tried(stage)
+    rng = random.Random(seed)
+    found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
+    found.update(rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:]))
+    return sorted(n for n in found if n <= most)
+
+
+def _longest_tried(stage: Stage) -> int:
+    """Return the largest n of which all is tried."""
+    # With each allocation that fails the call is made once more, and stage 3 makes thousands.
+    if stage.traits.slow:
+        return 1000
+    # Halves, blocks and transforms begin above 10,000.
+    most = 100_000 if stage.traits.subquadratic else 10_000
+    return min(most, stage.manifest.max_n)
+
+
+def long_n(stage: Stage, seed: int) -> list[int]:
+    """Which n are tried beyond them, where a call takes long: one by chance, and the largest."""
+    top, tried = stage.manifest.max_n, _longest_tried(stage)
+    if tried == top:
+        return []
+    # As many between 10,000 and 20,000 as between 50,000 and 100,000.
+    return [round(tried * (top / tried) ** random.Random(seed).random()), top]
+
+
+def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
+    """Return what the trial is asked."""
+    top = stage.manifest.max_n
+    speed = tasks.asked(stage.number, seed)
+    asked = [
+        *(f"try {n}" for n in tried_n(stage, seed)),
+        *(f"top {n}" for n in long_n(stage, seed)),
+        *([f"kept {speed.n}"] if speed and stage.traits.numbers else []),
+        f"pace {top}",
+        f"together {min(top, 100)}",
+    ]
+    return [f"{question} {seed} {modulus}" for question in asked]
+
+
+def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+    """Return what is wrong with the answers; each finding names its n and the seed."""
+    for failure in _judged(stage, asked, answers):
+        seed = asked[0].split()[2]
+        yield replace(failure, title=f"{failure.title} (seed {seed})")
+
+
+def _judged(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+    """Return what is wrong with the answers, by n."""
+    shortest, longest = LIMB_BITS
+    for question, answer in zip(asked, answers):
+        verb, *numbers = question.split()
+        n, _, modulus = map(int, numbers)
+        if answer.startswith("wrong: "):
+            said = answer.removeprefix("wrong: ")
+            failure = _failure(n, "what stage.h asks for", said.removeprefix(LEAK))
+            yield replace(failure, kind=Code.LEAK) if said.startswith(LEAK) else failure
+            continue
+        if answer == NO_MEMORY:
+            raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")
+        got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
+        if verb in ("try", "top"):
+            yield from _tried(stage, n, modulus, got)
+            # So many limbs that have all these numbers are of so many bits.
+            bits = _log2(n)
+            shortest = max(shortest, bits / got["limbs"])
+            longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
+            if shortest > longest:
+                said = f"fib_limbs says {got['limbs']}"
+                yield _failure(n, "limbs without leading zeros, all of one width", said)
+                shortest, longest = LIMB_BITS
+        elif verb == "pace":
+            yield from _paced(stage, got)
+
+
+def _log2(n: int) -> float:
+    """How many bits F(n) takes: F(n) is phi^n / sqrt(5), very nearly."""
+    return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
+
+
+def _failure(n: int, expected: str, got: str) -> Failure:
+    return Failure(TEST, n, expected, got, f"F({n:,}): {got}")
+
+
+def _tried(stage: Stage, n: int, modulus: int, got: dict[str, int]) -> Iterator[Failure]:
+    right = expected_values.digit_count(n), expected_values.residue(n, modulus)
+    if (got["digits"], got["residue"]) != right:
+        yield _failure(n, expected_values.digits(n), "other digits than those of F(n)")
+    if not stage.traits.numbers and got["word"] != expected_values.fibonacci(n):
+        said = f"compute leaves {got['word']:,}: it leaves the work to decimal"
+        yield _failure(n, "the number itself", said)
+    if got["stack"] > STACK_BYTES:
+        yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
+    yield from _memory(stage, n, got["peak"])
+    yield from _announced(stage, n, got)
+
+
+def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
+    most = BYTES_BESIDE + stage.traits.bytes_per_digit * expected_values.digit_count(n)
+    if peak > most:
+        yield _failure(
+            n, f"at most {most:,}", f"{peak:,} bytes held at the peak, {most:,} are plenty"
+        )
+
+
+def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
+    """Whether fib_spend is told of what there must be to do."""
+    square = got["limbs"] ** 2
+    if not stage.traits.numbers or got["limbs"] < ANNOUNCED_LIMBS:
+        return
+    most = (
+        MOST_OF_SQUARE_BIT_BY_BIT * square
+        if stage.traits.slow
+        else MOST_OF_SQUARE * square + AT_ONCE
+    )
+    least = LEAST_OF_SQUARE * square if not stage.traits.subquadratic else got["limbs"]
+    binary = not stage.traits.decimal and not _of_digits(n, got["limbs"])
+    for phase, counted, lowest in (
+        ("compute", got["computing"], least),
+        ("decimal", got["converting"], least if binary else 0),
+    ):
+        if not lowest <= counted <= most:
+            wanted = f"between {lowest:,.0f} and {most:,.0f}"
+            yield _failure(n, wanted, f"{counted:,} products announced by {phase}, not {wanted}")
+
+
+def _of_digits(n: int, limbs: int) -> bool:
+    """Whether so many limbs are of decimal digits rather than of bits, whatever is usual."""
+    digits, bits = expected_values.digit_count(n), _log2(n)
+    of_digits = {math.ceil(digits / each) for each in range(1, 20)}
+    return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
+
+
+def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
+    unit = got["unit"] * PRODUCTS / 1000
+    for n, longest, peak in (
+        (got["n"], got["longest"], got["peak"]),
+        (got["top"], got["toplongest"], got["toppeak"]),
+    ):
+        yield from _memory(stage, n, peak)
+        if longest > MOST_UNITS * unit:
+            took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
+            yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")
+
+
+def run(
+    guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
+) -> list[Failure]:
+    """Load the trial, ask, unload: what is wrong."""
+    asked = questions(stage, seed, expected_values.new_modulus(MODULUS_BITS))
+    guest.wire.check(f"insmod {path}", timeout)
+    words = " ".join(f"'{question}'" for question in asked)
+    nonce = test_record.draw()
+    said = guest.wire.check(
+        f"echo {test_record.line(nonce).strip()} >{RECORD};"
+        f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
+        f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
+        10 * timeout,  # for all of them; on a busy computer they take seconds
+    )
+    guest.wire.check(f"rmmod {NAME}", timeout)
+    text, record = test_record.split(said)
+    answers = text.splitlines()
+    found = list(judge(stage, asked, answers))
+    return found or list(_unproved(asked, answers, record, nonce))
+
+
+def _unproved(
+    asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
+) -> Iterator[Failure]:
+    """Yield what is wrong with the trial where no answer is: too few, or not its own."""
+    fault = test_record.fault(record, nonce, test_record.texts(f"{line}\n" for line in answers))
+    if not fault and len(answers) != len(asked):
+        fault = f"{len(answers)} of {len(asked)} questions were answered"
+    if fault:
+        yield Failure(TEST, None, "the record of all answers", fault, f"the trial: {fault}")

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * How work is announced: the verb "pace N". A call that works for long without a
+ * look keeps others from the processor, and a Ctrl-C waiting.
+ */
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/slab.h>
+
+#include "contract_tests.h"
+
+#define RUNS 5
+#define MAX_GAPS 8192
+/* A call that takes as long has time to forget to look up. */
+#define LONG_NS 16000000
+/* Of one run at the largest n a stretch as long, in products, may be chance. */
+#define MANY_PRODUCTS 2000000
+
+/* Of each stretch between two looks the shortest of all runs: all take the same. */
+static u64 *gaps;
+static u64 last;
+static bool first_run;
+
+static void note(struct trial_call *t)
+{
+	u64 gap = ticks() - last;
+
+	/* What the trial's own books take is none of the stage's time. */
+	gap -= min(gap, t->own_ticks);
+	t->own_ticks = 0;
+	if (t->looks <= MAX_GAPS) {
+		u64 *kept = &gaps[t->looks - 1];
+
+		if (first_run || gap < *kept)
+			*kept = gap;
+	}
+	last = ticks();
+}
+
+/* Ticks that 1000 products take which wait for one another. */
+static u64 ticks_of_products(void)
+{
+	u64 least = U64_MAX, x = 3;
+
+	for (int run = 0; run < 20; run++) {
+		u64 begin = ticks();
+
+		for (int i = 0; i < 20000; i++) {
+			x = x * 0x9e3779b97f4a7c15ULL + i;
+			asm volatile("" : "+r"(x));
+		}
+		least = min(least, ticks() - begin);
+	}
+	return max_t(u64, div_u64(least, 20), 1);
+}
+
+/* Compute and convert; returns how many ns it took, 0 for a failure. */
+static u64 call_once(struct trial_call *t, u64 n, char *digits)
+{
+	u64 begin = ktime_get_ns();
+	union fib_value f;
+	ssize_t count;
+
+	trial_begin(t);
+	t->own_ticks = 0;
+	last = ticks();
+	if (fib_compute(&t->call, n, &f)) {
+		trial_end(t, "after a failed compute");
+		return 0;
+	}
+	count = fib_decimal(&t->call, &f, digits, digits_bound(n));
+	fib_release(&f);
+	t->looks++;
+	if (t->at_look)
+		t->at_look(t);
+	trial_end(t, "at the end");
+	return count > 0 ? max_t(u64, ktime_get_ns() - begin, 1) : 0;
+}
+
+/* The first n from some on for which a call takes long, or @max_n. */
+static u64 some_long_n(struct trial_call *t, u64 max_n, char *digits)
+{
+	u64 n = min_t(u64, max_n, 1000);
+
+	first_run = true;
+	while (n < max_n && call_once(t, n, digits) < LONG_NS && !trial_wrong())
+		n = min(2 * n, max_n);
+	return n;
+}
+
+/* What a look at stretches has come to. */
+struct paced {
+	u64 whole;
+	u64 longest;
+	u64 stretches;
+	u64 peak;
+};
+
+/* The stretches of F(@n), each the shortest of so many runs. */
+static struct paced runs(struct trial_call *t, u64 n, char *digits, int first,
+			 int count)
+{
+	struct paced p = {};
+	u64 gap;
+
+	for (int run = first; run < first + count && !trial_wrong(); run++) {
+		first_run = !run;
+		if (!call_once(t, n, digits))
+			complain("F(%llu) fails where memory is ample", n);
+	}
+	p.stretches = t->looks;
+	p.peak = t->peak_bytes;
+	for (u64 i = 0; i < min_t(u64, t->looks, MAX_GAPS); i++) {
+		gap = gaps[i];
+		p.longest = max(p.longest, gap);
+		p.whole += gap;
+	}
+	return p;
+}
+
+void pace(u64 max_n, char *answer, size_t size)
+{
+	struct trial_call t = { .fill = 0x5a, .at_look = note };
+	char *digits = kvmalloc(digits_bound(max_n), GFP_KERNEL);
+	struct paced some, most;
+	u64 unit, n;
+
+	gaps = kvmalloc_array(MAX_GAPS, sizeof(*gaps), GFP_KERNEL);
+	if (!digits || !gaps) {
+		scnprintf(answer, size, "no memory\n");
+		goto out;
+	}
+	unit = ticks_of_products();
+	n = some_long_n(&t, max_n, digits);
+	some = runs(&t, n, digits, 0, RUNS);
+	most = some;
+	if (n < max_n)
+		most = runs(&t, max_n, digits, 0, 1);
+	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
+		most = runs(&t, max_n, digits, 1, RUNS - 1);
+	scnprintf(
+		answer, size,
+		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu\n",
+		n, some.longest, some.peak, some.whole, some.stretches, unit,
+		max_n, most.longest, most.peak, most.whole, most.stretches);
+out:
+	kvfree(gaps);
+	kvfree(digits);
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Read the witness's report of a driver's steps: what was done, undone, and made to fail.
+
+It writes them to a file of its own (client/firstctl.h), since the driver writes to the kernel log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.base import test_record
+from grader.exercise.files import driver_device
+
+REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
+# The parameter is there while the module is loaded; to read it has all steps written.
+COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
+_LINE = re.compile(r"^([-+!]) (\w+) ([0-9a-f]+)$", re.MULTILINE)
+# By the function that undoes it: the one that does.
+UNDOES = {
+    "unregister_chrdev_region": "alloc_chrdev_region",
+    "cdev_del": "cdev_add",
+    "class_unregister": "class_register",
+    "device_destroy": "device_create",
+    "kfree": "kmalloc",
+}
+UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
+# What must be undone before what, and why.
+BEFORE = {
+    ("device_create", "class_register"): "the device is one of that class",
+    ("cdev_add", "alloc_chrdev_region"): "the number could be another driver's already",
+    ("cdev_add", "kmalloc"): "somebody may open the device still, and use that memory",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the witness."""
+
+    kind: str  # "+", "-" or "!"
+    name: str
+    about: int
+
+
+def read(text: str) -> list[Step]:
+    """Return the steps that the witness has written."""
+    return [Step(kind, name, int(about, 16)) for kind, name, about in _LINE.findall(text)]
+
+
+def fault(text: str, nonce: int) -> str:
+    """Return what is wrong with the record of a module that is gone, or nothing."""
+    told, record = test_record.split(text)
+    return test_record.fault(record, nonce, test_record.texts(told.splitlines()))
+
+
+def left(steps: Sequence[Step]) -> list[Step]:
+    """What was done and is not undone, in the order it was done."""
+    there: list[Step] = []
+    for step in steps:
+        if step.kind == "+":
+            there.append(step)
+        elif step.kind == "-":
+            does = UNDOES.get(step.name, "")
+            found = [s for s in there if s.name == does and s.about == step.about]
+            if found:
+                there.remove(found[-1])
+    return there
+
+
+def never_done(steps: Sequence[Step]) -> Step | None:
+    """The first step that undoes what was not there."""
+    there: list[tuple[str, int]] = []
+    for step in steps:
+        if step.kind == "+":
+            there.append((step.name, step.about))
+        elif step.kind == "-":
+            done = (UNDOES.get(step.name, ""), step.about)
+            if done not in there:
+                return step
+            there.remove(done)
+    return None
+
+
+def out_of_order(steps: Sequence[Step]) -> tuple[str, str] | None:
+    """What is undone while it is in use still, or done behind what needs it: expected, and got."""
+    there: list[str] = []
+    for step in steps:
+        if step.kind == "+":
+            for (user, needed), why in BEFORE.items():
+                if step.name == needed and user in there:
+                    return f"{needed} before {user}", f"{user} first: {why}"
+            there.append(step.name)
+        elif step.kind == "-" and UNDOES.get(step.name) in there:
+            gone = UNDOES[step.name]
+            for (user, needed), why in BEFORE.items():
+                if gone == needed and user in there:
+                    return f"{UNDONE_BY[user]} before {step.name}", f"{step.name} first: {why}"
+            there.remove(gone)
+    return None
+
+
+def in_words(found: Sequence[Step]) -> str:
+    """What is left, by the functions that did it and should have undone it."""
+    names = list(dict.fromkeys(step.name for step in found))
+    return ", ".join(f"no {UNDONE_BY[name]} for {name}" for name in names)

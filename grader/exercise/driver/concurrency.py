@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Two callers at once: nothing that one of them does may be lost.
+
+The interposer makes the driver give way to the other caller between two accesses, about one time
+in RACE, first with both callers on one CPU, then on two. A driver without a lock therefore loses
+about 7 of 100 lines on every computer, however busy it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from grader.exercise.driver import system_calls
+from grader.exercise.driver.session import TOGETHER, Session, wrong
+
+RACE = 8
+PARAMETER = f"race={RACE}"
+# Calls of each caller.
+COUNT = 400
+CPUS = {"": "on one CPU", " two": "on two CPUs"}
+BEGINNING = system_calls.BEGINNING.count("\n")
+
+
+def _lines(session: Session, cpus: str) -> None:
+    """Task 5."""
+    title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
+    written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
+    if written != 2 * COUNT:
+        raise wrong(TOGETHER, title, f"all {2 * COUNT} are taken", f"{written} are")
+    if odd:
+        raise wrong(TOGETHER, title, "no other lines", f"{odd} lines that nobody has written")
+    want = 2 * COUNT + BEGINNING
+    if there != want:
+        lost = f"{want - there} are lost" if there < want else f"{there - want} too many"
+        raise wrong(TOGETHER, title, f"{want} lines in the notebook", f"{there}: {lost}")
+
+
+def _calls(session: Session, cpus: str) -> None:
+    """Task 6."""
+    title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
+    session.ask(["store calls 0"])
+    _numbers(session, f"reads {COUNT}{cpus}", title, 1)
+    said = session.ask(["show calls"])[0]
+    if said != rf"0 {2 * COUNT}\n":
+        raise wrong(TOGETHER, title, rf'"{2 * COUNT}\n"', system_calls.in_words("show calls", said))
+
+
+def _notebook(session: Session, cpus: str) -> None:
+    """Task 7."""
+    session.ask(["open 0 rw", "clear 0"])
+    title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
+    written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
+    if written != cleared:
+        raise wrong(
+            TOGETHER, title, f"as many are cleared as were written: {written}", f"{cleared}"
+        )
+    title = f"one caller writes and clears, one asks INFO, {CPUS[cpus]}"
+    _, odd = _numbers(session, f"infos {COUNT}{cpus}", title, 2)
+    if odd:
+        raise wrong(TOGETHER, title, "lines, bytes and room of one moment",
+                    f"{odd} answers that do not belong together")  # fmt: skip
+    title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"
+    written, mine = _numbers(session, f"same {COUNT}{cpus}", title, 2)
+    if written != mine:
+        raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
+
+
+def _numbers(session: Session, request: str, title: str, count: int) -> list[int]:
+    """What a request for two callers answers behind its 0."""
+    words = session.ask([request])[0].split()
+    if words[:1] != ["0"] or len(words) != count + 1:
+        raise wrong(TOGETHER, title, "0", system_calls.in_words("pair", " ".join(words)))
+    return [int(word) for word in words[1:]]
+
+
+_TRIALS: Mapping[int, Callable[[Session, str], None]] = {5: _lines, 6: _calls, 7: _notebook}
+# Those that are about it.
+TASKS = tuple(_TRIALS)
+
+
+def try_out(task: int, session: Session) -> None:
+    """What of a task is about two callers; the first thing that is wrong is raised."""
+    for cpus in CPUS:
+        session.must_load(PARAMETER)
+        _TRIALS[task](session, cpus)
+        session.must_unload("when both have closed their files")

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Stands between a learner's driver and the kernel: the linker sends here what
+ * the driver asks for (ld --wrap), so that any step can be made to fail, and
+ * what is taken and not given back is known. Linked into the module, with two
+ * parameters:
+ *
+ *	insmod first.ko fail=3	the third step that can fail does, once
+ *	insmod first.ko watch=1	each step is told in the kernel log
+ *
+ * The grader does not believe the log, which the driver writes to as well: see
+ * report.c.
+ *
+ * "+" is a step that was done, "-" one that was undone, "!" one that was made
+ * to fail, with the error. Behind the function's name stands what it is about,
+ * the same in both directions.
+ */
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/gfp.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+#include <linux/vmalloc.h>
+
+#include "call_trace.h"
+
+static int fail;
+module_param(fail, int, 0600);
+MODULE_PARM_DESC(fail, "which step from now on fails, 1 is the next; 0: none");
+
+static bool watch;
+module_param(watch, bool, 0600);
+MODULE_PARM_DESC(watch, "tell each step in the kernel log");
+
+/* Each function of the driver's world fails in a way of its own. */
+#define REGION_FAILS EBUSY
+#define CLASS_FAILS ENFILE
+#define CDEV_FAILS EMLINK
+#define DEVICE_FAILS ENOTUNIQ
+
+static void told(char what, const char *name, unsigned long about)
+{
+	if (watch)
+		pr_info("witness: %c %s %lx\n", what, name, about);
+	report_step(what, name, about);
+}
+
+/* Whether the step that comes now is the one that is to fail. */
+static bool fails(const char *name, int error)
+{
+	if (fail <= 0 || --fail)
+		return false;
+	told('!', name, error);
+	return true;
+}
+
+/* A fault in a user's memory, or a shortage, makes these wait. */
+static void may_sleep(const char *name)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT) || !in_atomic())
+		return;
+	pr_err("BUG: sleeping function called while a spinlock is held: %s\n",
+	       name);
+	dump_stack();
+}
+
+/* The number, or what stands for it, that a step and its undoing have alike. */
+#define ABOUT(thing) ((unsigned long)(thing))
+
+/* clang-format off: what is real, and what stands in for it. */
+#define WRAP(type, name, ...)            \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+/* clang-format on */
+
+static int done(const char *name, int error, unsigned long about)
+{
+	if (!error)
+		told('+', name, about);
+	return error;
+}
+
+WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
+     unsigned int count, const char *name)
+{
+	int err;
+
+	if (fails("alloc_chrdev_region", REGION_FAILS))
+		return -REGION_FAILS;
+	err = __real_alloc_chrdev_region(number, first, count, name);
+	return done("alloc_chrdev_region", err, err ? 0 : *number);
+}
+
+WRAP(void, unregister_chrdev_region, dev_t number, unsigned int count)
+{
+	told('-', "unregister_chrdev_region", number);
+	__real_unregister_chrdev_region(number, count);
+}
+
+WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
+{
+	if (fails("cdev_add", CDEV_FAILS))
+		return -CDEV_FAILS;
+	return done("cdev_add", __real_cdev_add(cdev, number, count),
+		    ABOUT(cdev));
+}
+
+WRAP(void, cdev_del, struct cdev *cdev)
+{
+	told('-', "cdev_del", ABOUT(cdev));
+	__real_cdev_del(cdev);
+}
+
+/* From 6.4 on a class is constant, and class_register no macro. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define CLASS_TYPE const struct class *class
+
+WRAP(int, class_register, CLASS_TYPE)
+{
+	if (fails("class_register", CLASS_FAILS))
+		return -CLASS_FAILS;
+	return done("class_register", __real_class_register(class),
+		    ABOUT(class));
+}
+#else
+#define CLASS_TYPE struct class *class
+
+WRAP(int, __class_register, CLASS_TYPE, struct lock_class_key *key)
+{
+	if (fails("class_register", CLASS_FAILS))
+		return -CLASS_FAILS;
+	return done("class_register", __real___class_register(class, key),
+		    ABOUT(class));
+}
+#endif
+
+WRAP(void, class_unregister, CLASS_TYPE)
+{
+	told('-', "class_unregister", ABOUT(class));
+	__real_class_unregister(class);
+}
+
+WRAP(struct device *, device_create, CLASS_TYPE, struct device *parent,
+     dev_t number, void *data, const char *format, ...)
+{
+	struct device *device;
+	char name[64];
+	va_list list;
+
+	va_start(list, format);
+	vscnprintf(name, sizeof(name), format, list);
+	va_end(list);
+	if (fails("device_create", DEVICE_FAILS))
+		return ERR_PTR(-DEVICE_FAILS);
+	device = __real_device_create(class, parent, number, data, "%s", name);
+	if (!IS_ERR(device))
+		told('+', "device_create", number);
+	return device;
+}
+
+WRAP(void, device_destroy, CLASS_TYPE, dev_t number)
+{
+	told('-', "device_destroy", number);
+	__real_device_destroy(class, number);
+}
+
+/* Memory: whoever gives it, it fails and is told as one kind. */
+static bool no_memory(gfp_t gfp)
+{
+	if (gfpflags_allow_blocking(gfp))
+		may_sleep("kmalloc with GFP_KERNEL");
+	return fails("kmalloc", ENOMEM);
+}
+
+static void *taken(void *memory)
+{
+	if (memory)
+		told('+', "kmalloc", ABOUT(memory));
+	return memory;
+}
+
+static void given_back(const void *memory)
+{
+	if (memory)
+		told('-', "kfree", ABOUT(memory));
+}
+
+#define WRAP_TAKE(name, gfp, arguments, ...)                                   \
+	WRAP(void *, name, __VA_ARGS__)                                        \
+	{                                                                      \
+		return no_memory(gfp) ? NULL : taken(__real_##name arguments); \
+	}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+WRAP_TAKE(__kmalloc_noprof, gfp, (size, gfp), size_t size, gfp_t gfp)
+WRAP_TAKE(__kmalloc_cache_noprof, gfp, (cache, gfp, size),
+	  struct kmem_cache *cache, gfp_t gfp, size_t size)
+WRAP_TAKE(__kmalloc_large_noprof, gfp, (size, gfp), size_t size, gfp_t gfp)
+WRAP_TAKE(vmalloc_noprof, GFP_KERNEL, (size), unsigned long size)
+WRAP_TAKE(vzalloc_noprof, GFP_KERNEL, (size), unsigned long size)
+#else
+WRAP_TAKE(__kmalloc, gfp, (size, gfp), size_t size, gfp_t gfp)
+WRAP_TAKE(kmalloc_trace, gfp, (cache, gfp, size), struct kmem_cache *cache,
+	  gfp_t gfp, size_t size)
+WRAP_TAKE(kmalloc_large, gfp, (size, gfp), size_t size, gfp_t gfp)
+WRAP_TAKE(vmalloc, GFP_KERNEL, (size), unsigned long size)
+WRAP_TAKE(vzalloc, GFP_KERNEL, (size), unsigned long size)
+#endif
+
+WRAP(void, kfree, const void *memory)
+{
+	given_back(memory);
+	__real_kfree(memory);
+}
+
+WRAP(void, vfree, const void *memory)
+{
+	given_back(memory);
+	__real_vfree(memory);
+}
+
+/* Where the kernel does not write them out in place. */
+/* Linux 7 has one name for both. */
+#ifdef INLINE_COPY_USER
+#define INLINE_COPY_TO_USER
+#define INLINE_COPY_FROM_USER
+#endif
+
+#ifndef INLINE_COPY_TO_USER
+WRAP(unsigned long, _copy_to_user, void __user *to, const void *from,
+     unsigned long size)
+{
+	may_sleep("copy_to_user");
+	return __real__copy_to_user(to, from, size);
+}
+#endif
+
+#ifndef INLINE_COPY_FROM_USER
+WRAP(unsigned long, _copy_from_user, void *to, const void __user *from,
+     unsigned long size)
+{
+	may_sleep("copy_from_user");
+	return __real__copy_from_user(to, from, size);
+}
+#endif
+
+/* With lockdep it is another function, and that sees for itself. */
+#ifndef CONFIG_DEBUG_LOCK_ALLOC
+WRAP(void, mutex_lock, struct mutex *lock)
+{
+	may_sleep("mutex_lock");
+	__real_mutex_lock(lock);
+}
+#endif
+
+/*
+ * Two callers: the driver is compiled as for the kernel's own race detector
+ * (KCSAN), so that it comes by here ahead of each access to memory that others
+ * may see. There it gives way to the other caller, now and then: what one of
+ * them loses by chance, once in a million calls, is lost after a few.
+ */
+static int race;
+module_param(race, int, 0600);
+MODULE_PARM_DESC(race, "gives way ahead of one in so many accesses; 0: never");
+
+static void give_way(void)
+{
+	/* Any sequence does, whoever changes it meanwhile. */
+	static u32 chance = 1;
+
+	if (!race)
+		return;
+	chance = chance * 1664525 + 1013904223;
+	if ((chance >> 16) % race)
+		return;
+	/* Asleep, it leaves this CPU to the other caller for sure. */
+	if (in_atomic() || irqs_disabled())
+		udelay(1);
+	else
+		usleep_range(1, 20);
+}
+
+#define ACCESS(name, ...)                \
+	void __tsan_##name(__VA_ARGS__); \
+	void __tsan_##name(__VA_ARGS__)  \
+	{                                \
+		give_way();              \
+	}
+
+#define ACCESSES(size)                                       \
+	ACCESS(read##size, void *address)                    \
+	ACCESS(write##size, void *address)                   \
+	ACCESS(read_write##size, void *address)              \
+	ACCESS(unaligned_read##size, void *address)          \
+	ACCESS(unaligned_write##size, void *address)         \
+	ACCESS(unaligned_read_write##size, void *address)    \
+	ACCESS(volatile_read##size, void *address)           \
+	ACCESS(volatile_write##size, void *address)          \
+	ACCESS(unaligned_volatile_read##size, void *address) \
+	ACCESS(unaligned_volatile_write##size, void *address)
+
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+ACCESS(read_range, void *address, long size)
+ACCESS(write_range, void *address, long size)
+
+/* Nothing is to be set up. */
+void __tsan_init(void);
+void __tsan_init(void)
+{
+}

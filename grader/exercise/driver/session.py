@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A machine for a learner's driver: loading it, asking it, and what is wrong as an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.base import test_record
+from grader.base.errors import MachineError, MachineTimeout
+from grader.base.finding import Failure, Finding, failed
+from grader.exercise.driver import call_trace, system_calls
+from grader.exercise.driver.call_trace import Step
+from grader.exercise.driver.system_calls import Case
+from grader.exercise.files import driver_device
+from grader.lab import ending, kernel_log
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Module
+
+# Seconds for an answer, where the machine boots in half a second; calls take none of them.
+PATIENCE = 4.0
+ABI, LOAD, TOGETHER = "abi", "load", "together"
+LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
+
+
+class WrongError(Exception):
+    """What is wrong with the driver; the machine it was found in is used no more."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.cause)
+        self.finding = finding
+
+
+def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
+    """The error that a failed test is."""
+    return WrongError(failed(Failure(test, None, expected, got, title)))
+
+
+class Session:
+    """One machine, up as long as nothing is wrong in it."""
+
+    def __init__(self, machine: Machine, module: Module) -> None:
+        self.machine = machine
+        self.module = module
+        self.passed = 0
+        self._nonce = 0  # of the last load
+        self._guest: Running | None = None
+
+    @property
+    def guest(self) -> Running:
+        """The machine, booted when it is not up."""
+        if self._guest is None:
+            self._guest = self.machine.boot(driver_device.contents(self.module.stripped))
+        return self._guest
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer may take."""
+        return PATIENCE * self.guest.speed_factor
+
+    def end(self) -> None:
+        """Down with it."""
+        if self._guest is not None:
+            self._guest.stop()
+            self._guest = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def ask(self, requests: Sequence[str]) -> list[str]:
+        """The answers to some requests; what ends the machine is wrong."""
+        answers = []
+        about = requests[0]
+        try:
+            for i, answer in enumerate(driver_device.ask(self.guest, requests, self.seconds)):
+                answers.append(answer.rstrip("\n"))
+                about = requests[min(i + 1, len(requests) - 1)]
+        except MachineError as error:
+            raise self.ended(error, about) from None
+        return answers
+
+    def ended(self, error: MachineError, what: str, before: str = "") -> WrongError:
+        """What it means that the machine did not do what was asked, behind another call."""
+        lock = (
+            f"a lock. Look at the call before, {before}: does it keep the lock?"
+            if before
+            else "a lock that was never released"
+        )
+        late = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
+        found = ending.of(error, self.guest, self.module, late=late)
+        return WrongError(found.within(what))
+
+    def shell(self, command: str) -> tuple[int, str]:
+        """A shell command's status and output."""
+        try:
+            done = self.guest.wire.run(command, self.seconds)
+        except (MachineError, MachineTimeout) as error:
+            raise self.ended(error, command) from None
+        return done.status, done.output
+
+    def try_cases(self, cases: Sequence[Case], test: str = ABI) -> None:
+        """The first of them that is not answered as it must be is wrong."""
+        about, before = cases[0].named(), ""
+        try:
+            answers = driver_device.ask(self.guest, [case.request for case in cases], self.seconds)
+            for case in cases:
+                about = case.named()
+                answer = next(answers)
+                before = about
+                if not case.holds(answer):
+                    want, got = case.expected, answer
+                    shown = [system_calls.in_words(case.request, text) for text in (want, got)]
+                    raise wrong(test, about, *shown)
+                self.passed += 1
+            about = "the end"
+            for _ in answers:
+                pass
+        except MachineError as error:
+            raise self.ended(error, about, before) from None
+
+    def load(self, *parameters: str) -> int:
+        """0, or minus the error."""
+        self._nonce = test_record.draw()
+        nonce = test_record.line(self._nonce).strip()
+        return int(self.ask([" ".join(("load", driver_device.KO, nonce, *parameters))])[0])
+
+    def unload(self) -> int:
+        """0, or minus the error."""
+        return int(self.ask(["unload"])[0])
+
+    def steps(self, gone: str = "") -> list[Step]:
+        """The driver's steps since it was loaded; gone: behind what the module must be gone."""
+        text = self.shell(call_trace.COMMAND)[1]
+        fault = call_trace.fault(text, self._nonce) if gone else ""
+        if fault:
+            raise wrong(LOAD, gone, "the record of all steps, from call_trace.c", fault)
+        return call_trace.read(text)
+
+    def must_load(self, *parameters: str) -> None:
+        """Load it, or it is wrong."""
+        error = self.load(*parameters)
+        if error:
+            said = system_calls.in_words("load", str(error))
+            raise wrong(LOAD, "load", "0", said)
+
+    def must_unload(self, where: str) -> list[Step]:
+        """Unload it, and look at what is left; returns all its steps since it was loaded."""
+        error = self.unload()
+        if error:
+            raise wrong(LOAD, f"{where}, unload", "0", system_calls.in_words("unload", str(error)))
+        return self.nothing_left(f"{where}, unload")
+
+    def nothing_left(self, where: str) -> list[Step]:
+        """What the driver's steps have left behind is wrong, and what the kernel has logged."""
+        self.clean(where)
+        done = self.steps(gone=where)
+        odd = call_trace.never_done(done)
+        if odd:
+            done_by = call_trace.UNDOES.get(odd.name, odd.name)
+            raise wrong(LOAD, where, f"a {done_by} for each {odd.name}", "none")
+        left = call_trace.left(done)
+        if left:
+            raise wrong(LOAD, where, "nothing left behind", call_trace.in_words(left))
+        there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
+        if there:
+            what = there.splitlines()[0]
+            raise wrong(LOAD, where, "nothing left behind", f"{what} is still there")
+        self.passed += 1
+        return done
+
+    def clean(self, where: str) -> None:
+        """The kernel has nothing to complain of."""
+        dirt = kernel_log.dirt(self.guest.console(), self.module)
+        if dirt:
+            raise WrongError(dirt.within(where))

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The list of calls for stage 0, task by task, and what each must answer.
+
+Errors are answered as minus errno. See common/first.h for the ABI, client/firstctl.h for the
+language. Each task's part begins with the module just loaded and no file open, and asks for no
+more than open, read and what the task is about; so that it can be tried before the others are done.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.exercise.files import expected_values
+
+BYTES = 65536
+BEGINNING = "".join(f"{expected_values.digits(n)}\n" for n in range(10))
+EBADF, ENOMEM, EACCES, EFAULT = -errno.EBADF, -errno.ENOMEM, -errno.EACCES, -errno.EFAULT
+EINVAL, ENOTTY, ENOSPC = -errno.EINVAL, -errno.ENOTTY, -errno.ENOSPC
+SET, CUR, END = 0, 1, 2
+# An ioctl of terminals, and FIRST_IOC_INFO for a struct of another size.
+TCGETS, OTHER_SIZE = 0x5401, 0x80086610
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, and what it must answer."""
+
+    title: str
+    request: str
+    expected: str
+
+    def holds(self, answer: str) -> bool:
+        """Whether the answer is right."""
+        return answer.rstrip("\n") == self.expected
+
+    def named(self) -> str:
+        """What is asked, for a reader."""
+        return f"{self.title} ({self.request})"
+
+
+def in_words(request: str, answer: str) -> str:
+    """An answer for a reader: an error by its name, text in quotes."""
+    words = answer.split()
+    verb = request.split(maxsplit=1)[0]
+    try:
+        returned = int(words[0])
+        if verb in ("read", "pread"):
+            stray = words[1] != str(max(returned, 0))
+            if returned < 0:
+                return _error(returned) + (f", and {words[1]} bytes were written" if stray else "")
+            if stray:
+                return f"{returned}, and {words[1]} bytes were written"
+            return f'"{words[2]}"' if returned else "nothing"
+        if verb == "show":
+            return _error(returned) if returned < 0 else f'"{words[1]}"'
+        if verb == "fill":
+            return f"{words[0]} writes, then {_error(int(words[1]))}"
+        if verb == "info" and not returned:
+            names = zip(("lines", "bytes", "room", "mine"), words[1:])
+            return ", ".join(f"{name} {value}" for name, value in names)
+        if verb == "stat" and not returned:
+            return f"mode {words[1]}"
+        return _error(returned)
+    except (ValueError, IndexError):
+        return answer.strip()
+
+
+def _error(returned: int) -> str:
+    return errno.errorcode.get(-returned, str(returned)) if returned < 0 else str(returned)
+
+
+def _case(title: str, request: str, expected: str | int) -> Case:
+    return Case(title, request, str(expected))
+
+
+def _text(text: str) -> str:
+    """The answer to a read of that text."""
+    shown = text.replace("\n", "\\n") or "-"
+    return f"{len(text)} {len(text)} {shown}"
+
+
+def _opening() -> list[Case]:
+    """Task 2."""
+    case, end = _case, len(BEGINNING)
+    most = (1 << 63) - 1
+    return [
+        case("open", "open 0 rw", 0),
+        case("the position begins at 0", f"seek 0 0 {CUR}", 0),
+        case("lseek to the second line", f"seek 0 2 {SET}", 2),
+        case("lseek into a line goes to where it begins", f"seek 0 3 {SET}", 2),
+        case("the same by SEEK_CUR", f"seek 0 20 {CUR}", 20),
+        case("lseek to the end", f"seek 0 {end} {SET}", end),
+        case("lseek behind the end", f"seek 0 {end + 1} {SET}", EINVAL),
+        case("a refused lseek leaves the position", f"seek 0 0 {CUR}", end),
+        case("lseek before the beginning", f"seek 0 -1 {SET}", EINVAL),
+        case("SEEK_CUR backwards", f"seek 0 -1 {CUR}", end - 3),
+        case("SEEK_CUR behind the end", f"seek 0 4 {CUR}", EINVAL),
+        case("SEEK_CUR, as far as there are numbers", f"seek 0 {most} {CUR}", EINVAL),
+        case("SEEK_END", f"seek 0 0 {END}", end),
+        case("SEEK_END counts back", f"seek 0 {-end} {END}", 0),
+        case("SEEK_END before the beginning", f"seek 0 {-end - 1} {END}", EINVAL),
+        case("SEEK_END behind the end", f"seek 0 1 {END}", EINVAL),
+        case("SEEK_DATA is not for a notebook", f"seek 0 0 {3}", EINVAL),
+        case("an unknown whence", "seek 0 0 99", EINVAL),
+        case("the position is still", f"seek 0 0 {CUR}", 0),
+        case("open a second time", "open 1 r", 0),
+        case("its position is its own", f"seek 1 4 {SET}", 4),
+        case("the first is where it was", f"seek 0 0 {CUR}", 0),
+        case("no more memory", "fail 1", 1),
+        case("open when there is no memory", "open 2 rw", ENOMEM),
+        case("memory again", "fail 0", 1),
+        case("open when there is", "open 2 rw", 0),
+        case("close", "close 2", 0),
+        case("close", "close 1", 0),
+        case("close", "close 0", 0),
+    ]
+
+
+def _reading() -> list[Case]:
+    """Task 3."""
+    case, text, end = _case, BEGINNING, len(BEGINNING)
+    return [
+        case("open", "open 0 rw", 0),
+        case("read a byte", "read 0 1", _text(text[:1])),
+        case("the position has moved", "read 0 1", _text(text[1:2])),
+        case("read on", "read 0 4", _text(text[2:6])),
+        case("read nothing", "read 0 0", _text("")),
+        case("read the rest, and no more", "read 0 100", _text(text[6:])),
+        case("read at the end of the text", "read 0 100", _text("")),
+        case("and again", "read 0 1", _text("")),
+        case("pread goes by its own position", "pread 0 5 20", _text(text[20:])),
+        case("pread at the end", f"pread 0 5 {end}", _text("")),
+        case("pread far behind the end", f"pread 0 5 {1 << 40}", _text("")),
+        case("pread leaves the position", "read 0 5", _text("")),
+        case("open a second time", "open 1 r", 0),
+        case("its position is its own", "read 1 2", _text(text[:2])),
+        case("read into no memory", "read 1 10 null", f"{EFAULT} 0 -"),
+        Half("read into memory that ends half-way", "read 1 20 half", "EFAULT"),
+        case("the position has stayed", "read 1 2", _text(text[2:4])),
+        case("read into memory that is not there yet", "read 1 8 fresh", _text(text[4:12])),
+        case("read into much memory", "read 1 1000000", _text(text[12:])),
+        case("lseek to the beginning", f"seek 1 0 {SET}", 0),
+        case("read into the middle of a line", "read 1 3", _text(text[:3])),
+        case("SEEK_CUR goes to where the line begins", f"seek 1 0 {CUR}", 2),
+        case("open to write only", "open 2 w", 0),
+        case("read on a file to write", "read 2 10", f"{EBADF} 0 -"),
+        case("close", "close 2", 0),
+        case("close", "close 1", 0),
+        case("close", "close 0", 0),
+    ]
+
+
+@dataclass(frozen=True)
+class Half(Case):
+    """A read into memory that ends: the error is told, however many bytes came before."""
+
+    def holds(self, answer: str) -> bool:
+        """Whether the answer is right."""
+        return answer.split()[:1] == [str(EFAULT)]
+
+
+def _writing() -> list[Case]:
+    """Task 4."""
+    case, end = _case, len(BEGINNING)
+    more = "55\n0\n12200160415121876738\n0\n13\n2\n"
+    used = end + len(more)
+    last = f"{expected_values.digits(93)}\n"
+    fit = (BYTES - used) // len(last)
+    filled = used + fit * len(last)
+    assert BYTES - filled == len("1\n")  # one short line fits just so
+    return [
+        case("open", "open 0 rw", 0),
+        case("write a number", "write 0 10", 2),
+        case("it is at the end of the text", f"pread 0 100 {end}", _text("55\n")),
+        case("with a newline", r"write 0 0\n", 2),
+        case("the largest", r"write 0 93\n", 3),
+        case("one too large", "write 0 94", EINVAL),
+        case("far too large", "write 0 99999999999", EINVAL),
+        case("below 0", "write 0 -1", EINVAL),
+        case("no number", "write 0 ten", EINVAL),
+        case("two numbers", r"write 0 1\_2", EINVAL),
+        case("two newlines", r"write 0 1\n\n", EINVAL),
+        case("no bytes at all", "write 0", EINVAL),
+        case("a newline alone", r"write 0 \n", EINVAL),
+        case("16 bytes", "write 0 0000000000000000", 16),
+        case("17 bytes", "write 0 00000000000000007", EINVAL),
+        case("from no memory", "badwrite 0 null", EFAULT),
+        case("from memory that ends half-way", "badwrite 0 half", EFAULT),
+        case("one byte, with others behind it in memory", "write 0 7", 1),
+        case("open a second time, to write", "open 1 w", 0),
+        case("write by the second", "write 1 3", 1),
+        case("all of it, in order", f"pread 0 100 {end}", _text(more)),
+        case("write has not moved the position", "read 0 2", _text("0\n")),
+        case("open to read only", "open 2 r", 0),
+        case("write on a file to read", "write 2 1", EBADF),
+        case("write until it is full", "fill 1 93", f"{fit} {ENOSPC}"),
+        case("a line one byte too long", "write 0 10", ENOSPC),
+        case("a line that just fits", "write 0 1", 1),
+        case("and not a byte more", "write 0 0", ENOSPC),
+        case("what was refused is not in it", f"pread 0 100 {filled}", _text("1\n")),
+        case("close", "close 2", 0),
+        case("close", "close 1", 0),
+        case("close", "close 0", 0),
+    ]
+
+
+def _attributes() -> list[Case]:
+    """Task 6."""
+    case = _case
+    return [
+        case("lines at first", "show lines", r"0 10\n"),
+        case("calls at first", "show calls", r"0 0\n"),
+        case("lines is read-only", "store lines 1", EACCES),
+        case("open", "open 0 rw", 0),
+        case("a read is a call", "read 0 1", _text("0")),
+        case("calls counts it", "show calls", r"0 1\n"),
+        case("a read that fails", "read 0 5 null", f"{EFAULT} 0 -"),
+        case("a write that fails", "write 0 x", EINVAL),
+        case("calls counts them as well", "show calls", r"0 3\n"),
+        case("open and asking are no calls", "show calls", r"0 3\n"),
+        case("calls takes no other number", "store calls 1", EINVAL),
+        case("calls takes no number below 0", "store calls -1", EINVAL),
+        case("calls takes no words", "store calls off", EINVAL),
+        case("and is as it was", "show calls", r"0 3\n"),
+        case("calls takes 0", "store calls 0", 1),
+        case("and begins anew", "show calls", r"0 0\n"),
+        case("with a newline, as echo writes it", r"store calls 0\n", 2),
+        case("write a line", "write 0 1", 1),
+        case("lines counts it", "show lines", r"0 11\n"),
+        case("calls as well", "show calls", r"0 1\n"),
+        case("close", "close 0", 0),
+    ]
+
+
+def _requests() -> list[Case]:
+    """Task 7."""
+    case, end = _case, len(BEGINNING)
+    return [
+        case("open", "open 0 rw", 0),
+        case("INFO at first", "info 0", f"0 10 {end} {BYTES - end} 0"),
+        case("write a line", "write 0 10", 2),
+        case("INFO counts it", "info 0", f"0 11 {end + 3} {BYTES - end - 3} 1"),
+        case("open a second time", "open 1 rw", 0),
+        case("which has written nothing", "info 1", f"0 11 {end + 3} {BYTES - end - 3} 0"),
+        case("INFO into no memory", "info 0 null", EFAULT),
+        case("an ioctl of another device", f"ioctl 0 {TCGETS:#x}", ENOTTY),
+        case("INFO of another size", f"ioctl 0 {OTHER_SIZE:#x}", ENOTTY),
+        case("ioctl 0", "ioctl 0 0", ENOTTY),
+        case("read some", "read 0 2", _text("0\n")),
+        case("CLEAR says how many lines there were", "clear 1", 11),
+        case("it is empty", "info 0", f"0 0 0 {BYTES} 1"),
+        case("CLEAR again", "clear 0", 0),
+        case("the position is behind the end: nothing to read", "read 0 10", _text("")),
+        case("SEEK_CUR from there", f"seek 0 0 {CUR}", EINVAL),
+        case("write a line", "write 1 4", 1),
+        case("which is the first", "pread 0 10 0", _text("3\n")),
+        case("read goes on from where it was", "read 0 10", _text("")),
+        case("INFO after that", "info 1", f"0 1 2 {BYTES - 2} 1"),
+        case("close", "close 1", 0),
+        case("close", "close 0", 0),
+    ]
+
+
+# By task; task 1 is in loads.py, task 5 in callers.py.
+CASES: Mapping[int, Sequence[Case]] = {
+    2: _opening(),
+    3: _reading(),
+    4: _writing(),
+    6: _attributes(),
+    7: _requests(),
+}

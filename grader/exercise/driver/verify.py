@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Verify a learner's driver, task by task: each by its own part of the list.
+
+A task that ends its machine, or leaves something behind, costs the others nothing: they go on in
+another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grader.base.errors import LabError
+from grader.base.finding import Code, Failure, Finding
+from grader.exercise.build import stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance.verify import Tally, Verified
+from grader.exercise.driver import concurrency, init_and_exit, system_calls
+from grader.exercise.driver.session import Session, WrongError
+from grader.exercise.files import driver_device
+from grader.exercise.files.tasks import course
+from grader.exercise.operations import test_program
+from grader.lab import machines
+from grader.lab.machines import Machine
+
+# Where there is only one CPU, two callers go to another machine.
+TWO_CPUS = "qemu-smp"
+NOT_TRIED = Finding("wrong", "not tried", kind=Code.NOT_TRIED)
+NOT_LOADED = replace(
+    NOT_TRIED, cause=f"{NOT_TRIED.cause}: task 1 comes first, there is no {driver_device.NODE}"
+)
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of each task, and all that was found."""
+
+    by_task: Mapping[int, Finding] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    passed: int = 0
+
+
+def verify(
+    built: Built,
+    machine: Machine,
+    tell: Tell,
+    all_tasks: bool = True,
+    only: Sequence[int] = (),
+) -> Verified:
+    """Try what tasks ask for, all or only some; or none behind the first that is wrong."""
+    driver_device.refuse_host(machine)
+    tasks = only or [task.number for task in course(built.stage.number).tasks]
+    if not built.ok:
+        finding = Finding("build-failed", built.cause, built.module.log[-4000:])
+        return Verified(built, findings=(finding,), by_task=_first_says(tasks, _untried(finding)))
+    if built.breaches:
+        findings = tuple(
+            Finding("wrong", f"{breach.got}; stage 0 allows {breach.expected}",
+                    failure=Failure("contract", None, breach.expected, breach.got),
+                    kind=Code.CONTRACT)
+            for breach in built.breaches
+        )  # fmt: skip
+        by_task = _first_says(tasks, _untried(findings[0]))
+        failures = tuple(f.failure for f in findings if f.failure)
+        tests = {"contract": Tally(0, len(failures))}
+        return Verified(built, tests, failures, findings, by_task)
+    tried = _try_tasks(built, machine, tasks, tell, all_tasks)
+    failures = tuple(f.failure for f in tried.findings if f.failure)
+    tests = {"abi": Tally(tried.passed, len(tried.findings))}
+    return Verified(built, tests, failures, tried.findings, tried.by_task)
+
+
+def _untried(finding: Finding) -> Finding:
+    """Return the finding with a cause that says why nothing was tried."""
+    return finding.within(test_program.UNTRIED[finding.code])
+
+
+def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
+    """Return the reason for the first task, and that the others were not tried."""
+    return {task: NOT_TRIED if i else why for i, task in enumerate(tasks)}
+
+
+def _try_tasks(
+    built: Built, machine: Machine, tasks: Sequence[int], tell: Tell, all_tasks: bool
+) -> Tried:
+    found: dict[int, Finding] = {}
+    rest: Sequence[int] = ()
+    why = NOT_TRIED
+    with Session(machine, built.module) as session, _Together(built, machine) as together:
+        for task in tasks:
+            tell(f"task {task}")
+            try:
+                _try_task(task, session, together)
+            except WrongError as error:
+                found[task] = error.finding
+                session.end()
+                together.end()
+                if task == 1 and all_tasks and not _loads(session):
+                    why, all_tasks = NOT_LOADED, False
+                if not all_tasks:
+                    rest = tasks[tasks.index(task) + 1 :]
+                    break
+        passed = session.passed + together.passed
+    return Tried({**found, **dict.fromkeys(rest, why)}, tuple(found.values()), passed)
+
+
+def _loads(session: Session) -> bool:
+    """Whether there is a device at all once it is loaded."""
+    try:
+        session.must_load()
+        there = session.shell(f"test -c {driver_device.NODE}")[0] == 0
+    except WrongError:
+        there = False
+    session.end()
+    return there
+
+
+def _try_task(task: int, session: Session, together: _Together) -> None:
+    if task == 1:
+        init_and_exit.try_out(session)
+    if task in system_calls.CASES:
+        session.must_load()
+        session.try_cases(system_calls.CASES[task])
+        session.must_unload("when all files are closed")
+    if task in concurrency.TASKS:
+        concurrency.try_out(task, together.session())
+
+
+class _Together:
+    """The machine for two callers, and the driver built for that; set up when it is needed."""
+
+    def __init__(self, built: Built, machine: Machine) -> None:
+        self.built = built
+        self.machine = machine
+        self._session: Session | None = None
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed there."""
+        return self._session.passed if self._session else 0
+
+    def session(self) -> Session:
+        """The machine; wrong where it cannot be had, for then nothing is known."""
+        if self._session is None:
+            try:
+                machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
+                built = stage_module.build_driver(self.built.stage, machine.kernel(), raced=True)
+            except LabError as error:
+                said = f"not tried, for want of two CPUs: {error}"
+                raise WrongError(Finding("wrong", said)) from None
+            if not built.ok:
+                raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
+            self._session = Session(machine, built.module)
+        return self._session
+
+    def end(self) -> None:
+        """Down with it."""
+        if self._session:
+            self._session.end()
+
+    def __enter__(self) -> _Together:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the lab is told of the kit's device: its names, its client, what its log may say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from grader.base import paths
+from grader.lab import guest_program
+from grader.lab.log_meaning import Dialect
+from grader.lab.machines import Contents, Running
+
+NAME = "fibdrv"  # the module, as the kernel calls it
+NODE = "/dev/fibonacci"
+KNOB = "/sys/class/fibonacci/fibonacci/ktime_measure"
+CLIENT = "fibctl"
+# Where modules are in a machine.
+MODULES = "/lib/fibdrv"
+
+# What must be gone when a stage is unloaded, and how the machine is asked for it.
+LEFT_BEHIND = {
+    f"test -e {NODE}": NODE,
+    "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
+    "grep -qw fibonacci /proc/devices": "the device number (fibonacci in /proc/devices)",
+}
+
+DIALECT = Dialect(
+    allocate="fib_alloc",
+    free="fib_free",
+    header_bytes=16,  # see common/account.c
+    leak=r"leaves \d+ bytes in \d+ blocks? unfreed",
+    meanings=(
+        (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
+         r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"
+         " did not give them back"),
+        (r"the stage has changed the account",
+         "what the driver has counted of blocks and bytes is not what struct fib_call says: only"
+         " fib_alloc and fib_free may change it"),
+        (r"fib_alloc is given a call that is not",
+         "the call that goes to fib_alloc is the one that the driver has given: no other counts"),
+        (r"decimal wrote past its (\d+) bytes",
+         r"fib_decimal was given room for \1 bytes and wrote behind it"),
+        (r"decimal does not keep to (\d+) bytes",
+         r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
+         " nothing behind them"),
+        (r"decimal changes the number",
+         "fib_decimal must leave the number as it is: a second conversion gave other digits"),
+        (r"the stage returned (-?\d+)",
+         r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither"),
+    ),
+)  # fmt: skip
+
+
+def client() -> Path:
+    """The user client, static."""
+    sources = [paths.COMMON / name for name in ("batch.c", "spoken_pread.S")]
+    sources += sorted(paths.COMMON.glob("fibctl*.c"))
+    return guest_program.compiled(CLIENT, sources, [guest_program.GUEST])
+
+
+def stress_client() -> Path:
+    """The program that treats the device badly, static."""
+    folder = Path(__file__).resolve().parents[1] / "stress" / "client"
+    failing = guest_program.GUEST / "failing.c"
+    return guest_program.compiled(
+        "fibstress", [*sorted(folder.glob("*.c")), failing], [paths.COMMON, guest_program.GUEST]
+    )
+
+
+def contents(
+    modules: Mapping[str, Path],
+    programs: Mapping[str, Path] | None = None,
+    files: Mapping[str, Path] | None = None,
+    vectors: bool = False,
+) -> Contents:
+    """A machine with modules at MODULES/NAME.ko, programs and the client in /bin, and files.
+
+    vectors: a module has vector files.
+    """
+    return Contents(
+        {f"{MODULES}/{name}.ko": module for name, module in modules.items()}
+        | dict(files or {})
+        | {f"/bin/{name}": program for name, program in (programs or {}).items()}
+        | {f"/bin/{CLIENT}": client(), "/etc/profile": Path(__file__).with_name("guest_profile")},
+        NAME,
+        (NODE, KNOB),
+        vectors,
+    )
+
+
+def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    """Requests to the client's batch mode (see common/fibctl.h), and its answers, a line each."""
+    return guest.wire.converse(f"{CLIENT} batch", requests, timeout)
+
+
+def recite(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
+    """The answers to requests that are a file of the machine: nothing to send them by is faster."""
+    return guest.wire.recite(f"{CLIENT} batch", path, count, timeout)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the lab is told of stage 0's device: its names, its client, what must be gone behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.lab import guest_program
+from grader.lab.machines import Contents, Machine, Running
+
+NAME = "first"  # the module, the class and the device
+NODE = "/dev/first"
+CLIENT = "firstctl"
+KO = "/lib/first/first.ko"
+CLASS = "/sys/class/first"
+SOURCES = Path(__file__).resolve().parents[1] / "driver"
+
+# What must be gone when it is unloaded, and how the machine is asked for it.
+LEFT_BEHIND = {
+    f"test -e {NODE}": NODE,
+    f"test -e {CLASS}": CLASS,
+    f"grep -qw {NAME} /proc/devices": f"the device number ({NAME} in /proc/devices)",
+}
+
+
+def client() -> Path:
+    """The program that makes the calls, static."""
+    shared = [paths.COMMON / "batch.c", guest_program.GUEST / "failing.c"]
+    sources = [*sorted((SOURCES / "client").glob("*.c")), *shared]
+    return guest_program.compiled(CLIENT, sources, [paths.COMMON, guest_program.GUEST])
+
+
+def contents(module: Path) -> Contents:
+    """A machine with the module and the client."""
+    return Contents({KO: module, f"/bin/{CLIENT}": client()}, NAME, (NODE,))
+
+
+def refuse_host(machine: Machine) -> None:
+    """A first driver, made to fail on purpose, is not for the computer it is written on."""
+    if machine.is_host:
+        raise LabError("stage 0 is for a kernel that may break: leave machine=host away")
+
+
+def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    """Requests to the client's batch mode (see client/firstctl.h), and its answers, a line each."""
+    return guest.wire.converse(f"{CLIENT} batch", requests, timeout)

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The one file of the tests that includes the stage's own header. That header may
+ * hold macros, so this is compiled, and held to stage.h, as a file of the stage's:
+ * what its macros make of it the stage's own functions could do as well. Nothing
+ * here judges.
+ */
+#include "bignum.h"
+#include "bignum_adapter.h"
+
+size_t tested_limb_bytes(void)
+{
+	return sizeof(limb_t);
+}
+
+size_t tested_limb_digits(void)
+{
+#if STAGE_LIMB_IS_DECIMAL
+	return LIMB_DIGITS;
+#else
+	return LIMB_BITS / 4;
+#endif
+}
+
+struct bignum *tested_create(struct fib_call *call, size_t count, size_t size)
+{
+#if STAGE_RESULT_IS_PREALLOCATED
+	return bn_create(call, count, size);
+#else
+	return bn_create(call, size);
+#endif
+}
+
+struct bignum *tested_at(struct bignum *a, size_t i)
+{
+	return &a[i];
+}
+
+void tested_free(struct bignum *a)
+{
+	bn_free(a);
+}
+
+void *tested_limbs(struct bignum *a)
+{
+	return a->limb;
+}
+
+size_t tested_size(const struct bignum *a)
+{
+	return a->size;
+}
+
+void tested_set_size(struct bignum *a, size_t size)
+{
+	a->size = size;
+}
+
+#if STAGE_LIMB_IS_DECIMAL
+size_t tested_capacity(const struct bignum *a)
+{
+	return a->capacity;
+}
+#endif
+
+#if STAGE_HAS_FFT
+#include "fft.h"
+
+/* Room for digits of two operands and of a result over both, and for a transform. */
+struct digits_room {
+	struct digits a, b;
+	struct fft *fft;
+	s16 digit[];
+};
+
+static struct digits_room *digits_of(struct bignum *a, struct bignum *b)
+{
+	size_t a_size = (a->size / 2 + 1) * 9 + 1;
+	size_t b_size = b ? (b->size / 2 + 1) * 9 + 1 : 0;
+	size_t longer = max(a_size, b_size), product = 2 * longer;
+	size_t each = digits_room(max(longer, fft_digits(product)) + 1);
+	struct digits_room *room;
+
+	room = fib_alloc(a->call, 1,
+			 sizeof(*room) + 2 * each * sizeof(s16) + 64 +
+				 fft_room(product));
+	if (!room)
+		return NULL;
+	room->a.digit = room->digit;
+	room->b.digit = room->digit + each;
+	digits_from_limbs(&room->a, a);
+	if (b)
+		digits_from_limbs(&room->b, b);
+	room->fft =
+		fft_create(a->call,
+			   (char *)(room->digit + 2 * each) + 64 -
+				   (unsigned long)(room->digit + 2 * each) % 64,
+			   product);
+	return room;
+}
+
+/* c = a, from digits of either sign, or from 0 to 9999 if they are to be so. */
+static int limbs_of_digits(struct bignum *c, const struct digits *a,
+			   bool unique)
+{
+	limb_t power = LIMB_BASE;
+	int carry = 0;
+
+	c->size = 0;
+	for (size_t i = 0; i < a->size; i++) {
+		int digit = a->digit[i] + carry;
+
+		if (unique && (digit < 0 || digit >= DIGIT_BASE))
+			return -EINVAL;
+		carry = digit < 0 ? -1 : digit >= DIGIT_BASE;
+		digit -= carry * DIGIT_BASE;
+		/* A limb has four digits and a half: one decimal digit at a time. */
+		for (int j = 0; j < DIGIT_WIDTH; j++, digit /= 10) {
+			if (power == LIMB_BASE) {
+				if (c->size == c->capacity)
+					break;
+				c->limb[c->size++] = 0;
+				power = 1;
+			}
+			c->limb[c->size - 1] += digit % 10 * power;
+			power *= 10;
+		}
+		if (digit || (carry && i + 1 == a->size))
+			return -ERANGE;
+	}
+	if (!c->size)
+		c->limb[c->size++] = 0;
+	while (c->size > 1 && !c->limb[c->size - 1])
+		c->size--;
+	return 0;
+}
+
+/* Prints a, whose digits are made unique without the stage, and reads that back. */
+static int text_and_back(struct fib_call *call, struct digits *a)
+{
+	size_t size = a->size * DIGIT_WIDTH + 1;
+	ssize_t count, again;
+	int carry = 0;
+	char *text;
+
+	for (size_t i = 0; i < a->size; i++) {
+		int digit = a->digit[i] + carry;
+
+		carry = digit < 0 ? -1 : 0;
+		a->digit[i] = digit - carry * DIGIT_BASE;
+	}
+	digits_trim(a);
+	text = fib_alloc(call, size, 1);
+	if (!text)
+		return -ENOMEM;
+	text[size - 1] = '#';
+	count = digits_print(call, text, size - 1, a);
+	again = count > 0 ? digits_print(call, text, count - 1, a) : -ERANGE;
+	if (count <= 0 || text[0] == '0' || text[size - 1] != '#')
+		count = count < 0 ? count : -EINVAL;
+	if (again != -ERANGE)
+		count = -EINVAL;
+	for (size_t i = 0; count > 0 && i < a->size; i++) {
+		a->digit[i] = 0;
+		for (ssize_t j = max(count - 4 * (ssize_t)(i + 1), (ssize_t)0);
+		     j < count - 4 * (ssize_t)i; j++)
+			a->digit[i] = 10 * a->digit[i] + text[j] - '0';
+	}
+	fib_free(text);
+	return count > 0 ? 0 : count;
+}
+
+static int operate_on_digits(enum tested_operation what, struct bignum *c,
+			     struct bignum *a, struct bignum *b)
+{
+	struct digits_room *room = digits_of(a, b);
+	struct digits *x, *y;
+	int err;
+
+	if (!room)
+		return -ENOMEM;
+	x = &room->a;
+	y = &room->b;
+	if (what == TESTED_TWICE_PLUS)
+		err = digits_combine(a->call, y, 2, x, 1, y);
+	else if (what == TESTED_TWICE_MINUS)
+		err = digits_combine(a->call, y, -1, x, 2, y);
+	else if (what == TESTED_FIFTH)
+		err = digits_div5(a->call, x);
+	else if (what == TESTED_UNIQUE)
+		err = digits_make_unique(a->call, x);
+	else if (what == TESTED_TEXT)
+		err = text_and_back(a->call, x);
+	else
+		err = fft_mul(a->call, x, x, what == TESTED_FFT_SQUARE ? x : y,
+			      0, room->fft);
+	if (!err)
+		err = limbs_of_digits(
+			c,
+			what == TESTED_TWICE_PLUS ||
+					what == TESTED_TWICE_MINUS ?
+				y :
+				x,
+			what == TESTED_UNIQUE);
+	fib_free(room);
+	return err;
+}
+#endif
+
+#if STAGE_RESULT_IS_RETURNED
+#define INTO(function, ...) (*c = function(__VA_ARGS__), 0)
+#define COPY bn_dup
+#elif STAGE_RESULT_IS_GROWN
+#define INTO(function, ...) function(*c, __VA_ARGS__)
+#define COPY bn_copy
+#else
+#define INTO(function, ...) (function(*c, __VA_ARGS__), 0)
+#define COPY bn_copy
+#endif
+
+int tested_operate(enum tested_operation what, struct bignum **c,
+		   struct bignum *a, struct bignum *b, u64 word)
+{
+	switch (what) {
+	case TESTED_ADD:
+		return INTO(bn_add, a, b);
+	case TESTED_SUB:
+		return INTO(bn_sub, a, b);
+#if STAGE_LIMB_IS_DECIMAL
+	case TESTED_MUL:
+		return bn_mul(*c, a, b);
+	case TESTED_SQUARE:
+		return bn_square(*c, a);
+#else
+	case TESTED_MUL:
+		return INTO(bn_mul, a, b);
+	case TESTED_SQUARE:
+		return INTO(bn_square, a);
+#endif
+#if STAGE_HAS_LSHIFT
+	case TESTED_LSHIFT:
+		return INTO(bn_lshift, a, word);
+#endif
+#if STAGE_HAS_COPY
+	case TESTED_COPY:
+		return INTO(COPY, a);
+#endif
+#if STAGE_HAS_INCREASE
+	case TESTED_INCREASE:
+		bn_increase(*c, word);
+		return 0;
+#endif
+#if STAGE_HAS_DECREASE
+	case TESTED_DECREASE:
+		bn_decrease(*c, word);
+		return 0;
+#endif
+#if STAGE_HAS_DIV5
+	case TESTED_DIV5:
+		return INTO(bn_div5, a);
+#endif
+#if STAGE_HAS_FFT
+	case TESTED_TWICE_PLUS ... TESTED_FFT_SQUARE:
+		return operate_on_digits(what, *c, a, b);
+#endif
+	default:
+		return 0;
+	}
+}

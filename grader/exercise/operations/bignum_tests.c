@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The operations on numbers of several limbs.
+ */
+#include "number_io.h"
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+enum second_operand { NONE, NUMBER, BITS, LIMB };
+
+static const struct function {
+	const char *name;
+	enum tested_operation what;
+	enum second_operand second;
+	bool in_place; /* its result always goes into a */
+} functions[] = {
+	{ "add", TESTED_ADD, NUMBER, false },
+	{ "sub", TESTED_SUB, NUMBER, false },
+	{ "mul", TESTED_MUL, NUMBER, false },
+	{ "square", TESTED_SQUARE, NONE, false },
+	{ "lshift", TESTED_LSHIFT, BITS, false },
+	{ "copy", TESTED_COPY, NONE, false },
+	{ "increase", TESTED_INCREASE, LIMB, true },
+	{ "decrease", TESTED_DECREASE, LIMB, true },
+	{ "div5", TESTED_DIV5, NONE, false },
+#if STAGE_HAS_FFT
+	{ "twice_plus", TESTED_TWICE_PLUS, NUMBER, false },
+	{ "twice_minus", TESTED_TWICE_MINUS, NUMBER, false },
+	{ "fifth", TESTED_FIFTH, NONE, false },
+	{ "unique", TESTED_UNIQUE, NONE, false },
+	{ "text", TESTED_TEXT, NONE, false },
+	{ "fft_mul", TESTED_FFT_MUL, NUMBER, false },
+	{ "fft_square", TESTED_FFT_SQUARE, NONE, false },
+#endif
+};
+
+/* The function that an operation tries, whatever its result goes into. */
+static const struct function *find(const char *op)
+{
+	size_t length = strcspn(op, "-");
+
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		if (strlen(functions[i].name) == length &&
+		    !strncmp(op, functions[i].name, length))
+			return &functions[i];
+	return NULL;
+}
+
+/* The limbs that the result must have room for: it may grow by itself. */
+static size_t room_for(const struct function *f, const struct request *r,
+		       u64 bits)
+{
+	size_t a = strlen(r->a), b = strlen(r->b);
+
+	if (!STAGE_RESULT_IS_PREALLOCATED)
+		return 1;
+	/* A limb for each hexadecimal digit is more than enough. */
+	if (!STAGE_LIMB_IS_DECIMAL)
+		return a + b + bits / (4 * tests_limb_digits()) + 2;
+	/* In decimal limbs there is no more than it needs. */
+	a = tests_limbs_for(a);
+	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
+	if (f->what == TESTED_MUL || f->what == TESTED_FFT_MUL)
+		return a + b;
+	if (f->what == TESTED_SQUARE || f->what == TESTED_FFT_SQUARE)
+		return 2 * a;
+	if (f->what == TESTED_ADD || f->what == TESTED_INCREASE ||
+	    f->what == TESTED_TWICE_PLUS || f->what == TESTED_TWICE_MINUS)
+		return max(a, b) + 1;
+	return a;
+}
+
+/* ... and that the operand @text has room for, which the result may go into. */
+static size_t room_of(const char *text, size_t room, bool result)
+{
+	if (!STAGE_RESULT_IS_PREALLOCATED)
+		return 0;
+	if (!STAGE_LIMB_IS_DECIMAL)
+		return tests_limbs_for(strlen(text)) + room;
+	return result ? room : 0;
+}
+
+static void decimal(struct fib_call *call, const struct request *r)
+{
+	struct operand a = tests_read_operand(call, r->a, 0, true);
+	union fib_value f = { .big = a.number };
+
+	protect(true);
+	do_decimal(call, &f, strtoul(r->b, NULL, 10));
+	protect(false);
+	tests_free_operand(&a);
+}
+
+/* The operands are protected until all is said: a result may be late. */
+static void operate(struct fib_call *call, const struct request *r,
+		    const struct function *f)
+{
+	const char *dash = strchr(r->op, '-');
+	char into = dash ? dash[1] : 0;
+	bool one = into == 's' || into == 't', into_b = into == 'b';
+	bool into_a = into == 'a' || into == 't' || f->in_place;
+	u64 word = f->second > NUMBER ? strtoull(r->b, NULL, 10) : 0;
+	size_t room = room_for(f, r, f->second == BITS ? word : 0);
+	struct operand a, b = { .number = NULL };
+	struct bignum *c = NULL, *made;
+	int err;
+
+	a = tests_read_operand(call, r->a, room_of(r->a, room, into_a),
+			       !into_a);
+	if (f->second == NUMBER)
+		b = tests_read_operand(call, r->b, room_of(r->b, room, into_b),
+				       !into_b);
+	if (into_a || into_b)
+		c = into_a ? a.number : b.number;
+	else if (!STAGE_RESULT_IS_RETURNED)
+		c = tests_new_number(call, room);
+	made = c;
+	protect(true);
+	err = tested_operate(f->what, &made, a.number,
+			     one ? a.number : b.number, word);
+	if (STAGE_RESULT_IS_RETURNED)
+		c = made;
+	if (err)
+		printf("ERROR %d", err);
+	else if (!c)
+		printf("NULL");
+	else
+		print_value(&(union fib_value){ .big = c });
+	if ((!into_a && !tests_is_unchanged(&a)) ||
+	    (!into_b && !tests_is_unchanged(&b)))
+		printf(" CHANGED");
+	protect(false);
+	if (c && c != a.number && c != b.number)
+		tested_free(c);
+	tests_free_operand(&b);
+	tests_free_operand(&a);
+}
+
+void run(struct fib_call *call, const struct request *r)
+{
+	const struct function *f = find(r->op);
+
+	if (!strcmp(r->op, "decimal"))
+		decimal(call, r);
+	else if (f && (f->second == NONE || *r->b))
+		operate(call, r, f);
+	else
+		printf("UNKNOWN");
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Numbers of a stage as text. Limbs are looked at as bytes, and what the stage says
+ * of where they are is not taken on trust.
+ */
+#include "number_io.h"
+
+#define DECIMAL STAGE_LIMB_IS_DECIMAL
+/*
+ * Numbers that are made at a time: those of binary limbs must each have its room
+ * for itself where they are preallocated together.
+ */
+#define AT_A_TIME (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL ? 3 : 1)
+/* What is in the limbs of a decimal result before: no limb, so that it shows. */
+#define FILL 0xbe
+
+/* How a number is written down in limbs. */
+static struct form {
+	size_t bytes;
+	size_t digits;
+	u64 base; /* that limbs are less than; of decimal ones */
+} form;
+
+/* Asked once: what the stage says is not to change. */
+static const struct form *form_of_limbs(void)
+{
+	bool limbs_hold_their_digits;
+
+	if (form.bytes)
+		return &form;
+	form.bytes = tested_limb_bytes();
+	form.digits = tested_limb_digits();
+	limbs_hold_their_digits =
+		(form.bytes == 1 || form.bytes == 2 || form.bytes == 4 ||
+		 form.bytes == 8) &&
+		form.digits &&
+		form.digits <= (DECIMAL ? form.bytes * 8 * 30103 / 100000 :
+					  form.bytes * 2);
+	assert(limbs_hold_their_digits);
+	form.base = 1;
+	for (size_t i = 0; DECIMAL && i < form.digits; i++)
+		form.base *= 10;
+	return &form;
+}
+
+size_t tests_limb_digits(void)
+{
+	return form_of_limbs()->digits;
+}
+
+size_t tests_limbs_for(size_t digits)
+{
+	return (digits + tests_limb_digits() - 1) / tests_limb_digits();
+}
+
+static u64 limb_at(const void *limbs, size_t i)
+{
+	size_t bytes = form_of_limbs()->bytes;
+	u64 limb = 0;
+
+	memcpy(&limb, (const char *)limbs + i * bytes, bytes);
+	return limb;
+}
+
+struct bignum *tests_new_number(struct fib_call *call, size_t size)
+{
+	size_t bytes = size * form_of_limbs()->bytes;
+	struct bignum *a = tested_create(call, AT_A_TIME, size);
+
+	if (!a) {
+		printf("ENOMEM\n");
+		exit(0);
+	}
+	if (DECIMAL)
+		memset(tested_limbs(a), FILL, bytes);
+	if (AT_A_TIME == 1)
+		return a;
+	for (int i = 0; i < AT_A_TIME; i++)
+		memset(tested_limbs(tested_at(a, i)), i, bytes);
+	for (int i = 0; i < AT_A_TIME; i++) {
+		const char *limbs = tested_limbs(tested_at(a, i));
+		bool each_has_its_own_limbs = true;
+
+		for (size_t j = 0; j < bytes; j++)
+			each_has_its_own_limbs &= limbs[j] == i;
+		assert(each_has_its_own_limbs);
+	}
+	return a;
+}
+
+static u64 value_of(char digit)
+{
+	return digit <= '9' ? digit - '0' : digit - 'a' + 10;
+}
+
+/* The limbs of @text, in a block of the tests' own. */
+static void *limbs_of(const char *text, size_t size)
+{
+	const struct form *f = form_of_limbs();
+	size_t end = strlen(text);
+	char *limbs = calloc(size, f->bytes);
+
+	assert(limbs);
+	for (size_t place = 0; place < size; place++) {
+		size_t begin = end - min(end, f->digits);
+		u64 limb = 0;
+
+		for (size_t j = begin; j < end; j++)
+			limb = limb * (DECIMAL ? 10 : 16) + value_of(text[j]);
+		memcpy(limbs + place * f->bytes, &limb, f->bytes);
+		end = begin;
+	}
+	return limbs;
+}
+
+struct operand tests_read_operand(struct fib_call *call, const char *text,
+				  size_t capacity, bool on_pages_apart)
+{
+	size_t size = tests_limbs_for(strlen(text));
+	size_t bytes = size * form_of_limbs()->bytes;
+	struct operand a = {
+		.size = size,
+		.copy = limbs_of(text, size),
+	};
+	bool it_is_in_blocks_of_fib_alloc;
+
+	apart(on_pages_apart);
+	a.number = tests_new_number(call, max(size, capacity));
+	tested_set_size(a.number, size);
+	a.limbs = tested_limbs(a.number);
+	apart(false);
+	/* From here on the stage's code does not see it until it is protected. */
+	memcpy(a.limbs, a.copy, bytes);
+	it_is_in_blocks_of_fib_alloc =
+		!on_pages_apart ||
+		(tests_is_apart(a.number, 1) && tests_is_apart(a.limbs, bytes));
+	assert(it_is_in_blocks_of_fib_alloc);
+	return a;
+}
+
+bool tests_is_unchanged(const struct operand *operand)
+{
+	return !operand->number ||
+	       (tested_limbs(operand->number) == operand->limbs &&
+		tested_size(operand->number) == operand->size &&
+		!memcmp(operand->limbs, operand->copy,
+			operand->size * form_of_limbs()->bytes));
+}
+
+void tests_free_operand(struct operand *operand)
+{
+	if (operand->number)
+		tested_free(operand->number);
+	free(operand->copy);
+}
+
+/* Whether it is no number at all; then says why. */
+static bool is_no_number(const void *limbs, size_t size, size_t capacity)
+{
+	const struct form *f = form_of_limbs();
+	u64 unwritten = ~0ULL / 255 * FILL >> (64 - 8 * f->bytes);
+
+	if (DECIMAL && (!size || size > capacity)) {
+		printf("SIZE %zu %zu", size, capacity);
+		return true;
+	}
+	for (size_t i = 0; DECIMAL && i < size; i++) {
+		if (limb_at(limbs, i) < f->base)
+			continue;
+		printf("LIMB %zu ", i);
+		if (limb_at(limbs, i) == unwritten)
+			printf("unwritten");
+		else
+			printf("%llu", limb_at(limbs, i));
+		return true;
+	}
+	if (size && (size == 1 || limb_at(limbs, size - 1)))
+		return false;
+	printf("UNTRIMMED");
+	return true;
+}
+
+void print_value(const union fib_value *f)
+{
+	const void *limbs = tested_limbs(f->big);
+	size_t size = tested_size(f->big);
+	size_t capacity = size;
+	int width = (int)tests_limb_digits();
+
+#if DECIMAL
+	capacity = tested_capacity(f->big);
+#endif
+	if (is_no_number(limbs, size, capacity))
+		return;
+	printf(DECIMAL ? "%llu" : "%llx", limb_at(limbs, size - 1));
+	while (--size)
+		printf(DECIMAL ? "%0*llu" : "%0*llx", width,
+		       limb_at(limbs, size - 1));
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a sanitizer or valgrind says of a stage's memory: where, called from where, freed where.
+
+The place itself is often in a function that is given, bn_free, say: then the caller is what helps.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What a stage is linked with in a program; those frames are not the learner's.
+_KITS = re.compile(r"(account_malloc|main|unit_tests\w*)\.[ch]")
+_FRAME = re.compile(
+    r"(?:#\d+ 0x[0-9a-f]+ in|(?:at|by) 0x[0-9A-F]+:) "
+    r"([A-Za-z]\w*) "  # what begins with _ is the C library's
+    r"\(?(?:\S*/)?([\w+-]+\.[ch]):(\d+)"
+)
+_FREED = re.compile(r"freed by thread|bytes inside a block of size \S+ free'd")
+_ALLOCATED = re.compile(r"previously allocated|Block was alloc'd|SUMMARY:")
+
+
+def _calls(stack: str, given: str = "") -> str:
+    """The innermost of the stage's own functions on a stack, and its caller; or "".
+
+    A function that is given is left out where it is called by another.
+    """
+    frames: list[tuple[str, str]] = []
+    for function, file, line in _FRAME.findall(stack):
+        # What is compiled into another has a frame for each of the two.
+        if not _KITS.fullmatch(file) and not (frames and frames[-1][0] == function):
+            frames.append((function, f"{function} ({file}:{line})"))
+    if len(frames) > 1 and frames[0][0] == given:
+        frames = frames[1:]
+    return ", called from ".join(text for _, text in frames[:2])
+
+
+def place(said: str) -> str:
+    """Where the first report has it: " in f (a.c:1), called from g (b.c:2); given back ..."."""
+    reports = re.split(r"\n(?:==\d+== )?\n", said)
+    # What the kit's program still holds when it stops is no mistake of the stage's.
+    first = next((report for report in reports if "are still reachable" not in report), "")
+    maker = "bn_create" if " lost in loss record" in first else ""
+    access = _calls(_FREED.split(first)[0], given=maker)
+    freed = _FREED.split(said, maxsplit=1)[1:]
+    gone = _calls(_ALLOCATED.split(freed[0])[0], given="bn_free") if freed else ""
+    return (f" in {access}" if access else "") + (f"; given back in {gone}" if gone else "")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a stage's operations are asked for: stages 1 to 7, whose numbers are hexadecimal."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from grader.exercise.files import expected_values
+from grader.exercise.files.stages import Stage
+
+
+@dataclass(frozen=True)
+class Try:
+    """One request, what it must answer, and its size: in bits, of decimal numbers in digits."""
+
+    request: str
+    expected: str
+    size: int
+    n: int | None = None
+    most_bytes: int | None = None  # that it may hold at its peak
+
+
+Tries = Callable[[random.Random, Stage], Iterator[Try]]
+
+
+# Numbers that find what random ones do not: around the limits of one limb and two.
+_EDGES = (0, 1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 2**64, 2**96, 2**128 - 1, 2**128)
+
+
+def _numbers(rng: random.Random, count: int) -> Iterator[int]:
+    yield from _EDGES
+    for _ in range(count):
+        bits = rng.choice((8, 32, 64, 65, 128, 200, 640, 1000, 4100))
+        yield rng.getrandbits(bits)
+        yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries run far
+
+
+def pairs(
+    rng: random.Random, edges: Sequence[int], numbers: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Each of the edges with each, and each of the numbers with some other."""
+    yield from itertools.product(edges, repeat=2)
+    for a in numbers:
+        yield a, rng.choice(numbers)
+
+
+def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered: bool) -> Tries:
+    def tries(rng: random.Random, stage: Stage) -> Iterator[Try]:
+        for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+            x, y = (max(a, b), min(a, b)) if ordered else (a, b)
+            allowed = names[: 1 + len(stage.traits.overwrites)]
+            for name in allowed:
+                size = max(x.bit_length(), y.bit_length())
+                yield Try(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
+        # One number as both operands; the result into it, where it may go into either.
+        same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
+        for a in _numbers(rng, 20):
+            for name in same:
+                yield Try(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
+
+    return tries
+
+
+def _shifts(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 40):
+        for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
+            for name in ("lshift", "lshift-a")[: 2 if "a" in stage.traits.overwrites else 1]:
+                yield Try(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
+
+
+def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 100):
+        yield Try(f"square {a:x}", f"{a * a:x}", a.bit_length())
+
+
+def _copies(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 100):
+        yield Try(f"copy {a:x}", f"{a:x}", a.bit_length())
+
+
+def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
+    if not stage.traits.numbers:
+        numbers = [a & (1 << 64) - 1 for a in numbers]
+    for a in numbers:
+        text = str(a)
+        for room, want in (
+            (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
+        ):  # fmt: skip
+            yield Try(f"decimal {a:x} {room}", want, a.bit_length())
+
+
+def computed_n(max_n: int) -> list[int]:
+    """Every small n, and some large ones."""
+    top = [n for n in (1499, 2500, 4999, 9999, 10000, 30000) if n <= max_n]
+    return [*range(min(max_n, 300) + 1), *top]
+
+
+def _computations(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for n in computed_n(stage.manifest.max_n):
+        value = expected_values.fibonacci(n)
+        yield Try(f"compute {n}", f"{value:x}", value.bit_length(), n)
+
+
+def _within_memory(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for tried in _computations(rng, stage):
+        if tried.n is None or tried.n < 200:
+            yield tried
+        else:
+            # Six numbers with four limbs to spare, each with a head.
+            yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
+
+
+TRIES: dict[str, Tries] = {
+    "add": _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False),
+    "sub": _binary(("sub", "sub-b", "sub-a"), lambda a, b: a - b, True),
+    "mul": _binary(("mul",), lambda a, b: a * b, False),
+    "square": _squares,
+    "lshift": _shifts,
+    "copy": _copies,
+    "decimal": _decimals,
+    "compute": _computations,
+    "memory": _within_memory,
+}

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Test cases of a stage's operations: from stage 8 on, whose limbs are decimal, 10^18.
+
+Python's integers know the answers; of long products its decimal module, which multiplies by a
+transform, and does not have to be waited for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from decimal import MAX_EMAX, Context, Decimal, Inexact
+
+from grader.exercise.files import expected_values
+from grader.exercise.files.stages import Stage
+from grader.exercise.files.tasks import course
+from grader.exercise.operations.test_cases import Tries, Try, computed_n, pairs
+
+LIMB_DIGITS = 18
+B = 10**LIMB_DIGITS
+
+# Numbers that find what random ones do not: around the limits of one limb and two, of half a limb
+# and of binary numbers that a limb is made of.
+_EDGES = (
+    0, 1, 2, 3, 9, 10, 10**9 - 1, 10**9, 2**32, 2**59, 2**60 - 1, B // 5, B // 2, B // 2 + 1,
+    B - 2, B - 1, B, B + 1, 2**64, B * B // 2, B * B - B, B * B - 1, B * B, B**3 - 1, B**4,
+)  # fmt: skip
+# Limbs that make columns as large as they get: the largest limb, and the largest digit and the
+# smallest where digits are made of limbs.
+_ROWS = (B - 1, B // 2, B // 2 + 1)
+# Limbs of long factors, on both sides of where a stage changes its way: columns of more than 340
+# products, 170 pairs of a square; halves, blocks, transforms.
+_LONG = (
+    1, 2, 3, 42, 43, 44, 64, 65, 66, 84, 85, 127, 168, 169, 170, 171, 172, 255, 336, 338, 339, 340,
+    341, 342, 343, 510, 511, 671, 672, 673, 674, 681, 682, 683, 1000, 1022, 1023, 1025, 1344, 1345,
+    1706, 1707, 2017, 2047, 2050, 3000,
+)  # fmt: skip
+# Of different lengths.
+_UNEQUAL = (
+    (85, 43), (169, 85), (341, 1), (341, 340), (681, 339), (700, 672), (1000, 42), (1345, 673),
+    (2017, 672), (2731, 1365), (3000, 1), (3000, 672), (3000, 673),
+)  # fmt: skip
+# A product of at most this many limbs a factor is no business of a task about long ones: none of
+# its columns has more than 340 products, whatever they are made of.
+_SHORT = 168
+# Limbs of a factor that no stage takes for halves.
+_NO_HALVES = 30
+# A task about long products has its first points for factors of up to this many limbs.
+LONG_SMALL = 700
+# Bytes that the memory of a call may come to, for each digit of F(n). With 16 bytes for a point
+# and 16 for each factor it takes up to 9.4 where 5/4 and 3/2 of a power of two serve, and up to
+# 12.9 where only a power of two does.
+BYTES_A_DIGIT = 10
+# Of these, two have to do with 5/4 of a power of two, and one with 3/2.
+_LARGE_N = (480_000, 600_000, 1_000_000)
+
+_EXACT = Context(prec=10**6, Emax=MAX_EMAX, traps=[Inexact])
+
+
+def _limbs(limbs: list[int]) -> str:
+    """The number of these limbs, the lowest first."""
+    return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0") or "0"
+
+
+def _row(limb: int, size: int) -> str:
+    return _limbs([limb] * size)
+
+
+def _some(rng: random.Random, size: int) -> str:
+    """So many limbs: random ones, and runs of the same."""
+    limbs: list[int] = []
+    while len(limbs) < size:
+        limbs += [rng.choice((0, *_ROWS))] * rng.randrange(20)
+        limbs += [rng.randrange(B) for _ in range(rng.randrange(20))]
+    return _limbs([*limbs[: size - 1], rng.randrange(1, B)])
+
+
+def _numbers(rng: random.Random, count: int) -> Iterator[int]:
+    yield from _EDGES
+    for _ in range(count):
+        limbs = rng.choice((1, 1, 2, 2, 3, 5, 12, 70))
+        yield rng.randrange(B**limbs)
+        yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries run far
+
+
+def _try(request: str, expected: int, size: int) -> Try:
+    return Try(request, str(expected), len(str(size)))
+
+
+def _sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+        for name in ("add", "add-a", "add-b"):
+            yield _try(f"{name} {a} {b}", a + b, max(a, b))
+    for a in _numbers(rng, 20):
+        for name in ("add-s", "add-t"):
+            yield _try(f"{name} {a} {a}", 2 * a, a)
+
+
+def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+        x, y = max(a, b), min(a, b)
+        for name in ("sub", "sub-b", "sub-a"):
+            yield _try(f"{name} {x} {y}", x - y, x)
+    for a in _numbers(rng, 20):
+        for name in ("sub-s", "sub-t"):
+            yield _try(f"{name} {a} {a}", 0, a)
+
+
+def _fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 100):
+        for name in ("div5", "div5-a"):
+            yield _try(f"{name} {5 * a}", a, 5 * a)
+
+
+def _increases(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 60):
+        for b in (0, 1, 2, B - 1, rng.randrange(B)):
+            yield _try(f"increase {a} {b}", a + b, a)
+            yield _try(f"decrease {a + b} {b}", a, a + b)
+
+
+def _product(a: str, b: str) -> str:
+    return format(_EXACT.multiply(Decimal(a), Decimal(b)), "f")
+
+
+def _mul(a: str, b: str) -> Try:
+    return Try(f"mul {a} {b}", _product(a, b), max(len(a), len(b)))
+
+
+def _square(a: str) -> Try:
+    return Try(f"square {a}", _product(a, a), len(a))
+
+
+def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+        yield _mul(str(a), str(b))
+    # One number as both operands; a long one's product by itself may be taken for its square.
+    for a in _numbers(rng, 20):
+        if a < B**_NO_HALVES:
+            yield _try(f"mul-s {a} {a}", a * a, a)
+    for size in _LONG:
+        if 3 < size <= _SHORT:
+            for row in _ROWS:
+                yield _mul(_row(row, size), _row(B - 1, size))
+            yield _mul(_some(rng, size), _some(rng, rng.randrange(1, size + 1)))
+
+
+def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _numbers(rng, 100):
+        yield _square(str(a))
+        if a >= B**_NO_HALVES:
+            yield _try(f"mul-s {a} {a}", a * a, a)
+    for size in _LONG:
+        if 3 < size <= _SHORT:
+            for row in _ROWS:
+                yield _square(_row(row, size))
+            yield _square(_some(rng, size))
+
+
+def _long_squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for size in _LONG:
+        for row in _ROWS:
+            yield _square(_row(row, size))
+        yield _square(_some(rng, size))
+
+
+def _long_products(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for size in _LONG:
+        for row in _ROWS:
+            yield _mul(_row(row, size), _row(B - 1, size))
+        # Digits that are all as far below zero as they get, and all as far above.
+        yield _mul(_row(B // 2, size), _row(B // 2, size))
+        yield _mul(_some(rng, size), _some(rng, size))
+    for a_size, b_size in _UNEQUAL:
+        yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
+        yield _mul(_some(rng, b_size), _some(rng, a_size))
+    # One function serves both, unless squares are a task of their own.
+    if all(task.operation != "long-square" for task in course(stage.number).tasks):
+        yield from _long_squares(rng, stage)
+
+
+def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
+    # Digits that a fraction a little too small would get wrong: zeros after some.
+    numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
+    for a in numbers:
+        text = str(a)
+        for room, want in (
+            (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
+        ):  # fmt: skip
+            yield Try(f"decimal {a} {room}", want, len(text))
+
+
+def _computations(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    top = stage.manifest.max_n
+    for n in [*computed_n(top), *(n for n in (60_000, 100_000) if n <= top)]:
+        digits = expected_values.digits(n)
+        yield Try(f"compute {n}", digits, len(digits), n)
+
+
+def _within_memory(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    yield from _computations(rng, stage)
+    for n in _LARGE_N:
+        digits = expected_values.digits(n)
+        yield Try(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
+
+
+def _digits(rng: random.Random) -> Iterator[int]:
+    """Numbers for operations on digits of 10^4: short ones, runs of one digit, and longer ones than
+    a section takes."""
+    yield from (a for a in _numbers(rng, 60) if a)
+    for size in (4, 31, 32, 33, 64, 127, 128, 129, 1000, 3700, 7300):
+        for digit in "0459":
+            yield int("1" + digit * (size * 4) + rng.choice("0123456789") * 4)
+        yield int("5" + "0001" * size) + rng.randrange(B)
+        yield rng.randrange(10 ** (4 * size - 1), 10 ** (4 * size))
+
+
+def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    numbers = list(_digits(rng))
+    for a, b in zip(numbers, [*numbers[1:], numbers[0]]):
+        yield _try(f"twice_plus {a} {b}", 2 * a + b, max(a, b))
+        yield _try(f"twice_plus {b} {a}", 2 * b + a, max(a, b))
+        yield _try(f"twice_minus {min(a, b)} {max(a, b)}", 2 * max(a, b) - min(a, b), max(a, b))
+
+
+def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"fifth {5 * a}", a, 5 * a)
+
+
+def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"unique {a}", a, a)
+
+
+def _texts(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a in _digits(rng):
+        yield _try(f"text {a}", a, a)
+
+
+def _transforms(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    # One length of each kind, and products of half the longest that any F(n) of the course takes.
+    for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
+        for row in _ROWS:
+            a = _row(row, size)
+            yield Try(f"fft_mul {a} {_row(B - 1, size)}", _product(a, _row(B - 1, size)), len(a))
+        a, b = _some(rng, size), _some(rng, rng.randrange(1, size + 1))
+        yield Try(f"fft_mul {a} {b}", _product(a, b), len(a))
+        yield Try(f"fft_square {a}", _product(a, a), len(a))
+
+
+TRIES: dict[str, Tries] = {
+    "add": _sums,
+    "sub": _differences,
+    "mul": _products,
+    "square": _squares,
+    "div5": _fifths,
+    "increase": _increases,
+    "long-mul": _long_products,
+    "long-square": _long_squares,
+    "decimal": _decimals,
+    "compute": _computations,
+    "memory": _within_memory,
+    "digit-sum": _digit_sums,
+    "digit-fifth": _digit_fifths,
+    "digit-unique": _unique_digits,
+    "digit-text": _texts,
+    "fft": _transforms,
+}

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The program that tries a stage's functions: built with the sanitizers, and asked.
+
+It runs within limits; that of a stranger's stage in the sandbox, as its compiler does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from grader import sandbox
+from grader.base import paths, test_record
+from grader.base.errors import LabError, ProgramKilled
+from grader.base.finding import Code, Finding
+from grader.base.printable import printable
+from grader.exercise.build import c_flags, diagnostics, preprocess, stage_module
+from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import sanitizer_report
+from grader.exercise.static_contract import stage_contract
+from grader.sandbox import COMPILER, PROGRAM, Ended, Room
+
+# Processor time for all answers to one operation's questions.
+SECONDS = 60
+# A program that was built that long ago is removed when another is built.
+OLD_SECONDS = 3600
+# Why no operation of a stage was tried.
+UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
+FLAGS = (
+    "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
+    " -fno-sanitize-recover=all -fno-omit-frame-pointer"
+).split()
+# What reads the objects does not follow tables of jumps, which hold differences in a program.
+NO_TABLES = "-fno-jump-tables"
+OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
+HERE = Path(__file__).resolve().parent
+USERSPACE = paths.COMMON / "userspace"
+ADAPTER = HERE / "bignum_adapter.c"
+PROGRAMS = paths.BUILD / "operations"
+
+
+class UntriedError(LabError):
+    """There is no program to try a stage's operations with; the finding says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding.within(UNTRIED[finding.code])
+        super().__init__(self.finding.cause)
+
+
+def _not_built(cause: str) -> UntriedError:
+    return UntriedError(Finding("build-failed", cause))
+
+
+def program(stage: Stage) -> Path:
+    """Build the program for a stage. Raise UntriedError where that fails by the stage's fault.
+
+    What judges is compiled apart from all that the stage's header could change: of the tests only
+    the adapter includes it, and is held to stage.h as the stage's own files are.
+    """
+    kit = [HERE / f"{name}.c" for name in ("unit_tests", *_operations(stage))]
+    kit.append(USERSPACE / "account_malloc.c")
+    if stage.traits.vector:
+        kit.append(USERSPACE / "vector_user.c")
+    adapters = [ADAPTER] if stage.traits.numbers else []
+    sources = list(stage_module.sources(stage, []))
+    made = [preprocess.texts(stage, sources)]
+    made += [preprocess.adapted(stage, sources, adapter) for adapter in adapters]
+    if cause := next((one.cause for one in made if one.cause), ""):
+        raise _not_built(cause)
+    digests = [preprocess.digest_of(one.files) for one in made]
+    target = PROGRAMS / f"{_prefix(stage)}{_key(kit, *digests, *_words())}"
+    if target.is_file():
+        return target
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    _remove_old()
+    with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
+        shutil.move(_built(stage, Path(scratch), made, kit), target)
+    return target
+
+
+def _words() -> tuple[str, ...]:
+    """Return the flags that a stage's files may be compiled with."""
+    return (*c_flags.language(), *c_flags.vector())
+
+
+def _key(sources: list[Path], *words: str) -> str:
+    """Of what is made of these, with the kit's headers and by these words."""
+    folders = (HERE, paths.COMMON, USERSPACE, test_record.INCLUDE)
+    headers = sorted(path for folder in folders for path in folder.glob("*.h"))
+    content = [path.read_bytes() for path in [*sources, *headers]]
+    return hashlib.sha256(b"\0".join([*content, *map(str.encode, words)])).hexdigest()[:20]
+
+
+def _operations(stage: Stage) -> tuple[str, ...]:
+    """The files that try a stage's operations."""
+    if not stage.traits.numbers:
+        return ("word_tests",)
+    return ("bignum_tests", "number_io", "guard_pages")
+
+
+def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list[Path]) -> Path:
+    """The program, made in work: a folder each for what is the stage's and what is not, so that no
+    file of one stands for one of the other."""
+    theirs, between, ours = work / "own", work / "adapter", work / "kit"
+    for part in (theirs, between, ours):
+        part.mkdir()
+    compiler = [
+        os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
+        f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
+    ]  # fmt: skip
+    as_stage = [*compiler, *c_flags.language(), NO_TABLES, preprocess.PREPROCESSED]
+    step = _Steps(stage)
+    objects: list[Path] = []
+    for part, texts in zip((theirs, between), made):
+        for name, text in texts.files.items():
+            (part / name).write_bytes(text)
+        plain = [name for name in texts.files if name not in stage.traits.vector]
+        step.compile([*as_stage, "-c", *plain], part, (part,))
+        vector = [name for name in texts.files if name in stage.traits.vector]
+        if vector:
+            integers = [word for word in as_stage if word != c_flags.INTEGERS_ONLY]
+            step.compile([*integers, *c_flags.vector(), "-c", *vector], part, (part,))
+        objects += [part / f"{Path(name).stem}.o" for name in texts.files]
+    _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
+    judges = [ours / f"{path.stem}.o" for path in kit]
+    _check(stage, objects, judges)
+    parts = [str(path) for path in (*objects, *judges)]
+    step.compile([*compiler, "-o", "program", *parts], work, (work,))
+    return work / "program"
+
+
+def _build_judges(step: _Steps, command: list[str], kit: list[Path], place: Path) -> None:
+    """The objects of the kit, which are the same for all who do a stage: made once and kept."""
+    kept = PROGRAMS / f"kit-{_key(kit, *command)}"
+    try:
+        os.utime(kept)
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+        return
+    except FileNotFoundError:
+        pass
+    step.compile(command, place)
+    whole = place.with_name("kept")
+    shutil.copytree(place, whole)
+    try:
+        whole.rename(kept)
+    except OSError:  # another run was faster
+        pass
+
+
+def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
+    """See that the stage defines what is tried, and keeps to stage.h."""
+    defined = {
+        name for path in objects for letter, name in stage_contract.symbols(path) if letter == "T"
+    }
+    for letter, name in (pair for path in objects for pair in stage_contract.symbols(path)):
+        if letter == "U" and name.startswith("bn_") and name not in defined:
+            raise _not_built(f"nothing defines {name}, which the tests call")
+    for breach in stage_contract.program_breaches(objects, judges, stage.traits.vector):
+        said = f"{breach.got}; stage.h allows {breach.expected}"
+        raise UntriedError(Finding("wrong", said, kind=Code.CONTRACT))
+
+
+def _prefix(stage: Stage) -> str:
+    place = hashlib.sha256(str(stage.directory).encode()).hexdigest()[:12]
+    return f"{stage.number}-{place}-"
+
+
+def remove(stage: Stage) -> None:
+    """Remove the programs of a stage that will not be asked again."""
+    for path in PROGRAMS.glob(f"{_prefix(stage)}*"):
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What compiles and links a program, and says what went wrong as the learner sees it."""
+
+    stage: Stage
+
+    def compile(self, command: Sequence[str], place: Path, writes: tuple[Path, ...] = ()) -> None:
+        """Run the compiler; in the sandbox, if the stage is a stranger's and it comes to that."""
+        isolated = self.stage.isolated and writes
+        room = Room(read=(paths.COMMON, HERE), write=writes) if isolated else None
+        ours = None if room else {**os.environ, "LC_ALL": "C"}
+        ended = sandbox.run(command, COMPILER, room, cwd=place, environment=ours, together=True)
+        if ended.ended_by == "file":
+            raise _not_built(diagnostics.TOO_LARGE)
+        if ended.ended_by:
+            raise _not_built(f"the compiler was stopped: {ended.cause}")
+        if ended.status:
+            ended.check_host(place)
+            raise _not_built(self._said(diagnostics.error_line(ended.text)))
+
+    def _said(self, line: str) -> str:
+        """A line of the compiler's with the learner's own files, and what to do about it."""
+        shown = paths.shown(self.stage.directory)
+        line = line.replace(f"{stages.place(self.stage)}/", f"{shown}/")
+        if line.startswith(f"{shown}/{ADAPTER.name}:"):
+            line = f"{ADAPTER.parent}/{line.removeprefix(f'{shown}/')}"
+            line += " (the tests call it so: bignum.h must have it as it was given)"
+        return line.replace(f"{paths.ROOT}/", "")
+
+
+def _remove_old() -> None:
+    """Remove what was built long ago; not what another run may be using, or removing, now."""
+    for old in PROGRAMS.iterdir():
+        try:
+            if time.time() - old.stat().st_mtime <= OLD_SECONDS:
+                continue
+            if old.is_file():
+                old.unlink()
+            else:
+                going = old.rename(old.with_name(f".{old.name}"))
+                shutil.rmtree(going, ignore_errors=True)
+        except OSError:
+            pass
+
+
+def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str], str]:
+    """The answers, a line each, and what ended the program before it had done all of them.
+
+    Its exit status is no proof that it has: the record is, which it ends with.
+    """
+    room = Room(program=path) if isolated else None
+    environment = OPTIONS if room else {**os.environ, **OPTIONS}
+    limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
+    nonce = test_record.draw()
+    text = test_record.line(nonce) + "".join(f"{request}\n" for request in requests)
+    ended = sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
+    text, record = test_record.split(ended.text)
+    answers = text.splitlines()
+    checks = np.array([len(request) + 1 for request in requests], np.uint64)
+    fault = _last_words(ended) or test_record.fault(record, nonce, checks)
+    if not fault and len(answers) != len(requests):
+        fault = f"{len(answers):,} answers to {len(requests):,} questions"
+    return answers, fault
+
+
+_UNMET = re.compile(r"an assertion does not hold \(([\w+-]+\.[ch]):(\d+)\)")
+
+
+def with_condition(stage: Stage, said: str) -> str:
+    """Return what a program said with the condition of the assertion, read from its source.
+
+    The condition is not in the program: the module has the same text, and a limit for constants.
+    """
+    unmet = _UNMET.fullmatch(said)
+    path = stage.directory / (unmet[1] if unmet else "")
+    if not unmet or path not in stage_module.sources(stage, []):
+        return said
+    lines = path.read_text(errors="replace").splitlines(keepends=True)
+    # The compiler may number a call by its last line.
+    before, call, _ = "".join(lines[: int(unmet[2])]).rpartition("fib_assert(")
+    rest, depth = "".join(lines)[len(before) + len(call) :], 1
+    for i, sign in enumerate(rest):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if call and not depth:
+            condition = printable(" ".join(rest[:i].split()))
+            return f"the assertion {condition} does not hold ({unmet[1]}:{unmet[2]})"
+    return said
+
+
+# What a sanitizer calls it when a program leaves the blocks it has.
+_OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
+
+
+def _last_words(ended: Ended) -> str:
+    if ended.ended_by in ("time", "cpu"):
+        return f"no answer within {SECONDS} s: an endless loop?"
+    if ended.ended_by:
+        return f"stopped: {ended.cause}"
+    if not ended.status:
+        return ""
+    if ended.status == -signal.SIGKILL:
+        # No submission can send a signal: it has no system calls.
+        raise ProgramKilled
+    said = ended.error_text
+    unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", said, re.M)
+    if unmet:
+        return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"
+    assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", said)
+    if assertion:
+        name = Path(assertion[1]).name
+        return f"the assertion {assertion[3]} does not hold ({name}:{assertion[2]})"
+    kind = re.search(r"ERROR: AddressSanitizer: (\S+)|runtime error: (.*)", said)
+    where = re.search(r"(?:#\d+ \S+ in (\w+) )?(?:\S*/)?(\w+\.[ch]):(\d+)", said)
+    if "caused by a WRITE memory access" in said:
+        where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", said)
+        place = f" ({where[2]}:{where[3]} in {where[1]})" if where else ""
+        return f"a write to an operand, or to memory that is nobody's{place}"
+    if kind and kind[1] in ("heap-use-after-free", "attempting"):
+        twice = "a block is given back twice" if kind[1] == "attempting" else kind[1]
+        return f"{twice}{sanitizer_report.place(said)}"
+    if kind and kind[1] in _OUTSIDE:
+        access = re.search(r"^(READ|WRITE) of size", said, re.M)
+        verb = f"{access[1].lower()}s" if access else "reaches"
+        place = sanitizer_report.place(said)
+        return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
+    what = (kind[1] or kind[2]) if kind else f"it ended with status {ended.status}"
+    return f"{what} ({where[2]}:{where[3]})" if where else what

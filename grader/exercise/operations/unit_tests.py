@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage's operations tried one by one, in a program: what a task is judged by.
+
+The stage's sources and unit_tests.c are built with the sanitizers, linked, and asked about
+random numbers; Python's integers know the answers, its decimal module those of long products.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base.finding import Code
+from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_cases, test_cases_decimal, test_program
+from grader.exercise.operations.test_cases import Try
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an operation fared: sizes right below the first that is wrong, and what was wrong."""
+
+    small: bool
+    large: bool
+    tried: int
+    fault: str = ""
+    code: Code = Code.OK
+
+
+def _small(stage: Stage, operation: str) -> int:
+    """The size of the lower half of what the stage can do, where the first points are."""
+    if not stage.traits.decimal:
+        return 128 if stage.traits.numbers else 32
+    limbs = test_cases_decimal.LONG_SMALL if operation.startswith("long-") else 2
+    return limbs * test_cases_decimal.LIMB_DIGITS
+
+
+def _is_small(tried: Try, stage: Stage, operation: str) -> bool:
+    if tried.n is not None:
+        return tried.n <= (93 if stage.traits.numbers else 46)
+    return tried.size <= _small(stage, operation)
+
+
+def _short(text: str) -> str:
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return text if len(text) <= 40 else f"{text[:16]}...{text[-16:]} ({len(text)} digits)"
+
+
+def _asked(tried: Try, sign: str) -> str:
+    """A request as a reader would write it; numbers are hexadecimal, or decimal."""
+    verb, *words = tried.request.split()
+    if verb == "compute":
+        return f"F({words[0]})"
+    shown = [_short(f"{sign}{word}") for word in words]
+    if verb.startswith(("lshift", "decimal")):
+        shown[1] = words[1]
+    return f"{verb}({', '.join(shown)})"
+
+
+def _shown(tried: Try, sign: str, got: str) -> str:
+    """What was asked, expected and got, with the place where they part."""
+    want, asked = tried.expected, _asked(tried, sign)
+    if len(want) > 40 and len(got) == len(want):
+        at = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
+        begin = max(0, at - 8)
+        return (
+            f"{asked} is wrong from digit {at + 1} on:"
+            f" expected ...{want[begin : at + 12]}..., got ...{got[begin : at + 12]}..."
+        )
+    sign = "" if tried.request.startswith("decimal") else sign
+    said = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
+    if got.startswith("ERROR "):
+        said = f"the return value {got.removeprefix('ERROR ')}"
+        if tried.request.startswith("decimal") and got == "ERROR 0":
+            said = f"no digit: {said}"
+    return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {said}"
+
+
+def _no_number(words: Sequence[str]) -> str:
+    """What is wrong with a result that is no number of decimal limbs, or nothing."""
+    if words[:1] == ["SIZE"]:
+        return f"the result has size {words[1]}, and room for {words[2]} limbs"
+    if words[:1] == ["LIMB"] and words[2] == "unwritten":
+        return f"limb {words[1]} of the result was not written"
+    if words[:1] == ["LIMB"]:
+        return f"limb {words[1]} of the result is {words[2]}, and not less than 10^18"
+    return ""
+
+
+def _leak(tried: Try, sign: str, answer: str) -> str:
+    """Return the fault of an answer that is right and leaves memory allocated, or ""."""
+    words = answer.split()
+    if "LEAK" not in words or words[0] != tried.expected:
+        return ""
+    left = words[words.index("LEAK") + 1]
+    return f"{_asked(tried, sign)} is right, but blocks of memory are not given back: {left}"
+
+
+def _fault(tried: Try, sign: str, answer: str) -> str:
+    """Return the fault of an answer, or ""."""
+    words, asked = answer.split(), _asked(tried, sign)
+    if "LEAK" in words:
+        words = words[: words.index("LEAK")]
+    if "CHANGED" in words:
+        return f"{asked} has changed its operand"
+    said = _no_number(words)
+    if said:
+        return f"{asked}: {said}"
+    got = " ".join(words) if words[:1] in (["ERROR"], ["ENOMEM"]) else "".join(words[:1])
+    if got != tried.expected:
+        return _shown(tried, sign, got)
+    if tried.most_bytes is not None:
+        peak, most = int(words[2]), tried.most_bytes
+        if peak > most:
+            return f"F({tried.n:,}) held {peak:,} bytes at its peak, {most:,} are plenty"
+    return ""
+
+
+def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
+    """Try one operation of a stage with numbers small and large."""
+    decimal = stage.traits.decimal
+    sign = "" if decimal else "0x"
+    known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
+    tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
+    answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
+    ended = test_program.with_condition(stage, ended)
+    for i, tried in enumerate(tries):
+        code = Code.WRONG
+        if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
+            fault = f"{_asked(tried, sign)}: {ended or 'no answer'}"
+        elif fault := _leak(tried, sign, answers[i]):
+            code = Code.LEAK
+        else:
+            fault = _fault(tried, sign, answers[i])
+        if fault:
+            small = operation != "memory" and not _is_small(tried, stage, operation)
+            return Outcome(small, False, len(tries), fault, code)
+    if ended:
+        fault = f"{operation}, behind the last answer: {ended}"
+        return Outcome(False, False, len(tries), fault, Code.WRONG)
+    return Outcome(True, True, len(tries))

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Read all the code of an object, instruction after instruction: what it does and where it leads.
+
+Every byte of the code belongs to an instruction of opcodes.py, every jump and every address
+of code leads to the begin of one, and every one can be reached: no table stands between them. Only
+addresses that stand in instructions are followed, and none that a register holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from capstone import x86_const as x86  # type: ignore[import-untyped]
+
+from grader.exercise.static_contract import opcodes
+from grader.exercise.static_contract.elf import (
+    BY_TABLE,
+    RELATIVE,
+    WIDTHS,
+    Object,
+    Relocation,
+    Section,
+)
+from grader.exercise.static_contract.object_findings import (
+    OWN,
+    SANITIZER,
+    WHOLE,
+    Fault,
+    Place,
+    Swept,
+    kind_of,
+    touches,
+)
+
+# What a table's address may be beside the table: an index that counts from 1 or -1, scaled.
+BESIDE = 64
+# Numbers in instructions count as constants, but for those of a byte and those of jumps.
+SMALL = range(-(1 << 7), 1 << 8)
+
+
+class _Reader:
+    """Reads the code of one object; canary names the segment that holds the stack protector's.
+
+    vector: it is a vector file, which may hold vector instructions.
+    """
+
+    def __init__(self, obj: Object, canary: str, vector: bool) -> None:
+        self.obj = obj
+        self.vector = vector
+        self.canary = canary
+        self.swept = Swept()
+        self.follows = self.swept.follows
+        self.targets: dict[Place, Place] = {}  # of a jump or an address; from where, for messages
+        self.insns: dict[int, list[Any]] = {}
+
+    def read(self) -> Swept:
+        """Decode all, then look at each."""
+        sections = [section for section in self.obj.loaded if section.code]
+        self.swept.whole = all([self._decode(section) for section in sections])
+        if self.swept.whole:
+            marked = set(self._marked())
+            for section in sections:
+                self._look(section)
+            leads = self._lead_somewhere()
+            if leads:
+                self._reachable(sections, marked)
+        self.swept.faults.sort(key=lambda fault: (fault.section.index, fault.offset))
+        return self.swept
+
+    def _fault(self, section: Section, offset: int, got: str, expected: str) -> None:
+        self.swept.faults.append(Fault(section, offset, got, expected))
+
+    def _decode(self, section: Section) -> bool:
+        """Whether each byte is part of an instruction."""
+        done = list(opcodes.MACHINE.disasm(section.data, 0))
+        self.insns[section.index] = done
+        end = 0
+        for insn in done:
+            self.swept.starts[section.index, insn.address] = opcodes.name(insn)
+            wrong = opcodes.fault(insn, self.vector)
+            if wrong:
+                self._fault(section, insn.address, *wrong)
+            end = insn.address + insn.size
+        if end < section.size:
+            self._fault(section, end, "bytes that are no instruction", WHOLE)
+        return end >= section.size
+
+    def _marked(self) -> Iterator[Place]:
+        """Where functions begin, and what tables of addresses lead to."""
+        for symbol in self.obj.symbols:
+            section = self.obj.section_of(symbol)
+            if section is None or not section.code or symbol.kind in ("SECTION", "FILE"):
+                continue
+            place = section.index, symbol.value
+            if place in self.swept.starts:
+                yield place
+            elif symbol.value < section.size:
+                self._fault(section, symbol.value, f"{symbol.name} within an instruction", WHOLE)
+        for section in self.obj.loaded:
+            if kind_of(section) != "constants":
+                continue
+            for relocation in section.relocations:
+                target = self.obj.section_of(relocation.symbol)
+                if target and target.code and relocation.type not in RELATIVE:
+                    place = target.index, relocation.target()
+                    self.targets.setdefault(place, (section.index, relocation.offset))
+                    yield place
+
+    def _look(self, section: Section) -> None:
+        """Each instruction's addresses and numbers, and what may come after it."""
+        relocations = iter([*section.relocations, None])
+        relocation = next(relocations)
+        for insn in self.insns[section.index]:
+            place = section.index, insn.address
+            end = insn.address + insn.size
+            own: dict[int, Relocation] = {}
+            while relocation is not None and relocation.offset < end:
+                own[relocation.offset - insn.address] = relocation
+                relocation = next(relocations)
+            verb = opcodes.name(insn)
+            ends = verb in opcodes.RETURNS or verb in ("jmp", "int3")
+            self.follows[place] = [] if ends else [(section.index, end)]
+            if any(at not in (insn.disp_offset, insn.imm_offset) or not at for at in own) or any(
+                at + WIDTHS[r.type] > insn.size for at, r in own.items()
+            ):
+                self._fault(section, insn.address, "an address within an opcode", WHOLE)
+                continue
+            for at, one in own.items():
+                self._refers(section, insn, at, one)
+            self._operands(section, insn, own)
+
+    def _refers(self, section: Section, insn: Any, at: int, relocation: Relocation) -> None:
+        """An address that the linker puts into an instruction."""
+        symbol = relocation.symbol
+        where = self.obj.section_of(symbol)
+        offset = relocation.target(insn.size - at)
+        kind = kind_of(where)
+        verb = opcodes.name(insn)
+        place = section.index, insn.address
+        branch = verb in opcodes.JUMPS | opcodes.CALLS and at == insn.imm_offset
+        if kind == "elsewhere":
+            if branch:
+                self.swept.jumps[place] = symbol.name
+            if relocation.type in BY_TABLE or symbol.name in opcodes.CANARY_NAMES:
+                return
+            if offset:
+                got = f"the address {symbol.name}{offset:+d}"
+                self._fault(section, insn.address, got, OWN)
+        elif kind == "code" and where:
+            self._leads(place, (where.index, offset))
+        elif kind == "constants" and where and not branch:
+            room = (
+                BESIDE if opcodes.registers(insn) or verb == "lea" or at == insn.imm_offset else 0
+            )
+            if not -room <= offset <= where.size + room:
+                got = f"an address {offset - where.size:,} bytes behind its own constants"
+                self._fault(section, insn.address, got, OWN)
+        elif kind != "data":
+            name = where.name if where else ""
+            self._fault(section, insn.address, f"an address in section {name}", OWN)
+
+    def _leads(self, source: Place, target: Place) -> None:
+        self.targets.setdefault(target, source)
+        self.follows[source].append(target)
+
+    def _operands(self, section: Section, insn: Any, own: dict[int, Relocation]) -> None:
+        verb = opcodes.name(insn)
+        place = section.index, insn.address
+        segment = opcodes.segment(insn)
+        if verb == "nop":
+            if not opcodes.plain_nop(insn):
+                self._fault(section, insn.address, "a nop with a number in it", WHOLE)
+            return
+        if segment and not self._is_canary(insn, segment, own):
+            got = f"the instruction {verb} with memory at %{segment}"
+            self._fault(section, insn.address, got, "%gs as the stack protector uses it")
+            return
+        for op in insn.operands:
+            if op.type == x86.X86_OP_IMM and insn.imm_offset not in own:
+                if verb in opcodes.JUMPS | opcodes.CALLS:
+                    self._leads(place, (section.index, op.imm))
+                else:
+                    self._number(op.imm, op.size)
+            elif op.type == x86.X86_OP_MEM and not segment:
+                self._memory(section, insn, op, own)
+
+    def _number(self, number: int, size: int) -> None:
+        """A constant in an instruction, which a table might be made of."""
+        if size == 4 and number >= 1 << 31:
+            number -= 1 << 32  # as compilers mean it
+        if number not in SMALL:
+            width = next(w for w in (2, 4, 8) if -(1 << 8 * w - 1) <= number < 1 << 8 * w)
+            self.swept.numbers[number] = width
+
+    def _memory(self, section: Section, insn: Any, op: Any, own: dict[int, Relocation]) -> None:
+        """An operand in memory, by what it is based on."""
+        verb = opcodes.name(insn)
+        writes = opcodes.op_writes(insn, op)
+        relocation = own.get(insn.disp_offset) if insn.disp_offset else None
+        if relocation:
+            kind = kind_of(self.obj.section_of(relocation.symbol))
+        elif op.mem.base == x86.X86_REG_RIP:
+            kind = "code"
+            if verb == "lea":
+                target = insn.address + insn.size + op.mem.disp
+                self._leads((section.index, insn.address), (section.index, target))
+        elif op.mem.base == 0 and verb != "lea":
+            got = f"the instruction {verb} at an absolute address"
+            self._fault(section, insn.address, got, OWN)
+            return
+        else:
+            self._number(op.mem.disp, 4)
+            return
+        if verb == "lea" or kind == "once":
+            return
+        # A pointer that the linker makes, and what a sanitizer has for its code to look at.
+        if relocation and (
+            relocation.type in BY_TABLE or SANITIZER.fullmatch(relocation.symbol.name)
+        ):
+            return
+        fault = touches(section, insn, kind, writes)
+        if fault:
+            self.swept.faults.append(fault)
+
+    def _is_canary(self, insn: Any, segment: str, own: dict[int, Relocation]) -> bool:
+        """Whether an instruction that looks into a segment is the stack protector's."""
+        memory = [op for op in insn.operands if op.type == x86.X86_OP_MEM]
+        verb = opcodes.name(insn)
+        if segment != self.canary or len(memory) != 1 or verb not in ("mov", "sub", "xor", "cmp"):
+            return False
+        if opcodes.op_writes(insn, memory[0]):
+            return False
+        place = memory[0].mem
+        if own:
+            return all(r.symbol.name in opcodes.CANARY_NAMES for r in own.values())
+        return (place.base, place.index, place.disp) == (0, 0, opcodes.CANARY)
+
+    def _lead_somewhere(self) -> bool:
+        """Whether every jump and every address of code leads to an instruction."""
+        lost = [(p, source) for p, source in self.targets.items() if p not in self.swept.starts]
+        for _, source in lost:
+            section = self.obj.sections[source[0]]
+            self._fault(section, source[1], "a jump into the middle of an instruction", WHOLE)
+        return not lost
+
+    def _reachable(self, sections: list[Section], marked: set[Place]) -> None:
+        """Every instruction can be come to, but what fills the room between."""
+        seen: set[Place] = set()
+        todo = list(marked)
+        while todo:
+            place = todo.pop()
+            if place in self.follows and place not in seen:
+                seen.add(place)
+                todo += self.follows[place]
+        for section in sections:
+            begin, length = 0, 0
+            for insn in [*self.insns[section.index], None]:
+                lost = (
+                    insn is not None
+                    and (section.index, insn.address) not in seen
+                    and opcodes.name(insn) not in opcodes.PADDING
+                )
+                if lost:
+                    begin, length = (
+                        (begin, length + insn.size) if length else (insn.address, insn.size)
+                    )
+                elif length:
+                    got = f"{length} bytes among the code that nothing leads to"
+                    self._fault(section, begin, got, WHOLE)
+                    length = 0
+
+
+def read(obj: Object, canary: str = "gs", vector: bool = False) -> Swept:
+    """All the code of an object; vector: of a vector file."""
+    return _Reader(obj, canary, vector).read()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What a learner's driver may use of the kernel, beside its own static data.
+
+What it takes and gives back is known because it goes through interposer.c: of the kernel's ways to
+make a device, or to have memory, it may use those that are watched there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.exercise.static_contract import stage_contract
+from grader.exercise.static_contract.stage_contract import Breach
+from grader.lab import allowed_c
+
+# By the linker's names, of kernels from 6.1 on: what interposer.c stands in for.
+WATCHED = (
+    "alloc_chrdev_region unregister_chrdev_region cdev_add cdev_del device_create device_destroy"
+    " class_register __class_register class_unregister"
+    " __kmalloc kmalloc_trace kmalloc_large vmalloc vzalloc kfree vfree"
+    " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
+    " _copy_to_user _copy_from_user mutex_lock"
+).split()
+# And what takes nothing that is to be given back.
+HARMLESS = re.compile(
+    r"cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
+    r"|(fixed_size|no_seek_end|generic_file|no|noop|default)_llseek|vfs_setpos|nonseekable_open"
+    r"|_?printk|dump_stack|sysfs_emit(_at)?|v?s[cn]?n?printf|kstrto\w+|_kstrto\w+|simple_strto\w+"
+    r"|mem(cpy|set|move|cmp|chr|chr_inv)|str(n?len|n?cmp|s?n?cpy|scpy|n?chr|rchr|strip|im|sep)"
+    r"|skip_spaces|_ctype|sscanf"
+    r"|raw_copy_(to|from)_user|_?copy_(to|from)_user|clear_user|__clear_user|copy_user_\w+"
+    r"|__(get|put)_user_\w+|__(check_object_size|copy_overflow|virt_addr_valid|access_ok)"
+    r"|validate_usercopy_range"
+    r"|rep_movs_alternative|rep_stos_alternative"
+    r"|(__)?mutex_\w+|down_(read|write)\w*|up_(read|write)|__init_rwsem|__rwlock_init"
+    r"|__raw_spin_lock_init|_raw_(spin|read|write)_(try)?(un)?lock\w*|queued_\w+_slowpath"
+    r"|lock_(acquire|release|is_held_type)|lockdep_\w+|debug_locks\w*|preempt_count\w*"
+    r"|__(SCT__)?(SCK__)?(might_resched|preempt_schedule\w*)|__SC[TK]__\w+|dynamic_preempt_\w+"
+    r"|__might_(sleep|fault)|__cond_resched|refcount_warn_saturate|arch_atomic\w*|atomic64_\w+"
+    r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
+    r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|_?_?fortify_panic|current_task|pcpu_hot|task_size"
+    r"|__(asan|ubsan|kasan|sanitizer)_\w+"
+)
+# A word of advice on what is refused most.
+INSTEAD = {
+    r"_?copy_.*|simple_(read|write)_\w+": "write it by hand once, with copy_to_user",
+    r"misc_register|__register_chrdev|register_chrdev_region|(__)?class_create": (
+        "task 1 names the functions to use"
+    ),
+    r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "kmalloc or kzalloc, say",
+}
+
+
+def breaches(path: Path, tree: Path) -> list[Breach]:
+    """What the driver's object has against it; tree is the kernel's headers."""
+    found = []
+    for letter, name in sorted(stage_contract.symbols(path)):
+        if letter == "U" and name not in WATCHED and not HARMLESS.fullmatch(name):
+            advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
+            said = f" ({advice})" if advice else ""
+            found.append(Breach(f"only what the handout names{said}", f"a use of {name}"))
+        elif re.match(r"__(wrap|real)_", name):
+            found.append(Breach("names of its own", f"a {name}"))
+    return found[: stage_contract.SHOWN] + list(stage_contract.includes(path, tree, HEADERS))
+
+
+def evades(path: Path, shown: str) -> str:
+    """Return where a driver's preprocessed text turns a sanitizer off, with shown for its name."""
+    text = path.read_text(errors="surrogateescape")
+    text = re.sub(r'(?m)^(# \d+ ")(?:\S*/)?stage/(?=driver\.c")', r"\g<1>stage/", text)
+    return allowed_c.unsanitized(text, "stage/").replace("stage/driver.c", shown)
+
+
+HEADERS: Sequence[str] = ("first.h",)

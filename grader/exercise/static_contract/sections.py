@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What an object of a stage may bring into memory: one row for each kind of section.
+
+Loader, linker and build tools act on the names of sections, so what has no row is a fault, and so
+is what does not fit its row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grader.exercise.static_contract.elf import RELATIVE, Object, Section
+from grader.exercise.static_contract.object_findings import NOTHING_KEPT, Fault, Swept, kind_of
+
+# A line of the processor's cache is the largest that anything here is aligned to.
+ALIGNED = 64
+NOTE_BYTES = 64
+CODE_AND_CONSTANTS = "code and constants only"
+WHEN_CALLED = "functions that run when they are called"
+
+Check = Callable[[Object, Section, Swept], list[Fault]]
+
+
+def _fault(section: Section, got: str, expected: str, offset: int = 0) -> list[Fault]:
+    return [Fault(section, offset, got, expected)]
+
+
+def _right(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """Nothing more to be asked: code is swept, constants are counted."""
+    return []
+
+
+def _addresses(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """Constants that are addresses: of the object's own."""
+    for relocation in section.relocations:
+        where = obj.section_of(relocation.symbol)
+        inside = where is None or 0 <= relocation.target() <= where.size
+        if kind_of(where) not in ("code", "constants", "elsewhere") or not inside:
+            got = f"a constant that is an address in {where.name if where else 'nowhere'}"
+            return _fault(section, got, "addresses of code and constants")
+        if relocation.type in RELATIVE or (where is None and relocation.addend):
+            got = f"a constant that is a distance to {relocation.symbol.name or 'a section'}"
+            return _fault(section, got, "addresses of code and constants")
+    return []
+
+
+def _empty(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    if not section.size:
+        return []
+    return _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
+
+
+def _note(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    if section.size <= NOTE_BYTES and not section.relocations:
+        return []
+    return _fault(section, "a note", CODE_AND_CONSTANTS)
+
+
+def _unwinding(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """What tells the kernel how to unwind the stack: six bytes for each place of .orc_unwind_ip."""
+    places = sum(s.size // 4 for s in obj.loaded if s.name == ".orc_unwind_ip")
+    if section.size == 6 * places and not section.relocations:
+        return []
+    return _fault(section, "a table for unwinding that does not fit", CODE_AND_CONSTANTS)
+
+
+def _frames(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """The same in a program; debuggers and exceptions read it."""
+    code = sum(s.size for s in obj.loaded if s.code)
+    if section.size <= 2 * code + 256 and all(
+        kind_of(obj.section_of(r.symbol)) == "code" for r in section.relocations
+    ):
+        return []
+    return _fault(section, "a table for unwinding that does not fit", CODE_AND_CONSTANTS)
+
+
+def _sites(width: int, verbs: str) -> Check:
+    """A table of places in the code, for the kernel to patch: where one of these verbs is."""
+
+    def check(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+        if not swept.whole:
+            return []  # there is worse
+        right = [r.offset for r in section.relocations] == list(range(0, section.size, width))
+        for relocation in section.relocations:
+            where = obj.section_of(relocation.symbol)
+            if not right or where is None or not where.code:
+                right = False
+                break
+            at = relocation.target()
+            verb = swept.starts.get((where.index, at), "")
+            right &= verb in verbs.split() if verbs else bool(verb) or at == where.size
+            right &= relocation.type == (1 if width == 8 else 2)
+        if right and not section.size % width:
+            return []
+        return _fault(section, "a table of places that are not in its code", CODE_AND_CONSTANTS)
+
+    return check
+
+
+def _sanitizers(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """Writable data that a sanitizer made: without a name; that no code but its uses it, the
+    sweep has seen."""
+    return []
+
+
+# What a sanitizer's own function consists of.
+_PLAIN = frozenset("push mov lea call pop ret endbr64 sub add leave".split())
+_REGISTERS = re.compile(r"__asan_(init|version\w+|(un)?register_globals)")
+
+
+def _sanitizers_function(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    """A function that runs beforehand, of a sanitizer: it calls it, and does nothing else."""
+    name = "of no name"
+    for relocation in section.relocations[:1]:
+        place = relocation.symbol.section, relocation.target()
+        for symbol in obj.symbols:
+            if symbol.kind != "FUNC" or (symbol.section, symbol.value) != place:
+                continue
+            name = symbol.name
+            end = symbol.value + symbol.size
+            body = [p for p in swept.starts if p[0] == place[0] and place[1] <= p[1] < end]
+            verbs = [swept.starts[p] for p in body]
+            calls = [swept.jumps.get(p, "") for p in body if swept.starts[p] == "call"]
+            if (
+                re.fullmatch(r"_sub_[ID]_00099_\d", name)
+                and verbs[-1:] == ["ret"]
+                and set(verbs) <= _PLAIN
+                and all(map(_REGISTERS.fullmatch, calls))
+                and (len(section.relocations), section.size) == (1, 8)
+            ):
+                return []
+    return _fault(section, f"the constructor {name}", WHEN_CALLED)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Sections of one kind: their names, types and flags (as readelf writes them), and a check."""
+
+    names: str
+    flags: str  # one of these
+    check: Check
+    types: str = "PROGBITS"
+
+
+CODE = Row(r"\.text(\.unlikely|\.hot)?", "AX", _right)
+CONSTANTS = Row(r"\.rodata(\.[\w.]+)?", "A AM AMS", _addresses)
+PROPERTY = Row(r"\.note\.gnu\.property", "A", _note, "NOTE")
+# A stage as a part of a module. The tables of places are for the kernel to patch or trace calls,
+# returns and jumps; their flags and sizes are those of kernels from 6.1 on.
+MODULE = (
+    CODE,
+    CONSTANTS,
+    PROPERTY,
+    Row(r"\.data|\.bss", "WA", _empty, "PROGBITS NOBITS"),
+    Row(r"__mcount_loc", "A WA", _sites(8, "call nop")),
+    Row(r"__patchable_function_entries", "A WA AL WAL", _sites(8, "")),
+    Row(r"\.return_sites", "A", _sites(4, "ret jmp")),
+    Row(r"\.retpoline_sites", "A", _sites(4, "call jmp")),
+    Row(r"\.call_sites", "A", _sites(4, "call jmp")),
+    Row(r"\.ibt_endbr_seal", "A", _sites(4, "endbr64")),
+    Row(r"\.orc_unwind_ip", "A", _sites(4, "")),
+    Row(r"\.orc_unwind", "A", _unwinding),
+)
+# A stage as a part of a program that sanitizers watch.
+PROGRAM = (
+    CODE,
+    CONSTANTS,
+    PROPERTY,
+    Row(r"\.data\.rel\.ro(\.local)?", "WA", _addresses),
+    Row(r"\.data(\.rel(\.local)?)?|\.bss", "WA", _sanitizers, "PROGBITS NOBITS"),
+    Row(r"\.eh_frame", "A", _frames, "PROGBITS X86_64_UNWIND AMD64_UNWIND"),
+    Row(r"\.(init|fini)_array\.00099", "WA", _sanitizers_function, "INIT_ARRAY FINI_ARRAY"),
+)
+# What is not loaded: for debuggers, linkers and objtool, none of which a stage runs with.
+BESIDE = re.compile(
+    r"|\.debug_\w+|\.comment|\.note\.GNU-stack|\.(sym|str|shstr)tab|\.symtab_shndx"
+    r"|\.rela?[._].*|\.discard\.[\w.]+"
+)
+BESIDE_TYPES = frozenset("NULL PROGBITS SYMTAB STRTAB SYMTAB_SHNDX RELA NOTE".split())
+CONSTRUCTORS = re.compile(r"\.((pre)?init|fini)(_array.*)?|\.[cd]tors.*|\.text\.(startup|exit)")
+
+
+def faults(obj: Object, rows: tuple[Row, ...], swept: Swept) -> list[Fault]:
+    """What the object's sections hold that they may not."""
+    found: list[Fault] = []
+    for section in obj.sections:
+        if not section.loaded:
+            if not BESIDE.fullmatch(section.name) or section.type not in BESIDE_TYPES:
+                found += _fault(section, f"a section {section.name}", CODE_AND_CONSTANTS)
+            continue
+        row = next((row for row in rows if re.fullmatch(row.names, section.name)), None)
+        if row and section.type in row.types.split() and section.letters in row.flags.split():
+            known = not section.flags & ~0xB7
+            if not known or section.align > ALIGNED:
+                found += _fault(section, f"an odd section {section.name}", CODE_AND_CONSTANTS)
+            found += row.check(obj, section, swept)
+        elif CONSTRUCTORS.fullmatch(section.name) or section.type.endswith("_ARRAY"):
+            found += _fault(section, "a constructor or destructor", WHEN_CALLED)
+        elif section.writable:
+            found += _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
+        else:
+            found += _fault(section, f"a section {section.name}", CODE_AND_CONSTANTS)
+    return found
+
+
+def constants(obj: Object, label: str) -> int:
+    """Bytes of constants and strings; of the sources' own names, not the directory's."""
+    count = 0
+    for section in obj.loaded:
+        if kind_of(section) != "constants":
+            continue
+        count += section.size
+        head = f"{label}/".encode()
+        if "S" in section.letters:
+            count -= sum(len(head) for text in section.data.split(b"\0") if text.startswith(head))
+    return count

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What the objects of a stage may hold, use, define and be made from: the limits of stage.h.
+
+They keep a stage from remembering between two calls, from answering out of a table, from standing
+in for a function of the kernel, and from taking other people's sources. Objects are read, not
+matched (objects/): every section has a row, every byte of code is an instruction on a list and
+leads somewhere; what is unknown is a breach.
+
+They are no security boundary: a module owns the kernel it is loaded into, and an address that is
+computed leads anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.exercise.files.traits import Traits
+from grader.exercise.static_contract import disassembly, elf, object_findings, sections, vector_use
+from grader.exercise.static_contract.elf import Object, Symbol
+from grader.exercise.static_contract.object_findings import Fault, Swept
+
+# What a stage may use of the kernel. The compiler calls the first three on its own; the
+# others are what WARN_ON and the compiler's instrumentation come to.
+ALLOWED_IMPORTS = re.compile(
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)"
+    r"|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
+    r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|fortify_panic"
+    r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
+)
+# What it may use of a program: its assertions are the C library's.
+PROGRAM_IMPORTS = re.compile(
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)|__stack_chk_fail"
+    r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
+)
+# What the driver calls of a stage, and what the operations program calls: that, and through its
+# adapter (bignum_adapter.h) all else.
+CONTRACT = re.compile(r"fib_(compute|decimal|limbs|release)")
+OPERATIONS = re.compile(
+    rf"{CONTRACT.pattern}|tested_(limb_(bytes|digits)|create|at|free|limbs|(set_)?size|capacity|operate)"
+)
+# Names that loader, linker or build tools act on, in whatever section; stages have none like them.
+SPECIAL_NAMES = re.compile(
+    r"__(k(sym|str)tab|crc|mod|param|cfi|SC[TK]|tracepoint|tp|this_module|export|start|stop)_?.*"
+    r"|(init|cleanup)_module|_(init|fini|start|end|etext|edata)"
+)
+# And of a program: the kit's own beside those that it uses, what sanitizers are told by, and what
+# of the C library ends a program, speaks, or has memory. (Of others a stage may have its own.)
+PROGRAM_NAMES = re.compile(
+    r"_.*|main|environ|trial\w*|fib_(alloc|free|look_up|assert_failed)|"
+    + "|".join(
+        "abort atexit exit quick_exit raise signal sigaction kill syscall fork vfork system"
+        " malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign"
+        " valloc pvalloc malloc_usable_size mmap mmap64 munmap mprotect mremap brk sbrk"
+        " printf fprintf dprintf sprintf snprintf vprintf vfprintf vdprintf vsprintf vsnprintf"
+        " puts fputs putchar putc fputc fwrite fflush perror setbuf setvbuf setlinebuf stdin stdout"
+        " stderr fopen fdopen freopen fclose fread fgets gets getline getdelim getc getchar scanf"
+        " fscanf sscanf ungetc read write readv writev open open64 openat close lseek dup dup2 pipe"
+        " select poll sigaltstack setrlimit getrlimit ptrace prctl"
+        " strlen strnlen strcmp strncmp strcpy strncpy strcat strncat strchr strrchr strstr strtok"
+        " strdup strndup strtol strtoul strtoll strtoull strspn strcspn strpbrk memchr memrchr"
+        " memmem mempcpy bcopy bzero bcmp".split()
+    )
+    + r"|(exec|dl|pthread_)\w+"
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a stage may hold, in bytes, all its objects together."""
+
+    constants: int
+    code: int
+
+
+# In a program every assertion has its texts, every variable a sanitizer's zone around it; the
+# kit's longest stage has 5 KB of constants and 16 of code.
+PROGRAM_LIMITS = Limits(constants=16 << 10, code=128 << 10)
+# The bounds of a stage whose manifest states none.
+DEFAULT_TRAITS = Traits()
+# With vector files: loops that are unrolled are checked at every place.
+VECTOR_PROGRAM_LIMITS = Limits(constants=64 << 10, code=512 << 10)
+# Of one kind in one object, so many are told.
+SHOWN = 4
+STRANGE = "objects as the compiler makes them"
+OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
+# Who prints is looking for a mistake, and is told how.
+PRINTS = re.compile(
+    r"fib_trace_print|_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite"
+    r"|__dynamic_pr_debug"
+)
+PRINTING = f"{OFFERED}; to print while you look for a mistake, take fib_trace of stage.h"
+NOT_THE_KERNELS = "names that are not the kernel's"
+NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Something in the stage's objects that the contract does not allow."""
+
+    expected: str
+    got: str
+
+
+def symbols(path: Path) -> list[tuple[str, str]]:
+    """The names in an object, U before those that it only uses; none of what is no object."""
+    try:
+        return [(_letter(symbol), symbol.name) for symbol in elf.read(path).symbols if symbol.name]
+    except elf.BadObject:
+        return []
+
+
+def _letter(symbol: Symbol) -> str:
+    return "U" if symbol.section == "UNDEF" else "t" if symbol.bind == "LOCAL" else "T"
+
+
+def breaches(
+    objects: list[Path],
+    kit: list[Path],
+    instrumented: bool,
+    traits: Traits = DEFAULT_TRAITS,
+    label: str = "",
+) -> list[Breach]:
+    """Return what in the stage's objects breaks the contract.
+
+    kit are the objects they are linked with, label is how the compiler was told to call their
+    directory. Where the compiler instruments the code, its sections hold
+    what is not the stage's: there only variables and names are looked at.
+    """
+    read, found = _read(objects)
+    if instrumented:
+        found += [breach for obj in read for breach in _variables(obj)]
+    else:
+        most = Limits(traits.constants, traits.code)
+        found += _held(read, sections.MODULE, "gs", most, label, traits.vector)
+    found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector))
+    return found
+
+
+def _offered(names: Names, vector: tuple[str, ...]) -> Names:
+    """Return the names, with those of vector.h if the stage has vector files."""
+    if not vector:
+        return names
+    pattern = f"{names.offered.pattern}|{vector_use.OFFERED.pattern}"
+    return replace(names, offered=re.compile(pattern))
+
+
+def program_breaches(
+    objects: list[Path], kit: list[Path], vector: tuple[str, ...] = ()
+) -> list[Breach]:
+    """The same of objects for a program, compiled as test_program.py does, not yet linked.
+
+    With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
+    they are to be linked with.
+    """
+    read, found = _read(objects)
+    most = VECTOR_PROGRAM_LIMITS if vector else PROGRAM_LIMITS
+    found += _held(read, sections.PROGRAM, "fs", most, "", vector)
+    return found + _names(read, kit, _offered(NAMES_OF_PROGRAM, vector))
+
+
+def _read(paths: list[Path]) -> tuple[list[Object], list[Breach]]:
+    """The objects, and of those that are none, why."""
+    read, found = [], []
+    for path in paths:
+        try:
+            read.append(elf.read(path))
+        except elf.BadObject as error:
+            found.append(Breach(STRANGE, f"{path.with_suffix('.c').name}: {error}"))
+    return read, found
+
+
+def _held(
+    read: list[Object],
+    rows: tuple[sections.Row, ...],
+    canary: str,
+    most: Limits,
+    label: str,
+    vector: tuple[str, ...],
+) -> list[Breach]:
+    """What is wrong with what the objects hold: variables, sections, code, and how much of it."""
+    found: list[Breach] = []
+    code, constants = 0, 0
+    numbers: dict[int, int] = {}
+    of_vectors = vector_use.functions([obj for obj in read if obj.source in vector])
+    for obj in read:
+        constants += sections.constants(obj, label)
+        here = sum(section.size for section in obj.loaded if section.code)
+        code += here
+        # What is far too long is not read: it would take as long.
+        short = here <= 4 * most.code
+        swept = disassembly.read(obj, canary, obj.source in vector) if short else Swept(whole=False)
+        numbers.update(swept.numbers)
+        variables = list(_variables(obj))
+        found += variables
+        found += _faults(obj, sections.faults(obj, rows, swept), swept, bool(variables))
+        found += _vector_use(obj, swept, of_vectors, obj.source in vector)
+    constants += sum(numbers.values())
+    for what, size, bound in (
+        ("constants", constants, most.constants), ("code", code, most.code),
+    ):  # fmt: skip
+        if size > bound:
+            got = f"{size:,} bytes of them" if what == "constants" else f"{size:,} bytes of it"
+            found.append(Breach(f"at most {bound:,} bytes of {what}", got))
+    return found
+
+
+def _vector_use(
+    obj: Object, swept: Swept, of_vectors: frozenset[str], vector: bool
+) -> Iterator[Breach]:
+    """Yield what is wrong with the sections that use vector registers, a few of each kind."""
+    if vector:
+        for name in vector_use.calls(obj, of_vectors)[:SHOWN]:
+            yield Breach(vector_use.IN_VECTOR_FILES, f"a use of {name} in {obj.source}")
+    elif of_vectors:
+        for fault in vector_use.faults(obj, swept, of_vectors)[:SHOWN]:
+            place = obj.place(fault.section, fault.offset)
+            yield Breach(fault.expected, f"{fault.got} ({place})")
+
+
+def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterator[Breach]:
+    """Faults as a learner reads them, a few of each kind; writable data that is named already, not
+    once more."""
+    count: dict[str, int] = {}
+    told: set[tuple[int, int, str]] = set()
+    sized = named or any(fault.expected == object_findings.NOTHING_KEPT for fault in held)
+    for fault in [*held, *swept.faults]:
+        key = fault.section.index, fault.offset, fault.got
+        data = fault.expected == object_findings.NOTHING_KEPT and not fault.section.code
+        if key in told or (named and data) or (sized and fault.got == object_findings.DATA_USED):
+            continue
+        told.add(key)
+        count[fault.expected] = count.get(fault.expected, 0) + 1
+        if count[fault.expected] > SHOWN:
+            continue
+        place = obj.place(fault.section, fault.offset)
+        if fault.section.code:
+            yield Breach(fault.expected, f"{fault.got} ({place})")
+        else:
+            shown = "" if fault.section.name in fault.got else f", section {fault.section.name}"
+            yield Breach(fault.expected, f"{fault.got} in {place}{shown}")
+
+
+def _variables(obj: Object) -> Iterator[Breach]:
+    """Yield a breach for each variable that has a name."""
+    for symbol in sorted(obj.symbols, key=lambda symbol: symbol.name):
+        section = obj.section_of(symbol)
+        writable = section is not None and section.writable
+        held = writable and symbol.kind not in ("SECTION", "FILE")
+        if held or symbol.section == "COMMON" or symbol.kind in ("TLS", "COMMON"):
+            yield Breach(
+                object_findings.NOTHING_KEPT, f"the variable {symbol.name} in {obj.source}"
+            )
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that are called from outside, those offered to a stage, those of others, and how
+    it is told of one of them."""
+
+    called: re.Pattern[str]
+    offered: re.Pattern[str]
+    others: re.Pattern[str]
+    expected: str
+
+
+NAMES_OF_MODULE = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
+NAMES_OF_PROGRAM = Names(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
+
+
+def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:
+    """What is wrong with the names that the objects use, have and offer."""
+    defined: dict[str, str] = {}
+    undefined: dict[str, str] = {}
+    odd: list[Breach] = []
+    for obj in read:
+        for symbol in obj.symbols:
+            if symbol.kind in ("SECTION", "FILE") or not symbol.name:
+                continue
+            if symbol.section == "UNDEF":
+                undefined.setdefault(symbol.name, obj.source)
+                continue
+            wrong = _odd_symbol(symbol)
+            if wrong:
+                odd.append(Breach(STRANGE, f"{wrong} {symbol.name} in {obj.source}"))
+            if symbol.bind != "LOCAL" or SPECIAL_NAMES.fullmatch(symbol.name):
+                defined.setdefault(symbol.name, obj.source)
+    wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
+    used = [
+        Breach(PRINTING if PRINTS.fullmatch(name) else OFFERED, f"a use of {name} in {source}")
+        for name, source in sorted(undefined.items())
+        if name not in defined and not names.offered.fullmatch(name)
+    ]
+    own = [
+        Breach(names.expected, f"a {name} of its own in {source}")
+        for name, source in sorted(defined.items())
+        if (name in wanted or names.others.fullmatch(name) or names.offered.fullmatch(name))
+        and not names.called.fullmatch(name)
+    ]
+    return used + own + odd
+
+
+def _odd_symbol(symbol: Symbol) -> str:
+    """What kind of symbol it is, if it is one that no stage has."""
+    if symbol.section == "ABS":
+        return "the address"
+    if symbol.bind not in ("LOCAL", "GLOBAL"):
+        return f"the {symbol.bind.lower()} symbol"
+    if symbol.kind not in ("NOTYPE", "OBJECT", "FUNC", "TLS", "COMMON"):
+        return f"the {symbol.kind.lower()} symbol"
+    if not re.fullmatch(r"[A-Za-z_.][\w.$]*", symbol.name, re.ASCII):
+        return "the symbol"
+    return ""
+
+
+def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[Breach]:
+    """Files that went into an object and are neither the kernel's nor the stage's nor the kit's.
+
+    headers are those of the kit that it may include.
+    """
+    try:
+        text = (path.parent / f".{path.name}.cmd").read_text(errors="replace")
+    except OSError:
+        return []
+    command, _, rest = text.partition("\ndeps_")
+    roots = [tree.resolve(), path.parent.parent.resolve()]
+    roots += [Path(folder).resolve() for folder in re.findall(r" -I(/\S+)", command)]
+    names = re.findall(r"^  ([^\s$]+) \\?$", rest, re.MULTILINE)
+    files = ((tree / name).resolve() for name in names)
+    return [
+        Breach(f"its own files, {', '.join(headers)} and the kernel's headers",
+               f"{file} in {path.with_suffix('.c').name}")
+        for file in files
+        if not any(file.is_relative_to(root) for root in roots)
+        or (file.parent.name == "kit" and file.name not in headers)
+    ]  # fmt: skip

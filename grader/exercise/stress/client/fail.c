@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Allocations that fail: in each call the first one, then the second, and so
+ * on until a call needs no more.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "failing.h"
+#include "fibstress.h"
+
+static unsigned long refused;
+
+enum { READ, WRITE, MEASURE };
+
+/*
+ * One call for F(n) while armed; complains of any answer that may not be.
+ * Returns how many allocations were still to come.
+ */
+static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
+				 char *digits, size_t size)
+{
+	struct fibdrv_measure m = {
+		.size = sizeof(m),
+		.n = n,
+		.repeat = 3,
+	};
+	ssize_t ret;
+	unsigned int left;
+	bool right;
+	int err;
+
+	memset(digits, 0, size);
+	failing_arm(k);
+	if (what == READ)
+		ret = pread(fd, digits, size, (off_t)n);
+	else if (what == WRITE)
+		ret = pwrite(fd, digits, 1, (off_t)n);
+	else
+		ret = ioctl(fd, FIBDRV_IOC_MEASURE, &m);
+	err = errno;
+	left = failing_disarm();
+
+	refused += ret < 0;
+	if (ret < 0)
+		right = !left && err == ENOMEM && !digits[0] && !m.digest;
+	else if (what == READ)
+		right = fib_right(n, digits, ret);
+	else if (what == WRITE)
+		right = ret >= 1;
+	else
+		right = m.digits == 3 * fib_digits(n);
+	if (!right)
+		wrong("F(%llu), allocation %u fails: %s", (unsigned long long)n,
+		      k, ret < 0 ? strerror(err) : "a wrong answer");
+	return left;
+}
+
+void do_fail(char **args)
+{
+	int what = !strcmp(args[0], "read")  ? READ :
+		   !strcmp(args[0], "write") ? WRITE :
+					       MEASURE;
+	uint64_t next = strtoull(args[1], NULL, 10);
+	unsigned int samples = (unsigned int)atoi(args[2]);
+	uint64_t state = strtoull(args[3], NULL, 10);
+	int fd = must_open_device();
+	unsigned long failures = 0, most = 0;
+
+	failing_begin();
+	for (args += 4; *args; args++) {
+		uint64_t n = strtoull(*args, NULL, 10);
+		size_t size = fib_digits(n) + 1;
+		char *digits = malloc(size);
+		unsigned int count, stride = 1, k;
+
+		if (!digits)
+			give_up("memory");
+		count = FAILING_NEVER -
+			failing_call(fd, what, n, FAILING_NEVER, digits, size);
+		if (samples && count > samples)
+			stride = count / samples;
+		/* One allocation of each stride fails, drawn by the seed. */
+		for (unsigned int begin = 1;; begin += stride) {
+			k = begin + (unsigned int)random_below(&state, stride);
+			if (failing_call(fd, what, n, k, digits, size))
+				break;
+			failures++;
+			read_right(fd, next, "after a failed allocation");
+		}
+		read_right(fd, n, "after all of them");
+		if (most < count)
+			most = count;
+		free(digits);
+	}
+	printf("failures=%lu refused=%lu most=%lu\n", failures, refused, most);
+}
+
+/*
+ * By chance instead: what comes after a first failure (a second one, on the way
+ * out or in kvmalloc's other way) is only met like this.
+ */
+void do_random_failures(char **args)
+{
+	uint64_t state = strtoull(args[0], NULL, 10);
+	unsigned long count = strtoul(args[1], NULL, 10), failed = 0;
+	uint64_t n = strtoull(args[3], NULL, 10);
+	size_t size = fib_digits(n) + 1;
+	char *digits = malloc(size);
+	int fd = must_open_device();
+
+	if (!digits)
+		give_up("memory");
+	failing_begin();
+	failing_by_chance(args[2]);
+	for (unsigned long i = 0; i < count; i++) {
+		uint64_t some = random_log(&state, n);
+		ssize_t ret;
+		int err;
+
+		memset(digits, 0, size);
+		failing_starve(true);
+		ret = pread(fd, digits, size, (off_t)some);
+		err = errno;
+		failing_starve(false);
+		if (ret >= 0 ? !fib_right(some, digits, ret) : err != ENOMEM)
+			wrong("F(%llu) without memory: %s",
+			      (unsigned long long)some,
+			      ret < 0 ? strerror(err) : "a wrong answer");
+		failed += ret < 0;
+	}
+	failing_by_chance("0");
+	read_right(fd, n, "with memory again");
+	printf("reads=%lu failures=%lu\n", count, failed);
+}
+
+/* Nothing of the module may be left after a load that failed. */
+static void check_gone(unsigned int k)
+{
+	char text[8192];
+	int fd;
+	ssize_t count;
+
+	if (!access(FIBDRV_DEVICE, F_OK))
+		wrong("load, allocation %u fails: %s is there", k,
+		      FIBDRV_DEVICE);
+	if (!access("/sys/class/fibonacci", F_OK))
+		wrong("load, allocation %u fails: the class is there", k);
+	fd = open("/proc/devices", O_RDONLY | O_CLOEXEC);
+	count = read(fd, text, sizeof(text) - 1);
+	text[count < 0 ? 0 : count] = '\0';
+	if (strstr(text, "fibonacci"))
+		wrong("load, allocation %u fails: its number is still taken",
+		      k);
+	close(fd);
+}
+
+void do_load_failures(char **args)
+{
+	bool failed = true;
+	unsigned int k;
+
+	failing_begin();
+	for (k = 1; failed; k++) {
+		int ret, err, fd;
+
+		fd = open(args[0], O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			give_up(args[0]);
+		failing_arm(k);
+		ret = (int)syscall(SYS_finit_module, fd, "", 0);
+		err = errno;
+		failed = !failing_disarm();
+		close(fd);
+		if (ret) {
+			refused++;
+			if (!failed)
+				wrong("load: %s", strerror(err));
+			check_gone(k);
+			continue;
+		}
+		/* The kernel can do without some: the event for udev, say. */
+		fd = open_device(O_RDWR);
+		if (fd < 0 && errno == ENOENT && failed) {
+			/* Without a node: devtmpfs had no memory for it. */
+		} else if (fd < 0) {
+			wrong("load, allocation %u fails: open: %s", k,
+			      strerror(errno));
+		} else {
+			read_right(fd, 90, "after such a load");
+			close(fd);
+		}
+		if (unload_module())
+			wrong("unload after it: %s", strerror(errno));
+	}
+	printf("failures=%u refused=%lu\n", k - 2, refused);
+}
+
+void do_reload(char **args)
+{
+	unsigned long count = strtoul(args[1], NULL, 10);
+
+	for (unsigned long i = 0; i < count; i++) {
+		int fd;
+
+		if (load_module(args[0])) {
+			wrong("load %lu: %s", i + 1, strerror(errno));
+			break;
+		}
+		fd = open_device(O_RDWR);
+		if (fd < 0) {
+			wrong("load %lu: open: %s", i + 1, strerror(errno));
+		} else {
+			read_right(fd, 90, "after a load");
+			close(fd);
+		}
+		if (unload_module()) {
+			wrong("unload %lu: %s", i + 1, strerror(errno));
+			break;
+		}
+	}
+	printf("loads=%lu\n", count);
+}

@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One stage on the debug kernel: what is done to it, in order, until something is found."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+
+from grader.base.errors import MachineError
+from grader.base.finding import Code, Failure, Finding
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import verify
+from grader.exercise.conformance.verify import MODULE, Verified
+from grader.exercise.files import device
+from grader.lab import ending, kernel_log, leak_scan, uml_debug
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Module
+
+TEST = "debug"  # as the report calls what is found here
+# Seconds that one command may take where the machine boots in half a second.
+COMMAND_TIMEOUT = 200.0
+# Calls that are made between two looks at the log.
+CHUNK = 5000
+# For these n each allocation is made to fail. With each that does the call is made once more, so
+# that the time goes by their square: stage 3 makes 1,241 for n = 300.
+EVERY_ALLOCATION = range(100, 301)
+# How many n one machine is asked for at once; the fewer, the more is seen of the progress.
+FEW, SOME = 2, 20
+# How many machines do so at once.
+MACHINES = 2
+# From which number of allocations in one call on F(n) takes long.
+MANY_ALLOCATIONS = 60
+# How many of the allocations of a large n are made to fail, and between which n one is drawn each.
+SAMPLES = 25
+SIZES = (300, 1000, 3000, 10_000, 100_000)
+
+# What the kernel says when it is kmemleak that gets no memory, and that it has found something,
+# which its own report tells better.
+EXPECTED = re.compile(r"kmemleak: (?:Cannot allocate a scan area|\d+ new suspected)")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is done."""
+
+    seed: int = 1
+    calls: int = 100_000
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What became of it: figures by name, and all that is wrong, the worst first."""
+
+    verified: Verified
+    figures: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def built(self) -> Built:
+        """The stage."""
+        return self.verified.built
+
+    @property
+    def cause(self) -> str:
+        """What is wrong; "" when nothing is."""
+        return self.findings[0].cause if self.findings else ""
+
+    @property
+    def excerpt(self) -> str:
+        """The log around it."""
+        return self.findings[0].excerpt if self.findings else ""
+
+    def as_verified(self) -> Verified:
+        """The verification with what was found besides."""
+        more = [f.failure for f in self.findings if f.failure and f.failure.test == TEST]
+        failures = (*self.verified.failures, *more)
+        return replace(self.verified, findings=self.findings, failures=failures)
+
+
+@dataclass
+class _Figures:
+    """Counts, from several threads."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, name: str, value: int) -> None:
+        """Count."""
+        with self._lock:
+            self.counts[name] = self.counts.get(name, 0) + value
+
+
+class _FoundError(Exception):
+    """Something is wrong; no more is done, for the checkers go quiet after a first report."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.cause)
+        self.finding = finding
+
+
+Tell = Callable[[str], None]
+
+
+def examine(built: Built, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+    """Verify the stage as the grader does, then put it under stress."""
+    # The debug kernel is slow: long lists of large n are for the grader's other machines.
+    verified = verify.verify(built, machine, plan.seed, True, tell, runs=False)
+    return stress(verified, machine, plan, tell)
+
+
+def stress(verified: Verified, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+    """Put a verified stage under stress, unless it is wrong already."""
+    figures = _Figures()
+    figures.add("tests", verified.passed + verified.failed)
+    known = _worst_first(verified)
+    leaky = leaks(verified)
+    if known and not leaky:
+        return Examined(verified, figures.counts, known)
+    found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
+    if found and _names_nobody(found, verified.built.module):
+        # The kernel's own, once in a while; if it is the module's doing, it comes again.
+        tell("once more, since the kernel's complaint names nothing of the module")
+        found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
+    if found:
+        failure = Failure(TEST, None, "nothing found", found.cause, "debug kernel")
+        # What the driver has counted says less than where the block came from.
+        known = (replace(found, failure=failure), *known)
+    return Examined(verified, figures.counts, known)
+
+
+def _found_under_stress(
+    built: Built, machine: Machine, figures: _Figures, plan: Plan, tell: Tell, leaky: bool
+) -> Finding | None:
+    """What is found in a machine of its own, if anything."""
+    guest = _boot(machine, built.module)
+    try:
+        session = _Session(guest, built, figures, plan, tell)
+        session.find_leak() if leaky else session.run()
+        return None
+    except _FoundError as error:
+        return error.finding
+    finally:
+        guest.stop()
+
+
+def _names_nobody(found: Finding, module: Module) -> bool:
+    """Whether a complaint of the kernel has no word of the module, on no stack."""
+    complaint = found.code in (Code.CRASHED, Code.DIRTY_LOG)
+    words = (f"[{module.name}", f"{module.name}: ", *module.own)
+    return complaint and not any(word in found.cause + found.excerpt for word in words)
+
+
+def leaks(verified: Verified) -> bool:
+    """Return whether the driver has counted blocks that were not released."""
+    return any(finding.code == Code.LEAK for finding in verified.findings)
+
+
+def in_words(figures: Mapping[str, int]) -> str:
+    """The figures for a reader: "1 test, 100,008 calls"."""
+    return ", ".join(
+        f"{value:,} {name[:-1] if value == 1 and name.endswith('s') else name}"
+        for name, value in figures.items()
+    )
+
+
+def _boot(machine: Machine, module: Module) -> Running:
+    return machine.boot(
+        device.contents({device.NAME: module.stripped}, {"fibstress": device.stress_client()})
+    )
+
+
+def _worst_first(verified: Verified) -> tuple[Finding, ...]:
+    """The findings, a breach of the contract only behind all else."""
+    contract = {"contract"}
+    return tuple(
+        sorted(
+            verified.findings,
+            key=lambda finding: finding.failure is not None and finding.failure.test in contract,
+        )
+    )
+
+
+class _Session:
+    def __init__(
+        self, guest: Running, built: Built, figures: _Figures, plan: Plan, tell: Tell
+    ) -> None:
+        self.guest = guest
+        self.built = built
+        self.figures = figures
+        self.plan = plan
+        self.tell = tell
+        self.timeout = COMMAND_TIMEOUT * guest.speed_factor
+
+    def _console(self) -> str:
+        lines = self.guest.console().splitlines()
+        return "\n".join(line for line in lines if not EXPECTED.search(line))
+
+    def look(self, what: str) -> None:
+        """Look at the log."""
+        finding = kernel_log.dirt(self._console(), self.built.module)
+        if finding:
+            raise _FoundError(finding.within(self._step(what)))
+
+    def _step(self, what: str) -> str:
+        """Return a step by its name and the seed that repeats it."""
+        return f"{what} (seed {self.plan.seed})"
+
+    def command(self, what: str, command: str, look: bool = True) -> str:
+        """Run a command on the machine and look at the log; returns what it printed."""
+        self.tell(what)
+        try:
+            done = self.guest.wire.run(command, self.timeout)
+        except MachineError as error:
+            raise _FoundError(self._ending(error).within(self._step(what))) from None
+        if look:
+            self.look(what)
+        if done.status:
+            output = done.output.strip()
+            first = output.splitlines()[0] if output else f"exit status {done.status}"
+            raise _FoundError(Finding("wrong", f"{self._step(what)}: {first}", output))
+        return done.output
+
+    def _ending(self, error: MachineError) -> Finding:
+        """What ended a command; of one that does not end, what the kernel says of it."""
+        found = ending.of(error, self.guest, self.built.module, "crashed")
+        if found.status != "timeout":
+            return found
+        dirt = kernel_log.dirt(self._console(), self.built.module)
+        cause = f"{dirt.cause if dirt else 'no end'} (no answer within {self.timeout:.0f} s)"
+        return Finding("timeout", cause, dirt.excerpt if dirt else found.excerpt)
+
+    def run_client(self, what: str, command: str, look: bool = True) -> dict[str, int]:
+        """Run fibstress; returns its figures."""
+        output = self.command(what, command, look)
+        return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", output)}
+
+    def run(self) -> None:
+        """Everything, in order."""
+        self.command("load", f"insmod {MODULE}")
+        self._calls()
+        self._concurrent()
+        self._fail_in_turn()
+        self._random_failures()
+        self._kills()
+        self.command("unload", f"rmmod {device.NAME}")
+        self._loads()
+        self.command("load", f"insmod {MODULE}")
+        self.leaks()
+        self.command("unload", f"rmmod {device.NAME}")
+
+    def find_leak(self) -> None:
+        """The driver has counted a leak; kmemleak knows where the block came from."""
+        self.command("load", f"insmod {MODULE}", look=False)
+        self.run_client("read", f"fibstress fail read 10 0 {self.plan.seed} 10", look=False)
+        self.leaks()
+
+    def _cap(self) -> int:
+        """In the debug kernel a slow stage needs seconds for F(10,000): a cap for most calls."""
+        manifest = self.built.stage.manifest
+        return min(manifest.max_n, 300 if manifest.traits.slow else 1000)
+
+    def _calls(self) -> None:
+        plan, manifest = self.plan, self.built.stage.manifest
+        done = 0
+        while done < plan.calls:
+            count = min(CHUNK, plan.calls - done)
+            seed = plan.seed * 1_000_003 + done
+            figures = self.run_client(
+                f"random calls, {done:,} of {plan.calls:,}",
+                f"fibstress calls {seed} {count} {manifest.max_n} {self._cap()}",
+            )
+            done += figures["calls"]
+            self.figures.add("calls", figures["calls"])
+
+    def _concurrent(self) -> None:
+        """Reads, and whatever else, while it is unloaded and loaded again."""
+        top = self.built.stage.manifest.max_n
+        seconds = 3 if self.plan.quick else 9
+        figures = self.run_client(
+            "calls of four threads, and unloads meanwhile",
+            f"fibstress concurrent {self.plan.seed} {seconds} 4 {self._cap()} {top} {MODULE}",
+        )
+        self.figures.add("calls", figures["calls"])
+        self.figures.add("loads", figures["loads"])
+
+    def _fail(self, what: str, samples: int, numbers: Sequence[int]) -> int:
+        """Returns the largest number of allocations that one call has made."""
+        shown = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        figures = self.run_client(
+            f"allocations that fail, {what}, n = {shown}",
+            f"fibstress fail {what} 10 {samples} {self.plan.seed} {' '.join(map(str, numbers))}",
+        )
+        self.figures.add("failed allocations", figures["failures"])
+        self.figures.add("refused calls", figures["refused"])
+        return figures["most"]
+
+    def _fail_in_turn(self) -> None:
+        """Every allocation of a call fails, one after the other.
+
+        On machines without kmemleak: with it, its own would be counted among them. The driver
+        counts what is not given back; kmemleak looks while allocations fail by chance, below.
+        """
+        top = self.built.stage.manifest.max_n
+        with self._untracked() as session:
+            most = session._fail("read", 0, [min(top, EVERY_ALLOCATION[0])])
+            rng = random.Random(self.plan.seed)
+            drawn = [rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:])]
+            for i, n in enumerate(drawn):
+                if n <= top and (i == 0 or most <= MANY_ALLOCATIONS) and not self.plan.quick:
+                    session._fail("read", SAMPLES, [n])
+            for what in ("write", "measure"):
+                session._fail(what, SAMPLES, [min(top, 90), min(top, 200)])
+        size = FEW if most > MANY_ALLOCATIONS else SOME
+        numbers = range(top) if top < EVERY_ALLOCATION[-1] else EVERY_ALLOCATION[1:]
+        if self.plan.quick:
+            numbers = numbers[:size] if size == SOME else numbers[:0]
+        parts = SimpleQueue[range]()
+        for i in range(0, len(numbers), size):
+            parts.put(numbers[i : i + size])
+        with ThreadPoolExecutor() as pool:
+            machines = [
+                pool.submit(self._fail_reads, parts) for _ in range(min(MACHINES, parts.qsize()))
+            ]
+            for machine in machines:
+                machine.result()
+
+    def _fail_reads(self, parts: SimpleQueue[range]) -> None:
+        """Take from parts until nothing is left; drop what is when something is found."""
+        try:
+            with self._untracked() as session:
+                while not parts.empty():
+                    session._fail("read", 0, parts.get_nowait())
+        except Empty:  # the other machine has taken the last
+            pass
+        except BaseException:
+            while not parts.empty():
+                with suppress(Empty):
+                    parts.get_nowait()
+            raise
+
+    @contextmanager
+    def _untracked(self) -> Iterator[_Session]:
+        """A machine without kmemleak, the stage loaded."""
+        guest = _boot(uml_debug.UNTRACKED, self.built.module)
+        try:
+            session = _Session(guest, self.built, self.figures, self.plan, self.tell)
+            session.command("load", f"insmod {MODULE}")
+            yield session
+        finally:
+            guest.stop()
+
+    def _random_failures(self) -> None:
+        top = self.built.stage.manifest.max_n
+        count = 50 if self.plan.quick else 500
+        for percent in (1, 10, 100):
+            figures = self.run_client(
+                f"{percent} % of all allocations fail",
+                f"fibstress random-failures {self.plan.seed} {count} {percent} {min(top, 1000)}",
+            )
+            self.figures.add("refused calls", figures["failures"])
+
+    def _kills(self) -> None:
+        top = self.built.stage.manifest.max_n
+        count = 3 if self.plan.quick else 20
+        most = min(top, 2000 if self.plan.quick else 5000)
+        n = random.Random(self.plan.seed).randint(most // 2, most)
+        figures = self.run_client(f"kills, n = {n}", f"fibstress kill {self.plan.seed} {count} {n}")
+        self.figures.add("kills", figures["killed"])
+
+    def _loads(self) -> None:
+        count = 10 if self.plan.quick else 100
+        figures = self.run_client(
+            f"load and unload {count} times", f"fibstress reload {MODULE} {count}"
+        )
+        self.figures.add("loads", figures["loads"])
+        if not self.plan.quick:
+            figures = self.run_client(
+                "loads with an allocation that fails", f"fibstress load-failures {MODULE}"
+            )
+            self.figures.add("failed loads", figures["refused"])
+
+    def leaks(self) -> None:
+        """Let kmemleak look for memory that nothing points to."""
+        report = self.command("leak scan", leak_scan.COMMAND, look=False)
+        found = leak_scan.read(report, self.built.module)
+        self.figures.add("leaks", found.blocks)
+        if found.meaning:
+            said = f"What it means: {found.meaning}.\n{report}"
+            cause = f"leak scan: {found.meaning}"
+            raise _FoundError(Finding("dirty-log", cause, said, kind=Code.LEAK))
+        self.look("leak scan")

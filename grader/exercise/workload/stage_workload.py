@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage as the rulers see it: how its driver is asked to measure, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base.errors import LabError
+from grader.base.finding import Failure, Finding, failed
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import system_calls
+from grader.exercise.files import device, expected_values
+from grader.exercise.static_contract import elf
+from grader.lab.machines import Contents, Running
+from grader.lab.module import Module
+from grader.rulers.subject import Measurable, Reading, Work, WrongAnswer
+
+PHASES = ("compute", "decimal")
+READ = "read"
+# Up to so many digits the driver tries a number beforehand (see driver.c, CHECKED_DIGITS).
+TRIED_DIGITS = 5_000
+# What the driver does for each repetition takes less on any computer, and for each digit.
+OWN_NS, OWN_NS_DIGIT = 1_000, 10
+# The longest section of vector code may take this many instructions, 0.1 ms: until it
+# ends, no other task gets the CPU. See common/vector.c.
+LONGEST_SECTION = f"/sys/module/{device.NAME}/parameters/longest_section"
+SECTION_INSTRUCTIONS = 300_000
+LOOK_TIMEOUT = 10
+
+
+# The driver's calls into the stage in one read(), in order: the phase they belong to, the function
+# that is called, and the functions of driver.c that may call it there.
+CALLS = (
+    ("compute", "fib_compute", ("fibdrv_read",)),
+    ("decimal", "fib_decimal", ("guarded_decimal", "fibdrv_read")),
+    ("compute", "fib_release", ("fibdrv_read",)),
+)
+
+
+def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
+    """Return where in driver.o, the first object of a module, read() calls the stage, by phase."""
+    found = elf.read(driver)
+    (text,) = (section for section in found.sections if section.name == ".text")
+    sites = []
+    for phase, function, callers in CALLS:
+        calls = [
+            relocation.offset - 1
+            for relocation in text.relocations
+            if relocation.symbol.name == function
+            and found.function_at(text, relocation.offset) in callers
+        ]
+        if len(calls) != 1:
+            raise LabError(f"{driver.name} has {len(calls)} calls of {function} in read(), not one")
+        sites.append((phase, calls[0]))
+    return tuple(sites)
+
+
+@dataclass(frozen=True)
+class StageSubject:
+    """A built stage, measured at the n of its manifest unless others are named."""
+
+    built: Built
+    numbers: tuple[int, ...] = ()
+    label: str = ""
+    whole_read: bool = False  # whether compute and decimal together are a figure of their own
+    needed: tuple[int, ...] = ()  # of the numbers, those that are counted whatever they take
+
+    client = f"{device.CLIENT} batch"
+    before = ("open 0 rw",)
+    phases = PHASES
+
+    @property
+    def key(self) -> str:
+        """The stage's."""
+        return self.label or self.built.stage.key
+
+    @property
+    def wholes(self) -> Mapping[str, tuple[str, ...]]:
+        """A whole read, if asked for."""
+        return {READ: PHASES} if self.whole_read else {}
+
+    @property
+    def module(self) -> Module:
+        """The stage's, with the driver."""
+        return self.built.module
+
+    @property
+    def path(self) -> str:
+        """Where it is in the machine."""
+        return f"{device.MODULES}/{self.key}.ko"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The n that it is measured at."""
+        return self.numbers or self.built.stage.manifest.measure
+
+    @property
+    def call_sites(self) -> tuple[tuple[str, int], ...]:
+        """Return where the driver calls the stage."""
+        return call_sites(self.built.module.directory / "kit" / "driver.o")
+
+    @property
+    def vectors(self) -> bool:
+        """Return whether the stage has vector files."""
+        return bool(self.built.stage.traits.vector)
+
+    def spread(self, n: int) -> int:
+        """How far n varies within a batch, so that remembering a number earns nothing."""
+        return min(7, n // 100)
+
+    def request(self, work: Work) -> str:
+        """A measurement by the driver."""
+        spread = f"spread={work.spread}"
+        return f"measure 0 n={work.n} {spread} repeat={work.repeat} nonce={work.nonce}"
+
+    def reading(self, answer: str, work: Work) -> Reading:
+        """The fields of struct fibdrv_measure, the digest and the digits being right."""
+        got = system_calls.fields(answer)
+        n, spread = work.n, work.spread
+        numbers = f"F({n - spread}) to F({n})" if spread else f"F({n})"
+        title = f"a measurement of {numbers}, {work.repeat} times"
+        if got["returned"]:
+            raise WrongAnswer(Failure("measure", n, "0", str(got["returned"]), title))
+        want = expected_values.digest(n, spread, work.repeat, work.nonce)
+        if got["digest"] != want or got["digits"] != expected_values.digit_total(
+            n, spread, work.repeat
+        ):
+            digests = f"digest {want:016x}", f"{got['digest']:016x}"
+            raise WrongAnswer(Failure("measure", n, *digests, title))
+        return Reading(
+            {phase: got[f"{phase}_ns"] for phase in PHASES},
+            {phase: got[f"{phase}_allocations"] for phase in PHASES},
+            got["peak_bytes"],
+            got["outside_ns"],
+            own_ns=OWN_NS * work.repeat + OWN_NS_DIGIT * got["digits"],
+            bare=work.repeat == 1 and n * 2089877 // 10000000 + 1 > TRIED_DIGITS,
+        )
+
+    def count_request(self, n: int) -> str:
+        """One pread() of the client."""
+        return f"count 0 {n}"
+
+    def digits(self, n: int) -> str:
+        """The digits of F(n)."""
+        return expected_values.digits(n)
+
+    def look(self, guest: Running, n: int) -> Finding | None:
+        """Return a finding if a vector section was too long. The TSC counts instructions."""
+        if not self.vectors:
+            return None
+        longest = guest.wire.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)
+        if int(longest) <= SECTION_INSTRUCTIONS:
+            return None
+        title = f"instructions from fib_fpu_begin to fib_fpu_end, F({n})"
+        most = f"{SECTION_INSTRUCTIONS:,} at most"
+        return failed(Failure("measure", n, most, f"{int(longest):,}", title))
+
+
+def contents(subjects: Sequence[Measurable]) -> Contents:
+    """A machine with all of these stages on board."""
+    modules = {subject.key: subject.module.stripped for subject in subjects}
+    return device.contents(modules, vectors=any(subject.vectors for subject in subjects))
