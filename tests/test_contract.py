@@ -13,6 +13,7 @@ import pytest
 from grader.base import paths
 from grader.exercise.build import c_flags, preprocess, stage_module
 from grader.exercise.files import stages
+from grader.exercise.operations import test_program
 from grader.exercise.static_contract import stage_contract
 from grader.lab import machines
 from grader.lab.module import Kernel
@@ -287,12 +288,12 @@ def test_what_the_contract_allows(tmp_path: Path, source: str, kernel: str) -> N
 def program(
     folder: Path, sources: list[Path], *flags: str, vector: tuple[str, ...] = ()
 ) -> list[stage_contract.Breach]:
-    """The breaches of objects as program.py makes them."""
+    """The breaches of objects as test_program.py compiles them."""
     includes = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     for source in sources:
         registers = c_flags.vector() if source.name in vector else (c_flags.INTEGERS_ONLY,)
         subprocess.run(
-            ["gcc", *program.FLAGS, *registers, "-fno-jump-tables", "-w", "-c",
+            ["gcc", *test_program.FLAGS, *registers, "-fno-jump-tables", "-w", "-c",
              "-DFIBDRV_MAX_N=93", "-DFIBDRV_STAGE=1", *includes, *flags,
              "-o", str(folder / f"{source.stem}.o"), str(source)],
             check=True,

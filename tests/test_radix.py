@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether the trial knows a number again, whatever base its limbs are to (trial/radix.c)."""
+"""Test that the contract tests recognise a number in any limb base (number_encoding.c)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.exercise.files import expected_values
 
 N = 1000
 NUMBER = expected_values.fibonacci(N)
-# What radix.c has of the kernel, in a program.
+# What number_encoding.c has of the kernel, in a program.
 KERNEL = """
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ bool number_in(const char *block, size_t bytes, const char *digits, size_t count
 """
 MAIN = """
 #include <stdio.h>
-#include "trial.h"
+#include "contract_tests.h"
 int main(int argc, char **argv)
 {
 	static char block[1 << 16];
@@ -61,15 +61,15 @@ def written(number: int, base: int, width: int, reverse: bool = False) -> bytes:
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
     folder = tmp_path_factory.mktemp("radix")
-    shutil.copy(runner.FILES / "radix.c", folder)
+    shutil.copy(runner.FILES / "number_encoding.c", folder)
     (folder / "linux").mkdir()
     for name in ("kernel", "math64", "string"):
         (folder / f"linux/{name}.h").write_text("")
-    (folder / "trial.h").write_text(KERNEL)
+    (folder / "contract_tests.h").write_text(KERNEL)
     (folder / "main.c").write_text(MAIN)
     subprocess.run(
         "gcc -O1 -Wall -Werror -fsanitize=address,undefined -fno-sanitize-recover=all"
-        " -I. -o radix radix.c main.c".split(),
+        " -I. -o radix number_encoding.c main.c".split(),
         cwd=folder,
         check=True,
     )

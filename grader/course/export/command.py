@@ -2,9 +2,9 @@
 """scripts/export-course: the repository students get, with no solution in it or its history.
 
 The repository holds the kit's files as they are in the working tree, except those that
-exclusions.py names and the passages between the marks "not exported". Passages of electives that are
-tasks are left to write. stages/ holds skeletons; reference/ holds objects in place of each solution
-(objects.py).
+exclusions.py names and the passages between the marks "not exported". Passages of electives that
+are tasks are left to write. stages/ holds skeletons; reference/ holds objects in place of each
+solution (objects.py).
 What is made is searched for every line of every solution.
 """
 

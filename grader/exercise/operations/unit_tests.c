@@ -19,7 +19,7 @@
  *	compute N		F(N), allocations, peak bytes
  */
 #include "unit_tests.h"
-#include "../base/test_record.h"
+#include "../../base/test_record.h"
 
 /* Prints a result's end: a line that says it when memory is left. */
 static void finish(void)
