@@ -40,8 +40,12 @@ numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
 measured = $(filter-out 0 1,$(numbers))
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
-# What a target is for an elective, where there is one: $(call door,TARGET).
+# A verb that an elective has of its own: $(call door,TARGET).
 door = $(python) -m electives $(call quote,$(elective)) $(1)
+# What all exercises share: $(call exercise,VERB), for stage=N or elective=NAME.
+exercise = $(course) $(1) --exercise $(call quote,$(or $(elective),$(stage)))
+# Ahead of what only stages have.
+stage_only = $(if $(elective),$(call exercise,$@); exit;)
 # The learner's copy of the stage, where there is one; ref=1 means the kit's own.
 ref :=
 # work=FOLDER, build/try for one, means copies there, and leaves work/ alone.
@@ -113,7 +117,7 @@ core:
 
 .PHONY: build
 build: core  ## stage=N: build the module (what `make stage=N` does)
-	@$(lab) make $(lab_options)
+	@$(stage_only) $(lab) make $(lab_options)
 
 .PHONY: load
 load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded (trace=1: with fib_trace)
@@ -137,16 +141,16 @@ dmesg: core  ## that machine's kernel log; after a crash, its last words
 
 .PHONY: gdb
 gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
-	@$(setup) user
+	@$(stage_only) $(setup) user
 	@$(lab) gdb --stage $(call quote,$(stage)) --args=$(call quote,$(args))
 
 .PHONY: check
 check: core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	$(asked)@$(if $(elective),$(if $(filter 1,$(long)),$(call door,long),$(call door,check) $(if $(machine),--machine $(call quote,$(machine)))),$(if $(own),$(course) check --stage $(call quote,$(stage)) --machine $(call quote,$(machine)) $(seed_option) $(args),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check))
+	$(asked)@$(if $(elective)$(own),$(if $(filter 1,$(long)),$(call door,long),$(call exercise,check) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(args)),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
 
 .PHONY: start
 start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do (work=build/try: elsewhere)
-	@$(if $(elective),$(call door,start),$(course) start --stage $(call quote,$(stage)))
+	@$(call exercise,start)
 
 .PHONY: status
 status: core  ## the whole course: points by stage, and what is next
@@ -154,47 +158,51 @@ status: core  ## the whole course: points by stage, and what is next
 
 .PHONY: hint
 hint: core elective  ## stage=N or elective=NAME: the next hint for the first task that is not done
-	@$(if $(elective),$(call door,hint),$(course) hint --stage $(call quote,$(stage)) $(seed_option))
+	@$(call exercise,hint) $(seed_option)
 
 .PHONY: watch
-watch: core  ## stage=N: check your copy again whenever you save
-	@$(course) watch --stage $(call quote,$(stage)) $(seed_option)
+watch: core elective  ## stage=N or elective=NAME: check your copy again whenever you save
+	@$(call exercise,watch) $(seed_option)
+
+.PHONY: convert
+convert: core  ## stage=N or elective=NAME: bring a copy that an older kit made up to date
+	@$(call exercise,convert)
 
 .PHONY: predict
 predict: core  ## stage=N [n=NUMBER] [compute=TIMES decimal=TIMES]: how much faster will it be? bench shows both
-	@$(course) predict --stage $(call quote,$(stage)) $(if $(n),--n $(call quote,$(n))) $(if $(compute),--compute $(call quote,$(compute))) $(if $(decimal),--decimal $(call quote,$(decimal)))
+	@$(call exercise,predict) $(if $(n),--n $(call quote,$(n))) $(if $(compute),--compute $(call quote,$(compute))) $(if $(decimal),--decimal $(call quote,$(decimal)))
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	$(asked)@grader/run.sh $(if $(stage),--own --stage $(if $(filter $(measured),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
+	$(asked)@$(stage_only) grader/run.sh $(if $(stage),--own --stage $(if $(filter $(measured),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of one call go, by callgrind
-	@$(setup) user
+	@$(stage_only) $(setup) user
 	@$(python) -m grader.tools.profile $(lab_options) $(if $(n),--n $(call quote,$(n))) $(if $(phase),--phase $(call quote,$(phase)))
 
 .PHONY: debug
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
-	$(asked)@$(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
+	$(asked)@$(stage_only) $(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
 # These take one stage, the learner's copy if there is one, or all of the kit's.
 stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))
 
 .PHONY: user
 user: core  ## [stage=N]: the stage as a program with malloc underneath: build/user/ (trace=1: with fib_trace)
-	@$(setup) user
+	@$(stage_only) $(setup) user
 	@dirs=$(stage_dirs) && for dir in $$dirs; do \
 		MAKEFLAGS= make --no-print-directory -s -C common/userspace STAGE_DIR=$$dir TRACE=$(filter 1,$(trace)) && echo "built $(build)/user/$${dir##*/}/plain/fib" || exit; \
 	done
 
 .PHONY: memcheck
 memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
-	$(asked)@$(setup) user
+	$(asked)@$(stage_only) $(setup) user
 	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
 
 .PHONY: sanitize
 sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
-	$(asked)@$(setup) user
+	$(asked)@$(stage_only) $(setup) user
 	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
 
 .PHONY: compare-gmp
@@ -205,7 +213,7 @@ compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if i
 # What an elective needs besides core: a group of packages of its name.
 .PHONY: elective
 elective:
-	$(asked)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/elective.toml))))),$(elective)))
+	$(asked)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/exercise.toml))))),$(elective)))
 
 .PHONY: run
 run: core elective  ## elective=NAME: what it is there for; without a name, the electives there are

@@ -1,68 +1,45 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make elective=NAME VERB: the door of all electives.
+"""make elective=NAME VERB, for the verbs that an elective has of its own, such as run.
 
-python -m electives NAME judge FOLDER FILE: a stranger's folder, tried away from this computer, and
-what it earns into FILE. start and hint are the same for all; what else an elective can do, and how
-its tasks are tried, is said by the module electives.NAME.verbs: VERBS, and tried().
+VERBS in the module electives.NAME.verbs names them. What all exercises share, such as start, check
+and hint, is in grader/course.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from dataclasses import replace
-from pathlib import Path
 
-from electives import tasks
-from grader import sandbox
-from grader.base import command, paths
+from grader.base import command, toml
 from grader.base.errors import LabError
+from grader.base.paths import ROOT, make
+
+
+def titles() -> dict[str, str]:
+    """Return the electives there are, and their titles."""
+    manifests = sorted((ROOT / "electives").glob("*/exercise.toml"))
+    return {path.parent.name: str(toml.read(path)["title"]) for path in manifests}
 
 
 def main(words: list[str]) -> int:
-    """Do what is asked for."""
+    """Run a verb of an elective. Return its exit status."""
+    known = titles()
     if not words or words[0] == "list":
-        for name in tasks.names():
-            print(f"  {name:12} {tasks.read(name).title}")
+        for name, title in known.items():
+            print(f"  {name:12} {title}")
         return 0
-    elective = tasks.read(words[0])
-    verbs = importlib.import_module(f"electives.{elective.name}.verbs")
-    known = ["start", "check", "hint", "judge", *verbs.VERBS]
-    verb = words[1] if len(words) > 1 else ""
-    if verb not in known:
-        known.remove("judge")
+    name, verb = words[0], words[1] if len(words) > 1 else ""
+    if name not in known:
+        raise LabError(f"there is no elective {name}: choose one of {', '.join(known)}")
+    verbs = importlib.import_module(f"electives.{name}.verbs").VERBS
+    if verb not in verbs:
+        shared = "start, check, hint, watch"
         raise LabError(
-            f"elective {elective.name} has no {verb or 'target without a name'}:"
-            f" {paths.make(f'elective={elective.name}')} and one of {', '.join(known)}"
+            f"elective {name} has no {verb or 'target without a name'}:"
+            f" {make(f'elective={name}')} and one of {shared}, {', '.join(verbs)}"
         )
-    if verb == "start":
-        tasks.start(elective)
-    elif verb == "check":
-        elective = replace(elective, machine=_machine(words[2:]))
-        return tasks.check(elective, verbs.tried(elective))
-    elif verb == "judge":
-        if not elective.for_a_class or len(words) != 4:
-            raise LabError(
-                f"elective {elective.name} is not for a class, or FOLDER FILE are missing"
-            )
-        sandbox.require()
-        os.environ[tasks.SUBMISSION] = words[2]
-        tasks.judge(elective, verbs.tried(replace(elective, machine="qemu")), Path(words[3]))
-    elif verb == "hint":
-        tasks.hint(elective, verbs.tried(elective))
-    else:
-        status: int = verbs.VERBS[verb](words[2:])
-        return status
-    return 0
-
-
-def _machine(words: list[str]) -> str:
-    if words[:1] == ["--machine"] and len(words) == 2 and words[1] in ("qemu", "uml"):
-        return words[1]
-    if words:
-        raise LabError("check of an elective takes machine=qemu or nothing")
-    return ""
+    status: int = verbs[verb](words[2:])
+    return status
 
 
 if __name__ == "__main__":

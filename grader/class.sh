@@ -14,7 +14,7 @@ for word; do
 	:--elective=*) elective=${word#*=} ;;
 	esac
 done
-[ ! -f "$root/electives/$elective/elective.toml" ] || groups+=("$elective")
+[ ! -f "$root/electives/$elective/exercise.toml" ] || groups+=("$elective")
 case " $* " in
 *" --help "* | *" -h "*) ;;
 *) "$root/scripts/setup.sh" "${groups[@]}" ;;

@@ -14,7 +14,7 @@ from grader.base import command, parent, paths
 from grader.base.errors import LabError, in_one_line
 
 if TYPE_CHECKING:
-    from grader.classroom.assignment import Assignment
+    from grader.exercise.files.exercises import Exercise
 
 EPILOG = """\
 What comes of it is in DIR: class.html, class.csv, students/. Ctrl-C, and the same again goes on
@@ -83,12 +83,10 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     return arguments
 
 
-def _what(arguments: argparse.Namespace) -> Assignment:
-    from grader.classroom import assignment
+def _what(arguments: argparse.Namespace) -> Exercise:
+    from grader.exercise.files import exercises
 
-    if arguments.elective:
-        return assignment.of_elective(arguments.elective)
-    return assignment.of_stage(arguments.stage)
+    return exercises.for_a_class(arguments.elective or str(arguments.stage))
 
 
 def _one(arguments: argparse.Namespace) -> int:
@@ -127,7 +125,7 @@ def main(words: list[str]) -> int:
             submissions=arguments.submissions,
             what=what,
             seed=arguments.seed,
-            out=(arguments.out or paths.BUILD / f"class-{what.key}").absolute(),
+            out=(arguments.out or paths.BUILD / f"class-{what.name}").absolute(),
             jobs=arguments.jobs,
             hosts=arguments.hosts,
             prepare_hosts=arguments.prepare_hosts,

@@ -42,7 +42,7 @@ def taken(stage: Stage) -> tuple[list[str], list[str]]:
 def test_sources(stage: Stage) -> None:
     (stage.directory / "more-c_2.h").write_text("")
     (stage.directory / "notes.txt").write_text("")
-    (stage.directory / "stage.toml").write_text("max_n = 5")
+    (stage.directory / "exercise.toml").write_text("max_n = 5")
     assert taken(stage) == (["decimal.c", "fib.c", "more-c_2.h"], [])
 
 

@@ -19,10 +19,11 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import HostFault, LabError, MachineDied, MachineTimeout, ProgramKilled
-from grader.classroom import assignment, engine, fingerprint, one, outcome, pages, tables
+from grader.classroom import engine, fingerprint, one, outcome, pages, tables
 from grader.classroom.outcome import Outcome
 from grader.classroom.submissions import Submission
 from grader.classroom.tables import Row
+from grader.exercise.files import exercises
 from grader.verdict.points import Line
 from tests import class_made
 from tests.class_made import class_sh, rows
@@ -190,7 +191,7 @@ def test_the_computers_fault_is_never_the_submissions(
             raise error
 
         monkeypatch.setattr(one, "_judged", fails)
-        made = one.grade(path, assignment.of_stage(1), SEED)
+        made = one.grade(path, exercises.find(1), SEED)
         assert made.status == outcome.NOT_GRADED and not made.lines and "\n" not in made.cause
         assert made.cause
 
@@ -227,7 +228,7 @@ def test_a_time_out_counts_when_it_comes_again(
         return Judged(50 * len(calls), "assertion: no answer within 50 s, it was not done after")
 
     monkeypatch.setattr(one, "judge", judge)
-    stage = assignment.of_stage(1)
+    stage = exercises.find(1)
     assert one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
     # Words that a submission can choose have it tried once.
     calls.clear()
@@ -253,7 +254,7 @@ def test_bounds_of_the_longest_line() -> None:
     ("words", "said"),
     [
         (["none", "--stage", "1"], "No such file"),
-        ([".", "--stage", "99"], "there are no tasks for stage 99"),
+        ([".", "--stage", "99"], "there is no stage 99"),
         (["--stage", "1"], "name a folder of submissions"),
         (["--one", "x", "--stage", "1"], "--one goes with --seed, with --out or --json"),
         (["--one", "/none", "--stage", "1", "--seed", "1", "--json", "x"], "/none is not there"),
@@ -336,7 +337,7 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
 def test_the_call_quotes_what_may_hold_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = engine.Engine(tmp_path, assignment.of_stage(5), 7, kept=("ODD",))
+    work = engine.Engine(tmp_path, exercises.find(5), 7, kept=("ODD",))
     monkeypatch.setenv("ODD", "a b$(x)")
     assert "'ODD=a b$(x)'" in work.parallel()[-1]
     assert "--sshloginfile" not in work.parallel()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from grader.base.progress import Progress
-from grader.classroom import alike, assignment, submissions
+from grader.classroom import alike, submissions
 from grader.course import skeleton
+from grader.exercise.files import exercises
 from tests import class_made
 from tests.sandbox_calls import needs_sandbox
 
@@ -27,6 +28,6 @@ def test_a_copy_is_found_with_other_names(tmp_path: Path) -> None:
     (tmp_path / "eve.zip").chmod(0o600)
     assert reference.is_dir()
     found, _ = submissions.find(tmp_path)
-    pairs = alike.pairs(found, assignment.of_stage(5), Progress())
+    pairs = alike.pairs(found, exercises.find(5), Progress())
     assert [(pair.one, pair.other) for pair in pairs] == [("$(bob)", "anna")]
     assert min(pairs[0].of_one, pairs[0].of_other) > 90

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from electives import tasks
+from electives import source_folder
 from electives.memblock import verbs
 from grader.base import passages, paths
 from grader.base.errors import LabError
-from grader.classroom import assignment
+from grader.exercise.files import exercises
 from tests import class_made
 from tests.class_made import class_sh, rows
 from tests.left_over import left_over
@@ -104,10 +104,11 @@ def test_memblock_has_the_points_of_check(tmp_path: Path, monkeypatch: pytest.Mo
     assert found["right"]["points"] == "100" and found["right"]["status"] == "ok"
     assert found["slow"]["points"] != "100"
     for name in ("right", "slow", "half"):
-        monkeypatch.setattr(tasks, "WORK", tmp_path / "work" / name)
+        monkeypatch.setattr(source_folder, "WORK", tmp_path / "work" / name)
         shutil.copytree(tmp_path / "submissions" / name, tmp_path / "work" / name / "memblock")
-        own = verbs.tried(tasks.read("memblock"))
-        assert found[name]["points"] == str(sum(one.earned for one in own)), name
+        course = exercises.find("memblock").course
+        own = [t.points for t, wrong in zip(course.tasks, verbs.judge("")) if not wrong]
+        assert found[name]["points"] == str(sum(own)), name
 
 
 @needs_sandbox
@@ -142,7 +143,7 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
 
 
 def test_what_is_for_no_class_is_said() -> None:
-    for name in ("kbench", "none"):
-        with pytest.raises(LabError, match="is graded for a class: choose of fibers, memblock"):
-            assignment.of_elective(name)
-    assert sum(points for _, points in assignment.of_elective("fibers").points) == 100
+    for name, said in (("kbench", "is not graded for a class"), ("none", "there is no elective")):
+        with pytest.raises(LabError, match=f"{said}.*choose one of fibers"):
+            exercises.for_a_class(name)
+    assert sum(points for _, points in exercises.for_a_class("fibers").points) == 100

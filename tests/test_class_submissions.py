@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from grader.base.errors import LabError
-from grader.classroom import assignment, packing, submissions, unpack, unpacker
+from grader.classroom import packing, submissions, unpack, unpacker
+from grader.exercise.files import exercises
 from grader.sandbox import ARCHIVE, Room
 from tests import sandbox_calls
 from tests.sandbox_calls import Caller, needs_sandbox
@@ -268,7 +269,7 @@ def test_a_link_in_a_zip_is_left_out(call: Caller) -> None:
 
 def _stage(tmp_path: Path, *names: str) -> str:
     members = [(f"{name}/fib.c", {}, b"x") for name in names]
-    directory, _ = unpack.directory(_tar(*members), assignment.of_stage(5), tmp_path)
+    directory, _ = unpack.directory(_tar(*members), exercises.find(5), tmp_path)
     assert (
         directory == tmp_path / "5-schoolbook-squaring" and (directory / "fib.c").read_text() == "x"
     )
@@ -319,7 +320,7 @@ def test_or_it_is_said_why_not(tmp_path: Path, names: tuple[str, ...], said: str
 )
 def test_an_electives_folder_is_found(tmp_path: Path, names: tuple[str, ...], said: str) -> None:
     packed = _tar(*((name, {}, name.encode()) for name in names))
-    what = assignment.of_elective("memblock")
+    what = exercises.for_a_class("memblock")
     if said:
         with pytest.raises(packing.Refused, match=said):
             unpack.directory(packed, what, tmp_path)

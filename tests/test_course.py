@@ -28,7 +28,7 @@ from grader.course import (
     results,
     skeleton,
 )
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.lab import module
 from grader.verdict import points
 
@@ -57,7 +57,7 @@ def solved(number: int, place: Path) -> Path:
     "number", [n if n == 5 else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
 )
 def test_the_reference_earns_all_points(number: int, place: Path) -> None:
-    result = check.check(number, skeleton.reference(number), 7)
+    result = check.check(exercises.find(number), skeleton.reference(number), 7)
     assert (result.earned, result.possible) == (100, 100), results.table(result)
     after = f"make stage={number + 1} start" if number < STAGES[-1] else "nothing: all is done"
     deeper, step = results.next_step(result).splitlines()
@@ -68,7 +68,7 @@ def test_the_reference_earns_all_points(number: int, place: Path) -> None:
 def keep(number: int, copy: Path, earned: int = 100) -> check.Result:
     """Record some points of a copy as check does."""
     result = check.Result(
-        number, str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
+        str(number), str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
     )
     records.record(result, copy)
     return result
@@ -98,13 +98,13 @@ def test_what_is_begun_anew_has_no_points_yet(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(paths, "BUILD", place / "build")
-    records.settle(1, 7, False)
+    records.settle("1", 7, False)
     copy = solved(1, place)
     keep(1, copy)
-    assert records.recorded(1) is not None
+    assert records.recorded("1") is not None
     copy.rename(place / "mine")
-    commands.start(1)
-    assert (records.recorded(1), records.failed_seed(1)) == (None, None)
+    commands.start(exercises.find(1))
+    assert (records.recorded("1"), records.failed_seed("1")) == (None, None)
     capsys.readouterr()
     commands.status()
     zero, one = capsys.readouterr().out.splitlines()[:2]
@@ -115,7 +115,7 @@ def test_what_is_begun_anew_has_no_points_yet(
 def test_slow_leads_to_where_the_instructions_go() -> None:
     full = check.Line("device", 80, 80, "right", kind=points.DEVICE)
     slow = check.Line("speed", 3, 20, "takes many", kind=points.SPEED)
-    said = {n: results.next_step(check.Result(n, "work/x", (full, slow))) for n in (5, 9)}
+    said = {n: results.next_step(check.Result(str(n), "work/x", (full, slow))) for n in (5, 9)}
     assert "make stage=5 profile phase=compute shows" in said[5]
     assert "make stage=9 profile shows" in said[9]
 
@@ -125,11 +125,11 @@ def test_with_all_tasks_done_the_hint_is_where_to_look(
 ) -> None:
     monkeypatch.setattr(paths, "BUILD", place / "build")
     solved(2, place)
-    commands.hint(2, 7)
+    commands.hint(exercises.find(2), 7)
     assert "for speed: make stage=2 profile phase=compute shows" in capsys.readouterr().out
     # And with all points, what comes after; until something is changed.
     keep(2, next((place / "work").glob("2-*")))
-    commands.hint(2, 7)
+    commands.hint(exercises.find(2), 7)
     assert capsys.readouterr().out.endswith("\ndone; next: make stage=3 start\n")
 
 
@@ -141,11 +141,11 @@ def test_a_hint_after_check_says_what_check_said_of_the_device(
     monkeypatch.setattr(commands, "task_lines", lambda *_: [done])
     copy = solved(1, place)
     keep(1, copy, 60)
-    commands.hint(1, 7)
+    commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
     assert "device: as it is\nnext: mend what the device does" in said
     keep(1, copy)
-    commands.hint(1, 7)
+    commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
     assert "done; next: " in said
     assert "tells of the rest" not in said
@@ -160,7 +160,7 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     breach = check.Line("compute", 0, 30, text, 1, code=Code.CONTRACT)
     monkeypatch.setattr(commands, "task_lines", lambda *_: [breach])
     skeleton.write(1, place / "work")
-    commands.hint(1, 7)
+    commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
     assert said.startswith("it breaks the contract: a use of snprintf in decimal.c")
     assert "next: do without what is named above" in said
@@ -170,12 +170,12 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
 
 def test_of_a_leak_check_names_memcheck() -> None:
     leak = check.Line("device", 0, 30, "some blocks", kind=points.DEVICE, code=Code.LEAK)
-    result = check.Result(3, "work/x", (leak,))
+    result = check.Result("3", "work/x", (leak,))
     said = results.outcome(result).splitlines()
     assert said[1] == "make stage=3 memcheck names the lines that made what is lost"
     assert said[2].startswith("next: ")
     wrong = replace(leak, remark="3 blocks are left", code=Code.WRONG)
-    other = check.Result(3, "work/x", (wrong,))
+    other = check.Result("3", "work/x", (wrong,))
     assert "memcheck" not in results.outcome(other)
 
 
@@ -189,10 +189,9 @@ def test_the_names_of_status_stand_in_a_column(
     assert {line[3:5] for line in lines} == {"  "}
 
 
-@pytest.mark.parametrize("verb", ["hint", "watch"])
-def test_of_a_stage_that_there_is_not_no_copy_is_offered(verb: str, place: Path) -> None:
+def test_a_stage_that_does_not_exist_is_an_error_that_names_those_that_do() -> None:
     with pytest.raises(LabError, match=f"there is no stage 99: say one of 0 to {STAGES[-1]}"):
-        getattr(commands, verb)(99, None)
+        exercises.find(99)
 
 
 def test_the_copy_is_meant_where_there_is_one(
@@ -232,7 +231,7 @@ def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
 def test_earlier_stages_are_checked_again(place: Path) -> None:
     solved(2, place)
     first = solved(1, place)
-    lines = [line for _, line in check.earlier(3, lambda _: 7, "uml")]
+    lines = [line for _, line in check.earlier(exercises.find(3), lambda _: 7, "uml")]
     assert [line.split(": ", 1)[1] for line in lines] == [
         "all right still",
         "all right still, its speed not measured again",
@@ -241,7 +240,7 @@ def test_earlier_stages_are_checked_again(place: Path) -> None:
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
-    ((result, line),) = check.earlier(2, lambda _: 7, "uml")
+    ((result, line),) = check.earlier(exercises.find(2), lambda _: 7, "uml")
     assert (result.full, result.seed) == (False, 7)
     assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
 
@@ -252,7 +251,7 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
     text = (copy / "fib.c").read_text()
     assert "i < n" in text
     (copy / "fib.c").write_text(text.replace("i < n", "i < n && i < 60"))
-    compute, decimal, device = check.check(1, copy, 7).lines
+    compute, decimal, device = check.check(exercises.find(1), copy, 7).lines
     assert (compute.earned, decimal.earned, device.earned) == (12, 30, 12)
     assert compute.remark.startswith("F(61): expected ")
     assert compute.remark.endswith("(small numbers are right: 40 %)")
@@ -263,7 +262,7 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
 def test_results_for_machines() -> None:
     full = check.Line("add", 10, 10, "302 tries, all right", 1)
     part = check.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
-    result = check.Result(3, "work/3-bignum-u32", (full, part))
+    result = check.Result("3", "work/3-bignum-u32", (full, part))
     scores = result_files.gradescope(result)
     assert scores["score"] == 22
     assert [t["score"] for t in scores["tests"]] == [10, 12]
@@ -293,18 +292,18 @@ def test_what_is_to_be_typed_next_means_the_same_copies(
     monkeypatch.setenv("LAB_WORK", folder)
     end = f" work={shlex.quote(folder)}" if folder else ""
     monkeypatch.setattr(paths, "BUILD", place / "build")
-    commands.start(1)
+    commands.start(exercises.find(1))
     assert capsys.readouterr().out.endswith(f"then try make stage=1 check{end}\n")
     copy = skeleton.learner_directory(1)
     assert copy is not None
     task = check.Line("task", 0, 100, "wrong", 1)
-    todo = check.Result(1, str(copy), (task,))
+    todo = check.Result("1", str(copy), (task,))
     assert results.next_step(todo).endswith(f"; make stage=1 hint{end}")
-    assert results.to_do(1) == f"make stage=1 check{end}"
+    assert results.to_do(exercises.find(1)) == f"make stage=1 check{end}"
     result = keep(1, copy)
     assert f"make stage=1 memcheck{end}, make stage=1 debug{end} look" in results.next_step(result)
     assert results.next_step(result).endswith(f"next: make stage=2 start{end}")
-    commands.hint(1, 1)
+    commands.hint(exercises.find(1), 1)
     assert f"next: make stage=2 start{end}\n" in capsys.readouterr().out
 
 

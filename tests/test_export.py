@@ -172,10 +172,10 @@ from pathlib import Path
 from grader.course import bring_over, commands, skeleton
 from grader.exercise.files import stages
 for number in sorted(stages.manifests()):
-    commands.start(number)
+    commands.start(exercises.find(number))
     own = skeleton.learner_directory(number)
     shutil.copytree(own, Path(sys.argv[1]) / own.name)
-    commands.start(number)
+    commands.start(exercises.find(number))
     print("missing", *sorted(one.function for one in bring_over.missing(number, own)))
     for file in own.iterdir():
         stub = file.read_text()

@@ -18,6 +18,8 @@ import pytest
 from grader.base import paths
 from grader.exercise.build import c_flags
 
+EXERCISE = "12"
+
 STAGE = paths.STAGES / "12-fft-avx2"
 PROGRAM = Path(__file__).with_name("fft_error") / "distance.c"
 # One of each kind of length: radix 3, 5, 7, with a pass of radix 2 and without, and rows of 64 to

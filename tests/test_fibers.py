@@ -15,6 +15,8 @@ from grader.base import scratch, test_record
 from grader.base.errors import LabError
 from grader.lab.module import Kernel
 
+EXERCISE = "fibers"
+
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(900)]
 
 

@@ -14,6 +14,8 @@ from electives.fibers import parts, trials
 from electives.fibers.trials import Trial
 from grader.base import scratch, toml
 
+EXERCISE = "fibers"
+
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(900)]
 MUTANTS = toml.read(Path(__file__).with_name("fibers_mutants.toml"))["mutant"]
 # In the short form: the quickest.

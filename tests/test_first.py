@@ -18,7 +18,7 @@ from grader.course.export.solutions import squeezed
 from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import Verified
 from grader.exercise.driver import verify
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines
 
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
@@ -74,7 +74,7 @@ def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
     assert built.ok
     assert not built.breaches
     assert not built.module.warnings
-    result = check.check(0, directory, 0)
+    result = check.check(exercises.find(0), directory, 0)
     assert (result.earned, result.possible) == (0, 100)
     assert "expected /dev/first, got no such file" in result.lines[0].remark
     assert results.next_step(result).startswith("next: task 1, load, at ")
@@ -97,7 +97,7 @@ def test_each_task_solved_earns_its_points(tmp_path: Path) -> None:
     asked = tasks.course(0).tasks
     for last in range(1, len(asked) + 1):
         directory = skeleton.write(0, tmp_path / str(last), frozenset(range(1, last + 1)))
-        earned = [line.earned for line in check.check(0, directory, 0).lines]
+        earned = [line.earned for line in check.check(exercises.find(0), directory, 0).lines]
         assert earned[:last] == [task.points for task in asked[:last]], last
         assert not any(earned[last:]), last
 

@@ -23,7 +23,7 @@ from grader.base.finding import Code
 from grader.course import check, commands, learner_copy, results, skeleton
 from grader.exercise.build import stage_module
 from grader.exercise.driver import stress as driver_stress
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.stress import debug_kernel
 from grader.lab import machines
 from grader.report import schema
@@ -245,7 +245,7 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
 def _checked(directory: Path, remark: str, code: Code = Code.WRONG) -> check.Result:
     """Where the first task earns nothing."""
     line = points.Line("load", 0, 20, remark, 1, code=code)
-    return check.Result(stage=0, directory=str(directory), lines=(line,))
+    return check.Result(exercise="0", directory=str(directory), lines=(line,))
 
 
 def test_what_to_do_next_names_a_line_when_all_is_written(place: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_hint_when_all_is_done_is_what_comes_next(
 ) -> None:
     monkeypatch.setattr(commands, "_own", lambda _: paths.STAGES / NAME)
     monkeypatch.setattr(commands, "task_lines", lambda *_: [])
-    commands.hint(0, None)
+    commands.hint(exercises.find(0), None)
     said = capsys.readouterr().out
     assert said == "all tasks are done\nmake stage=0 check tells of the rest\n"
 

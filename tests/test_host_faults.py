@@ -14,9 +14,9 @@ import pytest
 from grader import sandbox
 from grader.base import paths
 from grader.base.errors import HostFault, ProgramKilled
-from grader.classroom import assignment, one
+from grader.classroom import one
 from grader.exercise.build import stage_module
-from grader.exercise.files import stages
+from grader.exercise.files import exercises, stages
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_program
 from grader.exercise.operations.test_program import UntriedError
@@ -161,5 +161,5 @@ def test_a_fault_of_the_host_makes_no_verdict(
         raise ProgramKilled
 
     monkeypatch.setattr(test_program.sandbox, "run", killed)
-    outcome = one.grade(submission, assignment.of_stage(2), 7)
+    outcome = one.grade(submission, exercises.find(2), 7)
     assert outcome.status == "not graded" and "was killed on this computer" in outcome.cause

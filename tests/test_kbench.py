@@ -14,11 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from electives import source_folder
 from electives.kbench import kernel, native
 from electives.kbench.program import Options, Program, prepare
 from electives.kbench.rulers import differs
 from grader.base import paths, scratch
+from grader.course import check, skeleton
+from grader.course.export import leaks
+from grader.exercise.files import exercises
 from grader.lab import machines
+
+EXERCISE = "kbench"
 
 HERE = paths.ROOT / "tests/kbench"
 PROGRAMS = sorted(path.stem for path in HERE.glob("*.c"))
@@ -109,3 +115,34 @@ def test_a_students_ir_with_the_library_of_its_course(tmp_path: Path) -> None:
     task = kernel.Task.after(made, b"21\n", ran)
     with kernel.session(machines.get("uml"), [task]) as session:
         assert differs(session.run(task), ran) == ""
+
+
+def test_the_learners_copy_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
+    assert source_folder.folder("kbench", kernel.SOURCES) == kernel.SOURCES
+    copy = skeleton.write("kbench", tmp_path / "work")
+    assert "TODO: task 1" in (copy / "trampoline.S").read_text()
+    assert source_folder.folder("kbench", kernel.SOURCES) == copy
+
+
+@pytest.mark.long
+@pytest.mark.machine
+@pytest.mark.timeout(600)
+def test_tasks_are_done_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit's earn all points; of the skeleton each is found undone, and the rest works."""
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
+    subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
+    elective = exercises.find("kbench")
+    assert check.check(elective, elective.sources, 0).earned == 100
+    copy = skeleton.write("kbench", tmp_path / "work")
+    remarks = [line.remark for line in check.check(elective, copy, 0).lines]
+    assert ["the stack is full" in remark for remark in remarks] == [True, False, False]
+    assert "no memory in round" in remarks[1]
+    assert "line 2 is '0', not '17'" in remarks[2]
+
+
+def test_solutions_are_searched_for() -> None:
+    found = leaks.solution_lines()
+    assert found["waiting[block->order] = block;"] == "elective kbench, task 2"

@@ -16,6 +16,8 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 
+EXERCISE = "kbench"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def set_up() -> Iterator[None]:

@@ -22,6 +22,8 @@ from grader.rulers import comparison
 from grader.rulers.comparison import Compared
 from grader.rulers.samples import Series
 
+EXERCISE = "kbench"
+
 HERE = paths.ROOT / "tests/kbench"
 ASKED = report.Asked(Options(), b"", 1, "")
 

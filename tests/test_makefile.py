@@ -51,7 +51,7 @@ def test_without_doing_anything_it_says_what_it_would_do(tmp_path: Path) -> None
     (tmp_path / "work" / "1-one").mkdir(parents=True)
     said = make(tmp_path, "-n", "stage=1", "check", status=1)
     assert said.returncode == 0
-    assert "check --stage '1'" in said.stdout
+    assert "check --exercise '1'" in said.stdout
     assert "PYTHONPATH" in said.stdout  # the command, not what it prints
 
 

@@ -24,6 +24,8 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import standing, uml
 
+EXERCISE = "memblock"
+
 LOOK = variants.of_file(kernels.HERE / "solution" / variants.SOLUTION, "look", "")
 # By what happens: the change to the solution, and a part of what is said.
 FAULTS = {

@@ -93,7 +93,7 @@ def test_read_past_the_top_limb_is_seen(tmp_path: Path) -> None:
     copy = tmp_path / stage.key
     shutil.copytree(stage.directory, copy)
     kit = stages.find(paths.STAGES, [stage.number])[0]
-    shutil.copy(kit.directory / "stage.toml", copy)
+    shutil.copy(kit.directory / "exercise.toml", copy)
     subprocess.run(
         ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={copy}", "FLAVOUR=asan",
          f"OUT={tmp_path / 'out'}"],

@@ -324,7 +324,7 @@ def test_a_read_only_checkout_has_no_room_for_work(tmp_path: Path) -> None:
     script = 'mount --bind "$0" "$0"; mount -o remount,bind,ro "$0"; cd "$0"; exec "$@"'
     run = subprocess.run(
         [*NAMESPACE, "sh", "-euc", script, str(paths.ROOT), "scripts/python.sh",
-         "-m", "grader.course.commands", "start", "--stage", "1"],
+         "-m", "grader.course.commands", "start", "--exercise", "1"],
         env=environment(LAB_BUILD=str(tmp_path / "build"), PYTHONPATH=str(paths.ROOT)),
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip

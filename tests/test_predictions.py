@@ -98,7 +98,7 @@ def test_where_nothing_is_compared() -> None:
         (("stage=5", "compute=20"), 0, "n = 10,000: compute 20 times as fast\nmake stage=5 bench"),
         (("stage=5",), 2, "say how many times as fast: make stage=5 predict compute=20"),
         (("stage=5", "n=12", "compute=20"), 2, "n=12: bench compares"),
-        (("compute=20",), 2, "which stage?"),
+        (("compute=20",), 2, "which stage or elective?"),
     ],
 )
 def test_make(words: tuple[str, ...], status: int, says: str) -> None:

@@ -70,7 +70,9 @@ def verdicts(folder: Path, text: str, kernel: Kernel) -> dict[str, str]:
     directory.mkdir()
     (directory / "fib.c").write_text(SOURCE.replace("\t\tTRACE\n", "") + text)
     (directory / "own.h").write_text("/* nothing */\n")
-    (directory / "stage.toml").write_text((stages.kit(1).directory / "stage.toml").read_text())
+    (directory / "exercise.toml").write_text(
+        (stages.kit(1).directory / "exercise.toml").read_text()
+    )
     stage = stages.single(directory, directory.name, 1)
     found = {"module": stage_module.build(stage, kernel).cause, "functions": ""}
     try:

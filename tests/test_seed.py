@@ -11,7 +11,7 @@ import pytest
 from grader.base import paths, seed
 from grader.base.errors import LabError
 from grader.course import commands, records
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.tasks import course
 from grader.lab import machines
 from grader.rulers.samples import Samples, Series
@@ -94,16 +94,16 @@ def test_a_seed_that_failed_is_used_until_it_passes(
 ) -> None:
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     monkeypatch.delenv("LAB_SEED", raising=False)
-    first = commands._seed(3, None)
+    first = commands._seed(exercises.find(3), None)
     assert f"seed={first} asks for the same" in capsys.readouterr().err
-    records.settle(3, first, False)
-    assert [commands._seed(3, None) for _ in range(3)] == [first] * 3
+    records.settle("3", first, False)
+    assert [commands._seed(exercises.find(3), None) for _ in range(3)] == [first] * 3
     assert "did not pass last time" in capsys.readouterr().err
-    assert commands._seed(3, 77) == 77
+    assert commands._seed(exercises.find(3), 77) == 77
     # Another seed that passes says nothing of this one.
-    records.settle(3, 77, True)
-    assert records.failed_seed(3) == first
-    assert records.failed_seed(4) is None
-    records.settle(3, first, True)
-    assert records.failed_seed(3) is None
-    records.settle(4, 1, True)
+    records.settle("3", 77, True)
+    assert records.failed_seed("3") == first
+    assert records.failed_seed("4") is None
+    records.settle("3", first, True)
+    assert records.failed_seed("3") is None
+    records.settle("4", 1, True)

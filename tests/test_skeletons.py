@@ -19,7 +19,7 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.course import check, commands, result_files, results, skeleton, watch
 from grader.exercise.build import stage_module
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines
 
 STAGES = sorted(stages.manifests())
@@ -44,7 +44,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert built.ok, built.cause
     assert not built.breaches
     assert not built.module.warnings
-    result = check.check(number, directory, 7)
+    result = check.check(exercises.find(number), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     # Wrong numbers, and nothing worse: no crash, no dirty log.
     device = next(line for line in result.lines if line.name == "device")
@@ -54,15 +54,15 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
 def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skeleton, "WORK", place / "work")
     monkeypatch.setattr(paths, "BUILD", place / "build")
-    commands.start(2)
+    commands.start(exercises.find(2))
     own = skeleton.learner_directory(2)
     assert own is not None
     assert skeleton.untouched(2, own)
-    commands.start(2)  # nothing was done: nothing is asked
+    commands.start(exercises.find(2))  # nothing was done: nothing is asked
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
     with pytest.raises(LabError, match="holds your work"):
-        commands.start(2)
+        commands.start(exercises.find(2))
     assert (own / "fib.c").read_text() == "mine\n"
     aside = skeleton.put_aside(own)
     assert (aside / "fib.c").read_text() == "mine\n"
@@ -82,7 +82,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
     own = skeleton.write(2, place / "work")
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    commands.start(2)
+    commands.start(exercises.find(2))
     assert skeleton.untouched(2, own)
     said = re.search(r"^then (mv \S+ \S+)$", capsys.readouterr().out, re.MULTILINE)
     assert said
@@ -117,7 +117,7 @@ def test_hints_go_from_vague_to_precise() -> None:
 
 
 def test_a_stage_that_is_not_there_says_which_are() -> None:
-    with pytest.raises(LabError, match=f"no tasks for stage 99: say one of 0 to {STAGES[-1]}$"):
+    with pytest.raises(LabError, match=f"there is no stage 99: say one of 0 to {STAGES[-1]}$"):
         tasks.course(99)
     with pytest.raises(LabError, match=f"no stage 99: say one of 0 to {STAGES[-1]}$"):
         skeleton.reference(99)
@@ -136,7 +136,7 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     directory = skeleton.write(1, place)
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("return 0;", "return 0", 1))
-    result = check.check(1, directory, 7)
+    result = check.check(exercises.find(1), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     assert "fib.c:" in result.lines[0].remark
     assert results.next_step(result) == "next: make it compile"

@@ -12,7 +12,7 @@ import pytest
 from test_skeletons import place
 
 from grader.course import check, skeleton
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.operations import test_program, unit_tests
 
 __all__ = ["place"]
@@ -29,8 +29,7 @@ def as_stage(directory: Path, number: int) -> stages.Stage:
 
 
 def task_points(directory: Path, number: int) -> list[int]:
-    stage, course = as_stage(directory, number), tasks.course(number)
-    return [line.earned for line in check.task_lines(stage, course, 7)]
+    return [line.earned for line in check.task_lines(exercises.find(number), directory, 7)]
 
 
 @pytest.mark.parametrize("number", STAGES)

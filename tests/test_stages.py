@@ -20,7 +20,7 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tree = tmp_path / "kit"
     for name in ("1-one", "2-two"):
         (tree / name).mkdir(parents=True)
-        (tree / name / "stage.toml").write_text(MANIFEST)
+        (tree / name / "exercise.toml").write_text(MANIFEST)
     monkeypatch.setattr(paths, "STAGES", tree)
     return tree
 
@@ -42,7 +42,7 @@ def test_the_kits_own_stages() -> None:
 
 
 def test_order_is_by_number(kit: Path) -> None:
-    (directory(kit, "10-ten") / "stage.toml").write_text(MANIFEST)
+    (directory(kit, "10-ten") / "exercise.toml").write_text(MANIFEST)
     assert [s.key for s in stages.find(kit)] == ["1-one", "2-two", "10-ten"]
 
 
@@ -61,7 +61,7 @@ def test_several_attempts_at_one_stage(kit: Path, tmp_path: Path) -> None:
 
 
 def test_a_foreign_manifest_does_not_count(kit: Path, tmp_path: Path) -> None:
-    (directory(tmp_path / "mine", "1-mine") / "stage.toml").write_text("max_n = 5\nmeasure = []")
+    (directory(tmp_path / "mine", "1-mine") / "exercise.toml").write_text("max_n = 5\nmeasure = []")
     stage = stages.find(tmp_path / "mine")[0]
     assert (stage.manifest.max_n, stage.manifest.name) == (93, "one")
 
@@ -108,12 +108,12 @@ def test_a_tree_that_is_none(kit: Path, tmp_path: Path, make: object) -> None:
     ("text", "message"),
     [
         ("max_n = 93\nmeasure = [1]\nteaches = 't'\n", "'title'.*it needs title, teaches"),
-        (MANIFEST.replace("93\n", "many\n"), "stage.toml: "),
+        (MANIFEST.replace("93\n", "many\n"), "exercise.toml: "),
         (MANIFEST.replace("max_n = 93", "max_n = 'many'"), "invalid literal"),
         (MANIFEST.replace("[10, 93]", "93"), "not iterable"),
         (MANIFEST.replace("[10, 93]", "[10, 94]"), "measure holds an n above max_n"),
         (MANIFEST.replace("[10, 93]", "[-1]"), "measure holds an n above max_n"),
-        ("title = ", "stage.toml: "),
+        ("title = ", "exercise.toml: "),
         (f"{MANIFEST}[traits]\nlimbs = 'word'", "unknown trait limbs; choose from limb, "),
         (f"{MANIFEST}[traits]\nlimb = 'u128'", "trait limb is 'u128'; choose from 'word', "),
         (f"{MANIFEST}[traits]\ncode = '2 KB'", "trait code is '2 KB'; give it as a whole number"),
@@ -121,16 +121,16 @@ def test_a_tree_that_is_none(kit: Path, tmp_path: Path, make: object) -> None:
     ],
 )
 def test_a_broken_manifest(kit: Path, text: str, message: str) -> None:
-    (kit / "2-two/stage.toml").write_text(text)
+    (kit / "2-two/exercise.toml").write_text(text)
     with pytest.raises(LabError, match=message) as caught:
         stages.find(kit)
-    assert "2-two/stage.toml" in str(caught.value)
+    assert "2-two/exercise.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_manifest(kit: Path) -> None:
-    (kit / "2-two/stage.toml").unlink()
-    with pytest.raises(LabError, match="2-two/stage.toml: .*No such file"):
+    (kit / "2-two/exercise.toml").unlink()
+    with pytest.raises(LabError, match="2-two/exercise.toml: .*No such file"):
         stages.find(kit)
 
 

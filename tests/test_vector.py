@@ -21,6 +21,8 @@ from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
 from grader.rulers import counter
 
+EXERCISE = "12"
+
 REGISTERS = Path(__file__).with_name("vector_registers.c")
 N = 50_000  # for which stage 12 uses vectors
 BEGIN, END = "\tfib_fpu_begin();\n", "\tfib_fpu_end();\n"

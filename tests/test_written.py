@@ -61,7 +61,7 @@ def stage(folder: Path, text: str) -> Stage:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "fib.c").write_text(text)
-    manifest = next(paths.STAGES.glob("1-*")) / "stage.toml"
+    manifest = next(paths.STAGES.glob("1-*")) / "exercise.toml"
     shutil.copy(manifest, directory)
     return stages.single(directory, "1-traced", 1)
 

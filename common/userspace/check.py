@@ -199,8 +199,8 @@ def main(arguments: list[str]) -> int:
     if check == "memcheck" and not shutil.which("valgrind"):
         raise LabError("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
     for stage in stages:
-        if not (stage / "stage.toml").is_file():
-            raise LabError(f"{stage} is not a stage: it has no stage.toml")
+        if not (stage / "exercise.toml").is_file():
+            raise LabError(f"{stage} is not a stage: it has no exercise.toml")
     for stage in stages:
         try:
             check_stage(check, stage)

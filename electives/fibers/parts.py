@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from electives import tasks
+from electives import source_folder
 from grader.base import passages, paths, test_record
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
@@ -49,14 +49,14 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
 
     variant: one of variants/, which makes the module's life harder, or has a fault to be found.
     """
-    folder = tasks.sources("fibers", SOURCES)
+    folder = source_folder.folder("fibers", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     place = "fibers" if folder == SOURCES else "fibers-work"
     if changed is not None:
         files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir())} | {**changed}
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
         place = f"fibers-{digest[:8]}"
-    stranger = tasks.submission()
+    stranger = source_folder.submission()
     if stranger:
         # What has no task is the kit's, unless it is handed in.
         files = {

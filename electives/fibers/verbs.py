@@ -7,13 +7,13 @@ import argparse
 import time
 from collections.abc import Callable
 
-from electives import tasks
+from electives import source_folder
 from electives.fibers import bench, parts, show, trials
 from electives.fibers.parts import NotBuiltError
 from electives.fibers.trials import Trial
-from electives.tasks import Elective, Task, Tried
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.base.finding import Finding
 from grader.base.progress import Progress
 from grader.lab import machines, qemu, standing
 from grader.lab.machines import Contents
@@ -51,28 +51,30 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
 QUICK = (trials.THERE, trials.REGISTERS, trials.VALUES, trials.ENDS)
 
 
-def tried(elective: Elective) -> list[Tried]:
-    """Run the trials of each task, up to the first that is not right."""
+def judge(machine: str) -> list[Finding | None]:
+    """Run the trials of each task. Return what is wrong with each, in order.
+
+    machine: "qemu" to load the module in QEMU only.
+    """
     progress = Progress()
-    todo = IN_QEMU if elective.machine == "qemu" else TASKS
-    found = [_tried(task, todo[task.number], progress) for task in elective.tasks]
-    if tasks.submission():
+    todo = IN_QEMU if machine == "qemu" else TASKS
+    found = [_finding(todo[number], progress) for number in sorted(todo)]
+    if source_folder.submission():
         parts.forget(machines.get("qemu").kernel())
     progress.clear()
     return found
 
 
-def _tried(
-    task: Task, todo: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress
-) -> Tried:
+def _finding(todo: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress) -> Finding | None:
     try:
-        return Tried(task, _wrong(todo, progress))
+        wrong = _wrong(todo, progress)
     except NotBuiltError as error:
-        return Tried(task, str(error), not_built=True)
+        return Finding("build-failed", str(error))
     except LabError as error:
-        if tasks.submission():
-            raise  # this computer's fault is not a stranger's
-        return Tried(task, str(error))
+        if source_folder.submission():
+            raise  # a fault of this computer is not the submission's
+        wrong = str(error)
+    return Finding("wrong", wrong) if wrong else None
 
 
 def _wrong(of_the_task: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives import tasks
+from electives import source_folder
 from electives.kbench import ends, tools
 from electives.kbench.native import Ran
 from electives.kbench.program import Program
@@ -65,7 +65,7 @@ class Run:
 
 def support(kernel: Kernel) -> Module:
     """The module without a program: what each is linked with, built by kbuild once a kernel."""
-    folder = tasks.sources("kbench", SOURCES)
+    folder = source_folder.folder("kbench", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     recipe = Recipe(
         name="kbench",

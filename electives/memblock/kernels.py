@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives import tasks
+from electives import source_folder
 from grader.base import paths, scratch, test_record
 from grader.base.errors import LabError
 from grader.base.progress import Progress
@@ -109,7 +109,7 @@ class Built:
     def run(self, command: Sequence[str], what: str, out: Path | None = None) -> None:
         """A compiler, which a stranger's source goes through into out; NotBuiltError."""
         room = None
-        if out and tasks.submission():
+        if out and source_folder.submission():
             room = Room(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
         ours = None if room else _environment()
         ended = run(command, COMPILE, room, cwd=self.folder, environment=ours, together=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Points for a learner's function: what is wrong with each task, or nothing."""
+"""Judge a learner's function: find what is wrong with each task."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from electives.memblock import contract, kernels, measure, trial, variants
 from electives.memblock.kernels import NotBuiltError, Way
 from electives.memblock.variants import Variant
-from electives.tasks import Task, Tried
 from grader.base.errors import LabError
+from grader.base.finding import Finding
 from grader.base.progress import Progress
 
 SEEDS = 1000
@@ -25,16 +25,17 @@ STATES = ("append", "middle", "covered")
 ENOUGH = 8
 
 
-def tried(tasks: Sequence[Task], progress: Progress) -> dict[int, Tried]:
-    """By the number of a task, what became of it."""
+def judge(progress: Progress) -> list[Finding | None]:
+    """Return what is wrong with each task, in order."""
     kernel = kernels.source()
     own = variants.solution()
-    wrong = {task.number: "" for task in tasks}
+    numbers = [*MODES, INSTRUCTIONS]
+    wrong = dict.fromkeys(numbers, "")
     try:
         plain = [_built(kernel, kernels.PLAIN, one, progress) for one in (variants.KERNEL, own)]
         breach = contract.breach(plain[1], plain[0])
         if breach:
-            return {task.number: Tried(task, breach) for task in tasks}
+            return [Finding("wrong", breach)] * len(numbers)
         for way in (kernels.UMA, kernels.NUMA):
             out = _built(kernel, way, own, progress)
             for number in MODES:
@@ -44,8 +45,8 @@ def tried(tasks: Sequence[Task], progress: Progress) -> dict[int, Tried]:
         else:
             wrong[INSTRUCTIONS] = _too_many(plain, own)
     except NotBuiltError as error:
-        return {task.number: Tried(task, str(error), not_built=True) for task in tasks}
-    return {task.number: Tried(task, wrong[task.number]) for task in tasks}
+        return [Finding("build-failed", str(error))] * len(numbers)
+    return [Finding("wrong", said) if said else None for said in wrong.values()]
 
 
 def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from electives import tasks
+from electives import source_folder
 from electives.memblock.kernels import PASSED
 from grader.base import test_record
 from grader.base.errors import ProgramKilled
@@ -37,12 +37,12 @@ class Outcome:
 
 def room(out: Path, *write: Path) -> Room | None:
     """Where a program in out runs: a stranger's in the sandbox."""
-    return Room(read=(out,), write=write) if tasks.submission() else None
+    return Room(read=(out,), write=write) if source_folder.submission() else None
 
 
 def _run(program: Path, words: list[str], checks: test_record.Values) -> tuple[Ended, str, str]:
     """Run a program of a variant; return its end, what it printed, and what its record lacks."""
-    alone = Room(program=program) if tasks.submission() else None
+    alone = Room(program=program) if source_folder.submission() else None
     nonce = test_record.draw()
     ended = run(
         [program, *words],

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives import tasks
+from electives import source_folder
 from electives.memblock import kernels, splice
 from electives.memblock.kernels import Built
 from grader.base import paths, scratch
@@ -38,8 +38,8 @@ def of_file(path: Path, name: str, says: str) -> Variant:
 
 def solution() -> Variant:
     """The learner's function if there is one, else the kit's; tasks may be left to do in it."""
-    folder = tasks.sources("memblock", kernels.HERE / "solution")
-    own = folder.parent == tasks.WORK or tasks.submission() is not None
+    folder = source_folder.folder("memblock", kernels.HERE / "solution")
+    own = folder.parent == source_folder.WORK or source_folder.submission() is not None
     return of_file(folder / SOLUTION, "yours" if own else "look", "look first, then insert")
 
 

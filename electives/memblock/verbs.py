@@ -15,20 +15,23 @@ from electives.memblock.kernels import Built
 from electives.memblock.measure import Counts, Share
 from electives.memblock.sample import Sampled
 from electives.memblock.variants import Variant
-from electives.tasks import Elective, Tried
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.base.finding import Finding
 from grader.base.progress import Progress
 
 SEEDS = 1000
 
 
-def tried(elective: Elective) -> list[Tried]:
-    """The learner's function: by random operations, the kernel's tests, and instructions."""
+def judge(machine: str) -> list[Finding | None]:
+    """Judge the learner's function by random operations, the kernel's tests and instructions.
+
+    Return what is wrong with each task, in order. machine is not used: all of it runs here.
+    """
     progress = Progress()
-    found = points.tried(elective.tasks, progress)
+    found = points.judge(progress)
     progress.clear()
-    return [found[task.number] for task in elective.tasks]
+    return found
 
 
 def _right(

@@ -19,8 +19,9 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.classroom import packing, unpack
-from grader.classroom.assignment import Assignment
 from grader.classroom.submissions import Submission
+from grader.course import skeleton
+from grader.exercise.files.exercises import Exercise
 from grader.sandbox import PROGRAM, Room
 
 SCRIPT = Path(__file__).with_name("alike_compare.py")
@@ -41,14 +42,17 @@ class Pair:
     of_other: int
 
 
-def pairs(found: Sequence[Submission], what: Assignment, progress: Progress) -> list[Pair]:
+def pairs(found: Sequence[Submission], what: Exercise, progress: Progress) -> list[Pair]:
     """The pairs that are alike, the most first."""
     python = _python()
     folder = scratch.folder()
     try:
         sources, given = folder / "sources", folder / "given.c"
         sources.mkdir(mode=0o755)
-        _write(given, what.given())
+        _write(
+            given,
+            [t for name, t in sorted(skeleton.sources(what.name).items()) if name.endswith(".c")],
+        )
         for i, submission in enumerate(found):
             progress.step("unpack what is to be compared", i, len(found))
             texts = _texts(submission, what)
@@ -89,7 +93,7 @@ def _python() -> Path:
     return Path(done.stdout.strip())
 
 
-def _texts(submission: Submission, what: Assignment) -> list[str]:
+def _texts(submission: Submission, what: Exercise) -> list[str]:
     """Its C files; none of one that is refused, which its own page says."""
     folder = scratch.folder()
     try:

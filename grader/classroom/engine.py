@@ -23,8 +23,8 @@ from grader.base.errors import LabError
 from grader.base.printable import decoded
 from grader.base.progress import Progress
 from grader.classroom import outcome
-from grader.classroom.assignment import Assignment
 from grader.classroom.outcome import Outcome
+from grader.exercise.files.exercises import Exercise
 
 # How often a submission is begun that comes to nothing by no fault of its own.
 TRIES = 3
@@ -45,7 +45,7 @@ class Engine:
     """Where it is graded."""
 
     out: Path  # packed/ID.tar there becomes results/ID.json
-    what: Assignment
+    what: Exercise
     seed: int
     jobs: str = ""  # as parallel takes it; a job for each core if not given
     hosts: Path | None = None
@@ -62,7 +62,8 @@ class Engine:
         return [
             "exec", "env", *there, sys.executable, str(paths.SCRIPTS / "module.py"),
             "grader.class_door", "--one", "packed/{}.tar", "--json", "results/{}.json",
-            *self.what.words, "--seed", str(self.seed), "--part-of-a-class",
+            f"--{self.what.variable}", self.what.name, "--seed", str(self.seed),
+            "--part-of-a-class",
         ]  # fmt: skip
 
     def parallel(self) -> list[str]:

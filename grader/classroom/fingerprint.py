@@ -12,7 +12,7 @@ from grader.base import paths
 
 # What points come out of; how they are shown is none of it.
 KIT = (
-    *("common", "electives", "expected", "grader", "handouts/tasks", "stages"),
+    *("common", "electives", "expected", "grader", "stages"),
     "requirements.txt",
 )
 SHOWING = ("grader/report", "grader/tools")

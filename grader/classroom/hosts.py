@@ -38,14 +38,17 @@ def read(path: Path) -> list[str]:
     return [re.sub(r"^\d+/", "", line) for line in named]
 
 
-def prepare(path: Path, ssh: str, elective: str, progress: Progress) -> None:
-    """Bring the kit and its cache there, and see that what it needs of the system is there."""
+def prepare(path: Path, ssh: str, packages: str, progress: Progress) -> None:
+    """Bring the kit and its cache to the hosts, and install what it needs of the system there.
+
+    packages: the group of packages that the exercise needs; "" for none.
+    """
     # Of the cache what grading takes: the distribution's kernel, the Python environment.
     environment = Path(sys.prefix)
     cache = environment.parent
     found = [environment, machines.get("qemu").kernel().tree.absolute().parent]
     # What an elective keeps there, and the packages it needs, have its name.
-    found += sorted(found[1].parent.glob(f"{elective}-*")) if elective else []
+    found += sorted(found[1].parent.glob(f"{packages}-*")) if packages else []
     for host in read(path):
         progress.step(f"bring the kit to {host}")
         _run([*ssh.split(), host, f"mkdir -p {_quoted(paths.ROOT)} {_quoted(cache)}"], host)
@@ -61,7 +64,7 @@ def prepare(path: Path, ssh: str, elective: str, progress: Progress) -> None:
         for one in found:
             _run([*sync, f"{one}/", f"{host}:{_quoted(one)}/"], host)
         setup = paths.SCRIPTS / "setup.sh"
-        _run([*ssh.split(), host, f"{_quoted(setup)} core qemu sandbox {elective}"], host)
+        _run([*ssh.split(), host, f"{_quoted(setup)} core qemu sandbox {packages}"], host)
 
 
 def _quoted(path: Path) -> str:

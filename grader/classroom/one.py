@@ -15,9 +15,9 @@ from pathlib import Path
 from grader.base import scratch, time_limits
 from grader.base.errors import HostFault, LabError, MachineError, in_one_line
 from grader.classroom import fingerprint, packing, unpack
-from grader.classroom.assignment import Assignment
-from grader.classroom.judge import Verdict, judge
 from grader.classroom.outcome import NOT_GRADED, REFUSED, Outcome
+from grader.course.check import Verdict, judge
+from grader.exercise.files.exercises import Exercise
 from grader.verdict.points import SPEED, Line
 
 # On a computer that is very busy a machine may answer too late, once: a time-out counts when it
@@ -25,7 +25,7 @@ from grader.verdict.points import SPEED, Line
 TRIES_OF_TIMEOUTS = 2
 
 
-def grade(submission: Path, what: Assignment, seed: int) -> Outcome:
+def grade(submission: Path, what: Exercise, seed: int) -> Outcome:
     """Grade a submission."""
     begin, cpu = time.monotonic(), _cpu_seconds()
     outcome = _outcome(submission, what, seed)
@@ -36,24 +36,24 @@ def grade(submission: Path, what: Assignment, seed: int) -> Outcome:
     )
 
 
-def refused(print_of_it: str, what: Assignment, why: str) -> Outcome:
+def refused(print_of_it: str, what: Exercise, why: str) -> Outcome:
     """The outcome of what there is nothing to grade in: all its points are missed."""
     lines = tuple(Line(name, 0, points, "refused") for name, points in what.points)
     return Outcome(print_of_it, REFUSED, why, lines)
 
 
-def _outcome(submission: Path, what: Assignment, seed: int) -> Outcome:
+def _outcome(submission: Path, what: Exercise, seed: int) -> Outcome:
     print_of_it = ""
     folder = None
     try:
         packed = packing.packed(submission)
-        print_of_it = fingerprint.of(packed, what.key, seed)
+        print_of_it = fingerprint.of(packed, what.name, seed)
         folder = scratch.folder()
         directory, left_out = unpack.directory(packed, what, folder)
         verdict = _judged(directory, what, seed)
         return _told(verdict, print_of_it, (*left_out, *verdict.left_out), folder)
     except packing.Refused as why:
-        return refused(print_of_it or fingerprint.of(b"", what.key, seed), what, str(why))
+        return refused(print_of_it or fingerprint.of(b"", what.name, seed), what, str(why))
     except (LabError, HostFault, MachineError) as error:
         return Outcome(print_of_it, NOT_GRADED, str(error).splitlines()[0])
     except OSError as error:
@@ -65,11 +65,11 @@ def _outcome(submission: Path, what: Assignment, seed: int) -> Outcome:
             scratch.remove(folder)
 
 
-def _judged(directory: Path, what: Assignment, seed: int) -> Verdict:
+def _judged(directory: Path, what: Exercise, seed: int) -> Verdict:
     best: Verdict | None = None
     for _ in range(TRIES_OF_TIMEOUTS):
         before = time_limits.reached()
-        verdict = judge(directory, what, seed)
+        verdict = judge(what, directory, seed, isolated=True)
         if best is None or verdict.earned > best.earned:
             best = verdict
         if time_limits.reached() == before:

@@ -11,8 +11,8 @@ from pathlib import Path
 from grader import sandbox
 from grader.base.errors import LabError
 from grader.classroom import unpacker
-from grader.classroom.assignment import Assignment
 from grader.classroom.packing import Refused
+from grader.exercise.files.exercises import Exercise
 from grader.sandbox import ARCHIVE, Room
 
 SCRIPT = Path(unpacker.__file__)
@@ -20,7 +20,7 @@ SCRIPT = Path(unpacker.__file__)
 PYTHON = "/usr/bin/python3"
 
 
-def directory(archive: bytes, what: Assignment, folder: Path) -> tuple[Path, list[str]]:
+def directory(archive: bytes, what: Exercise, folder: Path) -> tuple[Path, list[str]]:
     """Unpack into folder; the directory that counts, named as the kit's, and what is left out."""
     packed, content = folder / "submission", folder / "content"
     packed.write_bytes(archive)
@@ -42,20 +42,20 @@ def directory(archive: bytes, what: Assignment, folder: Path) -> tuple[Path, lis
         raise LabError(f"the unpacker failed: {last}") from None
     if "refused" in said:
         raise Refused(str(said["refused"]))
-    target = folder / what.directory
+    target = folder / what.copy_name
     _locate(content, what).rename(target)
     shutil.rmtree(content, ignore_errors=True)
     return target, [str(one) for one in said["left"]]
 
 
-def _locate(content: Path, what: Assignment) -> Path:
+def _locate(content: Path, what: Exercise) -> Path:
     """The one directory that is meant, by its name or as the only one with such a file."""
     homes = sorted({path.parent for path in content.rglob("*.c")})
     if not homes:
         raise Refused("it holds no C file")
     if what.stage is None:
         return _of_elective(content, homes, what)
-    number = what.stage
+    number = what.stage.number
     numbered = {home: _number(home.name) for home in homes if home != content}
     named = [home for home in homes if numbered.get(home) == number]
     best = _best(content, named, f"stage {number}")
@@ -73,8 +73,8 @@ def _locate(content: Path, what: Assignment) -> Path:
     raise Refused(f"it holds no stage {number}{there}: name its directory {number}-...")
 
 
-def _of_elective(content: Path, homes: list[Path], what: Assignment) -> Path:
-    name = what.elective
+def _of_elective(content: Path, homes: list[Path], what: Exercise) -> Path:
+    name = what.name
     having = [home for home in homes if any((home / file).is_file() for file in what.files)]
     best = _best(content, [home for home in having if home.name == name and home != content], name)
     best = best or _best(content, having, name)

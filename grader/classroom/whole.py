@@ -17,11 +17,11 @@ from grader.base import paths, seed
 from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 from grader.classroom import alike, engine, fingerprint, hosts, one, packing, pages, tables
-from grader.classroom.assignment import Assignment
 from grader.classroom.engine import Engine
 from grader.classroom.outcome import NOT_GRADED, REFUSED, Outcome, read, write, write_whole
 from grader.classroom.submissions import Submission, find
 from grader.classroom.tables import Row
+from grader.exercise.files.exercises import Exercise
 from grader.lab import machines
 
 NO_RESULT = "it ended without a result"
@@ -32,7 +32,7 @@ class Options:
     """What to grade, and how."""
 
     submissions: Path
-    what: Assignment
+    what: Exercise
     seed: int | None
     out: Path
     jobs: str
@@ -70,7 +70,7 @@ def _seed(options: Options) -> int:
         kept: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError):
         kept = {}
-    of = options.what.words[1]
+    of = options.what.name
     if kept.get("of", of) != of:
         raise LabError(f"{options.out} holds a class of {kept['of']}: name another --out")
     if options.seed is None and "seed" in kept:
@@ -94,12 +94,12 @@ def _grade(
     if options.hosts:
         hosts.read(options.hosts)
     if options.prepare_hosts and options.hosts:
-        hosts.prepare(options.hosts, work.ssh, options.what.elective, progress)
+        hosts.prepare(options.hosts, work.ssh, options.what.packages, progress)
     prints = dict(_pack(found, out, options.what, number, progress))
     todo = {name: p for name, p in prints.items() if not engine.done(out, name, p)}
     progress.clear()
     said = f"{len(found) - len(todo)} are done, {len(todo)} to do" if todo else "all are done"
-    progress.say(f"{len(found)} submissions, {options.what.title}, seed {number}: {said}")
+    progress.say(f"{len(found)} submissions, {options.what.heading}, seed {number}: {said}")
     engine.run(work, todo, progress)
     shutil.rmtree(out / "packed", ignore_errors=True)
     rows = [Row(s, _outcome(out, s.id, prints[s.id])) for s in found]
@@ -109,7 +109,7 @@ def _grade(
 
 
 def _pack(
-    found: Sequence[Submission], out: Path, what: Assignment, seed: int, progress: Progress
+    found: Sequence[Submission], out: Path, what: Exercise, seed: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
     """Ids with what a result must rest on; those that are not done yet lie packed behind it."""
     shutil.rmtree(out / "packed", ignore_errors=True)
@@ -120,11 +120,13 @@ def _pack(
         try:
             packed = packing.packed(submission.path)
         except packing.Refused as why:
-            refused = one.refused(fingerprint.of(str(why).encode(), what.key, seed), what, str(why))
+            refused = one.refused(
+                fingerprint.of(str(why).encode(), what.name, seed), what, str(why)
+            )
             write(out / "results" / f"{name}.json", refused)
             yield name, refused.fingerprint
             continue
-        print_of_it = fingerprint.of(packed, what.key, seed)
+        print_of_it = fingerprint.of(packed, what.name, seed)
         if engine.done(out, name, print_of_it) is None:
             (out / "packed" / f"{name}.tar").write_bytes(packed)
         yield name, print_of_it
@@ -141,9 +143,9 @@ def _outcome(out: Path, name: str, print_of_it: str) -> Outcome:
     return Outcome(print_of_it, NOT_GRADED, f"{NO_RESULT}: {last[-1]}" if last else NO_RESULT)
 
 
-def _facts(what: Assignment, seed: int) -> dict[str, Any]:
-    again = f"make {what.again}" + (f" seed={seed}" if what.stage is not None else "")
-    return {"title": what.title, "again": again, "seed": seed, "kit": fingerprint.kit()[:12]}
+def _facts(what: Exercise, seed: int) -> dict[str, Any]:
+    again = what.command("check machine=qemu") + (f" seed={seed}" if what.stage is not None else "")
+    return {"title": what.heading, "again": again, "seed": seed, "kit": fingerprint.kit()[:12]}
 
 
 def _write(

@@ -29,8 +29,8 @@ class Carried:
     fits: tuple[int, ...]  # the stages whose text of it is the same, the latest first
 
 
-def table(stage: int) -> list[Carried]:
-    """What stages/SKELETONS says of a stage; nothing in the kit itself."""
+def table(stage: str | int) -> list[Carried]:
+    """What stages/SKELETONS says of a stage; nothing in the kit itself, nor of an elective."""
     if not stages.exported():
         return []
     path = paths.STAGES / "SKELETONS"
@@ -39,7 +39,7 @@ def table(stage: int) -> list[Carried]:
         return [
             Carried(r["file"], r["function"], r["stage"], r["task"], tuple(r["fits"]))
             for r in rows
-            if r["into"] == stage
+            if str(r["into"]) == str(stage)
         ]
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise LabError(f"{paths.shown(path)}: {error}; git checkout stages mends it") from error
@@ -91,7 +91,7 @@ def _with_helpers(stage: int, file: str, text: str, target: str) -> str:
     return "".join(f"{helper}\n" for helper in helpers) + text
 
 
-def begin(stage: int) -> tuple[dict[str, str], list[str]]:
+def begin(stage: str | int) -> tuple[dict[str, str], list[str]]:
     """The files a stage starts from, with what the learner has written; and what to say of it.
 
     A function comes from the latest copy in work/ where it is written and fits.
@@ -129,14 +129,14 @@ def begin(stage: int) -> tuple[dict[str, str], list[str]]:
     ]
 
 
-def _do_first(stage: int, sources: list[int]) -> str:
+def _do_first(stage: str | int, sources: list[int]) -> str:
     numbers = " and ".join(str(source) for source in sources)
     first = f"stage{'s' if len(sources) > 1 else ''} {numbers} first"
     begin = paths.make(f"stage={stage} start")
     return f"do {first}, then {begin} again; or write here what is missing"
 
 
-def first_step(stage: int, directory: Path) -> str:
+def first_step(stage: str | int, directory: Path) -> str:
     """What is to be brought over before anything else can be right; or ""."""
     left = missing(stage, directory)
     if not left:
@@ -149,7 +149,7 @@ def first_step(stage: int, directory: Path) -> str:
     return f"bring over {what} from your stage {one.stage}"
 
 
-def missing(stage: int, directory: Path) -> list[Carried]:
+def missing(stage: str | int, directory: Path) -> list[Carried]:
     """What of a stage's copy is a stub still though it was to be brought over."""
     if not table(stage):
         return []

@@ -1,31 +1,51 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A learner's copy of a stage, graded: its tasks, the device, its speed, 100 points in all."""
+"""Grade a copy of an exercise: its tasks and, of a stage, the device and the speed. 100 points."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from grader import sandbox
 from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.finding import Code, Finding
 from grader.base.progress import Progress
 from grader.course import skeleton
-from grader.exercise.build import stage_module
+from grader.exercise.build import driver_recipe, stage_module
 from grader.exercise.driver import verify as driver_verify
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages
+from grader.exercise.files.exercises import Exercise
 from grader.exercise.files.stages import Stage
+from grader.exercise.operations import test_program
 from grader.lab import machines
-from grader.lab.machines import Machine
 from grader.verdict import pipeline, points
 from grader.verdict.points import Line
 from grader.verdict.speed import measure
 
+# In the environment: the folder of an untrusted submission to an elective.
+SUBMISSION = "LAB_SUBMISSION"
+
+
+@dataclass(frozen=True)
+class Verdict(points.Lines):
+    """The status of an exercise, the first thing that is wrong, and the points."""
+
+    status: str
+    cause: str
+    lines: tuple[Line, ...]
+    left_out: tuple[str, ...] = ()  # files of the submission that were not used, and why
+
 
 @dataclass(frozen=True)
 class Result(points.Lines):
-    """A stage's points, and what they are for."""
+    """The points of a learner's copy, and what they are for."""
 
-    stage: int
+    exercise: str
     directory: str
     lines: tuple[Line, ...]
     seed: int = 0
@@ -36,54 +56,110 @@ class Result(points.Lines):
         return all(line.full for line in self.lines)
 
 
-def task_lines(stage: Stage, course: tasks.Course, seed: int) -> list[Line]:
-    """One line a task: its operation tried in a program; of a driver, up to the first wrong one."""
-    if not stage.manifest.driver:
-        return points.task_lines(course, pipeline.try_operations(stage, seed))
+def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
+    """Test the tasks only, the quickest way there is. Return one line a task.
+
+    Of a driver the tasks are tested up to the first that is wrong.
+    """
+    if exercise.stage is None:
+        return list(_judge_elective(exercise, directory, "", isolated=False).lines)
+    stage = stages.single(directory, directory.name, exercise.stage.number)
+    if exercise.arithmetic:
+        return points.task_lines(exercise.course, pipeline.try_operations(stage, seed))
     machine, progress = machines.get("uml"), Progress()
-    tell = progress.of(f"stage {stage.number}")
     built = stage_module.build(stage, machine.kernel())
-    verified = driver_verify.verify(built, machine, tell, all_tasks=False)
+    verified = driver_verify.verify(built, machine, progress.of(exercise.label), all_tasks=False)
     progress.clear()
-    return points.driver_lines(course, verified)
+    return points.driver_lines(exercise.course, verified)
 
 
 def judge(
-    stage: Stage, seed: int, machine: Machine, speed: bool, progress: Progress
-) -> pipeline.Judged:
-    """Grade a stage: the tasks, the device, the speed."""
-    tell = progress.of(f"stage {stage.number}")
-    checked = pipeline.check_stage(stage, machine, seed, tell)
-    for warning in checked.verified.built.module.warnings:
+    exercise: Exercise,
+    directory: Path,
+    seed: int,
+    machine: str = "",
+    speed: bool = True,
+    isolated: bool = False,
+) -> Verdict:
+    """Grade a copy of an exercise.
+
+    machine: its name, by default the exercise's own choice; isolated: it is an untrusted
+    submission, which stays in the sandbox and in QEMU.
+    """
+    if exercise.stage is None:
+        return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
+    stage = stages.single(directory, directory.name, exercise.stage.number)
+    where = machines.get(machine or "uml")
+    if isolated:
+        stage = replace(stage, own_driver=False, isolated=True)
+        where = machines.get("qemu").verifier()
+    progress = Progress()
+    checked = pipeline.check_stage(stage, where, seed, progress.of(exercise.label))
+    for warning in () if isolated else checked.verified.built.module.warnings:
         progress.say(warning)
-    fast = measure(stage, seed, progress) if speed else None
-    judged = pipeline.judge(checked, speed=fast)
+    judged = pipeline.judge(checked, speed=measure(stage, seed, progress) if speed else None)
     progress.clear()
-    return judged
+    if isolated:
+        _remove_build(stage, judged)
+    left_out = judged.verified.built.left_out
+    return Verdict(judged.status.name, judged.status.cause, judged.lines, left_out)
+
+
+def _remove_build(stage: Stage, judged: pipeline.Judged) -> None:
+    """Remove what was built of an untrusted submission, which is not graded again."""
+    built = judged.verified.built.module.directory
+    for folder in (built, driver_recipe.raced_beside(built)):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.with_suffix(".lock").unlink(missing_ok=True)
+    test_program.remove(stage)
+
+
+def _judge_elective(exercise: Exercise, directory: Path, machine: str, isolated: bool) -> Verdict:
+    """Have an elective's own module test its tasks: the grader knows no elective."""
+    if machine not in ("", "qemu", "uml"):
+        raise LabError(f"{exercise.label} is checked with machine=qemu, machine=uml or neither")
+    if isolated:
+        if not exercise.for_a_class:
+            raise LabError(f"{exercise.label} cannot judge untrusted submissions; see its manifest")
+        sandbox.require()
+        os.environ[SUBMISSION] = str(directory)
+    module = importlib.import_module(exercise.judge)
+    found: list[Finding | None] = module.judge(machine)
+    tasks = exercise.course.tasks
+    lines = tuple(points.task_line(task, wrong) for task, wrong in zip(tasks, found))
+    wrong = next((line for line in lines if not line.full), None)
+    if wrong is None:
+        return Verdict("ok", "", lines)
+    if any(line.code == Code.BUILD_FAILED for line in lines):
+        return Verdict("build-failed", wrong.remark, lines)
+    return Verdict("wrong", f"{wrong.name}: {wrong.remark}", lines)
 
 
 def check(
-    number: int, directory: Path, seed: int, machine_name: str = "uml", speed: bool = True
+    exercise: Exercise, directory: Path, seed: int, machine: str = "", speed: bool = True
 ) -> Result:
-    """Grade one copy of a stage: the tasks, the device, the speed. Points come to 100."""
-    stage = stages.single(directory, directory.name, number)
-    right = judge(stage, seed, machines.get(machine_name), speed, Progress())
-    return Result(number, paths.shown(directory), right.lines, seed)
+    """Grade one copy of an exercise."""
+    verdict = judge(exercise, directory, seed, machine, speed)
+    return Result(exercise.name, paths.shown(directory), verdict.lines, seed)
 
 
 def earlier(
-    number: int, seed_of: Callable[[int], int], machine_name: str
+    exercise: Exercise, seed_of: Callable[[str], int], machine: str
 ) -> Iterator[tuple[Result, str]]:
-    """Check the learner's copies of the stages before once more, but for speed: a line each."""
-    for before in range(1, number):
-        directory = skeleton.learner_directory(before)
-        if directory is None:
+    """Check the learner's copies of the stages before again, except their speed: a line each."""
+    if not exercise.arithmetic:
+        return
+    for before in map(exercises.find, exercises.names()):
+        if before.name == exercise.name:
+            return
+        directory = skeleton.learner_directory(before.name)
+        if directory is None or not before.arithmetic:
             continue
-        result = check(before, directory, seed_of(before), machine_name, speed=False)
+        result = check(before, directory, seed_of(before.name), machine, speed=False)
         wrong = next((line for line in result.lines if not line.full), None)
         said = "all right still"
         if wrong:
             said = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
-        elif tasks.course(before).speed:
+        elif before.course.speed:
             said += ", its speed not measured again"
-        yield result, f"stage {before}, {result.directory}: {said}"
+        yield result, f"{before.label}, {result.directory}: {said}"

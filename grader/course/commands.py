@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The course as make shows it: start, check, status, hint, watch."""
+"""The verbs of all exercises: start, check, status, hint, watch, predict, convert."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -11,25 +13,26 @@ from pathlib import Path
 from grader.base import command, paths, seed
 from grader.base.errors import HostFault, LabError
 from grader.base.finding import Code
-from grader.course import bring_over, predictions, records, result_files, results, skeleton
+from grader.course import bring_over, predictions, records, result_files, results, skeleton, upgrade
 from grader.course.check import Result, check, earlier, task_lines
 from grader.course.watch import changes
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises
+from grader.exercise.files.exercises import Exercise
 
 
-def start(number: int) -> None:
-    """Make work/N-name/; what is there is put aside, if at all, after a question."""
-    there = skeleton.learner_directory(number)
-    content, said = bring_over.begin(number)
+def start(exercise: Exercise) -> None:
+    """Make the copy in work/. What is there is put aside, after a question, or kept."""
+    there = skeleton.learner_directory(exercise.name)
+    content, said = bring_over.begin(exercise.name)
     if there is not None:
         shown = paths.shown(there)
-        if skeleton.untouched(number, there, content):
+        if skeleton.untouched(exercise.name, there, content):
             print(f"{shown} is there, as new: begin with task 1")
             return
         if not sys.stdin.isatty():
             raise LabError(f"{shown} holds your work: move it away, then start again")
         try:
-            answer = input(f"{shown} holds your work. Put it aside and start anew? [y/N] ")
+            answer = input(f"{shown} holds your work. Put it aside and start again? [y/N] ")
         except EOFError:  # Ctrl-D
             answer = ""
             print()
@@ -39,39 +42,33 @@ def start(number: int) -> None:
         aside = paths.shown(skeleton.put_aside(there))
         print(f"your work is in {aside} now; to have it back: move {shown} away,")
         print(f"then mv {aside} {shown}")
-    made = skeleton.write(number, skeleton.WORK, files=content)
-    records.forget(number)
-    course = tasks.course(number)
+    made = skeleton.write(exercise.name, skeleton.WORK, files=content)
+    records.forget(exercise.name)
     print(f"{paths.shown(made)} is yours. Tasks:")
-    for task in course.tasks:
+    for task in exercise.course.tasks:
         files = ", ".join(dict.fromkeys(part.file for part in task.parts))
         print(f"  {task.number}  {task.name} ({files}), {task.points} points")
     for line in said:
         print(line)
-    print(f"Read {_handout(number)}, then try {paths.make(f'stage={number} check')}")
+    handout = exercise.handout if exercise.handout.is_file() else paths.ROOT / "handouts/README.md"
+    print(f"Read {paths.shown(handout)}, then try {exercise.command('check')}")
 
 
-def _handout(number: int) -> str:
-    found = sorted((paths.ROOT / "handouts").glob(f"{number}-*.md"))
-    return paths.shown(found[0]) if found else "handouts/README.md"
-
-
-def _own(number: int) -> Path:
-    directory = skeleton.learner_directory(number)
+def _own(exercise: Exercise) -> Path:
+    directory = skeleton.learner_directory(exercise.name)
     if directory is None:
-        skeleton.reference(number)  # says so where there is no such stage
-        begin = paths.make(f"stage={number} start")
+        begin = exercise.command("start")
         raise LabError(f"there is no copy of yours: {begin} makes one")
     return directory
 
 
-def _seed(number: int, option: int | None) -> int:
+def _seed(exercise: Exercise, option: int | None) -> int:
     """The seed that is given; else the one the stage last failed with; else a drawn one."""
-    if stages.known()[number].driver:
+    if not exercise.arithmetic:
         return 0  # nothing is drawn
-    kept = records.failed_seed(number)
+    kept = records.failed_seed(exercise.name)
     if seed.given(option) is None and kept is not None:
-        chosen, said = kept, f"seed {kept}, with which stage {number} did not pass last time"
+        chosen, said = kept, f"seed {kept}, with which {exercise.label} did not pass last time"
     else:
         chosen, said = seed.chosen(option, "seed=")
     if said:
@@ -79,21 +76,19 @@ def _seed(number: int, option: int | None) -> int:
     return chosen
 
 
-def hint(number: int, option: int | None) -> None:
+def hint(exercise: Exercise, option: int | None) -> None:
     """The next hint for the first task that is not done."""
-    directory = _own(number)
-    first = bring_over.first_step(number, directory)
+    directory = _own(exercise)
+    first = bring_over.first_step(exercise.name, directory)
     if first:  # a task may be right and fail for want of it: no hint would help
         print(f"next: {first}")
         return
-    found = records.recorded(number)
+    found = records.recorded(exercise.name)
     if found and found[0].full and found[1]:
         print(results.next_step(found[0]))
         return
-    course = tasks.course(number)
-    stage = stages.single(directory, directory.name, number)
-    chosen = _seed(number, option)
-    lines = task_lines(stage, course, chosen)
+    chosen = _seed(exercise, option)
+    lines = task_lines(exercise, directory, chosen)
     undone = next((line for line in lines if not line.full), None)
     if undone is None:
         print("all tasks are done")
@@ -102,20 +97,20 @@ def hint(number: int, option: int | None) -> None:
             print(_wrapped(f"{rest.name}: {rest.remark}"))
             print(results.next_step(found[0]))
         else:
-            print(f"{paths.make(f'stage={number} check')} tells of the rest")
-            if course.speed:
-                print(f"for speed: {results.where_time_goes(number)}")
+            print(f"{exercise.command('check')} tells of the rest")
+            if exercise.course.speed:
+                print(f"for speed: {results.where_time_goes(exercise)}")
         return
-    records.settle(number, chosen, False)
+    records.settle(exercise.name, chosen, False)
     if undone.code == Code.BUILD_FAILED:
         raise LabError(undone.remark)
     if undone.code == Code.CONTRACT:
         # No hint is used up: what is wrong is not the task's idea.
         print(_wrapped(undone.remark))
-        print(f"next: {results.keep_contract(number)}")
+        print(f"next: {results.keep_contract(exercise)}")
         return
-    task = course.tasks[undone.task - 1]
-    i = records.next_hint(number, task.number, len(task.hints) - 1)
+    task = exercise.course.tasks[undone.task - 1]
+    i = records.next_hint(exercise.name, task.number, len(task.hints) - 1)
     print(_wrapped(f"task {task.number}, {task.name}: {undone.remark}"))
     print(_wrapped(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}"))
 
@@ -125,12 +120,14 @@ def _wrapped(text: str) -> str:
 
 
 def status() -> None:
-    """The whole course: points by stage, and what is next."""
+    """The whole course: points by exercise, and what is next."""
     upcoming = ""
-    wide = max(len(manifest.name) for manifest in stages.known().values())
-    began = [number for number in stages.known() if skeleton.learner_directory(number)]
-    for number, manifest in sorted(stages.known().items()):
-        directory, found = skeleton.learner_directory(number), records.recorded(number)
+    every = [exercises.find(name) for name in exercises.names()]
+    began = [one for one in every if skeleton.learner_directory(one.name)]
+    wide = max(len(_title(one)) for one in every)
+    for exercise in every:
+        directory = skeleton.learner_directory(exercise.name)
+        found = records.recorded(exercise.name)
         if directory is None:
             said = "not begun"
         elif found is None:
@@ -139,53 +136,103 @@ def status() -> None:
             result, fresh = found
             changed = "" if fresh else ", changed since"
             said = f"{result.earned:3} of 100{changed}"
-        print(f" {number:2}  {manifest.name:{wide}} {said}")
-        # Who has begun with stage 1 may do without the driver.
-        if not (manifest.driver and directory is None and any(other > number for other in began)):
-            upcoming = upcoming or results.to_do(number)
+        if directory and exercises.pending(exercise, directory):
+            said += f"; made for an older kit: {exercise.command('convert')}"
+        print(f" {_title(exercise):{wide}} {said}")
+        # Who has begun with stage 1 may do without the driver. Electives are free to choose.
+        skipped = not exercise.arithmetic and directory is None and any(x.arithmetic for x in began)
+        if exercise.stage and not skipped:
+            upcoming = upcoming or results.to_do(exercise)
     print(f"next: {upcoming}" if upcoming else "all stages are done")
 
 
-def predict(number: int, options: argparse.Namespace) -> None:
+def _title(exercise: Exercise) -> str:
+    if exercise.stage is None:
+        return f"    {exercise.name} (elective)"
+    return f"{exercise.stage.number:2}  {exercise.stage.name}"
+
+
+def _tell_changes(exercise: Exercise, directory: Path) -> None:
+    """Say what has changed in an exercise since a learner's copy was made."""
+    pending = exercises.pending(exercise, directory)
+    if not pending:
+        return
+    print(f"{paths.shown(directory)} was made for an older kit; since then:", file=sys.stderr)
+    for change in pending:
+        print(f"  {change.what}", file=sys.stderr)
+    print(f"{exercise.command('convert')} brings it up to date", file=sys.stderr, flush=True)
+
+
+def convert(exercise: Exercise) -> None:
+    """Bring a copy that an older kit made up to date. The old copy is kept in work/old/."""
+    directory = _own(exercise)
+    pending = exercises.pending(exercise, directory)
+    if not pending:
+        print(f"{paths.shown(directory)} is up to date")
+        return
+    files = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    renames = {old: new for change in pending for old, new in change.rename.items()}
+    kept = skeleton.put_aside(directory)
+    made = skeleton.write(exercise.name, skeleton.WORK, files={})
+    for name, content in files.items():
+        if name != exercises.OLD_MANIFEST:
+            (made / name).write_bytes(upgrade.renamed(content, renames))
+    (made / exercises.MANIFEST).write_bytes((exercise.directory / exercises.MANIFEST).read_bytes())
+    for change in pending:
+        print(f"done: {change.what}")
+    print(f"the old copy is in {paths.shown(kept)}")
+    print(f"next: {exercise.command('check')}")
+
+
+def predict(exercise: Exercise, options: argparse.Namespace) -> None:
     """Write down how many times as fast as the one before the stage will be."""
+    if exercise.stage is None or not exercise.measured:
+        raise LabError(f"{exercise.label} is not measured, so there is nothing to predict")
+    number = exercise.stage.number
     n = options.n or predictions.places(number)[-1]
     given = {phase: getattr(options, phase) for phase in predictions.PHASES}
     if not any(given.values()):
         if not sys.stdin.isatty():
-            call = paths.make(f"stage={number} predict compute=20")
+            call = exercise.command("predict compute=20")
             raise LabError(f"say how many times as fast: {call}")
         for phase in predictions.PHASES:
             before = f"{phase}, n = {n:,}: how many times as fast as stage {number - 1}? "
             given[phase] = input(before)
     factors = {name: predictions.factor(words, name) for name, words in given.items() if words}
     print(predictions.keep(number, n, factors))
-    print(f"{paths.make(f'stage={number} bench')} shows both")
+    print(f"{exercise.command('bench')} shows both")
 
 
-def watch(number: int, option: int | None) -> None:
+def watch(exercise: Exercise, option: int | None) -> None:
     """Check the learner's copy, and again whenever it is saved."""
-    directory = _own(number)
+    directory = _own(exercise)
     for _ in changes(directory):
         try:
-            result = _check_and_record(number, directory, option, "uml")
+            result = _check_and_record(exercise, directory, option, "")
             print(f"\n{results.table(result)}\n{results.outcome(result)}")
         except (LabError, HostFault) as error:
             print(f"\ncourse: {error}")
         print("watching; Ctrl-C ends it", flush=True)
 
 
-def _check_and_record(number: int, directory: Path, option: int | None, machine: str) -> Result:
-    chosen = _seed(number, option)
-    result = check(number, directory, chosen, machine)
+def _check_and_record(
+    exercise: Exercise, directory: Path, option: int | None, machine: str
+) -> Result:
+    _tell_changes(exercise, directory)
+    chosen = _seed(exercise, option)
+    result = check(exercise, directory, chosen, machine)
     records.record(result, directory)
-    records.settle(number, chosen, result.full)
+    records.settle(exercise.name, chosen, result.full)
     return result
 
 
-def _grade(number: int, options: argparse.Namespace) -> int:
+def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     """The points of the learner's copy, in the forms that are asked for."""
-    machine = options.machine or "uml"
-    result = _check_and_record(number, _own(number), options.seed, machine)
+    own = None if os.environ.get("LAB_REF") else skeleton.learner_directory(exercise.name)
+    if own is None:
+        result = check(exercise, exercise.sources, _seed(exercise, options.seed), options.machine)
+    else:
+        result = _check_and_record(exercise, own, options.seed, options.machine)
     if options.json:
         result_files.write(options.json, result_files.gradescope(result))
     if options.classroom:
@@ -197,23 +244,27 @@ def _grade(number: int, options: argparse.Namespace) -> int:
         print(results.table(result), flush=True)
         given = seed.given(options.seed) is not None
 
-        def seed_of(before: int) -> int:
+        def seed_of(before: str) -> int:
             return (not given and records.failed_seed(before)) or result.seed
 
-        for one, line in () if options.only else earlier(number, seed_of, machine):
+        again = () if options.only else earlier(exercise, seed_of, options.machine)
+        for one, line in again:
             print(line, flush=True)
             if not one.full:
-                records.settle(one.stage, one.seed, False)
+                records.settle(one.exercise, one.seed, False)
         print(results.outcome(result))
     return 0 if result.earned == 100 else 1
+
+
+VERBS = ("start", "check", "status", "hint", "watch", "predict", "convert")
 
 
 def main() -> int:
     """The command line the Makefile uses."""
     parser = argparse.ArgumentParser(prog="make")
-    parser.add_argument("verb", choices=["start", "check", "status", "hint", "watch", "predict"])
-    parser.add_argument("--stage", default="")
-    parser.add_argument("--machine", default="uml")
+    parser.add_argument("verb")
+    parser.add_argument("--exercise", default="", help="a stage's number or an elective's name")
+    parser.add_argument("--machine", default="")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--n", type=int, help="where a prediction is for")
     for phase in predictions.PHASES:
@@ -226,20 +277,26 @@ def main() -> int:
     if options.verb == "status":
         status()
         return 0
-    numbers = stages.parse_numbers(options.stage) if options.stage else []
-    if len(numbers) != 1:
-        raise LabError(f"which stage? say one, like {paths.make(f'stage=3 {options.verb}')}")
-    number = numbers[0]
+    if not re.fullmatch(r"[\w-]+", options.exercise):
+        raise LabError(
+            f"which stage or elective? say one, like {paths.make(f'stage=3 {options.verb}')}"
+        )
+    exercise = exercises.find(options.exercise)
+    if options.verb not in VERBS:
+        known = f"{', '.join(VERBS)}; its handout names others"
+        raise LabError(f"{exercise.label} has no {options.verb}: it has {known}")
     if options.verb == "start":
-        start(number)
+        start(exercise)
     elif options.verb == "hint":
-        hint(number, options.seed)
+        hint(exercise, options.seed)
     elif options.verb == "watch":
-        watch(number, options.seed)
+        watch(exercise, options.seed)
     elif options.verb == "predict":
-        predict(number, options)
+        predict(exercise, options)
+    elif options.verb == "convert":
+        convert(exercise)
     else:
-        return _grade(number, options)
+        return _grade(exercise, options)
     return 0
 
 

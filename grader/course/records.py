@@ -12,6 +12,7 @@ from typing import Any
 
 from grader.base import paths
 from grader.course.check import Result
+from grader.exercise.files import exercises
 from grader.verdict.points import Line
 
 
@@ -22,8 +23,11 @@ def _folder() -> Path:
     return paths.BUILD / "course"
 
 
-def _fingerprint(directory: Path) -> str:
-    content = [(p.name, p.read_bytes()) for p in sorted(directory.iterdir()) if p.is_file()]
+def _fingerprint(name: str, directory: Path) -> str:
+    """Digest what the points are for: the sources, and the tasks as the kit has them now."""
+    rules = exercises.find(name).directory / "tasks.toml"
+    files = [rules, *sorted(directory.iterdir())]
+    content = [(p.name, p.read_bytes()) for p in files if p.is_file()]
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
@@ -31,29 +35,29 @@ def record(result: Result, directory: Path) -> None:
     """Keep the points for status and hint."""
     _folder().mkdir(parents=True, exist_ok=True)
     row = dataclasses.asdict(result) | {
-        "fingerprint": _fingerprint(directory),
+        "fingerprint": _fingerprint(result.exercise, directory),
         "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    (_folder() / f"{result.stage}.json").write_text(json.dumps(row, indent=1))
+    (_folder() / f"{result.exercise}.json").write_text(json.dumps(row, indent=1))
 
 
-def forget(number: int) -> None:
-    """Forget the points of a stage that is begun anew, and the seed it failed with."""
-    (_folder() / f"{number}.json").unlink(missing_ok=True)
+def forget(name: str) -> None:
+    """Forget the points of an exercise that is started again, and the seed it failed with."""
+    (_folder() / f"{name}.json").unlink(missing_ok=True)
     kept = _failed()
-    if kept.pop(str(number), None) is not None:
+    if kept.pop(name, None) is not None:
         (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
-def recorded(number: int) -> tuple[Result, bool] | None:
-    """The last points of a stage, and whether the sources are the same still."""
+def recorded(name: str) -> tuple[Result, bool] | None:
+    """Return the last points of an exercise, and whether its sources and tasks are unchanged."""
     try:
-        row: dict[str, Any] = json.loads((_folder() / f"{number}.json").read_text())
-        result = Result(number, row["directory"], tuple(Line(**line) for line in row["lines"]))
+        row: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
+        result = Result(name, row["directory"], tuple(Line(**line) for line in row["lines"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     directory = paths.ROOT / result.directory
-    fresh = directory.is_dir() and _fingerprint(directory) == row.get("fingerprint")
+    fresh = directory.is_dir() and _fingerprint(name, directory) == row.get("fingerprint")
     return result, fresh
 
 
@@ -65,31 +69,31 @@ def _failed() -> dict[str, int]:
     return found
 
 
-def failed_seed(number: int) -> int | None:
-    """The seed that a stage has failed with and not passed with since."""
-    return _failed().get(str(number))
+def failed_seed(name: str) -> int | None:
+    """Return the seed that an exercise has failed with and not passed with since."""
+    return _failed().get(name)
 
 
-def settle(number: int, seed: int, passed: bool) -> None:
+def settle(name: str, seed: int, passed: bool) -> None:
     """Keep the seed of a failure, so that the same is asked again; forget it once that passes."""
     kept = _failed()
-    if passed and kept.get(str(number)) != seed:
+    if passed and kept.get(name) != seed:
         return
-    kept[str(number)] = seed
+    kept[name] = seed
     if passed:
-        del kept[str(number)]
+        del kept[name]
     _folder().mkdir(parents=True, exist_ok=True)
     (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
-def next_hint(stage: int, task: int, last: int) -> int:
+def next_hint(name: str, task: int, last: int) -> int:
     """Which hint of a task is next, from 0, and that it is given now; the last one stays."""
     path = _folder() / "hints.json"
     try:
         given: dict[str, int] = json.loads(path.read_text())
     except (OSError, ValueError):
         given = {}
-    key = f"{stage}.{task}"
+    key = f"{name}.{task}"
     i = min(given.get(key, 0), last)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(given | {key: i + 1}))

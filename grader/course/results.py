@@ -9,7 +9,8 @@ from grader.base import paths
 from grader.base.finding import Code
 from grader.course import bring_over, records, skeleton
 from grader.course.check import Result
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
+from grader.exercise.files.exercises import Exercise
 from grader.exercise.workload.stage_workload import PHASES
 from grader.verdict import points
 
@@ -32,82 +33,82 @@ def table(result: Result) -> str:
 
 def outcome(result: Result) -> str:
     """The points in all, and what to do now."""
-    total = f"stage {result.stage}, {result.directory}: {result.earned} of 100 points"
-    return f"{total}\n{_leak(result)}{next_step(result)}"
+    exercise = exercises.find(result.exercise)
+    total = f"{exercise.label}, {result.directory}: {result.earned} of 100 points"
+    return f"{total}\n{_leak(exercise, result)}{next_step(result)}"
 
 
-def _leak(result: Result) -> str:
+def _leak(exercise: Exercise, result: Result) -> str:
     """Of a leak the program under valgrind tells more than points can: which line lost it."""
     first = next((line for line in result.lines if not line.full), None)
-    if not first or first.code != Code.LEAK or stages.known()[result.stage].driver:
+    if not first or first.code != Code.LEAK or not exercise.arithmetic:
         return ""
-    call = paths.make(f"stage={result.stage} memcheck")
-    return f"{call} names the lines that made what is lost\n"
+    return f"{exercise.command('memcheck')} names the lines that made what is lost\n"
 
 
 def next_step(result: Result) -> str:
     """One line that says what to do now."""
+    exercise = exercises.find(result.exercise)
     for line in result.lines:
         if line.full:
             continue
         if line.kind == points.TASK and line.code == Code.BUILD_FAILED:
             return "next: make it compile"
         if line.kind == points.TASK and line.code == Code.CONTRACT:
-            return f"next: {keep_contract(result.stage)}"
-        first = bring_over.first_step(result.stage, paths.ROOT / result.directory)
+            return f"next: {keep_contract(exercise)}"
+        first = bring_over.first_step(exercise.name, paths.ROOT / result.directory)
         if first:
             return f"next: {first}"
         if line.task:
-            task = tasks.course(result.stage).tasks[line.task - 1]
+            task = exercise.course.tasks[line.task - 1]
             return (
                 f"next: task {task.number}, {task.name}, at {_place(result, task)};"
-                f" {paths.make(f'stage={result.stage} hint')}"
+                f" {exercise.command('hint')}"
             )
         if line.kind == points.SPEED:
-            return f"next: faster; {where_time_goes(result.stage)}"
-        call = paths.make(f"stage={result.stage} load")
-        return f"next: mend what the device does; {call} tries it"
-    deeper = f"{paths.make(f'stage={result.stage} debug')} looks for what check does not see"
-    if not stages.known()[result.stage].driver:
-        memcheck = paths.make(f"stage={result.stage} memcheck")
-        deeper = f"{memcheck}, {deeper.replace(' looks ', ' look ')}"
-    return f"{deeper}\ndone; next: {after(result.stage)}"
+            return f"next: faster; {where_time_goes(exercise)}"
+        return f"next: mend what the device does; {exercise.command('load')} tries it"
+    if exercise.stage is None:
+        return "done"
+    deeper = f"{exercise.command('debug')} looks for what check does not see"
+    if exercise.arithmetic:
+        deeper = f"{exercise.command('memcheck')}, {deeper.replace(' looks ', ' look ')}"
+    return f"{deeper}\ndone; next: {after(exercise.stage.number)}"
 
 
-def keep_contract(number: int) -> str:
+def keep_contract(exercise: Exercise) -> str:
     """What to do about a breach of the contract."""
     where = (
-        'the handout says why, under "What is allowed"'
-        if stages.known()[number].driver
-        else "common/stage.h says why"
+        "common/stage.h says why"
+        if exercise.arithmetic
+        else 'the handout says why, under "What is allowed"'
     )
     return f"do without what is named above, nothing is tried before; {where}"
 
 
-def where_time_goes(number: int) -> str:
+def where_time_goes(exercise: Exercise) -> str:
     """What to do for speed: look first, at what is judged."""
-    speed = tasks.course(number).speed
+    speed = exercise.course.speed
     alone = f" phase={speed.phase}" if speed and speed.phase in PHASES else ""
-    call = paths.make(f"stage={number} profile{alone}")
-    return f"{call} shows where the instructions go"
+    return f"{exercise.command(f'profile{alone}')} shows where the instructions go"
 
 
 def after(number: int) -> str:
     """What is to be done when this stage is: the first stage behind it that is not done."""
     for later in sorted(stages.manifests()):
-        todo = to_do(later) if later > number else ""
+        todo = to_do(exercises.find(later)) if later > number else ""
         if todo:
             return todo
     return "nothing: all is done"
 
 
-def to_do(number: int) -> str:
-    """The command a stage waits for, or nothing when it is done."""
-    if skeleton.learner_directory(number) is None:
-        return paths.make(f"stage={number} start")
-    found = records.recorded(number)
+def to_do(exercise: Exercise) -> str:
+    """The command an exercise waits for, or nothing when it is done."""
+    if skeleton.learner_directory(exercise.name) is None:
+        return exercise.command("start")
+    found = records.recorded(exercise.name)
     done = found is not None and found[0].earned == 100 and found[1]
-    return "" if done else paths.make(f"stage={number} check")
+    return "" if done else exercise.command("check")
 
 
 def _place(result: Result, task: tasks.Task) -> str:

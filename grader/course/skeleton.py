@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a learner starts from: a stage's sources with the bodies of some functions left to write.
+"""Make what a learner starts from: an exercise's sources with some passages left to write.
 
-Which functions, what is asked and what stands there until then is in handouts/tasks/N.toml. The
-reference needs no marks for it: a function is found by its name, and its body is what lies between
-a brace in the first column and the next one, as clang-format writes them. Of a driver (stage 0)
-more than functions is left to write: its passages are marked, see grader/base/passages.py.
+tasks.toml beside the exercise says what is left to write. A stage needs no marks: a function is
+found by its name, and its body lies between a brace in the first column and the next such brace, as
+clang-format writes them. In other exercises passages are marked, see grader/base/passages.py.
 
-A student repository (scripts/export-course makes it) has no reference: its stages/ are the
-skeletons themselves, and bring_over.py brings the learner's own functions into the next stage.
+A student repository (scripts/export-course makes it) has no solutions: its exercises are skeletons
+themselves, and bring_over.py brings the learner's own functions into the next stage.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from pathlib import Path
 
 from grader.base import passages, paths
 from grader.base.errors import LabError
-from grader.exercise.files import stages, tasks
-from grader.exercise.files.stages import number_of
+from grader.exercise.files import exercises, stages, tasks
 
 WORK = paths.WORK
 
@@ -30,20 +28,14 @@ WORK = paths.WORK
 _HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
 
 
-def reference(stage: int) -> Path:
-    """The kit's own directory of that stage."""
-    for directory in paths.STAGES.iterdir():
-        if number_of(directory) == stage:
-            return directory
-    raise LabError(f"there is no stage {stage}: say one of {tasks.numbers()}")
+def reference(name: str | int) -> Path:
+    """Return the kit's own folder of an exercise."""
+    return exercises.find(name).directory
 
 
-def learner_directory(stage: int) -> Path | None:
-    """The learner's copy of that stage, below work/, if there is one."""
-    if not WORK.is_dir():
-        return None
-    found = [d for d in sorted(WORK.iterdir()) if number_of(d) == stage and d.is_dir()]
-    return found[0] if found else None
+def learner_directory(name: str | int) -> Path | None:
+    """Return the learner's copy of an exercise, below work/; None if there is none."""
+    return exercises.copy_in(exercises.find(name), WORK)
 
 
 @dataclass(frozen=True)
@@ -102,45 +94,39 @@ def stubbed(source: str, part: tasks.Part, note: str, where: str) -> str:
     return head + _comment(note, "\t") + stub + source[there.end :]
 
 
-def sources(stage: int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
-    """The skeleton's files by name; the tasks in solved are as the reference has them."""
-    directory = reference(stage)
-    files = {
-        path.name: path.read_text(encoding="utf-8")
-        for path in sorted(directory.iterdir())
-        if path.suffix in (".c", ".h", ".toml")
-    }
+def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
+    """Return the skeleton's files by name; solved: the tasks to leave as the reference has them."""
+    exercise = exercises.find(name)
+    files = exercise.texts()
     if stages.exported():
         return files
-    if stages.known()[stage].driver:
-        return {name: passages.skeleton(text, name, solved) for name, text in files.items()}
-    for task in tasks.course(stage).tasks:
-        if task.number in solved:
-            continue
+    for task in exercise.course.tasks:
         for part in task.parts:
             if part.file not in files:
-                raise LabError(f"task {task.number} of stage {stage} names no file: {part.file}")
+                raise LabError(f"task {task.number} of {exercise.label} names no file: {part.file}")
+            if not part.function or task.number in solved:
+                continue
             note = f"Task {task.number}, {task.name}: {part.text}"
-            where = f"stages/{directory.name}/{part.file}"
+            where = paths.shown(exercise.sources / part.file)
             files[part.file] = stubbed(files[part.file], part, note, where)
-    return files
+    return {name: passages.skeleton(text, name, solved) for name, text in files.items()}
 
 
 def write(
-    stage: int,
+    name: str | int,
     folder: Path,
     solved: frozenset[int] = frozenset(),
     files: dict[str, str] | None = None,
 ) -> Path:
-    """Make folder/N-name/, which must not be there, of the skeleton or these files; or nothing."""
-    files = sources(stage, solved) if files is None else files
+    """Make a copy of an exercise in folder, of the skeleton or these files, or nothing."""
+    files = sources(name, solved) if files is None else files
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / reference(stage).name
+    target = folder / exercises.find(name).copy_name
     half_made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
     try:
         half_made.chmod(0o755)
-        for name, text in files.items():
-            (half_made / name).write_text(text, encoding="utf-8")
+        for file, text in files.items():
+            (half_made / file).write_text(text, encoding="utf-8")
         half_made.rename(target)
     except BaseException:
         shutil.rmtree(half_made, ignore_errors=True)
@@ -148,10 +134,10 @@ def write(
     return target
 
 
-def untouched(stage: int, directory: Path, files: dict[str, str] | None = None) -> bool:
+def untouched(name: str | int, directory: Path, files: dict[str, str] | None = None) -> bool:
     """Whether a learner's copy is the skeleton still, or as made from these files, to the byte."""
-    files = sources(stage) if files is None else files
-    wanted = {name: text.encode() for name, text in files.items()}
+    files = sources(name) if files is None else files
+    wanted = {file: text.encode() for file, text in files.items()}
     there = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
     return there == wanted
 

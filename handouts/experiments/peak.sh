@@ -25,7 +25,7 @@ fi
 printf '%-14s%12s%14s%14s\n' 'growth' 'allocations' 'its numbers' 'heap at peak'
 for growth in exact power-of-two preallocated; do
 	out=$(realpath "$made/$growth")
-	sed -i "s/^max_n .*/max_n = $n/" "$out/stage.toml"
+	sed -i "s/^max_n .*/max_n = $n/" "$out/exercise.toml"
 	make -s -C common/userspace STAGE_DIR="$out" OUT="$out/user"
 	said=$("$out/user/fib" time 1 "$n")
 	valgrind -q --tool=massif --massif-out-file="$out/massif" "$out/user/fib" profile 1 "$n"

@@ -23,7 +23,6 @@ from grader.base import command, passages, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import translation
-from grader.course.export import electives
 from grader.course.export.exclusions import EXPORTED_AS, left_out
 from grader.course.export.leaks import refuse_leaks
 from grader.course.export.objects import write_object
@@ -85,7 +84,7 @@ def _copy_kit(folder: Path, answers: bool) -> None:
         except UnicodeDecodeError:
             continue
         made = without_marked(text, name)
-        if name.startswith(electives.FOLDER):
+        if name.startswith("electives/"):
             made = passages.skeleton(made, name)
         if made != text:
             target.write_text(made, encoding="utf-8")

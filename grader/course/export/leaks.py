@@ -10,10 +10,9 @@ from pathlib import Path
 from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.course.export import electives
 from grader.course.export.skeletons import carried
 from grader.course.export.solutions import asked, definition, reference, squeezed, telling
-from grader.exercise.files import stages
+from grader.exercise.files import exercises, stages
 
 
 def solution_lines() -> dict[str, str]:
@@ -40,27 +39,30 @@ def solution_lines() -> dict[str, str]:
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
                     lines.setdefault(line, f"stage {stage}, task {task.number}, {function}")
-    return lines | _driver_lines() | electives.solution_lines()
+    return lines | marked_lines()
 
 
-def _driver_lines() -> dict[str, str]:
-    """The same of a driver; not what the kit's own driver has as well, or its client."""
-    given: set[str] = set()
-    for path in (
-        *paths.COMMON.glob("*.[ch]"),
-        *(paths.ROOT / "grader/exercise/driver").rglob("*.[ch]"),
-    ):
-        given |= telling(path.read_text(encoding="utf-8"))
+def marked_lines() -> dict[str, str]:
+    """Return the telling lines of marked passages, and whose each is: "elective kbench, task 2".
+
+    Lines that the skeletons or the kit's other files have as well are not among them.
+    """
+    folders = (paths.COMMON, paths.ROOT / "electives", paths.ROOT / "grader/exercise/driver")
+    texts = [path.read_text(encoding="utf-8") for folder in folders for path in _c_files(folder)]
+    given = {line for text in texts for line in telling(passages.skeleton(text, "a file"))}
     lines: dict[str, str] = {}
-    for stage in sorted(set(stages.known()) - set(stages.manifests())):
-        directory = skeleton.reference(stage)
-        for path in sorted(directory.glob("*.[ch]")):
-            text = path.read_text(encoding="utf-8")
-            given |= telling(passages.skeleton(text, path.name))
+    for exercise in map(exercises.find, exercises.names()):
+        for name, text in exercise.texts().items():
+            if not exercise.arithmetic:
+                given |= telling(passages.skeleton(text, name))
             for passage in passages.find(text):
                 for line in telling(passage.solution):
-                    lines.setdefault(line, f"stage {stage}, task {passage.task}")
+                    lines.setdefault(line, f"{exercise.label}, task {passage.task}")
     return {line: owner for line, owner in lines.items() if line not in given}
+
+
+def _c_files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in exercises.SOURCES]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from grader.base.errors import LabError
 from grader.course import skeleton
 from grader.course.bring_over import Carried
 from grader.course.export.solutions import asked, definition, reference, telling
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 
 # A function that shares so much of an earlier solution's telling lines is that solution.
 SAME = 0.5
@@ -76,7 +77,7 @@ def _stub(stage: int, one: Carried) -> str:
 def exported_skeleton(stage: int) -> dict[str, str]:
     """The skeleton's files, with what earlier stages have asked for left to write as well."""
     files = skeleton.sources(stage)
-    if stages.known()[stage].driver:
+    if not exercises.find(stage).arithmetic:
         return files
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
@@ -117,6 +118,7 @@ def write_skeletons(folder: Path) -> None:
         (folder / "stages" / name).mkdir(parents=True)
         for file, text in exported_skeleton(stage).items():
             (folder / "stages" / name / file).write_text(text, encoding="utf-8")
+        shutil.copy(exercises.find(stage).directory / "tasks.toml", folder / "stages" / name)
         rows.extend(
             f'\n[[carried]]\ninto = {stage}\nfile = "{one.file}"\nfunction = "{one.function}"\n'
             f"stage = {one.stage}\ntask = {one.task}\nfits = {list(one.fits)}\n"

@@ -73,9 +73,10 @@ def exported() -> bool:
     return (paths.STAGES / "SKELETONS").is_file()
 
 
-def _load_manifest(directory: Path) -> Manifest:
+def load_manifest(directory: Path) -> Manifest:
+    """Read the manifest of a stage's directory. Raise LabError where it is not valid."""
     number, name = directory.name.split("-", 1)
-    path = directory / "stage.toml"
+    path = directory / "exercise.toml"
     try:
         table = toml.read(path)
         manifest = Manifest(
@@ -112,7 +113,23 @@ def _directories(tree: Path) -> list[Path]:
 
 def known() -> dict[int, Manifest]:
     """The kit's own manifests by stage number."""
-    return {m.number: m for m in map(_load_manifest, _directories(paths.STAGES))}
+    return {m.number: m for m in map(load_manifest, _directories(paths.STAGES))}
+
+
+def directory_of(number: int) -> Path:
+    """Return the kit's own directory of a stage. Raise LabError, which names those there are."""
+    for directory in _directories(paths.STAGES):
+        if number_of(directory) == number:
+            return directory
+    raise LabError(f"there is no stage {number}: say one of {numbers()}")
+
+
+def numbers() -> str:
+    """Return the stages that there are, in words: 0 to 12."""
+    there = sorted(known())
+    if there == list(range(there[0], there[-1] + 1)) and len(there) > 1:
+        return f"{there[0]} to {there[-1]}"
+    return ", ".join(map(str, there))
 
 
 def manifests() -> dict[int, Manifest]:

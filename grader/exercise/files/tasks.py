@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage asks of a learner, and the points for it: handouts/tasks/N.toml."""
+"""Read what an exercise asks of a learner, and the points for it: tasks.toml in its folder."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.exercise.files import stages
-
-TASKS = paths.ROOT / "handouts" / "tasks"
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,8 @@ class Speed:
 
 @dataclass(frozen=True)
 class Course:
-    """What a stage asks of the learner; its points come to 100."""
+    """What an exercise asks of the learner; its points come to 100."""
 
-    stage: int
     tasks: tuple[Task, ...]
     device_points: int
     speed: Speed | None
@@ -89,16 +87,20 @@ def asked(number: int, seed: int) -> Speed | None:
 
 
 def course(stage: int) -> Course:
-    """The tasks of a stage, from handouts/tasks/."""
-    path = TASKS / f"{stage}.toml"
+    """Read the tasks of a stage."""
+    return read(stages.directory_of(stage) / "tasks.toml", str(stage))
+
+
+def read(path: Path, name: str) -> Course:
+    """Read the tasks of the exercise of that name. Raise LabError where they are not valid."""
     try:
         table = toml.read(path)
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
         speed = Speed(**table["speed"]) if "speed" in table else None
         device = int(table["device"]["points"]) if "device" in table else 0
-        found = Course(stage, tasks, device, speed)
+        found = Course(tasks, device, speed)
     except FileNotFoundError:
-        raise LabError(f"there are no tasks for stage {stage}: say one of {numbers()}") from None
+        raise LabError(f"there are no tasks for {name}: write {paths.shown(path)}") from None
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise LabError(f"{paths.shown(path)}: {error}") from error
     total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
@@ -137,11 +139,3 @@ def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:
         for i, p in enumerate(table["replace"])
     ]
     return parts + [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
-
-
-def numbers() -> str:
-    """The stages that there are, in words: 1 to 7."""
-    known = sorted(stages.known())
-    if known == list(range(known[0], known[-1] + 1)) and len(known) > 1:
-        return f"{known[0]} to {known[-1]}"
-    return ", ".join(map(str, known))

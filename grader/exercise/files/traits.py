@@ -19,7 +19,7 @@ OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5", "fft")
 
 @dataclass(frozen=True)
 class Traits:
-    """The way a stage is written. The field names are the keys of [traits] in its stage.toml."""
+    """The way a stage is written. The field names are the keys of [traits] in its exercise.toml."""
 
     # What a number is made of: one u64 ("word"), binary limbs, or limbs below a power of ten.
     limb: str = "word"

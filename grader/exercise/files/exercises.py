@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Find and read exercises: folders with a manifest, exercise.toml, and tasks beside it, tasks.toml.
+
+Stages, the learner's driver and electives are exercises. What a command can do with an exercise
+follows from its manifest; no command asks for a name or a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader.base import paths, toml
+from grader.base.errors import LabError
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.stages import Manifest, number_of
+from grader.exercise.files.tasks import Course
+
+ELECTIVES = paths.ROOT / "electives"
+MANIFEST = "exercise.toml"
+SOURCES = (".c", ".h", ".S")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of an exercise that an older copy does not have yet."""
+
+    version: int  # the first version of the exercise with this change
+    what: str
+    rename: Mapping[str, str] = field(default_factory=dict)  # identifiers, old to new
+
+
+# Copies had no version before: they held a manifest stage.toml, or none.
+FIRST_VERSION = Change(1, "exercise.toml states the version that a copy was made for")
+OLD_MANIFEST = "stage.toml"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise as its folder describes it."""
+
+    name: str  # "3" or "fibers": what a learner types
+    directory: Path  # the kit's folder
+    title: str
+    handout: Path
+    sources: Path  # the folder of the solution, of which a learner gets a copy
+    stage: Manifest | None  # of a stage; None for an elective
+    judge: str = ""  # of an elective: the module whose judge() tests the tasks
+    for_a_class: bool = True  # whether it can judge untrusted submissions
+    version: int = 1
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """The make variable that names exercises of its kind."""
+        return "stage" if self.stage else "elective"
+
+    @property
+    def label(self) -> str:
+        """The exercise in messages: "stage 3", "elective fibers"."""
+        return f"{self.variable} {self.name}"
+
+    @property
+    def heading(self) -> str:
+        """The exercise as a heading: "Stage 3, bignum-u32", "Elective fibers"."""
+        return f"{self.label.capitalize()}{f', {self.stage.name}' if self.stage else ''}"
+
+    @property
+    def copy_name(self) -> str:
+        """The name of the folder of a copy, in work/ or where a submission is graded."""
+        return self.directory.name
+
+    @property
+    def packages(self) -> str:
+        """The group in scripts/packages.txt that it needs besides core; "" for none."""
+        return "" if self.stage else self.name
+
+    @property
+    def arithmetic(self) -> bool:
+        """Whether it computes F(n) behind the kit's driver, so that it draws inputs by a seed."""
+        return self.stage is not None and not self.stage.driver
+
+    @property
+    def measured(self) -> bool:
+        """Whether the grader measures it."""
+        return bool(self.stage and self.stage.measure)
+
+    @cached_property
+    def course(self) -> Course:
+        """Its tasks and points."""
+        return tasks.read(self.directory / "tasks.toml", self.name)
+
+    @property
+    def points(self) -> tuple[tuple[str, int], ...]:
+        """What there are points for, in order; 100 in all."""
+        found = [(task.name, task.points) for task in self.course.tasks]
+        if self.course.device_points:
+            found.append(("device", self.course.device_points))
+        if self.course.speed:
+            found.append(("speed", self.course.speed.points))
+        return tuple(found)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of which a submission must hold at least one."""
+        if self.arithmetic:
+            return ("fib.c",)
+        return tuple(sorted({part.file for task in self.course.tasks for part in task.parts}))
+
+    def command(self, verb: str) -> str:
+        """Return the make command for a verb, as a person types it."""
+        return paths.make(f"{self.variable}={self.name} {verb}")
+
+    def texts(self) -> dict[str, str]:
+        """Return the kit's files by name: sources, and the manifest. Stages may hold skeletons."""
+        folder = [path for path in sorted(self.sources.iterdir()) if path.suffix in SOURCES]
+        return {
+            path.name: path.read_text(encoding="utf-8")
+            for path in [*folder, self.directory / MANIFEST]
+        }
+
+
+def names() -> list[str]:
+    """Return the names of all exercises: stages by number, then electives."""
+    return [str(number) for number in sorted(stages.known())] + electives()
+
+
+def electives() -> list[str]:
+    """Return the names of the electives."""
+    return sorted(path.parent.name for path in ELECTIVES.glob(f"*/{MANIFEST}"))
+
+
+def find(name: str | int) -> Exercise:
+    """Return the exercise of that name. Raise LabError, which names those there are, if none."""
+    if re.fullmatch(r"[0-9]+", str(name)):
+        return _stage(int(name))
+    if name not in electives():
+        raise LabError(f"there is no elective {name}: choose one of {', '.join(electives())}")
+    directory = ELECTIVES / str(name)
+    table = _read(directory)
+    return Exercise(
+        name=str(name),
+        directory=directory,
+        title=str(table["title"]),
+        handout=paths.ROOT / str(table["handout"]),
+        sources=directory / str(table["folder"]),
+        stage=None,
+        judge=str(table["judge"]),
+        for_a_class=bool(table.get("for_a_class", False)),
+        **_versions(table),
+    )
+
+
+def _stage(number: int) -> Exercise:
+    directory = stages.directory_of(number)
+    manifest = stages.load_manifest(directory)
+    table = _read(directory)
+    return Exercise(
+        name=str(number),
+        directory=directory,
+        title=manifest.title,
+        handout=paths.ROOT / "handouts" / f"{directory.name}.md",
+        sources=directory,
+        stage=manifest,
+        **_versions(table),
+    )
+
+
+def _read(directory: Path) -> dict[str, Any]:
+    path = directory / MANIFEST
+    try:
+        return toml.read(path)
+    except (OSError, ValueError) as error:
+        raise LabError(f"{paths.shown(path)}: {error}") from error
+
+
+def _versions(table: Mapping[str, Any]) -> dict[str, Any]:
+    changes = [
+        Change(int(row["version"]), str(row["what"]), dict(row.get("rename", {})))
+        for row in table.get("change", [])
+    ]
+    return {"version": int(table.get("version", 1)), "changes": tuple(changes)}
+
+
+def version_of(copy: Path) -> int:
+    """Return the version of an exercise that a learner's copy was made for; 0 if before 1."""
+    try:
+        return int(toml.read(copy / MANIFEST).get("version", 1))
+    except (OSError, ValueError, TypeError):
+        return 0
+
+
+def pending(exercise: Exercise, copy: Path) -> tuple[Change, ...]:
+    """Return the changes of an exercise since a learner's copy was made."""
+    version = version_of(copy)
+    first = (FIRST_VERSION,) if version == 0 else ()
+    return (*first, *(change for change in exercise.changes if change.version > version))
+
+
+def for_a_class(name: str) -> Exercise:
+    """Return an exercise that can judge untrusted submissions. Raise LabError for another."""
+    exercise = find(name)
+    if not exercise.for_a_class:
+        able = ", ".join(other for other in electives() if find(other).for_a_class)
+        raise LabError(f"{exercise.label} is not graded for a class: choose one of {able}")
+    return exercise
+
+
+def copy_in(exercise: Exercise, folder: Path) -> Path | None:
+    """Return the copy of an exercise below a folder such as work/; None if there is none."""
+    if not folder.is_dir():
+        return None
+    if exercise.stage is None:
+        return folder / exercise.name if (folder / exercise.name).is_dir() else None
+    number = exercise.stage.number
+    found = [d for d in sorted(folder.iterdir()) if number_of(d) == number and d.is_dir()]
+    return found[0] if found else None
