@@ -136,6 +136,84 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
 }
 
 /*
+ * The low 16 bits of integers in doubles that SHIFT was added to: their last bits
+ * are those of the integer.
+ */
+inlined s16x16 low_bits(double4 a, double4 b, double4 c, double4 d)
+{
+	s16x16 ab = shuffle((s16x16)a, (s16x16)((s32x8)b << 16), 0, 17, 2, 19, 4,
+			    21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+	s16x16 cd = shuffle((s16x16)c, (s16x16)((s32x8)d << 16), 0, 17, 2, 19, 4,
+			    21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
+	/* a0 b0 a1 b1 c0 d0 c1 d1, and the same of 2 and 3 */
+	s16x16 all = (s16x16)shuffle((float8)ab, (float8)cd, 0, 2, 8, 10, 4, 6,
+				     12, 14);
+	/* a0 a1 b0 b1 c0 c1 d0 d1, likewise; then pair by pair */
+	s32x8 pairs = (s32x8)shuffle(all, all, 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9,
+				     11, 12, 14, 13, 15);
+
+	return (s16x16)shuffle(pairs, pairs, 0, 4, 1, 5, 2, 6, 3, 7);
+}
+
+/**
+ * digits_avx2_from_doubles() - digits of a number, from coefficients
+ * @digit: where the digits go
+ * @x: the first coefficient; four lie behind each other, and the next four
+ *	8 places behind these
+ * @count: how many; a multiple of DIGITS_AT_ONCE
+ * @scale: what to multiply them by; then each is near an integer of less than
+ *	8 * DIGIT_BASE^3
+ * @carry: from the digits below, and then to those above
+ *
+ * A coefficient is taken apart by what it is when divided by the powers of the
+ * base, rounded: of the integer X and its quotients Q1, Q2, Q3, the place gets X -
+ * B Q1, the next one Q1 - B Q2, then Q2 - B Q3 and Q3. The first three are at most
+ * B / 2, since what is rounded is off by less than 1 / 2 of an integer. Where these
+ * differences are known to be small, 16 bits are enough for all of them. A digit
+ * is the sum of four, less than 15010, and carries once.
+ */
+void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
+			      double scale, struct digits_carry *carry)
+{
+	const double shift = 0x1.8p52; /* below that, doubles are integers */
+	const s16x16 half = broadcast(DIGIT_BASE / 2);
+	s16x16 below = broadcast(carry->up), below1 = broadcast(carry->sum[0]);
+	s16x16 below2 = broadcast(carry->sum[1]);
+	s16x16 below3 = broadcast(carry->sum[2]);
+
+	for (size_t i = 0; i < count; i += DIGITS_AT_ONCE, x += 32) {
+		const double4 *a = (const double4 *)x, *b = a + 2, *c = a + 4,
+			      *d = a + 6;
+		s16x16 part[4], sum[3], up;
+		double factor = scale;
+
+#pragma GCC unroll 4
+		for (int k = 0; k < 4; k++, factor /= DIGIT_BASE)
+			part[k] = low_bits(*a * factor + shift,
+					   *b * factor + shift,
+					   *c * factor + shift,
+					   *d * factor + shift);
+		sum[2] = part[2] - part[3] * (s16)DIGIT_BASE +
+			 up1(below3, part[3]);
+		sum[1] = part[1] - part[2] * (s16)DIGIT_BASE +
+			 up1(below2, sum[2]);
+		sum[0] = part[0] - part[1] * (s16)DIGIT_BASE +
+			 up1(below1, sum[1]);
+		up = (sum[0] < -half) - (sum[0] > half);
+		store(digit + i,
+		      sum[0] - up * (s16)DIGIT_BASE + up1(below, up));
+		below = up;
+		below1 = sum[1];
+		below2 = sum[2];
+		below3 = part[3];
+	}
+	carry->up = below[15];
+	carry->sum[0] = below1[15];
+	carry->sum[1] = below2[15];
+	carry->sum[2] = below3[15];
+}
+
+/*
  * Bits @low, for the lower eight places, and @high, two for each place, of which
  * the lower one counts: as vector of -1 and 0.
  */

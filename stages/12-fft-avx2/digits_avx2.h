@@ -12,9 +12,22 @@
 /* The most digits in one section; a multiple of DIGITS_AT_ONCE. */
 #define DIGITS_SECTION 16384
 
+/**
+ * struct digits_carry - what the places of a product hand on to those above
+ * @up: a carry into the next place
+ * @sum: parts of coefficients, that belong to the next place, to the one behind it
+ *	and to the third
+ */
+struct digits_carry {
+	s16 up;
+	s16 sum[3];
+};
+
 int digits_avx2_combine(s16 *c, int x, const s16 *a, int y, const s16 *b,
 			size_t count, int carry);
 int digits_avx2_fifth(s16 *a, size_t count, int carry);
+void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
+			      double scale, struct digits_carry *carry);
 bool digits_avx2_make_unique(s16 *a, size_t count, bool borrow);
 void digits_avx2_print(char *text, const s16 *digit, size_t count);
 

@@ -376,7 +376,7 @@ static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 /* The blocks of a row that the top passes may do within one section. */
 static size_t columns_at_once(const struct fft *fft)
 {
-	return FFT_SECTION / FFT_BLOCK_POINTS / fft->shape.rows;
+	return FFT_SECTION / FFT_BLOCK_POINTS / fft->shape.rows & -4UL;
 }
 
 /* f[] = the coefficients of a number, down to the rows. */
@@ -396,25 +396,6 @@ static int top(struct fib_call *call, const struct fft *fft,
 			return err;
 		fib_fpu_begin();
 		fft_avx2_top(fft, f, a->digit, i, end);
-		fib_fpu_end();
-	}
-	return 0;
-}
-
-/* From the rows back to coefficients. */
-static int top_inverse(struct fib_call *call, const struct fft *fft,
-		       struct fft_block *f)
-{
-	size_t blocks = fft->shape.row / FFT_BLOCK_POINTS;
-	int err;
-
-	for (size_t i = 0, end; i < blocks; i = end) {
-		end = min(blocks, i + columns_at_once(fft));
-		err = fib_spend(call, FFT_SECTION / 2);
-		if (err)
-			return err;
-		fib_fpu_begin();
-		fft_avx2_top_inverse(fft, f, i, end);
 		fib_fpu_end();
 	}
 	return 0;
@@ -455,11 +436,13 @@ static int multiply(struct fib_call *call, const struct fft *fft,
 	return 0;
 }
 
-/* Adds what the lower half of the coefficients carries into the upper half. */
-static void carry_over(s16 *digit, const struct fft_carry *carry)
+/* Adds to digits what the row below carries. */
+static void carry_over(s16 *digit, const struct digits_carry *carry)
 {
-	s64 sum = (s64)carry->high[0] + carry->high[1] + carry->high[2];
+	s64 sum = carry->sum[2];
 
+	sum = (sum * DIGIT_BASE + carry->sum[1]) * DIGIT_BASE + carry->sum[0] +
+	      carry->up;
 	for (; sum; digit++) {
 		s64 up;
 
@@ -471,36 +454,29 @@ static void carry_over(s16 *digit, const struct fft_carry *carry)
 	}
 }
 
-/* c = the number with coefficients fft->f[], plus @addend. */
-static int digits_of(struct fib_call *call, const struct fft *fft,
-		     struct digits *c, size_t size, int addend)
+/* c = the number whose coefficients the rows lead to, plus @addend. */
+static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
+		     size_t size, int addend)
 {
-	struct fft_carry carry[2] = {};
-	size_t half = fft->shape.points / FFT_BLOCK_POINTS;
+	size_t blocks = fft->shape.row / FFT_BLOCK_POINTS;
+	size_t rows = fft->shape.rows, row = fft->shape.row;
 	int err;
 
-	size = (size + DIGITS_AT_ONCE - 1) / DIGITS_AT_ONCE * DIGITS_AT_ONCE;
-	c->size = size;
-	size /= FFT_BLOCK_POINTS;
-	carry[0].high[2] = addend;
-	for (size_t upper = 0; upper < 2; upper++) {
-		s16 *digit = c->digit + upper * fft->shape.points;
-		size_t blocks = min(size, half);
-
-		for (size_t i = 0, end; i < blocks; i = end) {
-			end = min(blocks, i + FFT_SECTION / FFT_BLOCK_POINTS);
-			err = fib_spend(call, FFT_SECTION);
-			if (err)
-				return err;
-			fib_fpu_begin();
-			fft_avx2_carry(fft, digit, upper, i, end,
-				       &carry[upper]);
-			fib_fpu_end();
-		}
-		size -= blocks;
+	memset(fft->carry, 0, sizeof(fft->carry));
+	fft->carry[0][0].up = addend;
+	for (size_t i = 0, end; i < blocks; i = end) {
+		end = min(blocks, i + columns_at_once(fft));
+		err = fib_spend(call, FFT_SECTION);
+		if (err)
+			return err;
+		fib_fpu_begin();
+		fft_avx2_digits(fft, c->digit, size, i, end);
+		fib_fpu_end();
 	}
-	if (c->size > fft->shape.points)
-		carry_over(c->digit + fft->shape.points, &carry[0]);
+	c->size = (size + row - 1) / row * row;
+	for (size_t i = 1; i * row < c->size; i++)
+		carry_over(c->digit + i * row,
+			   &fft->carry[i > rows][(i - 1) % rows]);
 	digits_trim(c);
 	return 0;
 }
@@ -533,7 +509,5 @@ int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
 		err = multiply(call, fft, fft->row_root[i], 0,
 			       fft->f + i * fft->shape.stride,
 			       g + i * fft->shape.stride, fft->shape.row);
-	return err				      ?:
-		       top_inverse(call, fft, fft->f) ?:
-		       digits_of(call, fft, c, size, addend);
+	return err ?: digits_of(call, fft, c, size, addend);
 }

@@ -5,7 +5,7 @@
 #ifndef FFT_H
 #define FFT_H
 
-#include "digits.h"
+#include "digits_avx2.h"
 
 /* Rows of the top passes, and levels of radix 4 below a row, at most. */
 #define FFT_ROWS 28
@@ -66,6 +66,7 @@ struct fft_shape {
  * @top: of each node of the passes of radix 2 and 4, one root, or three
  * @angle: of each row, the argument of the constant its polynomial has
  * @row_root: of each row and level, the 4th root of the first node's constant
+ * @carry: of each half of the coefficients and each row, what its digits carry
  * @table: exp(2 pi i * reversed(k) / 4), with the bits of k reversed behind the
  *	binary point
  * @f: room for the points of a factor, and then of the product
@@ -78,6 +79,7 @@ struct fft {
 	struct fft_root top[64];
 	u64 angle[FFT_ROWS];
 	struct fft_root row_root[FFT_ROWS][FFT_LEVELS];
+	struct digits_carry carry[2][FFT_ROWS];
 	struct fft_block *table;
 	struct fft_block *f;
 	struct fft_block *g;

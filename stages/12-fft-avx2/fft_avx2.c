@@ -13,8 +13,8 @@
 
 #ifndef __CHECKER__ /* sparse knows no vectors */
 
-/* Blocks of each row that the top passes take at once: together 14 KB. */
-#define COLUMNS 8
+/* Blocks that the top passes take at once, in all rows: 16 KB. */
+#define BLOCKS_AT_ONCE 256
 
 /* Four complex numbers. */
 struct complex4 {
@@ -661,6 +661,12 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 		odd_pass_inverse(fft, f, 7, first, end);
 }
 
+/* Blocks of each row that are done at once, for whole vectors of digits. */
+static size_t columns(const struct fft *fft)
+{
+	return BLOCKS_AT_ONCE / fft->shape.rows & -4UL;
+}
+
 /**
  * fft_avx2_top() - the coefficients of a number, led through the top passes
  * @fft: the transform
@@ -672,97 +678,55 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 		  size_t first, size_t end)
 {
+	size_t step = columns(fft);
+
 	for (size_t i = first, to; i < end; i = to) {
-		to = min(end, i + COLUMNS);
+		to = min(end, i + step);
 		top_passes(fft, blocks(f), digits, i, to);
 	}
 }
 
-/**
- * fft_avx2_top_inverse() - the way back through the top passes, times fft->shape.rows
- */
-void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
-			  size_t first, size_t end)
+/* The digits of blocks @first to @end of each row, if the number has these digits. */
+static void carry(struct fft *fft, s16 *digit, size_t size, size_t first,
+		  size_t end)
 {
-	for (size_t i = first, to; i < end; i = to) {
-		to = min(end, i + COLUMNS);
-		top_passes_inverse(fft, blocks(f), i, to);
+	const struct fft_shape *shape = &fft->shape;
+	double scale = 1.0 / (double)(s64)shape->points;
+
+	for (size_t i = 0; i != 2 * shape->rows; i++) {
+		size_t upper = i >= shape->rows, place = i * shape->row;
+		size_t row = i - upper * shape->rows;
+		struct complex4 *f =
+			blocks(fft->f) + row * shape->stride + first;
+
+		if (place >= size)
+			break;
+		digits_avx2_from_doubles(
+			digit + place + first * FFT_BLOCK_POINTS,
+			(const double *)(upper ? &f->im : &f->re),
+			(end - first) * FFT_BLOCK_POINTS, scale,
+			&fft->carry[upper][row]);
 	}
 }
 
-/* x to the nearest integer, if |x| < 2^51 */
-inlined double4 round_off(double4 x)
-{
-	const double4 shift = broadcast(0x1.8p52);
-
-	return (x + shift) - shift;
-}
-
-/*
- * Leaves in each place what is below the base there, 5000 at most either way, and
- * adds what the place below carries. @carry is that of the vector below, then of
- * this one.
- */
-inlined double4 carry_once(double4 x, double4 *carry)
-{
-	double4 up = round_off(x * broadcast(1.0 / DIGIT_BASE));
-	double4 from_below = shuffle(*carry, up, 3, 4, 5, 6);
-
-	*carry = up;
-	return x - up * broadcast(DIGIT_BASE) + from_below;
-}
-
 /**
- * fft_avx2_carry() - digits of a product, from its coefficients
- * @fft: the transform; @fft->f has the coefficients, times @fft->shape.points
- * @digit: where the digits go: 4 for each block
- * @upper: whether to take imaginary parts, the upper half of the coefficients
- * @first: the first block to do, counted across rows; an even number
- * @end: the one behind the last; an even number
- * @carry: from the blocks below, and then to those above
- *
- * A coefficient is an integer of less than 10^13. It carries less than 10^9, then
- * what is there carries at most 10^5, and then 11: no place waits for another but
- * these three.
+ * fft_avx2_digits() - the way back through the top passes, and digits of what is left
+ * @fft: the transform; @fft->f holds the rows
+ * @digit: where the digits go, of whole rows
+ * @size: how many there are, rounded up to whole rows
+ * @first: the first block of each row to do
+ * @end: the one behind the last
  */
-void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
-		    size_t end, struct fft_carry *carry)
+void fft_avx2_digits(struct fft *fft, s16 *digit, size_t size, size_t first,
+		     size_t end)
 {
-	const double4 scale = broadcast(1.0 / (double)(s64)fft->shape.points);
-	size_t row_blocks = fft->shape.row / FFT_BLOCK_POINTS;
-	double4 up1 = broadcast(carry->high[0]);
-	double4 up2 = broadcast(carry->high[1]);
-	double4 up3 = broadcast(carry->high[2]);
+	size_t step = columns(fft);
 
 	for (size_t i = first, to; i < end; i = to) {
-		const struct complex4 *f = blocks(fft->f);
-
-		/* Up to the end of a row. */
-		f += i / row_blocks * (fft->shape.stride - row_blocks);
-		to = min(end, (i / row_blocks + 1) * row_blocks);
-		for (size_t j = i; j < to; j += 2) {
-			double4 a = upper ? f[j].im : f[j].re;
-			double4 b = upper ? f[j + 1].im : f[j + 1].re;
-			s32x8 pair;
-			s16x8 packed;
-
-			a = carry_once(round_off(a * scale), &up1);
-			b = carry_once(round_off(b * scale), &up1);
-			a = carry_once(a, &up2);
-			b = carry_once(b, &up2);
-			a = carry_once(a, &up3);
-			b = carry_once(b, &up3);
-			pair = shuffle(__builtin_convertvector(a, s32x4),
-				       __builtin_convertvector(b, s32x4), 0, 1,
-				       2, 3, 4, 5, 6, 7);
-			packed = __builtin_convertvector(pair, s16x8);
-			__builtin_memcpy(digit + j * FFT_BLOCK_POINTS, &packed,
-					 sizeof(packed));
-		}
+		to = min(end, i + step);
+		top_passes_inverse(fft, blocks(fft->f), i, to);
+		carry(fft, digit, size, i, to);
 	}
-	carry->high[0] = up1[3];
-	carry->high[1] = up2[3];
-	carry->high[2] = up3[3];
 }
 
 #endif

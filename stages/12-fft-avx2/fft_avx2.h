@@ -12,19 +12,11 @@
 /* The most points that are transformed within one section. */
 #define FFT_SECTION 4096
 
-/**
- * struct fft_carry - what one group of digits hands on to the next
- * @high: the carries of the top one, from the three times it is carried
- */
-struct fft_carry {
-	s32 high[3];
-};
-
 void fft_avx2_constants(s64 *value, size_t count);
 void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 		  size_t first, size_t end);
-void fft_avx2_top_inverse(const struct fft *fft, struct fft_block *f,
-			  size_t first, size_t end);
+void fft_avx2_digits(struct fft *fft, s16 *digit, size_t size, size_t first,
+		     size_t end);
 void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,
 		   size_t node, struct fft_block *f, size_t points);
 void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
@@ -32,7 +24,5 @@ void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
 void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 		       size_t node, struct fft_block *f, struct fft_block *g,
 		       size_t points);
-void fft_avx2_carry(const struct fft *fft, s16 *digit, bool upper, size_t first,
-		    size_t end, struct fft_carry *carry);
 
 #endif

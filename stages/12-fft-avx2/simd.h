@@ -9,6 +9,7 @@
 
 #ifndef __CHECKER__
 typedef double double4 __attribute__((vector_size(32)));
+typedef float float8 __attribute__((vector_size(32)));
 typedef s32 s32x4 __attribute__((vector_size(16)));
 typedef s32 s32x8 __attribute__((vector_size(32)));
 typedef s16 s16x4 __attribute__((vector_size(8)));
