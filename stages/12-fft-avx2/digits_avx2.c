@@ -136,23 +136,41 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
 }
 
 /*
- * The low 16 bits of integers in doubles that SHIFT was added to: their last bits
- * are those of the integer.
+ * Doubles that SHIFT was added to end with the bits of an integer: the lower 32 of
+ * eight. The places are in the order 0 1 4 5 2 3 6 7, since no instruction takes
+ * them out of two vectors in order.
  */
-inlined s16x16 low_bits(double4 a, double4 b, double4 c, double4 d)
+inlined s32x8 integers(double4 a, double4 b)
 {
-	s16x16 ab = shuffle((s16x16)a, (s16x16)((s32x8)b << 16), 0, 17, 2, 19, 4,
-			    21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-	s16x16 cd = shuffle((s16x16)c, (s16x16)((s32x8)d << 16), 0, 17, 2, 19, 4,
-			    21, 6, 23, 8, 25, 10, 27, 12, 29, 14, 31);
-	/* a0 b0 a1 b1 c0 d0 c1 d1, and the same of 2 and 3 */
-	s16x16 all = (s16x16)shuffle((float8)ab, (float8)cd, 0, 2, 8, 10, 4, 6,
-				     12, 14);
-	/* a0 a1 b0 b1 c0 c1 d0 d1, likewise; then pair by pair */
-	s32x8 pairs = (s32x8)shuffle(all, all, 0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9,
-				     11, 12, 14, 13, 15);
+	return (s32x8)shuffle((float8)a, (float8)b, 0, 2, 8, 10, 4, 6, 12, 14);
+}
 
-	return (s16x16)shuffle(pairs, pairs, 0, 4, 1, 5, 2, 6, 3, 7);
+/* The next place, in that order: @below is what the vector below has left here. */
+inlined s32x8 next_place(s32x8 a, s32x8 *below)
+{
+	s32x8 turned = shuffle(a, a, 7, 0, 5, 2, 1, 4, 3, 6);
+	s32x8 next = shuffle(*below, turned, 0, 9, 10, 11, 12, 13, 14, 15);
+
+	*below = turned;
+	return next;
+}
+
+/* Digits from coefficients, 8 in the order above: see digits_avx2_from_doubles. */
+inlined s32x8 digits_of_8(const double4 *x, double scale, s32x8 below[3])
+{
+	const double shift = 0x1.8p52; /* the next double is 1 more */
+	const double scale1 = scale / DIGIT_BASE, scale2 = scale1 / DIGIT_BASE;
+	s32x8 part0 = integers(x[0] * scale + shift, x[2] * scale + shift);
+	s32x8 part1 = integers(x[0] * scale1 + shift, x[2] * scale1 + shift);
+	s32x8 part2 = integers(x[0] * scale2 + shift, x[2] * scale2 + shift);
+	s32x8 up;
+
+	part0 -= part1 * DIGIT_BASE;
+	part1 -= part2 * DIGIT_BASE;
+	part1 += next_place(part2, &below[2]);
+	part0 += next_place(part1, &below[1]);
+	up = (part0 * 6711 + (1 << 25)) >> 26;
+	return part0 - up * DIGIT_BASE + next_place(up, &below[0]);
 }
 
 /**
@@ -162,55 +180,36 @@ inlined s16x16 low_bits(double4 a, double4 b, double4 c, double4 d)
  *	8 places behind these
  * @count: how many; a multiple of DIGITS_AT_ONCE
  * @scale: what to multiply them by; then each is near an integer of less than
- *	8 * DIGIT_BASE^3
+ *	9 * 10^12
  * @carry: from the digits below, and then to those above
  *
- * A coefficient is taken apart by what it is when divided by the powers of the
- * base, rounded: of the integer X and its quotients Q1, Q2, Q3, the place gets X -
- * B Q1, the next one Q1 - B Q2, then Q2 - B Q3 and Q3. The first three are at most
- * B / 2, since what is rounded is off by less than 1 / 2 of an integer. Where these
- * differences are known to be small, 16 bits are enough for all of them. A digit
- * is the sum of four, less than 15010, and carries once.
+ * An integer X is taken apart: Q is X / B, rounded, and R is X / B^2, rounded. Its
+ * place gets X - B Q, the next one Q - B R, the one behind that R. The first two
+ * are at most B / 2, and R is at most 90,000. The sum of the three that come to a
+ * place carries at most 10, by a product with 6711 / 2^26, which is 1 / B and less
+ * than 2 * 10^-9 more. So what is left is at most 5001, and a digit 5011. Where a
+ * result is known to be small, the lower 32 bits of all operands are enough.
  */
 void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
 			      double scale, struct digits_carry *carry)
 {
-	const double shift = 0x1.8p52; /* below that, doubles are integers */
-	const s16x16 half = broadcast(DIGIT_BASE / 2);
-	s16x16 below = broadcast(carry->up), below1 = broadcast(carry->sum[0]);
-	s16x16 below2 = broadcast(carry->sum[1]);
-	s16x16 below3 = broadcast(carry->sum[2]);
+	s32x8 below[3] = { { carry->up[0] }, { carry->up[1] }, { carry->up[2] } };
 
 	for (size_t i = 0; i < count; i += DIGITS_AT_ONCE, x += 32) {
-		const double4 *a = (const double4 *)x, *b = a + 2, *c = a + 4,
-			      *d = a + 6;
-		s16x16 part[4], sum[3], up;
-		double factor = scale;
+		s32x8 low = digits_of_8((const double4 *)x, scale, below);
+		s32x8 high = digits_of_8((const double4 *)x + 4, scale, below);
+		/* The order is now 0 8 1 9 4 12 5 13, then 2 10 3 11 6 14 7 15. */
+		s16x16 both = shuffle((s16x16)low, (s16x16)(high << 16), 0, 17,
+				      2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29,
+				      14, 31);
+		s32x8 pairs = (s32x8)shuffle(both, both, 0, 2, 4, 6, 1, 3, 5, 7,
+					     8, 10, 12, 14, 9, 11, 13, 15);
 
-#pragma GCC unroll 4
-		for (int k = 0; k < 4; k++, factor /= DIGIT_BASE)
-			part[k] = low_bits(*a * factor + shift,
-					   *b * factor + shift,
-					   *c * factor + shift,
-					   *d * factor + shift);
-		sum[2] = part[2] - part[3] * (s16)DIGIT_BASE +
-			 up1(below3, part[3]);
-		sum[1] = part[1] - part[2] * (s16)DIGIT_BASE +
-			 up1(below2, sum[2]);
-		sum[0] = part[0] - part[1] * (s16)DIGIT_BASE +
-			 up1(below1, sum[1]);
-		up = (sum[0] < -half) - (sum[0] > half);
-		store(digit + i,
-		      sum[0] - up * (s16)DIGIT_BASE + up1(below, up));
-		below = up;
-		below1 = sum[1];
-		below2 = sum[2];
-		below3 = part[3];
+		store(digit + i, (s16x16)shuffle(pairs, pairs, 0, 4, 1, 5, 2, 6,
+						 3, 7));
 	}
-	carry->up = below[15];
-	carry->sum[0] = below1[15];
-	carry->sum[1] = below2[15];
-	carry->sum[2] = below3[15];
+	for (int k = 0; k < 3; k++)
+		carry->up[k] = below[k][0];
 }
 
 /*

@@ -14,13 +14,10 @@
 
 /**
  * struct digits_carry - what the places of a product hand on to those above
- * @up: a carry into the next place
- * @sum: parts of coefficients, that belong to the next place, to the one behind it
- *	and to the third
+ * @up: a carry, what else belongs to the next place, and what to the one behind it
  */
 struct digits_carry {
-	s16 up;
-	s16 sum[3];
+	s32 up[3];
 };
 
 int digits_avx2_combine(s16 *c, int x, const s16 *a, int y, const s16 *b,

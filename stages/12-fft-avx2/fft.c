@@ -76,8 +76,8 @@
 /* pi / 4 * 2^64 */
 #define QUARTER_PI 14488038916154245685ULL
 
-/* Blocks between two rows, so that they are not in the same sets of a cache. */
-#define ROW_GAP 2
+/* Blocks that the top passes take at once, in all rows: 16 KB. */
+#define BLOCKS_AT_ONCE 256
 /* Blocks of constants that are made doubles at once, and the cost of a constant. */
 #define CONSTANTS_AT_ONCE 1024
 #define CONSTANT_WORK 4
@@ -143,14 +143,14 @@ static u64 angle_of(u64 part, u64 whole)
 /* The bound on errors, in hundredths of u |x| |y|; see above. */
 static u64 error_units(const struct fft_shape *s)
 {
-	u64 down = 0, up = 224 + 150;
+	u64 down = 0, up = 1796 + 100;
 
 	if (s->odd > 1)
 		down += s->odd == 3 ? 1500 : s->odd == 5 ? 2100 : 2800;
 	if (s->two)
 		down += 400;
 	down += s->fours * 500;
-	for (size_t points = s->row; points > 1; points /= 4)
+	for (size_t points = s->row; points > 4; points /= 4)
 		down += 2020;
 	up += down;
 	return 2 * down + up;
@@ -186,7 +186,9 @@ static struct fft_shape shape_for(size_t digits)
 	if (__builtin_ctzll(s.row) % 2)
 		s.row /= 2;
 	s.rows = s.points / s.row;
-	s.stride = s.row / FFT_BLOCK_POINTS + ROW_GAP;
+	s.columns = BLOCKS_AT_ONCE / s.rows & -4UL;
+	/* What is taken at once is then not in the same sets of a cache. */
+	s.stride = s.row / FFT_BLOCK_POINTS + s.columns;
 	s.odd = part == 4 ? 1 : part == 6 ? 3 : part;
 	part = s.rows / s.odd;
 	s.two = __builtin_ctzll(part) % 2;
@@ -194,10 +196,10 @@ static struct fft_shape shape_for(size_t digits)
 	return s;
 }
 
-/* Blocks of the table: a root for each node of four points. */
+/* Blocks of the table: a root for each node of 16 points. */
 static size_t table_blocks(const struct fft_shape *s)
 {
-	return s->row / 4 / FFT_BLOCK_POINTS;
+	return s->row / 16 / FFT_BLOCK_POINTS;
 }
 
 /* Blocks of points, with the gaps between rows. */
@@ -363,7 +365,7 @@ static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 		struct fft_root *root = fft->row_root[i];
 		u64 angle = fft->angle[i];
 
-		for (size_t points = fft->shape.row; points > 1; points /= 4) {
+		for (size_t points = fft->shape.row; points > 4; points /= 4) {
 			angle /= 4;
 			*root++ = root_of(angle);
 		}
@@ -439,10 +441,8 @@ static int multiply(struct fib_call *call, const struct fft *fft,
 /* Adds to digits what the row below carries. */
 static void carry_over(s16 *digit, const struct digits_carry *carry)
 {
-	s64 sum = carry->sum[2];
+	s64 sum = (s64)carry->up[2] * DIGIT_BASE + carry->up[1] + carry->up[0];
 
-	sum = (sum * DIGIT_BASE + carry->sum[1]) * DIGIT_BASE + carry->sum[0] +
-	      carry->up;
 	for (; sum; digit++) {
 		s64 up;
 
@@ -463,7 +463,7 @@ static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
 	int err;
 
 	memset(fft->carry, 0, sizeof(fft->carry));
-	fft->carry[0][0].up = addend;
+	fft->carry[0][0].up[0] = addend;
 	for (size_t i = 0, end; i < blocks; i = end) {
 		end = min(blocks, i + columns_at_once(fft));
 		err = fib_spend(call, FFT_SECTION);

@@ -9,7 +9,7 @@
 
 /* Rows of the top passes, and levels of radix 4 below a row, at most. */
 #define FFT_ROWS 28
-#define FFT_LEVELS 7
+#define FFT_LEVELS 6
 /* Points of a row: 64 at least, and 16384 at most: 256 KB, for the L2 cache. */
 #define FFT_ROW_MIN 64
 #define FFT_ROW_MAX 16384
@@ -43,6 +43,8 @@ struct fft_block {
  * @points: complex points: @rows * @row
  * @rows: rows that the top passes split a polynomial into
  * @row: points of a row: a power of 4
+ * @columns: blocks of each row that the top passes take at once: whole vectors of
+ *	digits
  * @stride: blocks from one row to the next
  * @odd: radix of the first top pass: 3, 5 or 7; 1 for none
  * @two: whether a pass of radix 2 follows
@@ -52,6 +54,7 @@ struct fft_shape {
 	size_t points;
 	size_t rows;
 	size_t row;
+	size_t columns;
 	size_t stride;
 	unsigned int odd;
 	bool two;

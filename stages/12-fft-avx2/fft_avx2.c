@@ -13,9 +13,6 @@
 
 #ifndef __CHECKER__ /* sparse knows no vectors */
 
-/* Blocks that the top passes take at once, in all rows: 16 KB. */
-#define BLOCKS_AT_ONCE 256
-
 /* Four complex numbers. */
 struct complex4 {
 	double4 re;
@@ -81,6 +78,22 @@ inlined struct complex4 mul(struct complex4 a, struct complex4 b)
 {
 	return (struct complex4){ a.re * b.re - a.im * b.im,
 				  a.re * b.im + a.im * b.re };
+}
+
+/* x + a * b */
+inlined struct complex4 mul_add(struct complex4 x, struct complex4 a,
+				struct complex4 b)
+{
+	return (struct complex4){ x.re + a.re * b.re - a.im * b.im,
+				  x.im + a.re * b.im + a.im * b.re };
+}
+
+/* x + a^2, with 2 a */
+inlined struct complex4 add_square(struct complex4 x, struct complex4 a,
+				   struct complex4 twice)
+{
+	return (struct complex4){ x.re + a.re * a.re - a.im * a.im,
+				  x.im + twice.re * a.im };
 }
 
 /* a * b, with the conjugate of b: its inverse if it is on the unit circle. */
@@ -195,9 +208,9 @@ inlined void transpose(struct complex4 z[4])
 	transpose_reals(&z[0].im, &z[1].im, &z[2].im, &z[3].im);
 }
 
-/* The values of 16 points, from coefficients; @p is for them, @q for their nodes. */
+/* The parts that 16 points leave modulo four nodes, one in each place of a vector. */
 inlined void forward16(struct complex4 z[4], const struct complex4 *f,
-		       const struct powers *p, const struct powers *q)
+		       const struct powers *p)
 {
 	z[0] = f[0];
 	z[1] = f[1];
@@ -205,27 +218,68 @@ inlined void forward16(struct complex4 z[4], const struct complex4 *f,
 	z[3] = f[3];
 	radix4(z, p);
 	transpose(z);
-	radix4(z, q);
+}
+
+/* The constants of the four nodes below w: w, -w, i w and -i w. */
+inlined struct complex4 constants_below(struct complex4 w)
+{
+	return (struct complex4){
+		shuffle(w.re, w.im, 0, 1, 6, 7) * (double4){ 1, -1, -1, 1 },
+		shuffle(w.im, w.re, 0, 1, 6, 7) * (double4){ 1, -1, 1, -1 },
+	};
+}
+
+/* a * b modulo x^4 - c, for polynomials of four coefficients */
+inlined void multiply4(struct complex4 a[4], const struct complex4 b[4],
+		       struct complex4 c)
+{
+	struct complex4 high4 = mul(a[1], b[3]), high5 = mul(a[2], b[3]);
+	struct complex4 high6 = mul(a[3], b[3]), low[4];
+
+	high4 = mul_add(mul_add(high4, a[2], b[2]), a[3], b[1]);
+	high5 = mul_add(high5, a[3], b[2]);
+	low[0] = mul(a[0], b[0]);
+	low[1] = mul_add(mul(a[0], b[1]), a[1], b[0]);
+	low[2] = mul_add(mul_add(mul(a[0], b[2]), a[1], b[1]), a[2], b[0]);
+	low[3] = mul_add(mul_add(mul(a[0], b[3]), a[1], b[2]), a[2], b[1]);
+	a[3] = mul_add(low[3], a[3], b[0]);
+	a[0] = mul_add(low[0], high4, c);
+	a[1] = mul_add(low[1], high5, c);
+	a[2] = mul_add(low[2], high6, c);
+}
+
+/* a^2, likewise */
+inlined void square4(struct complex4 a[4], struct complex4 c)
+{
+	struct complex4 twice0 = add(a[0], a[0]), twice1 = add(a[1], a[1]);
+	struct complex4 twice2 = add(a[2], a[2]);
+	struct complex4 high4 = add_square(mul(twice1, a[3]), a[2], twice2);
+	struct complex4 high5 = mul(twice2, a[3]);
+	struct complex4 high6 = mul(a[3], a[3]);
+	struct complex4 low2 = add_square(mul(twice0, a[2]), a[1], twice1);
+
+	a[3] = mul_add(mul(twice0, a[3]), twice1, a[2]);
+	a[2] = mul_add(low2, high6, c);
+	a[1] = mul_add(mul(twice0, a[1]), high5, c);
+	a[0] = mul_add(mul(a[0], a[0]), high4, c);
 }
 
 /*
  * 16 points of f times those of g, or f squared if g is f; of either the
- * coefficients modulo the node's polynomial, times 16 at the end.
+ * coefficients modulo the node's polynomial, times 4 at the end.
  */
 inlined void multiply16(struct complex4 *f, const struct complex4 *g,
-			const struct powers *p, const struct powers *q,
-			bool square)
+			const struct powers *p, bool square)
 {
 	struct complex4 y[4], z[4];
 
-	if (!square)
-		forward16(y, g, p, q);
-	forward16(z, f, p, q);
-	z[0] = mul(z[0], square ? z[0] : y[0]);
-	z[1] = mul(z[1], square ? z[1] : y[1]);
-	z[2] = mul(z[2], square ? z[2] : y[2]);
-	z[3] = mul(z[3], square ? z[3] : y[3]);
-	radix4_inverse(z, q);
+	forward16(z, f, p);
+	if (square) {
+		square4(z, constants_below(p->w1));
+	} else {
+		forward16(y, g, p);
+		multiply4(z, y, constants_below(p->w1));
+	}
 	transpose(z);
 	radix4_inverse(z, p);
 	f[0] = z[0];
@@ -240,17 +294,14 @@ inlined void multiply64(const struct fft *fft, const struct fft_root *level,
 			bool square)
 {
 	const struct powers p = node_powers(fft, level, node);
-	struct powers of_four;
 	const struct complex4 *table = (struct complex4 *)fft->table;
-	struct complex4 below;
+	struct powers of_four;
 
 	radix4_pass(f, 4, 4, &p, false);
 	if (!square)
 		radix4_pass(g, 4, 4, &p, false);
 	/* Of the four nodes below at once. */
-	below = broadcast_root(level + 1);
-	of_four = powers_of(mul(table[node], below));
-	below = broadcast_root(level + 2);
+	of_four = powers_of(mul(table[node], broadcast_root(level + 1)));
 	for (size_t i = 0; i < 4; i++) {
 		const double *w = (const double *)&of_four + i;
 		const struct powers one = {
@@ -258,10 +309,8 @@ inlined void multiply64(const struct fft *fft, const struct fft_root *level,
 			{ broadcast(w[8]), broadcast(w[12]) },
 			{ broadcast(w[16]), broadcast(w[20]) },
 		};
-		const struct powers q =
-			powers_of(mul(table[4 * node + i], below));
 
-		multiply16(f + 4 * i, g + 4 * i, &one, &q, square);
+		multiply16(f + 4 * i, g + 4 * i, &one, square);
 	}
 	radix4_pass(f, 4, 4, &p, true);
 }
@@ -661,12 +710,6 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 		odd_pass_inverse(fft, f, 7, first, end);
 }
 
-/* Blocks of each row that are done at once, for whole vectors of digits. */
-static size_t columns(const struct fft *fft)
-{
-	return BLOCKS_AT_ONCE / fft->shape.rows & -4UL;
-}
-
 /**
  * fft_avx2_top() - the coefficients of a number, led through the top passes
  * @fft: the transform
@@ -678,10 +721,8 @@ static size_t columns(const struct fft *fft)
 void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 		  size_t first, size_t end)
 {
-	size_t step = columns(fft);
-
 	for (size_t i = first, to; i < end; i = to) {
-		to = min(end, i + step);
+		to = min(end, i + fft->shape.columns);
 		top_passes(fft, blocks(f), digits, i, to);
 	}
 }
@@ -691,7 +732,7 @@ static void carry(struct fft *fft, s16 *digit, size_t size, size_t first,
 		  size_t end)
 {
 	const struct fft_shape *shape = &fft->shape;
-	double scale = 1.0 / (double)(s64)shape->points;
+	double scale = 4.0 / (double)(s64)shape->points;
 
 	for (size_t i = 0; i != 2 * shape->rows; i++) {
 		size_t upper = i >= shape->rows, place = i * shape->row;
@@ -720,10 +761,8 @@ static void carry(struct fft *fft, s16 *digit, size_t size, size_t first,
 void fft_avx2_digits(struct fft *fft, s16 *digit, size_t size, size_t first,
 		     size_t end)
 {
-	size_t step = columns(fft);
-
 	for (size_t i = first, to; i < end; i = to) {
-		to = min(end, i + step);
+		to = min(end, i + fft->shape.columns);
 		top_passes_inverse(fft, blocks(fft->f), i, to);
 		carry(fft, digit, size, i, to);
 	}
