@@ -146,7 +146,7 @@ static u64 error_units(const struct fft_shape *s)
 	u64 down = 0, up = 1796 + 100;
 
 	if (s->odd > 1)
-		down += s->odd == 3 ? 1500 : s->odd == 5 ? 2100 : 2800;
+		down += s->odd == 3 ? 1200 : s->odd == 5 ? 1800 : 2500;
 	if (s->two)
 		down += 400;
 	down += s->fours * 500;
@@ -311,11 +311,12 @@ static void make_top(struct fft *fft)
 	size_t nodes = p;
 	u64 next[FFT_ROWS] = {};
 
-	/* i is a quarter of a turn; its roots of order p: (1 / 4 + j) / p. */
+	/* i^p is a root of i of order p; the others are turned by j / p. */
 	for (unsigned int j = 0; j < p; j++) {
-		fft->angle[j] = p > 1 ? angle_of(4 * j + 1, 4 * p) : 1ULL << 62;
-		fft->wheel[j] = root_of(p > 1 ? angle_of(j, p) : 0);
-		fft->twist[j] = root_of(p > 1 ? angle_of(j, 4 * p) : 0);
+		u64 turned = p > 1 ? angle_of(j, p) : 0;
+
+		fft->angle[j] = ((u64)p << 62) + turned;
+		fft->wheel[j] = root_of(turned);
 	}
 	if (fft->shape.two) {
 		for (size_t i = 0; i != nodes; i++) {
@@ -342,7 +343,6 @@ static void make_top(struct fft *fft)
 		nodes *= 4;
 		memcpy(fft->angle, next, nodes * sizeof(*next));
 	}
-	make_doubles(&fft->twist[0].re, 2 * p);
 	make_doubles(&fft->wheel[0].re, 2 * p);
 	make_doubles(&fft->top[0].re, 2 * (root - fft->top));
 }

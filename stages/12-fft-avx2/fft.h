@@ -64,7 +64,6 @@ struct fft_shape {
 /**
  * struct fft - transforms of one length, and the roots of unity they use
  * @shape: the length
- * @twist: powers 1 to shape.odd - 1 of the root that the odd pass begins with
  * @wheel: the roots of order shape.odd
  * @top: of each node of the passes of radix 2 and 4, one root, or three
  * @angle: of each row, the argument of the constant its polynomial has
@@ -77,7 +76,6 @@ struct fft_shape {
  */
 struct fft {
 	struct fft_shape shape;
-	struct fft_root twist[7];
 	struct fft_root wheel[7];
 	struct fft_root top[64];
 	u64 angle[FFT_ROWS];

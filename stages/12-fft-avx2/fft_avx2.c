@@ -440,22 +440,37 @@ inlined struct complex4 part(const struct complex4 *at, const s16 *digit)
 	return (struct complex4){ load_digits(digit), broadcast(0) };
 }
 
+/* i^k * z */
+inlined struct complex4 turn(struct complex4 z, unsigned int k)
+{
+	switch (k % 4) {
+	case 0:
+		return z;
+	case 1:
+		return (struct complex4){ -z.im, z.re };
+	case 2:
+		return (struct complex4){ -z.re, -z.im };
+	default:
+		return (struct complex4){ z.im, -z.re };
+	}
+}
+
 /*
- * Radix p, odd: from p parts, twisted so that they are modulo x^(pm) - 1, their
- * transform of length p. The parts t and p - t have cosines in common, and sines
- * but for the sign.
+ * Radix p, odd. The parts of a polynomial modulo x^(pm) - i become those of one
+ * modulo y^(pm) - 1 with x^m = i^p y^m, since i^(p p) is i: part t is turned by p t
+ * right angles. Then there is a transform of length p. Parts t and p - t have
+ * cosines in common, and sines but for the sign: @sum and @difference are theirs,
+ * for t = 1 to (p - 1) / 2.
  */
 inlined void odd_transform(struct complex4 *z, const struct fft *fft,
+			   struct complex4 first, const struct complex4 *sum,
+			   const struct complex4 *difference,
 			   const unsigned int p, bool inverse)
 {
-	struct complex4 sum[4], difference[4], first = z[0];
-
+	z[0] = first;
 #pragma GCC unroll 3
-	for (unsigned int t = 1; t <= p / 2; t++) {
-		sum[t] = add(z[t], z[p - t]);
-		difference[t] = sub(z[t], z[p - t]);
+	for (unsigned int t = 1; t <= p / 2; t++)
 		z[0] = add(z[0], sum[t]);
-	}
 #pragma GCC unroll 3
 	for (unsigned int j = 1; j <= p / 2; j++) {
 		struct complex4 even = first, odd;
@@ -483,7 +498,8 @@ inlined void odd_transform(struct complex4 *z, const struct fft *fft,
 
 /*
  * The first of the top passes, for blocks @first to @end of each row, from
- * @digits.
+ * @digits. These are real; turned, every other part is imaginary. Of t and p - t
+ * one is even, so that sums and differences need no addition.
  */
 inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 		      const s16 *digits, const unsigned int p, size_t first,
@@ -496,15 +512,28 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 			const s16 *digit = digits + row * fft->shape.row +
 					   i * FFT_BLOCK_POINTS;
 			struct complex4 *at = f + row * fft->shape.stride + i;
-			struct complex4 z[7];
+			struct complex4 z[7], sum[4], difference[4];
 
 			z[0] = part(at, digit);
-#pragma GCC unroll 6
-			for (unsigned int t = 1; t < p; t++)
-				z[t] = part_times(
-					at, digit + t * rows * fft->shape.row,
-					broadcast_root(&fft->twist[t]));
-			odd_transform(z, fft, p, false);
+#pragma GCC unroll 3
+			for (unsigned int t = 1; t <= p / 2; t++) {
+				unsigned int even = t % 2 ? p - t : t;
+				size_t apart = rows * fft->shape.row;
+				double4 x = load_digits(digit + even * apart);
+				double4 y = load_digits(digit +
+							(p - even) * apart);
+
+				if (even % 4)
+					x = -x;
+				if ((p - even) * p % 4 == 3)
+					y = -y;
+				sum[t] = (struct complex4){ x, y };
+				difference[t] =
+					t == even ?
+						(struct complex4){ x, -y } :
+						(struct complex4){ -x, y };
+			}
+			odd_transform(z, fft, z[0], sum, difference, p, false);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
 				at[t * rows * fft->shape.stride] = z[t];
@@ -516,24 +545,25 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 			      const unsigned int p, size_t first, size_t end)
 {
-	size_t part = fft->shape.rows / p;
+	size_t apart = fft->shape.rows / p * fft->shape.stride;
 
-	for (size_t row = 0; row < part; row++) {
+	for (size_t row = 0; row < fft->shape.rows / p; row++) {
 		for (size_t i = first; i < end; i++) {
 			struct complex4 *at = f + row * fft->shape.stride + i;
-			struct complex4 z[7];
+			struct complex4 z[7], sum[4], difference[4];
 
+#pragma GCC unroll 3
+			for (unsigned int t = 1; t <= p / 2; t++) {
+				struct complex4 x = at[t * apart];
+				struct complex4 y = at[(p - t) * apart];
+
+				sum[t] = add(x, y);
+				difference[t] = sub(x, y);
+			}
+			odd_transform(z, fft, at[0], sum, difference, p, true);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				z[t] = at[t * part * fft->shape.stride];
-			odd_transform(z, fft, p, true);
-			at[0] = z[0];
-#pragma GCC unroll 6
-			for (unsigned int t = 1; t < p; t++)
-				at[t * part * fft->shape.stride] =
-					mul_conjugate(
-						z[t],
-						broadcast_root(&fft->twist[t]));
+				at[t * apart] = turn(z[t], 3 * p * t);
 		}
 	}
 }
