@@ -407,14 +407,15 @@ void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 	fft_avx2_pass_inverse(fft, level, node, f, points);
 }
 
-/* Four digits as doubles. */
+/* Four digits as doubles; the four behind them are read, too. */
 inlined double4 load_digits(const s16 *digit)
 {
-	s16x4 digits;
+	s16x8 digits;
+	s32x8 wide;
 
 	__builtin_memcpy(&digits, digit, sizeof(digits));
-	return __builtin_convertvector(__builtin_convertvector(digits, s32x4),
-				       double4);
+	wide = __builtin_convertvector(digits, s32x8);
+	return doubles(shuffle(wide, wide, 0, 1, 2, 3));
 }
 
 /*
@@ -455,6 +456,28 @@ inlined struct complex4 turn(struct complex4 z, unsigned int k)
 	}
 }
 
+/**
+ * struct wheel - real and imaginary parts of the roots of odd order, without the first
+ * @cosine: the real part of root j and of root p - j
+ * @sine: the imaginary part of root j, and that of root p - j but for the sign
+ */
+struct wheel {
+	double4 cosine[4];
+	double4 sine[4];
+};
+
+inlined struct wheel wheel_of(const struct fft *fft, unsigned int p)
+{
+	struct wheel w;
+
+#pragma GCC unroll 3
+	for (unsigned int j = 1; j <= p / 2; j++) {
+		w.cosine[j] = broadcast(real(&fft->wheel[j]));
+		w.sine[j] = broadcast(imaginary(&fft->wheel[j]));
+	}
+	return w;
+}
+
 /*
  * Radix p, odd. The parts of a polynomial modulo x^(pm) - i become those of one
  * modulo y^(pm) - 1 with x^m = i^p y^m, since i^(p p) is i: part t is turned by p t
@@ -462,7 +485,7 @@ inlined struct complex4 turn(struct complex4 z, unsigned int k)
  * cosines in common, and sines but for the sign: @sum and @difference are theirs,
  * for t = 1 to (p - 1) / 2.
  */
-inlined void odd_transform(struct complex4 *z, const struct fft *fft,
+inlined void odd_transform(struct complex4 *z, const struct wheel *w,
 			   struct complex4 first, const struct complex4 *sum,
 			   const struct complex4 *difference,
 			   const unsigned int p, bool inverse)
@@ -473,23 +496,26 @@ inlined void odd_transform(struct complex4 *z, const struct fft *fft,
 		z[0] = add(z[0], sum[t]);
 #pragma GCC unroll 3
 	for (unsigned int j = 1; j <= p / 2; j++) {
-		struct complex4 even = first, odd;
-		double4 sine = broadcast(imaginary(&fft->wheel[j]));
+		struct complex4 even = first, odd = {
+			difference[1].re * w->sine[j],
+			difference[1].im * w->sine[j],
+		};
 
-		odd.re = difference[1].re * sine;
-		odd.im = difference[1].im * sine;
 #pragma GCC unroll 3
 		for (unsigned int t = 1; t <= p / 2; t++) {
-			const struct fft_root *w = &fft->wheel[j * t % p];
-			double4 cosine = broadcast(real(w));
+			unsigned int k = j * t % p;
+			bool back = k > p / 2; /* the sine is negative */
 
-			even.re += sum[t].re * cosine;
-			even.im += sum[t].im * cosine;
-			if (t == 1)
-				continue;
-			sine = broadcast(imaginary(w));
-			odd.re += difference[t].re * sine;
-			odd.im += difference[t].im * sine;
+			k = back ? p - k : k;
+			even.re += sum[t].re * w->cosine[k];
+			even.im += sum[t].im * w->cosine[k];
+			if (t > 1 && back) {
+				odd.re -= difference[t].re * w->sine[k];
+				odd.im -= difference[t].im * w->sine[k];
+			} else if (t > 1) {
+				odd.re += difference[t].re * w->sine[k];
+				odd.im += difference[t].im * w->sine[k];
+			}
 		}
 		z[inverse ? p - j : j] = add_i(even, odd);
 		z[inverse ? j : p - j] = sub_i(even, odd);
@@ -505,23 +531,25 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 		      const s16 *digits, const unsigned int p, size_t first,
 		      size_t end)
 {
-	size_t rows = fft->shape.rows / p;
+	const struct wheel w = wheel_of(fft, p);
+	const size_t rows = fft->shape.rows / p, digits_apart = fft->shape.row;
+	const size_t stride = fft->shape.stride;
 
 	for (size_t row = 0; row < rows; row++) {
 		for (size_t i = first; i < end; i++) {
-			const s16 *digit = digits + row * fft->shape.row +
+			const s16 *digit = digits + row * digits_apart +
 					   i * FFT_BLOCK_POINTS;
-			struct complex4 *at = f + row * fft->shape.stride + i;
+			struct complex4 *at = f + row * stride + i;
 			struct complex4 z[7], sum[4], difference[4];
 
-			z[0] = part(at, digit);
 #pragma GCC unroll 3
 			for (unsigned int t = 1; t <= p / 2; t++) {
 				unsigned int even = t % 2 ? p - t : t;
-				size_t apart = rows * fft->shape.row;
-				double4 x = load_digits(digit + even * apart);
-				double4 y = load_digits(digit +
-							(p - even) * apart);
+				double4 x = load_digits(
+					digit + even * rows * digits_apart);
+				double4 y = load_digits(
+					digit +
+					(p - even) * rows * digits_apart);
 
 				if (even % 4)
 					x = -x;
@@ -533,10 +561,11 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 						(struct complex4){ x, -y } :
 						(struct complex4){ -x, y };
 			}
-			odd_transform(z, fft, z[0], sum, difference, p, false);
+			odd_transform(z, &w, part(at, digit), sum, difference,
+				      p, false);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				at[t * rows * fft->shape.stride] = z[t];
+				at[t * rows * stride] = z[t];
 		}
 	}
 }
@@ -545,25 +574,26 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 			      const unsigned int p, size_t first, size_t end)
 {
-	size_t apart = fft->shape.rows / p * fft->shape.stride;
+	const struct wheel w = wheel_of(fft, p);
+	const size_t rows = fft->shape.rows / p, stride = fft->shape.stride;
 
-	for (size_t row = 0; row < fft->shape.rows / p; row++) {
+	for (size_t row = 0; row < rows; row++) {
 		for (size_t i = first; i < end; i++) {
-			struct complex4 *at = f + row * fft->shape.stride + i;
+			struct complex4 *at = f + row * stride + i;
 			struct complex4 z[7], sum[4], difference[4];
 
 #pragma GCC unroll 3
 			for (unsigned int t = 1; t <= p / 2; t++) {
-				struct complex4 x = at[t * apart];
-				struct complex4 y = at[(p - t) * apart];
+				struct complex4 x = at[t * rows * stride];
+				struct complex4 y = at[(p - t) * rows * stride];
 
 				sum[t] = add(x, y);
 				difference[t] = sub(x, y);
 			}
-			odd_transform(z, fft, at[0], sum, difference, p, true);
+			odd_transform(z, &w, at[0], sum, difference, p, true);
 #pragma GCC unroll 7
 			for (unsigned int t = 0; t < p; t++)
-				at[t * apart] = turn(z[t], 3 * p * t);
+				at[t * rows * stride] = turn(z[t], 3 * p * t);
 		}
 	}
 }

@@ -12,12 +12,18 @@ typedef double double4 __attribute__((vector_size(32)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef s32 s32x4 __attribute__((vector_size(16)));
 typedef s32 s32x8 __attribute__((vector_size(32)));
-typedef s16 s16x4 __attribute__((vector_size(8)));
 typedef s16 s16x8 __attribute__((vector_size(16)));
 typedef s16 s16x16 __attribute__((vector_size(32)));
 #endif
 
 #define shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+/* Four integers as doubles; of __builtin_convertvector GCC 12 makes four instructions. */
+#if __has_builtin(__builtin_ia32_cvtdq2pd256)
+#define doubles(x) __builtin_ia32_cvtdq2pd256(x)
+#else
+#define doubles(x) __builtin_convertvector(x, double4)
+#endif
 
 /* Has no call: a vector passed to a function would go through memory. */
 #define inlined static inline __attribute__((always_inline))
