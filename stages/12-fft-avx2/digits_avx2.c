@@ -136,13 +136,13 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
 }
 
 /*
- * Doubles that SHIFT was added to end with the bits of an integer: the lower 32 of
- * eight. The places are in the order 0 1 4 5 2 3 6 7, since no instruction takes
- * them out of two vectors in order.
+ * Doubles to which 0x1.8p52 was added end with the bits of an integer: the lower 32
+ * of eight. The places are in the order 0 1 4 5 2 3 6 7, since no instruction takes
+ * them out of two vectors in order. Unsigned, since arithmetic must wrap around.
  */
-inlined s32x8 integers(double4 a, double4 b)
+inlined u32x8 integers(double4 a, double4 b)
 {
-	return (s32x8)shuffle((float8)a, (float8)b, 0, 2, 8, 10, 4, 6, 12, 14);
+	return (u32x8)shuffle((float8)a, (float8)b, 0, 2, 8, 10, 4, 6, 12, 14);
 }
 
 /* The next place, in that order: @below is what the vector below has left here. */
@@ -160,17 +160,16 @@ inlined s32x8 digits_of_8(const double4 *x, double scale, s32x8 below[3])
 {
 	const double shift = 0x1.8p52; /* the next double is 1 more */
 	const double scale1 = scale / DIGIT_BASE, scale2 = scale1 / DIGIT_BASE;
-	s32x8 part0 = integers(x[0] * scale + shift, x[2] * scale + shift);
-	s32x8 part1 = integers(x[0] * scale1 + shift, x[2] * scale1 + shift);
-	s32x8 part2 = integers(x[0] * scale2 + shift, x[2] * scale2 + shift);
-	s32x8 up;
+	u32x8 part0 = integers(x[0] * scale + shift, x[2] * scale + shift);
+	u32x8 part1 = integers(x[0] * scale1 + shift, x[2] * scale1 + shift);
+	u32x8 part2 = integers(x[0] * scale2 + shift, x[2] * scale2 + shift);
+	s32x8 first = (s32x8)(part0 - part1 * DIGIT_BASE);
+	s32x8 second = (s32x8)(part1 - part2 * DIGIT_BASE), up;
 
-	part0 -= part1 * DIGIT_BASE;
-	part1 -= part2 * DIGIT_BASE;
-	part1 += next_place(part2, &below[2]);
-	part0 += next_place(part1, &below[1]);
-	up = (part0 * 6711 + (1 << 25)) >> 26;
-	return part0 - up * DIGIT_BASE + next_place(up, &below[0]);
+	second += next_place((s32x8)part2, &below[2]);
+	first += next_place(second, &below[1]);
+	up = (first * 6711 + (1 << 25)) >> 26;
+	return first - up * DIGIT_BASE + next_place(up, &below[0]);
 }
 
 /**
@@ -193,20 +192,22 @@ inlined s32x8 digits_of_8(const double4 *x, double scale, s32x8 below[3])
 void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
 			      double scale, struct digits_carry *carry)
 {
-	s32x8 below[3] = { { carry->up[0] }, { carry->up[1] }, { carry->up[2] } };
+	s32x8 below[3] = { { carry->up[0] },
+			   { carry->up[1] },
+			   { carry->up[2] } };
 
 	for (size_t i = 0; i < count; i += DIGITS_AT_ONCE, x += 32) {
 		s32x8 low = digits_of_8((const double4 *)x, scale, below);
 		s32x8 high = digits_of_8((const double4 *)x + 4, scale, below);
 		/* The order is now 0 8 1 9 4 12 5 13, then 2 10 3 11 6 14 7 15. */
-		s16x16 both = shuffle((s16x16)low, (s16x16)(high << 16), 0, 17,
-				      2, 19, 4, 21, 6, 23, 8, 25, 10, 27, 12, 29,
-				      14, 31);
+		s16x16 both = shuffle((s16x16)low, (s16x16)((u32x8)high << 16),
+				      0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27,
+				      12, 29, 14, 31);
 		s32x8 pairs = (s32x8)shuffle(both, both, 0, 2, 4, 6, 1, 3, 5, 7,
 					     8, 10, 12, 14, 9, 11, 13, 15);
 
-		store(digit + i, (s16x16)shuffle(pairs, pairs, 0, 4, 1, 5, 2, 6,
-						 3, 7));
+		store(digit + i,
+		      (s16x16)shuffle(pairs, pairs, 0, 4, 1, 5, 2, 6, 3, 7));
 	}
 	for (int k = 0; k < 3; k++)
 		carry->up[k] = below[k][0];

@@ -33,20 +33,21 @@
  *
  * On the way down a layer multiplies the Euclidean norm by 2 (radix p: sqrt(p)). If
  * it is off by h u of the norm of its result, then k layers are off by (h1 + ... +
- * hk) u, but for terms of u^2. Values of x and y off by dx u and dy u make a
- * coefficient of x y off by (dx + dy) u |x| |y|, since it is the mean of products
- * of values, whose sum is no more than the product of the norms. On the way up, a
+ * hk) u, but for terms of u^2. If the parts of x and y in the last nodes are off by
+ * dx u and dy u, a coefficient of x y is off by (dx + dy) u |x| |y|: it is the mean
+ * of coefficients of the parts' products, and these are no more than the products
+ * of the norms, whose sum is no more than the product of the sums. On the way up, a
  * result of a layer is off by h u of the sum of what it is made of, and again the
  * mean of all these sums is no more than |x| |y|. So a coefficient is off by
  *
  *	(2 d + s + r) u |x| |y|
  *
- * where d adds up h for the layers on the way down, r on the way up, and s is 2.24
- * for the products and 1.5 for the division by N in the end.
+ * where d adds up h for the layers on the way down, r on the way up, and s is what
+ * products and the division by N / 4 in the end add: 17.96 and 2.
  *
  * Constants are made of integers in units of 2^-62. Sine and cosine are off by less
  * than 5 of these; made a double, by sqrt(1/2) u: 0.72 u. An entry of the table is a
- * product of up to 12 of them: 0.85 u. Then, in units of u,
+ * product of up to 10 of them: 0.85 u. Then, in units of u,
  *
  *	w	0.72 + 0.85 + 2.24 = 3.81	of row and table
  *	w^2	2 * 3.81 + 2.24 = 9.86
@@ -56,16 +57,25 @@
  *	radix 4, at the top	h =  0.72 + 2.24 + 2 additions < 5
  *	radix 2, at the top	h =  0.72 + 2.24 + 1 addition < 4
  *
- * In radix p = 3, 5, 7 a part goes through the root it is twisted with, 2.96; an
- * addition, 1; a product with a cosine, and one with a sine, which are off by 0.51
- * and rounded by 1; up to (p - 1) / 2 additions, and one more. Sine and cosine
- * together are at most sqrt(2). That is sqrt(2) (3.51 + (p - 1) / 2) of the sum of
- * the parts, and of the norm sqrt(p) times as much: 11.1, 17.5, 24.4. So h is less
- * than 15, 21 and 28.
+ * In radix p = 3, 5, 7 a part goes through an addition, 1; a product with a cosine,
+ * and one with a sine, which are off by 0.51 and rounded by 1; up to (p - 1) / 2
+ * additions, and one more. Sine and cosine together are at most sqrt(2). That is
+ * sqrt(2) (3.51 + (p - 1) / 2) of the sum of the parts, and of the norm sqrt(p)
+ * times as much: 11.1, 17.5, 24.4. So h is less than 12, 18 and 25.
+ *
+ * The tree ends with polynomials of four coefficients, which are multiplied modulo
+ * x^4 - c, where c is w or w turned by right angles. A sum of k real products, one
+ * after another, is off by k u of the sum of their absolute values. The real part
+ * of a sum of products a[i] b[j] has two for each, with absolute values of at most
+ * |a[i]| |b[j]| together, and so has the imaginary part. A coefficient is such a
+ * sum plus c times another: with two for the product by c, there are never more
+ * than 10 real products one after another. So it is off by 10 sqrt(2) and what c is
+ * off, 3.81, which is less than 17.96, of the sum of all |a[i]| |b[j]|: no more than
+ * the product of the norms.
  *
  * Digits are at most DIGIT_MAX, so that |x| |y| <= N * DIGIT_MAX^2. What error_fits
  * requires of each transform is therefore a proof that rounding to the nearest
- * integer gives the product. For N = 5 * 2^16, the longest, the bound is 0.46.
+ * integer gives the product. For N = 5 * 2^16, the longest, the bound is 0.42.
  */
 #include "fft_avx2.h"
 #include "vector.h"
@@ -143,7 +153,7 @@ static u64 angle_of(u64 part, u64 whole)
 /* The bound on errors, in hundredths of u |x| |y|; see above. */
 static u64 error_units(const struct fft_shape *s)
 {
-	u64 down = 0, up = 1796 + 100;
+	u64 down = 0, up = 1796 + 200;
 
 	if (s->odd > 1)
 		down += s->odd == 3 ? 1200 : s->odd == 5 ? 1800 : 2500;
@@ -157,7 +167,7 @@ static u64 error_units(const struct fft_shape *s)
 }
 
 /*
- * Whether that is less than 1 / 2 of an integer, and a hundredth to spare for the
+ * Return whether that is less than 1 / 2 of an integer, and a hundredth to spare for the
  * terms of u^2.
  */
 static bool error_fits(const struct fft_shape *s)
@@ -404,7 +414,7 @@ static int top(struct fib_call *call, const struct fft *fft,
 }
 
 /*
- * f[] = f[] g[] modulo the polynomial of a node, times @points; f may be g. What
+ * f[] = f[] g[] modulo the polynomial of a node, times @points / 4; f may be g. What
  * is too long for a section is split, once or twice.
  */
 static int multiply(struct fib_call *call, const struct fft *fft,
@@ -484,8 +494,8 @@ static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
 /**
  * fft_mul() - c = a * b + addend
  * @call: the call that pays for it
- * @c: the product; may be @a or @b, or reach over both; has room for the digits of
- *	both
+ * @c: the product; may be @a or @b, or reach over both; has room for twice as many
+ *	digits as fft_digits says of the product
  * @a: a number, with room for as many digits as fft_digits says
  * @b: a number, likewise; a square is faster if it is @a
  * @addend: -2 to 2

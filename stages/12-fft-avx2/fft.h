@@ -13,8 +13,6 @@
 /* Points of a row: 64 at least, and 16384 at most: 256 KB, for the L2 cache. */
 #define FFT_ROW_MIN 64
 #define FFT_ROW_MAX 16384
-/* The largest transform whose results are proved to round right, see fft.c. */
-#define FFT_POINTS_MAX (5 << 16)
 
 /**
  * struct fft_root - a point of the unit circle
@@ -67,7 +65,8 @@ struct fft_shape {
  * @wheel: the roots of order shape.odd
  * @top: of each node of the passes of radix 2 and 4, one root, or three
  * @angle: of each row, the argument of the constant its polynomial has
- * @row_root: of each row and level, the 4th root of the first node's constant
+ * @row_root: of each row and level, the last excepted, the 4th root of the constant
+ *	of the first node
  * @carry: of each half of the coefficients and each row, what its digits carry
  * @table: exp(2 pi i * reversed(k) / 4), with the bits of k reversed behind the
  *	binary point

@@ -4,9 +4,9 @@
  * another, so that complex arithmetic needs no shuffles.
  *
  * A butterfly is the same for each coefficient of a node, as fft.c says, until a
- * node has four coefficients only. The last two levels are therefore done with
- * 16 points in registers, transposed in between: then a vector has the same
- * coefficient of four nodes.
+ * node has four coefficients only. There the last level is left with 16 points in
+ * registers, which are transposed: then a vector has the same coefficient of four
+ * nodes, and polynomials of four coefficients are multiplied as on paper.
  */
 #include "fft_avx2.h"
 #include "simd.h"
@@ -378,7 +378,7 @@ void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
  * @fft: the transform
  * @level: the row's roots, from the node's level on
  * @node: index of the node on its level
- * @f: a polynomial; replaced by the product times @points
+ * @f: a polynomial; replaced by the product times @points / 4
  * @g: the other one, left undefined; @f for a square
  * @points: how many coefficients: a power of 4, 64 to FFT_SECTION
  *
@@ -547,9 +547,9 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 				unsigned int even = t % 2 ? p - t : t;
 				double4 x = load_digits(
 					digit + even * rows * digits_apart);
-				double4 y = load_digits(
-					digit +
-					(p - even) * rows * digits_apart);
+				double4 y = load_digits(digit +
+							(p - even) * rows *
+								digits_apart);
 
 				if (even % 4)
 					x = -x;
@@ -557,9 +557,8 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 					y = -y;
 				sum[t] = (struct complex4){ x, y };
 				difference[t] =
-					t == even ?
-						(struct complex4){ x, -y } :
-						(struct complex4){ -x, y };
+					t == even ? (struct complex4){ x, -y } :
+						    (struct complex4){ -x, y };
 			}
 			odd_transform(z, &w, part(at, digit), sum, difference,
 				      p, false);

@@ -20,12 +20,12 @@
 #include "vector.h"
 
 /* From this n on, transforms in floating point pay, if there is AVX2. */
-#define FFT_N 45000
+#define FFT_N 25000
 /*
  * The largest k whose L(k) is computed in limbs then: from 86, where one limb ends,
  * to FFT_N / 4, so that there is room.
  */
-#define BEGIN_N 8000
+#define BEGIN_N 6000
 
 /*
  * L(k) and L(k + 1), while both are a limb, with k the top bits of n. A step from
@@ -122,7 +122,7 @@ struct pair {
 };
 
 /* L(k) and L(k + 1), with k the bits of n but the last @until, at least one. */
-static int lucas_pair(struct pair *p, u64 n, int until)
+static __always_inline int lucas_pair(struct pair *p, u64 n, int until)
 {
 	int bits = begin_with_limbs(p->a->limb, p->b->limb, n), err;
 
@@ -215,7 +215,8 @@ static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
  * than DIGIT_BASE: so phi^n takes n / 19 digits, rounded up; and one more leaves
  * room for the sign. Numbers on the way are less than 8 * phi^(n / 2).
  */
-static int compute_digits(struct fib_call *call, u64 n, union fib_value *f)
+static noinline int compute_digits(struct fib_call *call, u64 n,
+				   union fib_value *f)
 {
 	size_t whole = 2 * (n / 38 + 2);
 	size_t half = digits_room(fft_digits(whole));

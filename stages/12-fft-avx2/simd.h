@@ -12,6 +12,7 @@ typedef double double4 __attribute__((vector_size(32)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef s32 s32x4 __attribute__((vector_size(16)));
 typedef s32 s32x8 __attribute__((vector_size(32)));
+typedef u32 u32x8 __attribute__((vector_size(32)));
 typedef s16 s16x8 __attribute__((vector_size(16)));
 typedef s16 s16x16 __attribute__((vector_size(32)));
 #endif
