@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import paths, processor
 from grader.exercise.build import c_flags
 
 EXERCISE = "12"
@@ -32,7 +32,7 @@ DIGIT_MAX = 5012
 WALK = 30
 
 pytestmark = pytest.mark.skipif(
-    "avx2" not in Path("/proc/cpuinfo").read_text(), reason="this processor has no AVX2"
+    not processor.has_vectors(), reason="this processor has no AVX2 or no FMA"
 )
 
 

@@ -30,7 +30,8 @@ SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
 
 ADAPTER = {3: "stage3.c", 4: "stage4.c", 5: "stage4.c", 6: "stage4.c", 7: "stage7.c"}
 ADAPTER |= {8: "stage8.c", 9: "stage9.c", 10: "stage9.c", 11: "stage9.c"}
-DECIMAL = (8, 9, 10, 11)  # limbs of eighteen digits
+ADAPTER |= {12: "stage9.c"}
+DECIMAL = (8, 9, 10, 11, 12)  # limbs of eighteen digits
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
 BUILDS = [
@@ -40,7 +41,7 @@ BUILDS = [
     if stage in (6, 7) or "noasm" not in flavour
 ]
 # The sanitizers take the time: one of those that differ little.
-SELDOM = {(stage, "asan") for stage in (3, 4, 8, 9, 11)}
+SELDOM = {(stage, "asan") for stage in (3, 4, 8, 9, 11, 12)}
 LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
@@ -251,12 +252,14 @@ SIZES = {
     10: (42, 43, 44, 64, 65, 66, 84, 85, 168, 169, 336, 337, 671, 672, 673, 1344, 1345, 2017),
     11: (42, 43, 64, 65, 84, 85, 168, 169, 336, 337, 671, 672, 673, 674, 1000),
 }
+SIZES[12] = SIZES[11]
 UNEQUAL = {
     8: ((1000, 1), (1000, 339), (1000, 340), (1000, 341), (700, 690)),
     9: ((1000, 1), (1000, 339), (1000, 340), (1000, 341), (700, 690)),
     10: ((1000, 42), (1000, 43), (85, 43), (86, 43), (2000, 672), (2000, 673), (1345, 1344)),
     11: ((1000, 42), (1000, 43), (673, 672), (4000, 672), (4000, 673), (1366, 700), (1100, 1099)),
 }
+UNEQUAL[12] = UNEQUAL[11]
 
 
 def number_of(pattern: tuple[int, ...], size: int) -> str:

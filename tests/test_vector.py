@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import paths, processor
 from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import MODULE
-from grader.exercise.files import device, stages
+from grader.exercise.files import device, stages, tasks
+from grader.exercise.operations import unit_tests
 from grader.exercise.workload.stage_workload import SECTION_INSTRUCTIONS, StageSubject, contents
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
 from grader.rulers import counter
+from grader.tools import compile_commands
+from grader.verdict import points
 
 EXERCISE = "12"
 
@@ -143,9 +146,31 @@ def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
     assert said[False] == said[True]
 
 
-@pytest.mark.skipif(
-    "avx2" not in Path("/proc/cpuinfo").read_text(), reason="uml has the processor's registers"
-)
+def test_without_avx2_functions_are_not_tested_and_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "CPUINFO", tmp_path / "cpuinfo")
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2 avx avx2\n")
+    course, program = tasks.course(12), tmp_path / "no program"
+    tried = {
+        task.operation: unit_tests.outcome(stages.kit(12), program, task.operation, 1)
+        for task in course.tasks
+    }
+    lines = points.task_lines(course, tried)
+    assert [(line.earned, line.possible) for line in lines] == [(0, 0)] * len(course.tasks)
+    assert {line.remark for line in lines} == {unit_tests.NO_VECTORS}
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nflags\t\t: fpu sse2 avx2 fma\n")
+    assert processor.has_vectors()
+
+
+def test_an_editor_learns_the_flags_of_vector_files() -> None:
+    for entry in compile_commands.stage_commands(stages.kit(12)):
+        words = entry["command"].split()
+        vector = Path(entry["file"]).name in stages.kit(12).traits.vector
+        assert ("-mavx2" in words, "-mgeneral-regs-only" in words) == (vector, not vector)
+
+
+@pytest.mark.skipif(not processor.has_vectors(), reason="uml has the processor's registers")
 @pytest.mark.parametrize("name", ["uml", "qemu", "qemu-smp"])
 def test_a_process_keeps_its_vector_registers(name: str) -> None:
     machine: Machine = machines.get(name)

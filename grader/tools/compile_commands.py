@@ -20,12 +20,11 @@ from grader.lab.module import Kernel
 
 def stage_commands(stage: Stage) -> list[dict[str, str]]:
     """Return the entries of a stage's own files, which include no header of the kernel."""
-    call = ["gcc", *preprocess.options(stage), "-c"]
     return [
         {
             "directory": str(paths.COMMON.parent),
             "file": str(path),
-            "command": shlex.join([*call, str(path)]),
+            "command": shlex.join(["gcc", *preprocess.options(stage, path.name), "-c", str(path)]),
         }
         for path in stage_module.sources(stage, [])
         if path.suffix == ".c"

@@ -70,6 +70,9 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
     lines = []
     for task in course.tasks:
         outcome = tried[task.operation]
+        if not outcome.tried:  # not by this computer
+            lines.append(Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code))
+            continue
         share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
         remark = outcome.fault or f"{outcome.tried} tries, all right"
         if 0 < share < 1:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Adapter for stages 9 to 11, which have some operations more.
+ * Adapter for stages 9 to 12, which have some operations more.
  */
 #include "operands.h"
 

@@ -17,6 +17,13 @@ def language() -> tuple[str, ...]:
     return _words("cflags")
 
 
+def of_file(vector_file: bool) -> tuple[str, ...]:
+    """Return the flags for one of a stage's files, which may be a vector file."""
+    if not vector_file:
+        return language()
+    return (*(word for word in language() if word != INTEGERS_ONLY), *vector())
+
+
 @cache
 def vector() -> tuple[str, ...]:
     """Return the flags that vector files get in place of INTEGERS_ONLY, see cflags-vector."""

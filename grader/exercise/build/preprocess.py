@@ -80,19 +80,19 @@ def _texts(
 ) -> Texts:
     offered = (*HEADERS, *(VECTOR_HEADERS if stage.traits.vector else ()))
     headers = _contents([paths.COMMON / name for name in offered])
-    call = (*_options(stage, KIT), *options)
+    call = (*_options(stage, KIT, vector_file=False), *options)
     place, shown = stages.place(stage), paths.shown(stage.directory)
     return _made(files, headers, names, call, place, shown, stage.isolated)
 
 
-def options(stage: Stage) -> tuple[str, ...]:
-    """Return the flags by which an editor, too, understands a stage's files."""
-    return _options(stage, str(paths.COMMON))
+def options(stage: Stage, name: str) -> tuple[str, ...]:
+    """Return the flags by which an editor, too, understands a stage's file."""
+    return _options(stage, str(paths.COMMON), name in stage.traits.vector)
 
 
-def _options(stage: Stage, headers: str) -> tuple[str, ...]:
+def _options(stage: Stage, headers: str, vector_file: bool) -> tuple[str, ...]:
     limit = f"-DFIBDRV_MAX_N={stage.manifest.max_n}"
-    return ("-nostdinc", *c_flags.language(), limit, f"-I{headers}")
+    return ("-nostdinc", *c_flags.of_file(vector_file), limit, f"-I{headers}")
 
 
 def _differing(adapter: Texts, own: Texts, stage: Stage) -> str:

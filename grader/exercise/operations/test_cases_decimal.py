@@ -250,6 +250,9 @@ def _transforms(rng: random.Random, stage: Stage) -> Iterator[Try]:
         yield Try(f"fft_square {a}", _product(a, a), len(a))
 
 
+# Those of vector files.
+VECTORS = ("digit-sum", "digit-fifth", "digit-unique", "digit-text", "fft")
+
 TRIES: dict[str, Tries] = {
     "add": _sums,
     "sub": _differences,

@@ -119,18 +119,16 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
         os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
-    as_stage = [*compiler, *c_flags.language(), NO_TABLES, preprocess.PREPROCESSED]
     step = _Steps(stage)
     objects: list[Path] = []
     for part, texts in zip((theirs, between), made):
         for name, text in texts.files.items():
             (part / name).write_bytes(text)
-        plain = [name for name in texts.files if name not in stage.traits.vector]
-        step.compile([*as_stage, "-c", *plain], part, (part,))
-        vector = [name for name in texts.files if name in stage.traits.vector]
-        if vector:
-            integers = [word for word in as_stage if word != c_flags.INTEGERS_ONLY]
-            step.compile([*integers, *c_flags.vector(), "-c", *vector], part, (part,))
+        for vector in (False, True):
+            names = [name for name in texts.files if (name in stage.traits.vector) is vector]
+            flags = [*c_flags.of_file(vector), NO_TABLES, preprocess.PREPROCESSED]
+            if names:
+                step.compile([*compiler, *flags, "-c", *names], part, (part,))
         objects += [part / f"{Path(name).stem}.o" for name in texts.files]
     _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
     judges = [ours / f"{path.stem}.o" for path in kit]

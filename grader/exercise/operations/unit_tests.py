@@ -12,15 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.base import processor
 from grader.base.finding import Code
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_cases, test_cases_decimal, test_program
 from grader.exercise.operations.test_cases import Try
 
+NO_VECTORS = (
+    "not tested: it needs AVX2 and FMA, which this computer's processor does not have; without them"
+    " the stage computes as the stage before"
+)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an operation fared: sizes right below the first that is wrong, and what was wrong."""
+    """How an operation fared: sizes right below the first that is wrong, and what was wrong.
+
+    Of one that this computer cannot test, nothing was tried, and the fault says why.
+    """
 
     small: bool
     large: bool
@@ -124,6 +133,8 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
     decimal = stage.traits.decimal
     sign = "" if decimal else "0x"
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
+    if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
+        return Outcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)

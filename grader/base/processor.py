@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Find out what this computer's processor can do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CPUINFO = Path("/proc/cpuinfo")
+# What a stage's vector files are compiled for, see common/cflags-vector.
+VECTORS = frozenset({"avx2", "fma"})
+
+
+def has_vectors() -> bool:
+    """Return whether programs may use AVX2 and FMA here."""
+    lines = CPUINFO.read_text().splitlines()
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return VECTORS.issubset(flags.split())
