@@ -8,7 +8,6 @@
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/sysfs.h>
-#include <linux/timex.h>
 
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
@@ -33,7 +32,8 @@ static const struct kernel_param_ops avx2_ops = { .get = avx2_get };
 module_param_cb(avx2, &avx2_ops, NULL, 0444);
 
 /*
- * /sys/module/fibdrv/parameters/longest_section: in cycles of the TSC. No other task
+ * /sys/module/fibdrv/parameters/longest_section: in cycles of the TSC, which is read
+ * directly because get_cycles() is 0 in user-mode Linux. No other task
  * runs on the CPU until a section ends, so that the largest of a CPU is its own.
  */
 static DEFINE_PER_CPU(u64, section_began);
@@ -55,12 +55,12 @@ module_param_cb(longest_section, &longest_ops, NULL, 0444);
 void fib_fpu_begin(void)
 {
 	kernel_fpu_begin();
-	__this_cpu_write(section_began, get_cycles());
+	__this_cpu_write(section_began, __builtin_ia32_rdtsc());
 }
 
 void fib_fpu_end(void)
 {
-	u64 cycles = get_cycles() - __this_cpu_read(section_began);
+	u64 cycles = __builtin_ia32_rdtsc() - __this_cpu_read(section_began);
 
 	if (cycles > __this_cpu_read(longest_section))
 		__this_cpu_write(longest_section, cycles);

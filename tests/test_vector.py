@@ -27,6 +27,7 @@ from grader.verdict import points
 EXERCISE = "12"
 
 REGISTERS = Path(__file__).with_name("vector_registers.c")
+LONGEST = "cat /sys/module/fibdrv/parameters/longest_section"
 N = 50_000  # for which stage 12 uses vectors
 BEGIN, END = "\tfib_fpu_begin();\n", "\tfib_fpu_end();\n"
 PRINT = "\t\tdigits_avx2_print(text, a->digit + left, count);\n"
@@ -138,8 +139,7 @@ def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
             guest.wire.check(f"insmod {MODULE}", 60)
             has[vectors] = guest.wire.check("cat /sys/module/fibdrv/parameters/avx2", 60).strip()
             said[vectors] = guest.wire.check(f"fibctl read {N}", 200)
-            longest = guest.wire.check("cat /sys/module/fibdrv/parameters/longest_section", 60)
-            assert (int(longest) > 0) is vectors
+            assert (int(guest.wire.check(LONGEST, 60)) > 0) is vectors
         finally:
             guest.stop()
     assert has == {False: "0", True: "1"}
@@ -184,5 +184,6 @@ def test_a_process_keeps_its_vector_registers(name: str) -> None:
         both = f"registers {N} 20 & registers {2 * N} 20 & registers 1000 300 & wait; wait; wait"
         said = guest.wire.check(both, 300 * guest.speed_factor)
         assert said.split() == ["kept"] * 3
+        assert int(guest.wire.check(LONGEST, 60)) > 0
     finally:
         guest.stop()
