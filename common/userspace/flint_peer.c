@@ -8,7 +8,7 @@
 #include <flint/radix.h>
 #include <stdlib.h>
 
-#include "stage.h"
+#include "userspace/host.h"
 
 #define DIGITS 19
 
