@@ -28,6 +28,7 @@ typedef _Bool bool;
 #define true 1
 #define false 0
 #define NULL ((void *)0)
+#define SIZE_MAX ((size_t)-1)
 #define static_assert _Static_assert
 #define offsetof(type, member) __builtin_offsetof(type, member)
 
@@ -41,6 +42,52 @@ void *memcpy(void *to, const void *from, size_t size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
+
+/*
+ * A function that returns a pointer returns an error as one of the last 4095
+ * addresses, at which there is never an object: linux/err.h.
+ */
+#define MAX_ERRNO 4095
+
+static inline void *ERR_PTR(long error)
+{
+	return (void *)error;
+}
+
+static inline long PTR_ERR(const void *pointer)
+{
+	return (long)pointer;
+}
+
+static inline bool IS_ERR(const void *pointer)
+{
+	return __builtin_expect((unsigned long)pointer >=
+					(unsigned long)-MAX_ERRNO,
+				0);
+}
+
+/*
+ * Sizes in bytes: linux/overflow.h. A size that does not fit becomes SIZE_MAX,
+ * which no allocation can satisfy, and stays SIZE_MAX in what is computed from it.
+ */
+#define check_add_overflow(a, b, sum) __builtin_add_overflow(a, b, sum)
+#define check_mul_overflow(a, b, product) __builtin_mul_overflow(a, b, product)
+
+static inline size_t size_add(size_t a, size_t b)
+{
+	size_t bytes;
+
+	return check_add_overflow(a, b, &bytes) ? SIZE_MAX : bytes;
+}
+
+static inline size_t size_mul(size_t a, size_t b)
+{
+	size_t bytes;
+
+	return check_mul_overflow(a, b, &bytes) ? SIZE_MAX : bytes;
+}
+
+#define array_size(count, size) size_mul(count, size)
 
 #define noinline __attribute__((noinline))
 #define __always_inline inline __attribute__((always_inline))

@@ -33,6 +33,12 @@ typedef long long s64;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
+/* As in freestanding.h, for programs that call a stage's own functions. */
+static inline bool IS_ERR(const void *pointer)
+{
+	return (unsigned long)pointer >= (unsigned long)-4095;
+}
+
 #define FIBDRV_FREESTANDING_H
 #include "stage.h"
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Natural numbers of any size: every operation returns a new number, which is
- * the caller's to free, or NULL; the call's error then says why. Operands stay
- * as they are, and may be one and the same number.
+ * Natural numbers of any size: every operation returns a new number, which its
+ * caller frees, or an ERR_PTR: -ENOMEM or -EINTR. Operands stay as they are, and
+ * may be one and the same number.
+ *
+ * Knuth, "The Art of Computer Programming", volume 2, 4.3.1 has the algorithms of
+ * all stages up to 7; GMP calls such functions on limbs mpn, those on numbers mpz.
  */
 #include "bignum.h"
 
@@ -87,34 +90,34 @@ static struct bignum *bn_trim(struct bignum *a)
  *
  * Fewer limbs may be in use later; the room stays @size limbs.
  *
- * Return: the number, which is 0 until its limbs are set, or NULL.
+ * Return: the number, which is 0 until its limbs are set, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t size)
 {
 	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
 
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	a->limb = fib_alloc(call, size, sizeof(*a->limb));
 	if (!a->limb)
 		goto free_number;
-	memset(a->limb, 0, size * sizeof(*a->limb));
+	memset(a->limb, 0, array_size(size, sizeof(*a->limb)));
 	a->size = size;
 	a->call = call;
 	return a;
 
 free_number:
 	fib_free(a);
-	return NULL;
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
- * bn_free() - give a number back
- * @a: the number; NULL is fine
+ * bn_free() - free a number
+ * @a: the number; an ERR_PTR is fine
  */
 void bn_free(struct bignum *a)
 {
-	if (!a)
+	if (IS_ERR(a))
 		return;
 	fib_free(a->limb);
 	fib_free(a);
@@ -128,8 +131,8 @@ struct bignum *bn_dup(const struct bignum *a)
 {
 	struct bignum *c = bn_create(a->call, a->size);
 
-	if (!c)
-		return NULL;
+	if (IS_ERR(c))
+		return c;
 	memcpy(c->limb, a->limb, a->size * sizeof(*a->limb));
 	return c;
 }
@@ -146,8 +149,8 @@ struct bignum *bn_add(const struct bignum *a, const struct bignum *b)
 	if (a->size < b->size)
 		swap(a, b);
 	c = bn_create(a->call, a->size + 1);
-	if (!c)
-		return NULL;
+	if (IS_ERR(c))
+		return c;
 	c->limb[a->size] =
 		limbs_add(c->limb, a->limb, a->size, b->limb, b->size);
 	return bn_trim(c);
@@ -169,11 +172,11 @@ struct bignum *bn_sub(const struct bignum *a, const struct bignum *b)
 
 	fib_assert(a->size >= b->size);
 	complement = bn_create(a->call, a->size);
-	if (!complement)
-		return NULL;
+	if (IS_ERR(complement))
+		return complement;
 	limbs_complement(complement->limb, a->size, b->limb, b->size);
 	c = bn_create(a->call, a->size);
-	if (!c)
+	if (IS_ERR(c))
 		goto free_complement;
 	carry = limbs_add(c->limb, a->limb, a->size, complement->limb, a->size);
 	fib_assert(carry || bn_is_zero(b));
@@ -195,14 +198,14 @@ struct bignum *bn_lshift(const struct bignum *a, size_t bits)
 	unsigned int shift = bits % LIMB_BITS;
 	struct bignum *c = bn_create(a->call, a->size + limbs + 1);
 
-	if (!c)
-		return NULL;
+	if (IS_ERR(c))
+		return c;
 	c->limb[a->size + limbs] =
 		limbs_lshift(c->limb + limbs, a->limb, a->size, shift);
 	return bn_trim(c);
 }
 
-/* Frees @old, which @new was made from; @new may be NULL. */
+/* Frees @old, which @new was made from; @new may be an ERR_PTR. */
 static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
 {
 	bn_free(old);
@@ -220,29 +223,31 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
 struct bignum *bn_mul(const struct bignum *a, const struct bignum *b)
 {
 	struct bignum *c;
+	int err;
 
 	if (bn_is_zero(a))
 		return bn_create(a->call, 1);
 	c = bn_dup(b); /* for the top bit, which is 1 */
-	if (!c)
-		return NULL;
+	if (IS_ERR(c))
+		return c;
 	for (size_t i = bn_bits(a) - 1; i-- > 0;) {
-		if (fib_spend(a->call, c->size + b->size))
+		err = fib_spend(a->call, c->size + b->size);
+		if (err)
 			goto free_product;
 		c = bn_replace(c, bn_lshift(c, 1));
-		if (!c)
-			return NULL;
+		if (IS_ERR(c))
+			return c;
 		if (!bn_bit(a, i))
 			continue;
 		c = bn_replace(c, bn_add(c, b));
-		if (!c)
-			return NULL;
+		if (IS_ERR(c))
+			return c;
 	}
 	return c;
 
 free_product:
 	bn_free(c);
-	return NULL;
+	return ERR_PTR(err);
 }
 
 /**

@@ -12,9 +12,10 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 
 	for (size_t bit = bn_bits(f->big); bit-- > 0;) {
 		char carry = bn_bit(f->big, bit);
+		int err = fib_spend(call, count);
 
-		if (fib_spend(call, count))
-			return -EINTR;
+		if (err)
+			return err;
 		for (size_t i = 0; i < count; i++) {
 			char twice = 2 * digits[i] + carry;
 

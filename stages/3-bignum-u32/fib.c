@@ -14,14 +14,16 @@
 /* F(2k), from a = F(k) and b = F(k + 1). */
 static struct bignum *fib_even(const struct bignum *a, const struct bignum *b)
 {
-	struct bignum *twice, *t, *c = NULL;
+	struct bignum *twice, *t, *c;
 
 	twice = bn_lshift(b, 1);
-	if (!twice)
-		return NULL;
+	if (IS_ERR(twice))
+		return twice;
 	t = bn_sub(twice, a);
-	if (!t)
+	if (IS_ERR(t)) {
+		c = t;
 		goto free_twice;
+	}
 	c = bn_mul(a, t);
 
 	bn_free(t);
@@ -33,14 +35,16 @@ free_twice:
 /* F(2k + 1), from a = F(k) and b = F(k + 1). */
 static struct bignum *fib_odd(const struct bignum *a, const struct bignum *b)
 {
-	struct bignum *a2, *b2, *d = NULL;
+	struct bignum *a2, *b2, *d;
 
 	a2 = bn_square(a);
-	if (!a2)
-		return NULL;
+	if (IS_ERR(a2))
+		return a2;
 	b2 = bn_square(b);
-	if (!b2)
+	if (IS_ERR(b2)) {
+		d = b2;
 		goto free_a2;
+	}
 	d = bn_add(a2, b2);
 
 	bn_free(b2);
@@ -55,30 +59,39 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	struct bignum *c, *d; /* the two that follow from them */
 	/* How many bits n has; n | 1 because there is no clz of 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
+	int err;
 
 	a = bn_create(call, 1);
-	if (!a)
-		return call->error;
+	if (IS_ERR(a))
+		return PTR_ERR(a);
 	b = bn_create(call, 1);
-	if (!b)
+	if (IS_ERR(b)) {
+		err = PTR_ERR(b);
 		goto free_a;
+	}
 	b->limb[0] = 1;
 
 	for (int i = bits - 1; i > 0; i--) {
 		c = fib_even(a, b);
-		if (!c)
+		if (IS_ERR(c)) {
+			err = PTR_ERR(c);
 			goto free_b;
+		}
 		d = fib_odd(a, b);
-		if (!d)
+		if (IS_ERR(d)) {
+			err = PTR_ERR(d);
 			goto free_c;
+		}
 		if (n & 1ULL << i) {
 			struct bignum *sum = bn_add(c, d);
 
+			if (IS_ERR(sum)) {
+				err = PTR_ERR(sum);
+				goto free_d;
+			}
 			bn_free(c);
 			c = d;
 			d = sum;
-			if (!d)
-				goto free_c;
 		}
 		bn_free(a);
 		bn_free(b);
@@ -86,20 +99,24 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 		b = d;
 	}
 	c = n & 1 ? fib_odd(a, b) : fib_even(a, b);
-	if (!c)
+	if (IS_ERR(c)) {
+		err = PTR_ERR(c);
 		goto free_b;
+	}
 	bn_free(b);
 	bn_free(a);
 	f->big = c;
 	return 0;
 
+free_d:
+	bn_free(d);
 free_c:
 	bn_free(c);
 free_b:
 	bn_free(b);
 free_a:
 	bn_free(a);
-	return call->error;
+	return err;
 }
 
 size_t fib_limbs(const union fib_value *f)

@@ -9,19 +9,15 @@ struct bignum *operand_new(struct fib_call *call, const limb_t *limb,
 {
 	struct bignum *a = bn_create(call, size);
 
-	if (a)
-		memcpy(a->limb, limb, size * sizeof(*limb));
+	if (IS_ERR(a))
+		return NULL;
+	memcpy(a->limb, limb, size * sizeof(*limb));
 	return a;
 }
 
-struct bignum *operand_apply(struct fib_call *call, const char *op,
-			     enum alias alias, struct bignum *old,
-			     struct bignum *a, struct bignum *b, size_t bits)
+static struct bignum *apply(const char *op, struct bignum *a, struct bignum *b,
+			    size_t bits)
 {
-	if (alias != ALIAS_NONE && alias != ALIAS_AB)
-		return NULL;
-	if (alias == ALIAS_AB)
-		b = a;
 	if (!strcmp(op, "add"))
 		return bn_add(a, b);
 	if (!strcmp(op, "sub"))
@@ -33,4 +29,16 @@ struct bignum *operand_apply(struct fib_call *call, const char *op,
 	if (!strcmp(op, "lshift"))
 		return bn_lshift(a, bits);
 	return NULL;
+}
+
+struct bignum *operand_apply(struct fib_call *call, const char *op,
+			     enum alias alias, struct bignum *old,
+			     struct bignum *a, struct bignum *b, size_t bits)
+{
+	struct bignum *c;
+
+	if (alias != ALIAS_NONE && alias != ALIAS_AB)
+		return NULL;
+	c = apply(op, a, alias == ALIAS_AB ? a : b, bits);
+	return IS_ERR(c) ? NULL : c;
 }

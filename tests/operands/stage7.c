@@ -9,7 +9,7 @@ struct bignum *operand_new(struct fib_call *call, const limb_t *limb,
 {
 	struct bignum *a = bn_create(call, 1, room);
 
-	if (!a)
+	if (IS_ERR(a))
 		return NULL;
 	memcpy(a->limb, limb, size * sizeof(*limb));
 	a->size = size;

@@ -25,10 +25,12 @@ size_t tested_limb_digits(void)
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size)
 {
 #if STAGE_RESULT_IS_PREALLOCATED
-	return bn_create(call, count, size);
+	struct bignum *a = bn_create(call, count, size);
 #else
-	return bn_create(call, size);
+	struct bignum *a = bn_create(call, size);
 #endif
+
+	return IS_ERR(a) ? NULL : a;
 }
 
 struct bignum *tested_at(struct bignum *a, size_t i)
@@ -208,7 +210,14 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 #endif
 
 #if STAGE_RESULT_IS_RETURNED
-#define INTO(function, ...) (*c = function(__VA_ARGS__), 0)
+/* Leaves no number in *c where an error is returned in place of one. */
+static int take(struct bignum **c, struct bignum *result)
+{
+	*c = IS_ERR(result) ? NULL : result;
+	return IS_ERR(result) ? PTR_ERR(result) : 0;
+}
+
+#define INTO(function, ...) take(c, function(__VA_ARGS__))
 #define COPY bn_dup
 #elif STAGE_RESULT_IS_GROWN
 #define INTO(function, ...) function(*c, __VA_ARGS__)
