@@ -166,7 +166,7 @@ MUTATIONS = [
     _m(3, "bignum", "sub keeps the complement",
        "free_complement:\n\tbn_free(complement);", "free_complement:"),
     _m(3, "bignum", "a new number is not cleared",
-       "\tmemset(a->limb, 0, array_size(size, sizeof(*a->limb)));\n", ""),
+       "\tmemset(a->limb, 0, size * sizeof(*a->limb));\n", ""),
     _m(35, "bignum", "create keeps half a number",
        "free_number:\n\tfib_free(a);\n", "free_number:\n"),
     _m(3, "bignum", "mul does not look whether add had memory",

@@ -101,7 +101,7 @@ struct bignum *bn_create(struct fib_call *call, size_t size)
 	a->limb = fib_alloc(call, size, sizeof(*a->limb));
 	if (!a->limb)
 		goto free_number;
-	memset(a->limb, 0, array_size(size, sizeof(*a->limb)));
+	memset(a->limb, 0, size * sizeof(*a->limb));
 	a->size = size;
 	a->call = call;
 	return a;
@@ -113,11 +113,11 @@ free_number:
 
 /**
  * bn_free() - free a number
- * @a: the number; an ERR_PTR is fine
+ * @a: the number; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {
-	if (IS_ERR(a))
+	if (!a)
 		return;
 	fib_free(a->limb);
 	fib_free(a);

@@ -122,14 +122,14 @@ static int bn_push(struct bignum *a, limb_t top)
  * @call: the call that pays for it
  * @size: how many limbs it has room for, at least 1
  *
- * Return: the number, which is 0, or NULL.
+ * Return: the number, which is 0, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t size)
 {
 	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
 
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	a->limb = fib_alloc(call, size, sizeof(*a->limb));
 	if (!a->limb)
 		goto free_number;
@@ -141,12 +141,12 @@ struct bignum *bn_create(struct fib_call *call, size_t size)
 
 free_number:
 	fib_free(a);
-	return NULL;
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
- * bn_free() - give a number back
- * @a: the number; NULL is fine
+ * bn_free() - free a number
+ * @a: the number; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {
@@ -154,16 +154,6 @@ void bn_free(struct bignum *a)
 		return;
 	fib_free(a->limb);
 	fib_free(a);
-}
-
-/**
- * bn_swap() - exchange two numbers; their limbs stay where they are
- * @a: a number
- * @b: a number
- */
-void bn_swap(struct bignum *a, struct bignum *b)
-{
-	swap(*a, *b);
 }
 
 /**
@@ -281,18 +271,24 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	if (bn_is_zero(a))
 		return bn_copy(c, a);
 	err = bn_copy(c, b); /* for the top bit, which is 1 */
-	for (size_t i = bn_bits(a) - 1; !err && i-- > 0;) {
+	if (err)
+		return err;
+	for (size_t i = bn_bits(a) - 1; i-- > 0;) {
 		shift++;
 		if (!bn_bit(a, i))
 			continue;
 		err = fib_spend(a->call, c->size + b->size);
-		if (!err)
-			err = bn_lshift(c, c, shift);
-		if (!err)
-			err = bn_add(c, c, b);
+		if (err)
+			return err;
+		err = bn_lshift(c, c, shift);
+		if (err)
+			return err;
+		err = bn_add(c, c, b);
+		if (err)
+			return err;
 		shift = 0;
 	}
-	return err ?: bn_lshift(c, c, shift);
+	return bn_lshift(c, c, shift);
 }
 
 /**

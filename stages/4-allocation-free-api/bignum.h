@@ -45,7 +45,6 @@ static inline bool bn_bit(const struct bignum *a, size_t i)
 
 struct bignum *bn_create(struct fib_call *call, size_t size);
 void bn_free(struct bignum *a);
-void bn_swap(struct bignum *a, struct bignum *b);
 int bn_copy(struct bignum *c, const struct bignum *a);
 int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b);
 int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b);

@@ -99,6 +99,8 @@ static limb_t limbs_addmul(limb_t *c, const limb_t *a, size_t size,
 {
 	limb_t carry = 0;
 
+	/* Here the time goes, and a fourth of it would go into counting i. */
+#pragma GCC unroll 4
 	for (size_t i = 0; i < size; i++) {
 		/* No more than (B - 1)^2 + 2 (B - 1) = B^2 - 1. */
 		dlimb_t sum = (dlimb_t)a[i] * factor + c[i] + carry;
@@ -172,14 +174,14 @@ static int bn_push(struct bignum *a, limb_t top)
  * @call: the call that pays for it
  * @size: how many limbs it has room for, at least 1
  *
- * Return: the number, which is 0, or NULL.
+ * Return: the number, which is 0, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t size)
 {
 	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
 
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	a->limb = fib_alloc(call, size, sizeof(*a->limb));
 	if (!a->limb)
 		goto free_number;
@@ -191,12 +193,12 @@ struct bignum *bn_create(struct fib_call *call, size_t size)
 
 free_number:
 	fib_free(a);
-	return NULL;
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
- * bn_free() - give a number back
- * @a: the number; NULL is fine
+ * bn_free() - free a number
+ * @a: the number; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {
@@ -204,16 +206,6 @@ void bn_free(struct bignum *a)
 		return;
 	fib_free(a->limb);
 	fib_free(a);
-}
-
-/**
- * bn_swap() - exchange two numbers; their limbs stay where they are
- * @a: a number
- * @b: a number
- */
-void bn_swap(struct bignum *a, struct bignum *b)
-{
-	swap(*a, *b);
 }
 
 /**
@@ -318,6 +310,11 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	err = bn_reserve(c, a->size + size);
 	if (err)
 		return err;
+	if (a->size == 1 && size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], b->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
 	memset(c->limb, 0, size * sizeof(*c->limb));
 	for (size_t i = 0; i < a->size; i++) {
 		err = fib_spend(a->call, size);
@@ -349,6 +346,11 @@ int bn_square(struct bignum *c, const struct bignum *a)
 	err = bn_reserve(c, 2 * size);
 	if (err)
 		return err;
+	if (size == 1) {
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], a->limb[0]);
+		c->size = c->limb[1] ? 2 : 1;
+		return 0;
+	}
 	memset(c->limb, 0, 2 * size * sizeof(*c->limb));
 	for (size_t i = 0; i < size - 1; i++) {
 		err = fib_spend(a->call, size - 1 - i);

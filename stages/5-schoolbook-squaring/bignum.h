@@ -11,6 +11,15 @@ typedef u32 limb_t;
 typedef u64 dlimb_t; /* twice as wide: a product of limbs and two limbs more */
 #define LIMB_BITS 32
 
+/* a * b, of which the lower limb is returned; the upper one goes to @high. */
+static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
+{
+	dlimb_t product = (dlimb_t)a * b;
+
+	*high = product >> LIMB_BITS;
+	return product;
+}
+
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, the least significant first
@@ -27,7 +36,6 @@ struct bignum {
 
 struct bignum *bn_create(struct fib_call *call, size_t size);
 void bn_free(struct bignum *a);
-void bn_swap(struct bignum *a, struct bignum *b);
 int bn_copy(struct bignum *c, const struct bignum *a);
 int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b);
 int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b);

@@ -19,7 +19,11 @@ static limb_t limbs_div_chunk(limb_t *a, size_t size)
 	limb_t rest = 0;
 
 	for (size_t i = size; i-- > 0;) {
-		/* Less than CHUNK * B, as rest < CHUNK: the quotient fits. */
+		/*
+		 * Less than CHUNK * B, as rest < CHUNK: the quotient fits. A
+		 * plain 64-bit division does not link on a 32-bit kernel,
+		 * which has div_u64_rem() for it.
+		 */
 		dlimb_t two = (dlimb_t)rest << LIMB_BITS | a[i];
 
 		a[i] = two / CHUNK;
@@ -50,13 +54,14 @@ static void chunk_digits(char *digits, unsigned int width, limb_t chunk)
 ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size)
 {
-	struct bignum *a = bn_create(call, f->big->size);
+	struct bignum *a;
 	size_t left; /* limbs of what is still to be divided */
 	size_t first = size; /* the digits found are digits[first] to the end */
 	ssize_t ret;
 
-	if (!a)
-		return -ENOMEM;
+	a = bn_create(call, f->big->size);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
 	ret = bn_copy(a, f->big);
 	if (ret)
 		goto free_a;

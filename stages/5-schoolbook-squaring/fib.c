@@ -11,61 +11,128 @@
  */
 #include "bignum.h"
 
+/* F(LIMB_N) fits into a limb. */
+#define LIMB_N 47
+
+/*
+ * F(k) and F(k + 1) while both fit into one limb, by the loop of stage 2; k is made
+ * of the top bits of n. A step from k leads to F(2k + 2) at most.
+ *
+ * Return: how many bits of n are left, the last one among them.
+ */
+static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
+{
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
+	limb_t x = 0, y = 1;
+	u64 k = 0;
+
+	while (bits > 1 && 2 * k + 2 <= LIMB_N) {
+		limb_t even = x * (2 * y - x), odd = x * x + y * y;
+
+		bits--;
+		k = n >> bits;
+		x = k & 1 ? odd : even;
+		y = k & 1 ? even + odd : odd;
+	}
+	*a = x;
+	*b = y;
+	return bits;
+}
+
 /* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_even(struct bignum *c, const struct bignum *a,
 		    const struct bignum *b, struct bignum *t)
 {
-	return bn_lshift(c, b, 1) ?: bn_sub(t, c, a) ?: bn_mul(c, a, t);
+	int err;
+
+	err = bn_lshift(c, b, 1);
+	if (err)
+		return err;
+	err = bn_sub(t, c, a);
+	if (err)
+		return err;
+	return bn_mul(c, a, t);
 }
 
 /* d = F(2k + 1), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_odd(struct bignum *d, const struct bignum *a,
 		   const struct bignum *b, struct bignum *t)
 {
-	return bn_square(d, a) ?: bn_square(t, b) ?: bn_add(d, d, t);
+	int err;
+
+	err = bn_square(d, a);
+	if (err)
+		return err;
+	err = bn_square(t, b);
+	if (err)
+		return err;
+	return bn_add(d, d, t);
 }
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	/* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *a = bn_create(call, 1);
-	struct bignum *b = bn_create(call, 1);
-	/* the two that follow from them */
-	struct bignum *c = bn_create(call, 1);
-	struct bignum *d = bn_create(call, 1);
-	struct bignum *t = bn_create(call, 1); /* scratch */
-	/* How many bits n has; n | 1 because there is no clz of 0. */
-	int bits = 64 - __builtin_clzll(n | 1);
-	int err = -ENOMEM;
+	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
+	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *t; /* scratch */
+	int bits, err;
 
-	if (!a || !b || !c || !d || !t)
-		goto free_all;
-	b->limb[0] = 1;
+	a = bn_create(call, 1);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	b = bn_create(call, 1);
+	if (IS_ERR(b)) {
+		err = PTR_ERR(b);
+		goto free_a;
+	}
+	c = bn_create(call, 1);
+	if (IS_ERR(c)) {
+		err = PTR_ERR(c);
+		goto free_b;
+	}
+	d = bn_create(call, 1);
+	if (IS_ERR(d)) {
+		err = PTR_ERR(d);
+		goto free_c;
+	}
+	t = bn_create(call, 1);
+	if (IS_ERR(t)) {
+		err = PTR_ERR(t);
+		goto free_d;
+	}
 
+	bits = begin_with_limbs(a->limb, b->limb, n);
 	for (int i = bits - 1; i > 0; i--) {
-		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
+		err = fib_even(c, a, b, t);
 		if (err)
-			goto free_all;
+			goto free_t;
+		err = fib_odd(d, a, b, t);
+		if (err)
+			goto free_t;
 		if (n & 1ULL << i) {
 			err = bn_add(c, c, d);
 			if (err)
-				goto free_all;
-			bn_swap(c, d);
+				goto free_t;
+			swap(c, d);
 		}
-		bn_swap(a, c);
-		bn_swap(b, d);
+		swap(a, c);
+		swap(b, d);
 	}
 	err = n & 1 ? fib_odd(c, a, b, t) : fib_even(c, a, b, t);
 	if (err)
-		goto free_all;
+		goto free_t;
 	f->big = c;
-	c = NULL;
+	c = NULL; /* it is the caller's now */
 
-free_all:
+free_t:
 	bn_free(t);
+free_d:
 	bn_free(d);
+free_c:
 	bn_free(c);
+free_b:
 	bn_free(b);
+free_a:
 	bn_free(a);
 	return err;
 }

@@ -188,14 +188,14 @@ static int bn_push(struct bignum *a, limb_t top)
  * @call: the call that pays for it
  * @size: how many limbs it has room for, at least 1
  *
- * Return: the number, which is 0, or NULL.
+ * Return: the number, which is 0, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t size)
 {
 	struct bignum *a = fib_alloc(call, 1, sizeof(*a));
 
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	a->limb = fib_alloc(call, size, sizeof(*a->limb));
 	if (!a->limb)
 		goto free_number;
@@ -207,12 +207,12 @@ struct bignum *bn_create(struct fib_call *call, size_t size)
 
 free_number:
 	fib_free(a);
-	return NULL;
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
- * bn_free() - give a number back
- * @a: the number; NULL is fine
+ * bn_free() - free a number
+ * @a: the number; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {
@@ -220,16 +220,6 @@ void bn_free(struct bignum *a)
 		return;
 	fib_free(a->limb);
 	fib_free(a);
-}
-
-/**
- * bn_swap() - exchange two numbers; their limbs stay where they are
- * @a: a number
- * @b: a number
- */
-void bn_swap(struct bignum *a, struct bignum *b)
-{
-	swap(*a, *b);
 }
 
 /**

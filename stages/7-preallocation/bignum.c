@@ -169,16 +169,17 @@ static void bn_push(struct bignum *a, limb_t top)
  *
  * The numbers come first in the block, then the limbs of each in turn.
  *
- * Return: the first of the numbers, all of which are 0, or NULL.
+ * Return: the first of the numbers, all of which are 0, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 {
 	struct bignum *a;
 	limb_t *limb;
 
-	a = fib_alloc(call, count, sizeof(*a) + size * sizeof(*limb));
+	a = fib_alloc(call, count,
+		      size_add(sizeof(*a), array_size(size, sizeof(*limb))));
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	limb = (limb_t *)(a + count);
 	for (size_t i = 0; i < count; i++) {
 		a[i].limb = limb + i * size;
@@ -191,8 +192,8 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 }
 
 /**
- * bn_free() - give numbers back, all that were created together
- * @a: the first of them; NULL is fine
+ * bn_free() - free numbers, all that were created together
+ * @a: the first of them; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {

@@ -14,8 +14,9 @@
 /*
  * (high * B + low) / CHUNK, where high < CHUNK, so that the quotient is a limb.
  * The division instruction would do it, but takes up to ten times as long on
- * one CPU as on another; two multiplications do not. The method is that of
- * Moeller and Granlund, "Improved division by invariant integers" (2011).
+ * one CPU as on another; two multiplications do not. This is algorithm 4 of
+ * Moeller and Granlund, "Improved division by invariant integers", IEEE
+ * Transactions on Computers 60 (2011); GMP calls it udiv_qrnnd_preinv.
  *
  * Why it is right: let u = high * B + low, d = CHUNK, where B / 2 <= d < B, and
  * w = B + CHUNK_RECIPROCAL; w * d = B^2 - s with 1 <= s <= d. Then
@@ -35,7 +36,7 @@
  *
  * Return: the quotient; the remainder goes to @rest.
  */
-static limb_t limb_div_chunk(limb_t *rest, limb_t high, limb_t low)
+static limb_t moller_granlund_div(limb_t *rest, limb_t high, limb_t low)
 {
 	limb_t q0, q1, back;
 
@@ -66,11 +67,14 @@ static limb_t limbs_div_chunk(limb_t *a, size_t size)
 	limb_t rest = 0;
 
 	for (size_t i = size; i-- > 0;)
-		a[i] = limb_div_chunk(&rest, rest, a[i]);
+		a[i] = moller_granlund_div(&rest, rest, a[i]);
 	return rest;
 }
 
-/* How many digits a chunk has without leading zeros, but at least 1. */
+/*
+ * How many digits a chunk has without leading zeros, but at least 1. As below, the
+ * divisions are plain ones of 64 bits, which do not link on a 32-bit kernel.
+ */
 static unsigned int chunk_width(limb_t chunk)
 {
 	unsigned int width = 1;
@@ -92,13 +96,14 @@ static void chunk_digits(char *digits, unsigned int width, limb_t chunk)
 ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size)
 {
-	struct bignum *a = bn_create(call, 1, f->big->size);
+	struct bignum *a;
 	size_t left; /* limbs of what is still to be divided */
 	size_t first = size; /* the digits found are digits[first] to the end */
 	ssize_t ret;
 
-	if (!a)
-		return -ENOMEM;
+	a = bn_create(call, 1, f->big->size);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
 	bn_copy(a, f->big);
 	left = a->size;
 	do {

@@ -11,6 +11,35 @@
  */
 #include "bignum.h"
 
+/* F(LIMB_N) fits into a limb. */
+#define LIMB_N 93
+
+/*
+ * F(k) and F(k + 1) while both fit into one limb, by the loop of stage 2; k is made
+ * of the top bits of n. A step from k leads to F(2k + 2) at most.
+ *
+ * Return: how many bits of n are left, the last one among them.
+ */
+static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
+{
+	/* How many bits n has; n | 1 because there is no clz of 0. */
+	int bits = 64 - __builtin_clzll(n | 1);
+	limb_t x = 0, y = 1;
+	u64 k = 0;
+
+	while (bits > 1 && 2 * k + 2 <= LIMB_N) {
+		limb_t even = x * (2 * y - x), odd = x * x + y * y;
+
+		bits--;
+		k = n >> bits;
+		x = k & 1 ? odd : even;
+		y = k & 1 ? even + odd : odd;
+	}
+	*a = x;
+	*b = y;
+	return bits;
+}
+
 /* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_even(struct bignum *c, const struct bignum *a,
 		    const struct bignum *b, struct bignum *t)
@@ -24,11 +53,16 @@ static int fib_even(struct bignum *c, const struct bignum *a,
 static int fib_odd(struct bignum *d, const struct bignum *a,
 		   const struct bignum *b, struct bignum *t)
 {
-	int err = bn_square(d, a) ?: bn_square(t, b);
+	int err;
 
-	if (!err)
-		bn_add(d, d, t);
-	return err;
+	err = bn_square(d, a);
+	if (err)
+		return err;
+	err = bn_square(t, b);
+	if (err)
+		return err;
+	bn_add(d, d, t);
+	return 0;
 }
 
 /*
@@ -46,6 +80,8 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
  * One more, because a product takes the limbs of both factors while it is made,
  * the top one of which may turn out to be 0; not more than one, since factors of
  * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ *
+ * A plain 64-bit division, which does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {
@@ -54,41 +90,47 @@ static size_t limbs_needed(u64 n)
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
+	struct bignum *number; /* all there are, in one block */
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
-	/* How many bits n has; n | 1 because there is no clz of 0. */
-	int bits = 64 - __builtin_clzll(n | 1);
-	int err;
+	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *t; /* scratch */
+	int bits, err;
 
-	c = bn_create(call, 5, limbs_needed(n));
-	if (!c)
-		return -ENOMEM;
-	/* The result is the first of the block, with which it is freed. */
-	a = &c[1];
-	b = &c[2];
-	d = &c[3];
-	t = &c[4];
-	b->limb[0] = 1;
+	number = bn_create(call, 5, limbs_needed(n));
+	if (IS_ERR(number))
+		return PTR_ERR(number);
+	a = &number[0];
+	b = &number[1];
+	c = &number[2];
+	d = &number[3];
+	t = &number[4];
 
+	bits = begin_with_limbs(a->limb, b->limb, n);
 	for (int i = bits - 1; i > 0; i--) {
-		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
+		err = fib_even(c, a, b, t);
+		if (err)
+			goto free_numbers;
+		err = fib_odd(d, a, b, t);
 		if (err)
 			goto free_numbers;
 		if (n & 1ULL << i) {
 			bn_add(c, c, d);
-			bn_swap(c, d);
+			swap(c, d);
 		}
-		bn_swap(a, c);
-		bn_swap(b, d);
+		swap(a, c);
+		swap(b, d);
 	}
 	err = n & 1 ? fib_odd(c, a, b, t) : fib_even(c, a, b, t);
 	if (err)
 		goto free_numbers;
-	f->big = c;
+	/* The block is freed by the first of its numbers. */
+	if (c != number)
+		bn_swap(c, number);
+	f->big = number;
 	return 0;
 
 free_numbers:
-	bn_free(c);
+	bn_free(number);
 	return err;
 }
 
