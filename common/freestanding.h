@@ -61,9 +61,8 @@ static inline long PTR_ERR(const void *pointer)
 
 static inline bool IS_ERR(const void *pointer)
 {
-	return __builtin_expect((unsigned long)pointer >=
-					(unsigned long)-MAX_ERRNO,
-				0);
+	return __builtin_expect(
+		(unsigned long)pointer >= (unsigned long)-MAX_ERRNO, 0);
 }
 
 /*

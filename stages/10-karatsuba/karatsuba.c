@@ -104,8 +104,9 @@ static inline void leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
 			    size_t size)
 {
 	for (size_t k = 0; k < size; k++) {
-		c[k] = products(a, b + k, k + 1);
-		c[size + k] = products(a + k + 1, b + size - 1, size - 1 - k);
+		c[k] = comba_column(a, b + k, k + 1);
+		c[size + k] =
+			comba_column(a + k + 1, b + size - 1, size - 1 - k);
 	}
 }
 
@@ -115,10 +116,11 @@ static inline void leaf_square(column_t *c, const limb_t *a, size_t size)
 	for (size_t k = 0; k < 2 * size; k++) {
 		size_t last = min(k, size - 1), first = k - last;
 
-		c[k] = products(a + first, a + last, (last - first + 1) / 2) *
+		c[k] = comba_column(a + first, a + last,
+				    (last - first + 1) / 2) *
 		       2;
 		if (k % 2 == 0)
-			c[k] += products(a + k / 2, a + k / 2, 1);
+			c[k] += comba_column(a + k / 2, a + k / 2, 1);
 	}
 }
 

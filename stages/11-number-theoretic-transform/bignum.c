@@ -13,7 +13,7 @@
 #include "karatsuba.h"
 #include "ntt.h"
 
-/* Columns between two looks at the work done: no more than 6250 products each. */
+/* Columns between two calls of fib_spend, of at most 6250 products each. */
 #define COLUMNS_AT_ONCE 16
 
 /*
@@ -83,16 +83,18 @@ static inline limb_t next_limb(struct carry *carry, column_t sum,
 			       unsigned int times)
 {
 	sum += carry->large;
-	return column_limb(carry, sum + products(a, b, count) * times);
+	return column_limb(carry, sum + comba_column(a, b, count) * times);
 }
 
 /*
- * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by
- * column: all a[i] * b[k - i], of which limb k is made.
+ * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by column,
+ * which is Comba's method (product scanning): all a[i] * b[k - i], of which limb k
+ * is made.
  */
-static struct carry mul_columns(limb_t *c, size_t from, size_t to,
-				struct carry carry, const limb_t *a,
-				size_t a_size, const limb_t *b, size_t b_size)
+static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
+				      struct carry carry, const limb_t *a,
+				      size_t a_size, const limb_t *b,
+				      size_t b_size)
 {
 	for (size_t k = from; k < to; k++) {
 		/* i begins at first, k - i at last, which is in b. */
@@ -109,9 +111,9 @@ static struct carry mul_columns(limb_t *c, size_t from, size_t to,
  * different limbs all occur twice in their column, so that half of them are
  * computed; that of a limb with itself occurs once, in every other column.
  */
-static struct carry square_columns(limb_t *c, size_t from, size_t to,
-				   struct carry carry, const limb_t *a,
-				   size_t size)
+static struct carry comba_square_columns(limb_t *c, size_t from, size_t to,
+					 struct carry carry, const limb_t *a,
+					 size_t size)
 {
 	for (size_t k = from; k < to; k++) {
 		size_t last = min(k, size - 1), first = k - last;
@@ -119,14 +121,14 @@ static struct carry square_columns(limb_t *c, size_t from, size_t to,
 		column_t middle = 0;
 
 		if (k % 2 == 0)
-			middle = product(a + k / 2, a + k / 2);
+			middle = limb_product(a + k / 2, a + k / 2);
 		c[k] = next_limb(&carry, middle, a + first, a + last, count, 2);
 	}
 	return carry;
 }
 
 /* c[] = a[] * b[], where a_size >= b_size and c has the limbs of both. */
-static int limbs_mul(struct fib_call *call, limb_t *c, const limb_t *a,
+static int comba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 		     size_t a_size, const limb_t *b, size_t b_size)
 {
 	size_t top = a_size + b_size - 1; /* the limb above the columns */
@@ -139,14 +141,15 @@ static int limbs_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 		err = fib_spend(call, (to - from) * b_size);
 		if (err)
 			return err;
-		carry = mul_columns(c, from, to, carry, a, a_size, b, b_size);
+		carry = comba_mul_columns(c, from, to, carry, a, a_size, b,
+					  b_size);
 	}
 	c[top] = carry.large + carry.small;
 	return 0;
 }
 
 /* c[] = a[]^2, where c has twice its limbs. */
-static int limbs_square(struct fib_call *call, limb_t *c, const limb_t *a,
+static int comba_square(struct fib_call *call, limb_t *c, const limb_t *a,
 			size_t size)
 {
 	size_t top = 2 * size - 1;
@@ -158,19 +161,20 @@ static int limbs_square(struct fib_call *call, limb_t *c, const limb_t *a,
 		err = fib_spend(call, (to - from) * (size / 2 + 1));
 		if (err)
 			return err;
-		carry = square_columns(c, from, to, carry, a, size);
+		carry = comba_square_columns(c, from, to, carry, a, size);
 	}
 	c[top] = carry.large + carry.small;
 	return 0;
 }
 
-/* c[0] and c[1], the product of two limbs. */
-static void limb_mul(limb_t *c, limb_t a, limb_t b)
+/* a * b, of which the lower limb is returned; the upper one goes to @high. */
+static limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
 {
 	struct carry carry = {};
+	limb_t low = column_limb(&carry, (column_t)a * b);
 
-	c[0] = column_limb(&carry, (column_t)a * b);
-	c[1] = carry.large + carry.small;
+	*high = carry.large + carry.small;
+	return low;
 }
 
 /* Gives up leading zeros. */
@@ -198,22 +202,23 @@ static void bn_push(struct bignum *a, limb_t top)
  * The numbers come first in the block, then the limbs of each in turn, then room
  * for products.
  *
- * Return: the first of the numbers, all of which are 0, or NULL.
+ * Return: the first of the numbers, all of which are 0, or ERR_PTR(-ENOMEM).
  */
 struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 {
 	size_t room = size < 2 * KARATSUBA_LIMBS ? 0 : karatsuba_room(size);
 	size_t transforms = size < 2 * NTT_LIMBS ? 0 : ntt_room(size);
 	size_t numbers =
-		count * (sizeof(struct bignum) + size * sizeof(limb_t));
+		array_size(count, size_add(sizeof(struct bignum),
+					   array_size(size, sizeof(limb_t))));
 	struct ntt *ntt = NULL;
 	struct bignum *a;
 	limb_t *limb;
 
-	numbers = (numbers + sizeof(column_t) - 1) & -sizeof(column_t);
-	a = fib_alloc(call, 1, numbers + room + transforms);
+	numbers = size_add(numbers, sizeof(column_t) - 1) & -sizeof(column_t);
+	a = fib_alloc(call, 1, size_add(numbers, size_add(room, transforms)));
 	if (!a)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	if (transforms)
 		ntt = ntt_create((char *)a + numbers + room, size);
 	limb = (limb_t *)(a + count);
@@ -230,8 +235,8 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 }
 
 /**
- * bn_free() - give numbers back, all that were created together
- * @a: the first of them; NULL is fine
+ * bn_free() - free numbers, all that were created together
+ * @a: the first of them; NULL is fine, an ERR_PTR is not
  */
 void bn_free(struct bignum *a)
 {
@@ -319,7 +324,8 @@ void bn_decrease(struct bignum *a, limb_t b)
  * @a: a multiple of 5
  *
  * B is a multiple of 5, too: what a limb leaves over is a fifth of B, or some of
- * them, in the limb below, and in none further down.
+ * them, in the limb below, and in none further down. These are plain 64-bit
+ * divisions by a constant.
  */
 void bn_div5(struct bignum *c, const struct bignum *a)
 {
@@ -350,14 +356,14 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	fib_assert(c != a && c != b);
 	fib_assert(c->capacity >= a->size + b->size);
 	if (a->size == 1 && b->size == 1) {
-		limb_mul(c->limb, a->limb[0], b->limb[0]);
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], b->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
 	if (a->size < b->size)
 		swap(a, b);
 	if (b->size < KARATSUBA_LIMBS)
-		err = limbs_mul(a->call, c->limb, a->limb, a->size, b->limb,
+		err = comba_mul(a->call, c->limb, a->limb, a->size, b->limb,
 				b->size);
 	else if (b->size < NTT_LIMBS)
 		err = karatsuba_mul(a->call, c->limb, a->limb, a->size, b->limb,
@@ -384,12 +390,12 @@ int bn_square(struct bignum *c, const struct bignum *a)
 	fib_assert(c != a);
 	fib_assert(c->capacity >= 2 * a->size);
 	if (a->size == 1) {
-		limb_mul(c->limb, a->limb[0], a->limb[0]);
+		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], a->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
 	if (a->size < KARATSUBA_SQUARE_LIMBS)
-		err = limbs_square(a->call, c->limb, a->limb, a->size);
+		err = comba_square(a->call, c->limb, a->limb, a->size);
 	else if (a->size < NTT_LIMBS)
 		err = karatsuba_mul(a->call, c->limb, a->limb, a->size, a->limb,
 				    a->size, c->room);

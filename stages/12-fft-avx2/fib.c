@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * F(n) by pairs of Lucas numbers: one step for each bit of n but the last, from
- * the top bit down. L(0) = 2, L(1) = 1, and from there on as Fibonacci numbers.
+ * the top bit down. L(0) = 2, L(1) = 1, and from there on as Fibonacci numbers. F
+ * and L are the Lucas sequences U and V for P = 1 and Q = -1, and these steps are
+ * the Lucas chain: Crandall and Pomerance, "Prime Numbers", 3.6.
  *
  *	L(2k)     = L(k)^2 - 2 * (-1)^k
  *	L(2k + 2) = L(k + 1)^2 + 2 * (-1)^k
@@ -27,9 +29,12 @@
  */
 #define BEGIN_N 6000
 
+/* L(LIMB_N) fits into a limb. */
+#define LIMB_N 86
+
 /*
- * L(k) and L(k + 1), while both are a limb, with k the top bits of n. A step from
- * k leads to L(2k + 2) at most, and L(86) < B.
+ * L(k) and L(k + 1) while both fit into one limb; k is made of the top bits of n. A
+ * step from k leads to L(2k + 2) at most.
  *
  * Return: how many bits of n are left, the last one among them.
  */
@@ -40,7 +45,7 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 	limb_t x = 2, y = 1;
 	u64 k = 0;
 
-	while (bits > 1 && 2 * k + 2 <= 86) {
+	while (bits > 1 && 2 * k + 2 <= LIMB_N) {
 		limb_t two = k & 1 ? -2 : 2;
 		limb_t even = x * x - two, next = y * y + two;
 
@@ -104,6 +109,8 @@ static int fib_from_lucas(struct bignum *c, const struct bignum *a,
  * One more, because a product takes the limbs of both factors while it is made,
  * the top one of which may turn out to be 0; not more than one, since factors of
  * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ *
+ * A plain 64-bit division, which does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {

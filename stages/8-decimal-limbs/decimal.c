@@ -47,7 +47,7 @@ static inline void half_digits(char *digits, u64 half)
 	}
 }
 
-/* Writes eighteen digits. */
+/* Writes eighteen digits. The divisions are plain ones of 64 bits. */
 static inline void limb_digits(char *digits, limb_t limb)
 {
 	half_digits(digits, limb / HALF);

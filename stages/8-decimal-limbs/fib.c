@@ -11,9 +11,12 @@
  */
 #include "bignum.h"
 
+/* F(LIMB_N) fits into a limb. */
+#define LIMB_N 86
+
 /*
- * F(k) and F(k + 1), while both are a limb, with k the top bits of n. A step from
- * k leads to F(2k + 2) at most, and F(86) < B.
+ * F(k) and F(k + 1) while both fit into one limb, by the loop of stage 2; k is made
+ * of the top bits of n. A step from k leads to F(2k + 2) at most.
  *
  * Return: how many bits of n are left, the last one among them.
  */
@@ -24,7 +27,7 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 	limb_t x = 0, y = 1;
 	u64 k = 0;
 
-	while (bits > 1 && 2 * k + 2 <= 86) {
+	while (bits > 1 && 2 * k + 2 <= LIMB_N) {
 		limb_t even = x * (2 * y - x), odd = x * x + y * y;
 
 		bits--;
@@ -37,24 +40,29 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 	return bits;
 }
 
-/* c = F(2k), from a = F(k) and b = F(k + 1); u is scratch. */
+/* c = F(2k), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_even(struct bignum *c, const struct bignum *a,
-		    const struct bignum *b, struct bignum *u)
+		    const struct bignum *b, struct bignum *t)
 {
-	bn_add(u, b, b);
-	bn_sub(u, u, a);
-	return bn_mul(c, a, u);
+	bn_add(c, b, b);
+	bn_sub(t, c, a);
+	return bn_mul(c, a, t);
 }
 
 /* d = F(2k + 1), from a = F(k) and b = F(k + 1); t is scratch. */
 static int fib_odd(struct bignum *d, const struct bignum *a,
 		   const struct bignum *b, struct bignum *t)
 {
-	int err = bn_square(d, a) ?: bn_square(t, b);
+	int err;
 
-	if (!err)
-		bn_add(d, d, t);
-	return err;
+	err = bn_square(d, a);
+	if (err)
+		return err;
+	err = bn_square(t, b);
+	if (err)
+		return err;
+	bn_add(d, d, t);
+	return 0;
 }
 
 /*
@@ -72,6 +80,8 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
  * One more, because a product takes the limbs of both factors while it is made,
  * the top one of which may turn out to be 0; not more than one, since factors of
  * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ *
+ * A plain 64-bit division, which does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {
@@ -82,12 +92,13 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *number; /* all there are, in one block */
 	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *c, *d, *t; /* the two that follow from them; scratch */
+	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *t; /* scratch */
 	int bits, err;
 
 	number = bn_create(call, 5, limbs_needed(n));
-	if (!number)
-		return -ENOMEM;
+	if (IS_ERR(number))
+		return PTR_ERR(number);
 	a = &number[0];
 	b = &number[1];
 	c = &number[2];
@@ -95,11 +106,14 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	t = &number[4];
 
 	bits = begin_with_limbs(a->limb, b->limb, n);
-	while (--bits > 0) {
-		err = fib_even(c, a, b, t) ?: fib_odd(d, a, b, t);
+	for (int i = bits - 1; i > 0; i--) {
+		err = fib_even(c, a, b, t);
 		if (err)
 			goto free_numbers;
-		if (n >> bits & 1) {
+		err = fib_odd(d, a, b, t);
+		if (err)
+			goto free_numbers;
+		if (n & 1ULL << i) {
 			bn_add(c, c, d);
 			swap(c, d);
 		}

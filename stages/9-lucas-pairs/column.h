@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A column of a product: the sum of all a[i] * b[k - i], of which limb k is made.
+ * To go by columns, not by rows, is Comba's method, or product scanning: P. G.
+ * Comba, "Exponentiation cryptosystems on the IBM PC", IBM Systems Journal 29
+ * (1990).
  *
  * B is one more than the largest limb: LIMB_BASE, 10^18. 128 bits have room for
  *
@@ -8,6 +11,9 @@
  *
  * that is, for 340 products and whatever the column before has to carry. Hence a
  * column is summed first, without a look at it, and made a limb at the end.
+ *
+ * 128-bit numbers exist on 64-bit kernels only. So do the plain 64-bit divisions
+ * here and in other files: on a 32-bit kernel they would not link.
  */
 #ifndef COLUMN_H
 #define COLUMN_H
@@ -18,7 +24,10 @@ typedef unsigned __int128 column_t;
 #define COLUMN_PRODUCTS 340
 
 /*
- * sum / B, or up to 5 less, without a division: of s = high * 2^64 + low,
+ * sum / B, or up to 5 less, without a division. As in Barrett's reduction the
+ * quotient comes from a multiplication by a reciprocal ("Handbook of Applied
+ * Cryptography", 14.3.3), and what it falls short by is corrected later. Of
+ * s = high * 2^64 + low,
  *
  *	s / B = high * 18 + high * f + low / B, with f = 2^64 / B - 18 = 0.4467...
  *
@@ -64,25 +73,32 @@ static inline limb_t column_limb(struct carry *carry, column_t sum)
 	return limb - carry->small * LIMB_BASE;
 }
 
+/* a[0] * b[0] */
+static inline column_t limb_product(const limb_t *a, const limb_t *b)
+{
+	return (column_t)*a * *b;
+}
+
 /* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */
-static inline column_t products(const limb_t *a, const limb_t *b, size_t count)
+static inline column_t comba_column(const limb_t *a, const limb_t *b,
+				    size_t count)
 {
 	column_t sum = 0;
 
 	if (count & 1)
-		sum = (column_t)*a++ * *b--;
+		sum = limb_product(a++, b--);
 	if (count & 2) {
-		sum += (column_t)a[0] * b[0];
-		sum += (column_t)a[1] * b[-1];
+		sum += limb_product(a, b);
+		sum += limb_product(a + 1, b - 1);
 		a += 2;
 		b -= 2;
 	}
 	/* Here the time goes, and a fifth of it would go into counting. */
 	for (count /= 4; count; count--, a += 4, b -= 4) {
-		sum += (column_t)a[0] * b[0];
-		sum += (column_t)a[1] * b[-1];
-		sum += (column_t)a[2] * b[-2];
-		sum += (column_t)a[3] * b[-3];
+		sum += limb_product(a, b);
+		sum += limb_product(a + 1, b - 1);
+		sum += limb_product(a + 2, b - 2);
+		sum += limb_product(a + 3, b - 3);
 	}
 	return sum;
 }
