@@ -92,8 +92,9 @@ static inline limb_t next_limb(struct carry *carry, column_t sum,
  * is made.
  */
 static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
-				struct carry carry, const limb_t *a,
-				size_t a_size, const limb_t *b, size_t b_size)
+				      struct carry carry, const limb_t *a,
+				      size_t a_size, const limb_t *b,
+				      size_t b_size)
 {
 	for (size_t k = from; k < to; k++) {
 		/* i begins at first, k - i at last, which is in b. */
@@ -111,8 +112,8 @@ static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
  * computed; that of a limb with itself occurs once, in every other column.
  */
 static struct carry comba_square_columns(limb_t *c, size_t from, size_t to,
-				   struct carry carry, const limb_t *a,
-				   size_t size)
+					 struct carry carry, const limb_t *a,
+					 size_t size)
 {
 	for (size_t k = from; k < to; k++) {
 		size_t last = min(k, size - 1), first = k - last;
@@ -140,7 +141,8 @@ static int comba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 		err = fib_spend(call, (to - from) * b_size);
 		if (err)
 			return err;
-		carry = comba_mul_columns(c, from, to, carry, a, a_size, b, b_size);
+		carry = comba_mul_columns(c, from, to, carry, a, a_size, b,
+					  b_size);
 	}
 	c[top] = carry.large + carry.small;
 	return 0;
@@ -214,8 +216,7 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 	limb_t *limb;
 
 	numbers = size_add(numbers, sizeof(column_t) - 1) & -sizeof(column_t);
-	a = fib_alloc(call, 1,
-		      size_add(numbers, size_add(room, transforms)));
+	a = fib_alloc(call, 1, size_add(numbers, size_add(room, transforms)));
 	if (!a)
 		return ERR_PTR(-ENOMEM);
 	if (transforms)

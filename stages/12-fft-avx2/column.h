@@ -80,7 +80,8 @@ static inline column_t limb_product(const limb_t *a, const limb_t *b)
 }
 
 /* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */
-static inline column_t comba_column(const limb_t *a, const limb_t *b, size_t count)
+static inline column_t comba_column(const limb_t *a, const limb_t *b,
+				    size_t count)
 {
 	column_t sum = 0;
 

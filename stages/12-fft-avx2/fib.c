@@ -62,8 +62,9 @@ static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 /* c = a^2 - 2 or, if not @minus, a^2 + 2: L(2k) or L(2k + 2). */
 static int lucas_double(struct bignum *c, const struct bignum *a, bool minus)
 {
-	int err = bn_square(c, a);
+	int err;
 
+	err = bn_square(c, a);
 	if (err)
 		return err;
 	if (minus)
@@ -133,14 +134,16 @@ static __always_inline int lucas_pair(struct pair *p, u64 n, int until)
 {
 	int bits = begin_with_limbs(p->a->limb, p->b->limb, n), err;
 
-	while (--bits >= until) {
-		bool odd = n >> bits & 2;
+	for (int i = bits - 1; i >= until; i--) {
+		bool odd = n & 2ULL << i; /* k */
 
-		err = lucas_double(p->c, p->a, !odd) ?:
-			      lucas_double(p->d, p->b, odd);
+		err = lucas_double(p->c, p->a, !odd);
 		if (err)
 			return err;
-		if (n >> bits & 1) {
+		err = lucas_double(p->d, p->b, odd);
+		if (err)
+			return err;
+		if (n & 1ULL << i) {
 			bn_sub(p->a, p->d, p->c);
 			swap(p->b, p->d);
 		} else {
@@ -159,31 +162,37 @@ static int compute_limbs(struct fib_call *call, u64 n, union fib_value *f)
 	int err;
 
 	number = bn_create(call, 4, limbs_needed(n));
-	if (!number)
-		return -ENOMEM;
+	if (IS_ERR(number))
+		return PTR_ERR(number);
 	p = (struct pair){ &number[0], &number[1], &number[2], &number[3] };
-	err = lucas_pair(&p, n, 1) ?: fib_from_lucas(p.c, p.a, p.b, p.d, n);
-	if (err) {
-		bn_free(number);
-		return err;
-	}
+	err = lucas_pair(&p, n, 1);
+	if (err)
+		goto free_numbers;
+	err = fib_from_lucas(p.c, p.a, p.b, p.d, n);
+	if (err)
+		goto free_numbers;
 	/* The block is freed by the first of its numbers. */
 	if (p.c != number)
 		bn_swap(p.c, number);
 	f->big = number;
 	return 0;
+
+free_numbers:
+	bn_free(number);
+	return err;
 }
 
 /* The digits of L(k) and L(k + 1), which are few enough for limbs. */
 static int digits_begin(struct fib_call *call, struct digits *a,
 			struct digits *b, u64 n, int until)
 {
-	struct bignum *number = bn_create(call, 4, limbs_needed(2 * BEGIN_N));
+	struct bignum *number;
 	struct pair p;
 	int err;
 
-	if (!number)
-		return -ENOMEM;
+	number = bn_create(call, 4, limbs_needed(2 * BEGIN_N));
+	if (IS_ERR(number))
+		return PTR_ERR(number);
 	p = (struct pair){ &number[0], &number[1], &number[2], &number[3] };
 	err = lucas_pair(&p, n, until);
 	if (!err) {
@@ -198,11 +207,15 @@ static int digits_begin(struct fib_call *call, struct digits *a,
 static int digits_step(struct fib_call *call, struct digits *a,
 		       struct digits *b, struct fft *fft, bool odd, bool next)
 {
-	struct digits *between = next ? a : b;
+	int err;
 
-	return fft_mul(call, a, a, a, odd ? 2 : -2, fft)	 ?:
-		       fft_mul(call, b, b, b, odd ? -2 : 2, fft) ?:
-		       digits_combine(call, between, -1, a, 1, b);
+	err = fft_mul(call, a, a, a, odd ? 2 : -2, fft);
+	if (err)
+		return err;
+	err = fft_mul(call, b, b, b, odd ? -2 : 2, fft);
+	if (err)
+		return err;
+	return digits_combine(call, next ? a : b, -1, a, 1, b);
 }
 
 /* a = F(n), from a = L(k) and b = L(k + 1), with 2k + 1 or 2k = n. */
@@ -210,11 +223,21 @@ static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
 		      struct fft *fft, u64 n)
 {
 	int addend = n & 1 ? (n & 2 ? 1 : -1) : 0;
+	int err;
 
-	return (n & 1 ? digits_combine(call, b, 2, a, 1, b) : digits_combine(call, b, -1, a, 2, b)) ?:
-		       digits_div5(call, b)		   ?:
-		       fft_mul(call, a, a, b, addend, fft) ?:
-		       digits_make_unique(call, a);
+	if (n & 1)
+		err = digits_combine(call, b, 2, a, 1, b);
+	else
+		err = digits_combine(call, b, -1, a, 2, b);
+	if (err)
+		return err;
+	err = digits_div5(call, b);
+	if (err)
+		return err;
+	err = fft_mul(call, a, a, b, addend, fft);
+	if (err)
+		return err;
+	return digits_make_unique(call, a);
 }
 
 /*
@@ -236,8 +259,9 @@ static noinline int compute_digits(struct fib_call *call, u64 n,
 	int until = 1, err;
 
 	block = fib_alloc(call, 1,
-			  sizeof(*block) + 2 * half * sizeof(s16) +
-				  fft_room(whole));
+			  size_add(size_add(sizeof(*block),
+					    array_size(2 * half, sizeof(s16))),
+				   fft_room(whole)));
 	if (!block)
 		return -ENOMEM;
 	block->number.digits = &block->a;

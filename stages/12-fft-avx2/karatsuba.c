@@ -4,9 +4,10 @@
  *
  *	a * b = a0 * b0 + ((a0 + a1) * (b0 + b1) - a0 * b0 - a1 * b1) X + a1 * b1 X^2
  *
- * has three products of halves instead of four. It is applied to columns, not to
- * numbers: X is a place, sums of limbs are not carried, and columns are added and
- * subtracted modulo 2^128. Only the columns at the end must be right.
+ * has three products of halves instead of four (Karatsuba and Ofman, 1962; Knuth,
+ * volume 2, 4.3.3). It is applied to columns, not to numbers: X is a place, sums of
+ * limbs are not carried, and columns are added and subtracted modulo 2^128. Only
+ * the columns at the end must be right.
  *
  * For columns of twice as many products, limbs are made digits from -B / 2 to
  * B / 2 first, and a column is a signed number. A product is B^2 / 4 at most.
@@ -77,15 +78,16 @@ size_t karatsuba_room(size_t size)
 {
 	size_t digits = min(size, (size_t)BLOCK_DIGITS);
 
-	return (size + 2 * digits) * sizeof(limb_t) +
-	       5 * digits * sizeof(column_t);
+	return size_add(array_size(size_add(size, 2 * digits), sizeof(limb_t)),
+			array_size(5 * digits, sizeof(column_t)));
 }
 
 /*
- * d[] = the digits of a[], and zeros above them up to @room. The top digit is
- * what it is: nobody takes a carry from it.
+ * d[] = the signed digits of a[], from -B / 2 to B / 2, and zeros above them up to
+ * @room. The top digit is what it is: no digit above takes a carry from it. (Knuth,
+ * volume 2, 4.1, calls a number system with such digits balanced.)
  */
-static void digits_of(limb_t *d, size_t room, const limb_t *a, size_t size)
+static void signed_digits(limb_t *d, size_t room, const limb_t *a, size_t size)
 {
 	limb_t carry = 0;
 
@@ -100,22 +102,24 @@ static void digits_of(limb_t *d, size_t room, const limb_t *a, size_t size)
 }
 
 /* c[] = the 2 * size - 1 columns of a[] * b[], and a column of 0. */
-static inline void leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
-			    size_t size)
+static inline void comba_leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
+				  size_t size)
 {
 	for (size_t k = 0; k < size; k++) {
 		c[k] = comba_column(a, b + k, k + 1);
-		c[size + k] = comba_column(a + k + 1, b + size - 1, size - 1 - k);
+		c[size + k] =
+			comba_column(a + k + 1, b + size - 1, size - 1 - k);
 	}
 }
 
 /* The same of a[]^2: all products but those on the diagonal occur twice. */
-static inline void leaf_square(column_t *c, const limb_t *a, size_t size)
+static inline void comba_leaf_square(column_t *c, const limb_t *a, size_t size)
 {
 	for (size_t k = 0; k < 2 * size; k++) {
 		size_t last = min(k, size - 1), first = k - last;
 
-		c[k] = comba_column(a + first, a + last, (last - first + 1) / 2) *
+		c[k] = comba_column(a + first, a + last,
+				    (last - first + 1) / 2) *
 		       2;
 		if (k % 2 == 0)
 			c[k] += comba_column(a + k / 2, a + k / 2, 1);
@@ -144,21 +148,25 @@ static inline void add_middle(column_t *c, const column_t *middle, size_t half)
 /*
  * c[] = the columns of a[] * b[], 2 * size of them, the top one of which is 0.
  * If b is a, it is a square. There is room for three columns a digit.
+ *
+ * The function calls itself @levels deep, which is LEVELS at most: five frames on
+ * the kernel's stack.
  */
-static int columns_mul(struct fib_call *call, column_t *c, const limb_t *a,
-		       const limb_t *b, size_t size, unsigned int levels,
-		       column_t *room)
+static int karatsuba_columns(struct fib_call *call, column_t *c,
+			     const limb_t *a, const limb_t *b, size_t size,
+			     unsigned int levels, column_t *room)
 {
 	size_t half = size / 2;
 	column_t *middle = room;
 	limb_t *a_sum = (limb_t *)(room + size), *b_sum = a_sum + half;
+	int err;
 
 	if (a == b && size < KARATSUBA_SQUARE_LIMBS) {
-		leaf_square(c, a, size);
+		comba_leaf_square(c, a, size);
 		return fib_spend(call, size * size / 2);
 	}
 	if (!levels) {
-		leaf_mul(c, a, b, size);
+		comba_leaf_mul(c, a, b, size);
 		return fib_spend(call, size * size);
 	}
 	levels--;
@@ -168,11 +176,16 @@ static int columns_mul(struct fib_call *call, column_t *c, const limb_t *a,
 		b_sum = a_sum;
 	else
 		add_halves(b_sum, b, half);
-	if (columns_mul(call, c, a, b, half, levels, room) ||
-	    columns_mul(call, c + size, a + half, b + half, half, levels,
-			room) ||
-	    columns_mul(call, middle, a_sum, b_sum, half, levels, room))
-		return call->error;
+	err = karatsuba_columns(call, c, a, b, half, levels, room);
+	if (err)
+		return err;
+	err = karatsuba_columns(call, c + size, a + half, b + half, half,
+				levels, room);
+	if (err)
+		return err;
+	err = karatsuba_columns(call, middle, a_sum, b_sum, half, levels, room);
+	if (err)
+		return err;
 	add_middle(c, middle, half);
 	return 0;
 }
@@ -232,10 +245,10 @@ int karatsuba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 	size_t top = a_size + b_size;
 	int err;
 
-	digits_of(x, a_blocks * by.digits, a, a_size);
+	signed_digits(x, a_blocks * by.digits, a, a_size);
 	if (a != b) {
 		y = x + a_blocks * by.digits;
-		digits_of(y, b_blocks * by.digits, b, b_size);
+		signed_digits(y, b_blocks * by.digits, b, b_size);
 	}
 	memset(c, 0, top * sizeof(*c));
 	for (size_t i = 0; i < a_blocks; i++) {
@@ -245,9 +258,9 @@ int karatsuba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 			/* Of a square, only one of two that are the same. */
 			if (a == b && j > i)
 				break;
-			err = columns_mul(call, column, x + i * by.digits,
-					  y + j * by.digits, by.digits,
-					  by.levels, more);
+			err = karatsuba_columns(call, column, x + i * by.digits,
+						y + j * by.digits, by.digits,
+						by.levels, more);
 			if (err)
 				return err;
 			add_columns(c + at, top - at, column, 2 * by.digits);
