@@ -113,7 +113,7 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
         "c->size = a->size;\n\tcarry = limbs_add(c->limb, a->limb, a->size, b->limb, b->size);",
     ),
     (4, "shifts left over"): _one(
-        "bignum.c", "return err ?: bn_lshift(c, c, shift);", "return err;"
+        "bignum.c", "return bn_lshift(c, c, shift);", "return 0;"
     ),
     (5, "no cast"): _one("bignum.c", "(dlimb_t)a[i] * factor", "a[i] * factor"),
     (5, "half the triangle"): _one(
@@ -173,10 +173,14 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
         "\td[size - 1] = a[size - 1] + carry;\n\tif (d[size - 1] > LIMB_BASE / 2)\n"
         "\t\td[size - 1] -= LIMB_BASE;",
     ),
-    (11, "below zero"): _one("ntt.c", "f1[i] = a0 - t1 + 2 * P;", "f1[i] = a0 - t1;"),
-    (11, "no fold"): _one("ntt.c", "f[i] = fold(a0 + a2);", "f[i] = a0 + a2;"),
+    (11, "below zero"): _one(
+        "transform.c", "f1[i] = a0 - t1 + 2 * PRIME;", "f1[i] = a0 - t1;"
+    ),
+    (11, "no fold"): _one(
+        "transform.c", "f[i] = solinas_fold(a0 + a2);", "f[i] = a0 + a2;"
+    ),
     (11, "roots of half the level"): _one(
-        "ntt.c", "s.parts ? s.main : s.main / 2", "s.main / 2"
+        "transform.c", "s.parts ? s.main : s.main / 2", "s.main / 2"
     ),
     (12, "after the end"): _one(
         "digits.c",

@@ -94,9 +94,9 @@ MISTAKES = [
     (9, "bignum.c", "\tfib_assert(!borrow);\n\tbn_trim(a);", "", "increase", "UNTRIMMED"),
     (10, "karatsuba.c", "LEVELS 4", "LEVELS 5", "long-mul", "is wrong from digit"),
     (10, "karatsuba.c", "- c1 - c3", "- c[half + i] - c3", "mul", "mul("),
-    (11, "ntt.c", "f[i] = fold(a0 + a2)", "f[i] = a0 + a2", "long-mul", "mul("),
-    (11, "ntt.c", "s.parts > 1", "s.parts > 2", "memory", "F(600,000) held"),
-    (11, "ntt.c", "first - difference", "first + difference", "memory", "does not hold"),
+    (11, "transform.c", "f[i] = solinas_fold(a0 + a2)", "f[i] = a0 + a2", "long-mul", "mul("),
+    (11, "transform.c", "s.parts > 1", "s.parts > 2", "memory", "F(600,000) held"),
+    (11, "transform.c", "first - difference", "first + difference", "memory", "does not hold"),
 ]  # fmt: skip
 
 
