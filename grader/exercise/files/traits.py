@@ -14,7 +14,7 @@ from typing import Any
 LIMBS = ("word", "binary", "decimal")
 RESULTS = ("returned", "grown", "preallocated")
 PRODUCTS = ("bitwise", "schoolbook", "subquadratic")
-OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5", "fft")
+OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5", "ntt", "fft")
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Traits:
     products: str = "schoolbook"
     # The lengths in limbs at which a method gives way to another.
     thresholds: tuple[int, ...] = ()
-    # The operations on numbers besides add, sub, mul and square; "fft" stands for those on the
-    # digits and transforms of a stage that has both.
+    # The operations on numbers besides add, sub, mul and square; "ntt" stands for those of a stage
+    # with arithmetic modulo a prime and transforms of its own, "fft" for those on the digits and
+    # transforms of a stage that has both.
     operations: tuple[str, ...] = ()
     # The C files that may use vector registers, see common/vector.h.
     vector: tuple[str, ...] = ()

@@ -65,6 +65,69 @@ size_t tested_capacity(const struct bignum *a)
 }
 #endif
 
+#if STAGE_HAS_NTT
+#include "ntt.h"
+#include "transform.h"
+
+/* The word that a number of one or two limbs is. */
+static u64 word_of(const struct bignum *a)
+{
+	return a->limb[0] + (a->size > 1 ? a->limb[1] * LIMB_BASE : 0);
+}
+
+/* c = the words f[], of which each takes two limbs */
+static void limbs_of_words(struct bignum *c, const u64 *f, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		c->limb[2 * i] = f[i] % LIMB_BASE;
+		c->limb[2 * i + 1] = f[i] / LIMB_BASE;
+	}
+	c->size = 2 * count;
+	while (c->size > 1 && !c->limb[c->size - 1])
+		c->size--;
+}
+
+static void operate_on_words(enum tested_operation what, struct bignum *c,
+			     const struct bignum *a, const struct bignum *b)
+{
+	u64 x = word_of(a), y = word_of(b), product;
+
+	if (what == TESTED_SHOUP)
+		product = shoup_mul(x, shoup_factor_of(y));
+	else
+		product = solinas_mul(x, y);
+	limbs_of_words(c, &product, 1);
+}
+
+/* Each limb of a is a point of a transform whose length is a power of 2. */
+static int operate_on_points(enum tested_operation what, struct bignum *c,
+			     const struct bignum *a)
+{
+	struct shape s = { .main = 4 };
+	struct ntt *ntt;
+	void *room;
+	int err;
+
+	while (s.main < a->size)
+		s.main *= 2;
+	room = fib_alloc(a->call, 1, ntt_room(s.main));
+	if (!room)
+		return -ENOMEM;
+	ntt = ntt_create(room, s.main);
+	memset(ntt->f, 0, s.main * sizeof(*ntt->f));
+	memcpy(ntt->f, a->limb, a->size * sizeof(*ntt->f));
+	err = transform_roots(a->call, ntt, s);
+	if (!err && what == TESTED_FORWARD)
+		err = transform(a->call, ntt->f, s, ntt);
+	else if (!err)
+		err = transform_back(a->call, ntt->f, s, ntt);
+	if (!err)
+		limbs_of_words(c, ntt->f, s.main);
+	fib_free(room);
+	return err;
+}
+#endif
+
 #if STAGE_HAS_FFT
 #include "fft.h"
 
@@ -267,6 +330,15 @@ int tested_operate(enum tested_operation what, struct bignum **c,
 #if STAGE_HAS_DIV5
 	case TESTED_DIV5:
 		return INTO(bn_div5, a);
+#endif
+#if STAGE_HAS_NTT
+	case TESTED_SOLINAS:
+	case TESTED_SHOUP:
+		operate_on_words(what, *c, a, b);
+		return 0;
+	case TESTED_FORWARD:
+	case TESTED_INVERSE:
+		return operate_on_points(what, *c, a);
 #endif
 #if STAGE_HAS_FFT
 	case TESTED_TWICE_PLUS ... TESTED_FFT_SQUARE:

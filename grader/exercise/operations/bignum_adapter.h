@@ -19,6 +19,10 @@ enum tested_operation {
 	TESTED_INCREASE,
 	TESTED_DECREASE,
 	TESTED_DIV5,
+	TESTED_SOLINAS, /* products modulo the prime of stage 11 */
+	TESTED_SHOUP,
+	TESTED_FORWARD, /* its transform, from coefficients to values */
+	TESTED_INVERSE,
 	TESTED_TWICE_PLUS, /* from stage 12 on, by digits: 2a + b, and so on */
 	TESTED_TWICE_MINUS,
 	TESTED_FIFTH,

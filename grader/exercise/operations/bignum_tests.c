@@ -23,6 +23,12 @@ static const struct function {
 	{ "increase", TESTED_INCREASE, LIMB, true },
 	{ "decrease", TESTED_DECREASE, LIMB, true },
 	{ "div5", TESTED_DIV5, NONE, false },
+#if STAGE_HAS_NTT
+	{ "solinas", TESTED_SOLINAS, NUMBER, false },
+	{ "shoup", TESTED_SHOUP, NUMBER, false },
+	{ "forward", TESTED_FORWARD, NONE, false },
+	{ "inverse", TESTED_INVERSE, NONE, false },
+#endif
 #if STAGE_HAS_FFT
 	{ "twice_plus", TESTED_TWICE_PLUS, NUMBER, false },
 	{ "twice_minus", TESTED_TWICE_MINUS, NUMBER, false },
@@ -62,6 +68,16 @@ static size_t room_for(const struct function *f, const struct request *r,
 	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
 	if (f->what == TESTED_MUL || f->what == TESTED_FFT_MUL)
 		return a + b;
+	if (f->what == TESTED_SOLINAS || f->what == TESTED_SHOUP)
+		return 2;
+	/* Two limbs for each point; there are as many as limbs, up to a power of 2. */
+	if (f->what == TESTED_FORWARD || f->what == TESTED_INVERSE) {
+		size_t points = 4;
+
+		while (points < a)
+			points *= 2;
+		return 2 * points;
+	}
 	if (f->what == TESTED_SQUARE || f->what == TESTED_FFT_SQUARE)
 		return 2 * a;
 	if (f->what == TESTED_ADD || f->what == TESTED_INCREASE ||

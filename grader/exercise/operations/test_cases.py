@@ -13,6 +13,20 @@ from grader.exercise.files.stages import Stage
 
 
 @dataclass(frozen=True)
+class Residues:
+    """The representations that are right for numbers modulo a prime: any one below a bound."""
+
+    prime: int
+    below: int  # in multiples of the prime
+    width: int  # digits that each number takes in the answer
+
+    def row(self, text: str) -> list[int]:
+        """Return the numbers in an answer, the lowest first."""
+        text = "0" * (-len(text) % self.width) + text
+        return [int(text[i : i + self.width]) for i in range(0, len(text), self.width)][::-1]
+
+
+@dataclass(frozen=True)
 class Try:
     """One request, what it must answer, and its size: in bits, of decimal numbers in digits."""
 
@@ -21,6 +35,7 @@ class Try:
     size: int
     n: int | None = None
     most_bytes: int | None = None  # that it may hold at its peak
+    residues: Residues | None = None  # where the result is a row of numbers modulo a prime
 
 
 Tries = Callable[[random.Random, Stage], Iterator[Try]]

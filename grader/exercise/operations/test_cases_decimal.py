@@ -14,7 +14,7 @@ from decimal import MAX_EMAX, Context, Decimal, Inexact
 from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
-from grader.exercise.operations.test_cases import Tries, Try, computed_n, pairs
+from grader.exercise.operations.test_cases import Residues, Tries, Try, computed_n, pairs
 
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
@@ -252,6 +252,79 @@ def _transforms(rng: random.Random, stage: Stage) -> Iterator[Try]:
 
 # Those of vector files.
 VECTORS = ("digit-sum", "digit-fifth", "digit-unique", "digit-text", "fft")
+# The prime of stage 11, and a root of unity of order 2^20.
+_P = 2**58 - 6 * 2**24 + 1
+_ROOT = pow(3, (_P - 1) >> 20, _P)
+# Points of a transform: both parities of the number of levels, and more than fit into one block.
+_POINTS = (4, 8, 16, 32, 64, 512, 2048, 4096, 8192)
+
+
+def _modulo(request: str, expected: list[int], size: int, below: int) -> Try:
+    width = 2 * LIMB_DIGITS
+    text = "".join(f"{value:0{width}d}" for value in reversed(expected))
+    return Try(request, text, size, residues=Residues(_P, below, width))
+
+
+def _words(rng: random.Random) -> list[int]:
+    edges = [0, 1, 2, _P - 1, _P, _P + 1, 2 * _P - 1, 2 * _P, B - 1, B, 2**58, 2**63, 2**64 - 1]
+    return [*edges, *(rng.randrange(2 ** rng.choice((20, 58, 60, 64))) for _ in range(200))]
+
+
+def _solinas(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
+        yield _modulo(f"solinas {a} {b}", [a * b % _P], max(len(str(a)), len(str(b))), 3)
+
+
+def _shoup(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
+        yield _modulo(f"shoup {a} {b % _P}", [a * b % _P], len(str(a)), 2)
+
+
+def _roots(count: int) -> list[int]:
+    """Return the factors of the nodes of a transform, as its comment in the stage says."""
+    roots = [1]
+    while len(roots) < count:
+        first = pow(_ROOT, 2**20 // (4 * len(roots)), _P)
+        roots += [root * first % _P for root in roots]
+    return roots
+
+
+def _values(f: list[int], roots: list[int], node: int = 0) -> list[int]:
+    """Return what a polynomial leaves at the leaves below a node."""
+    half = len(f) // 2
+    if not half:
+        return f
+    upper = [x * roots[node] % _P for x in f[half:]]
+    plus = [(x + y) % _P for x, y in zip(f, upper)]
+    minus = [(x - y) % _P for x, y in zip(f, upper)]
+    return _values(plus, roots, 2 * node) + _values(minus, roots, 2 * node + 1)
+
+
+def _polynomials(rng: random.Random) -> Iterator[list[int]]:
+    """Yield coefficients, of which the last is not 0 where there are as many as points."""
+    for size in (1, 2, 3):
+        yield [rng.randrange(1, B) for _ in range(size)] + [0] * (4 - size)
+    for points in _POINTS:
+        yield [B - 1] * points
+        yield [rng.randrange(1, B) for _ in range(points)]
+
+
+def _forward(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for f in _polynomials(rng):
+        text, levels = _limbs(f), len(f).bit_length() - 1
+        expected = _values([x % _P for x in f], _roots(len(f)))
+        yield _modulo(f"forward {text}", expected, len(text), 4 + 2 * levels)
+
+
+def _inverse(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    for f in _polynomials(rng):
+        coefficients = [x % _P for x in f]
+        # Values need not be reduced on the way in; a limb holds up to 3 P of each.
+        values = [v + rng.randrange(3) * _P for v in _values(coefficients, _roots(len(f)))]
+        values[-1] += _P if values[-1] == 0 else 0
+        text = _limbs(values)
+        yield _modulo(f"inverse {text}", [len(f) * x % _P for x in coefficients], len(text), 4)
+
 
 TRIES: dict[str, Tries] = {
     "add": _sums,
@@ -265,6 +338,10 @@ TRIES: dict[str, Tries] = {
     "decimal": _decimals,
     "compute": _computations,
     "memory": _within_memory,
+    "solinas": _solinas,
+    "shoup": _shoup,
+    "forward": _forward,
+    "inverse": _inverse,
     "digit-sum": _digit_sums,
     "digit-fifth": _digit_fifths,
     "digit-unique": _unique_digits,

@@ -16,7 +16,7 @@ from grader.base import processor
 from grader.base.finding import Code
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_cases, test_cases_decimal, test_program
-from grader.exercise.operations.test_cases import Try
+from grader.exercise.operations.test_cases import Residues, Try
 
 NO_VECTORS = (
     "not tested: it needs AVX2 and FMA, which this computer's processor does not have; without them"
@@ -108,6 +108,20 @@ def _leak(tried: Try, sign: str, answer: str) -> str:
     return f"{_asked(tried, sign)} is right, but blocks of memory are not given back: {left}"
 
 
+def _wrong_residue(form: Residues, expected: str, got: str) -> str:
+    """Return what is wrong with a row of numbers modulo a prime, or ""."""
+    wanted = form.row(expected)
+    found = form.row(got)
+    found += [0] * (len(wanted) - len(found))
+    for i, (want, value) in enumerate(zip(wanted, found)):
+        name = "the result" if len(wanted) == 1 else f"value {i} of {len(wanted)}"
+        if value % form.prime != want:
+            return f"{name}, modulo P, is {value % form.prime}; expected {want}"
+        if value >= form.below * form.prime:
+            return f"{name} is {value // form.prime} P and more; it must be less than {form.below} P"
+    return ""
+
+
 def _fault(tried: Try, sign: str, answer: str) -> str:
     """Return the fault of an answer, or ""."""
     words, asked = answer.split(), _asked(tried, sign)
@@ -119,6 +133,9 @@ def _fault(tried: Try, sign: str, answer: str) -> str:
     if said:
         return f"{asked}: {said}"
     got = " ".join(words) if words[:1] in (["ERROR"], ["ENOMEM"]) else "".join(words[:1])
+    if tried.residues and got.isdecimal():
+        said = _wrong_residue(tried.residues, tried.expected, got)
+        return said and f"{asked}: {said}"
     if got != tried.expected:
         return _shown(tried, sign, got)
     if tried.most_bytes is not None:
