@@ -307,6 +307,8 @@ def _polynomials(rng: random.Random) -> Iterator[list[int]]:
     for points in _POINTS:
         yield [B - 1] * points
         yield [rng.randrange(1, B) for _ in range(points)]
+        # Of each pair the lower one stays 0, from which a product is taken off.
+        yield [i % 2 * rng.randrange(1, B) for i in range(points)]
 
 
 def _forward(rng: random.Random, stage: Stage) -> Iterator[Try]:
