@@ -14,19 +14,19 @@
 /* F(2k), from a = F(k) and b = F(k + 1). */
 static struct bignum *fib_even(const struct bignum *a, const struct bignum *b)
 {
-	struct bignum *twice, *t, *c;
+	struct bignum *twice, *difference, *c;
 
 	twice = bn_lshift(b, 1);
 	if (IS_ERR(twice))
 		return twice;
-	t = bn_sub(twice, a);
-	if (IS_ERR(t)) {
-		c = t;
+	difference = bn_sub(twice, a);
+	if (IS_ERR(difference)) {
+		c = difference;
 		goto free_twice;
 	}
-	c = bn_mul(a, t);
+	c = bn_mul(a, difference);
 
-	bn_free(t);
+	bn_free(difference);
 free_twice:
 	bn_free(twice);
 	return c;

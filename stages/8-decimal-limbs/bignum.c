@@ -206,14 +206,13 @@ static int comba_square(struct fib_call *call, limb_t *c, const limb_t *a,
 	return 0;
 }
 
-/* a * b, of which the lower limb is returned; the upper one goes to @high. */
-static limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
+/* c[0] and c[1], the product of two limbs. */
+static void limb_mul(limb_t *c, limb_t a, limb_t b)
 {
 	struct carry carry = {};
-	limb_t low = column_limb(&carry, (column_t)a * b);
 
-	*high = carry.large + carry.small;
-	return low;
+	c[0] = column_limb(&carry, (column_t)a * b);
+	c[1] = carry.large + carry.small;
 }
 
 /* Gives up leading zeros. */
@@ -330,7 +329,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	fib_assert(c != a && c != b);
 	fib_assert(c->capacity >= a->size + b->size);
 	if (a->size == 1 && b->size == 1) {
-		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], b->limb[0]);
+		limb_mul(c->limb, a->limb[0], b->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}
@@ -356,7 +355,7 @@ int bn_square(struct bignum *c, const struct bignum *a)
 	fib_assert(c != a);
 	fib_assert(c->capacity >= 2 * a->size);
 	if (a->size == 1) {
-		c->limb[0] = limb_mul(&c->limb[1], a->limb[0], a->limb[0]);
+		limb_mul(c->limb, a->limb[0], a->limb[0]);
 		c->size = c->limb[1] ? 2 : 1;
 		return 0;
 	}

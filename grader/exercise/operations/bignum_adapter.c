@@ -78,7 +78,7 @@ static u64 word_of(const struct bignum *a)
 /* c = the words f[], of which each takes two limbs */
 static void limbs_of_words(struct bignum *c, const u64 *f, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i != count; i++) {
 		c->limb[2 * i] = f[i] % LIMB_BASE;
 		c->limb[2 * i + 1] = f[i] / LIMB_BASE;
 	}
