@@ -75,7 +75,7 @@ def block() -> Picture:
     """The one block of stage 7, for n = 1,000."""
     n, count, head = 1000, 5, 32
     size = 25 * n // (36 * 64) + 2
-    names = ("c", "a", "b", "d", "t")
+    names = ("a", "b", "c", "d", "t")
     p = Picture("block", f"One block for five numbers, n = {n:,}", 246)
     total = count * (head + 8 * size)
     p.text(14, 20, f"one block, {total} bytes for n = {n:,}: limbs_needed(n) = {size}", size=13)
@@ -96,11 +96,11 @@ def block() -> Picture:
         )
     p.text(74, 56, f"5 heads: {count * head} bytes", "dim", "middle", SMALL)
     p.text(290, 56, f"5 times {size} limbs: {count * 8 * size} bytes", "dim", "middle", SMALL)
-    p.text(14, 204, "The result is c, the first: bn_free(c) frees the whole block.", size=SMALL)
+    p.text(14, 204, "The result goes to the first head, which frees the whole block.", size=SMALL)
     p.text(
         14,
         224,
-        "bn_swap swaps a number's head; so a, b, d change places, not limbs.",
+        "On the way pointers change places, swap(a, c), and no head or limb.",
         "dim",
         size=11,
     )
