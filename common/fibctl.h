@@ -34,6 +34,8 @@
  *	count H N		RETURNED by one pread() for F(N), with marker
  *				instructions around it, and one for each digit
  *				behind it, of which the emulator takes note
+ *	ready			0; the emulator has read the addresses that it
+ *				is to take note of
  *	show NAME		0 and the text of that sysfs file
  *	store NAME VALUE	bytes written
  *	stat			0, mode (octal), user and group of the device
@@ -83,6 +85,11 @@ struct request;
  * fibctl_count() - serve the request "count" of the batch mode
  */
 void fibctl_count(const struct request *r);
+
+/**
+ * fibctl_ready() - serve the request "ready" of the batch mode
+ */
+void fibctl_ready(void);
 
 /**
  * fibctl_batch() - serve requests from standard input until quit or its end

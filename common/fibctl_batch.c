@@ -337,6 +337,8 @@ static bool serve(const struct request *r)
 		do_measure(r);
 	else if (!strcmp(verb, "count"))
 		fibctl_count(r);
+	else if (!strcmp(verb, "ready"))
+		fibctl_ready();
 	else if (!strcmp(verb, "show"))
 		do_show(r);
 	else if (!strcmp(verb, "store"))

@@ -15,6 +15,7 @@
 
 #include "batch.h"
 #include "fibctl.h"
+#include "marker.h"
 
 /*
  * What the kernel has put off is done by then: for the load of a module, and
@@ -93,4 +94,10 @@ void fibctl_count(const struct request *r)
 	run_alone(false);
 	munmap(buffer, size);
 	munlockall();
+}
+
+void fibctl_ready(void)
+{
+	MARK(MARKER_READY);
+	answer(0);
 }

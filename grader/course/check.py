@@ -94,7 +94,9 @@ def judge(
         stage = replace(stage, own_driver=False, isolated=True)
         where = machines.get("qemu").verifier()
     progress = Progress()
-    checked = pipeline.check_stage(stage, where, seed, progress.of(exercise.label))
+    checked = pipeline.check_stage(
+        stage, where, seed, progress.of(exercise.label), with_ideas=speed
+    )
     for warning in () if isolated else checked.verified.built.module.warnings:
         progress.say(warning)
     judged = pipeline.judge(checked, speed=measure(stage, seed, progress) if speed else None)

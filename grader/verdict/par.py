@@ -238,10 +238,10 @@ def _count(
 
 
 def share(count: float, best: float, worst: float) -> float:
-    """1 at best or below, 0 at worst or above, by the logarithm in between."""
+    """Return 1 at best or below, 0 at worst or above, and a linear share in between."""
     if worst <= best:
         return float(count <= best)
-    return max(0.0, min(1.0, math.log(worst / count) / math.log(worst / best)))
+    return max(0.0, min(1.0, (worst - count) / (worst - best)))
 
 
 def make(tell: Callable[[str, int, int], None]) -> Path:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from grader.base.background import Background
+from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import Built
@@ -23,12 +25,13 @@ from grader.exercise.conformance.verify import Verified
 from grader.exercise.driver import stress as driver_stress
 from grader.exercise.driver import verify as driver_verify
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import course
-from grader.exercise.operations import test_program, unit_tests
+from grader.exercise.files.tasks import Task, course
+from grader.exercise.operations import ideas, test_program, unit_tests
 from grader.exercise.operations.test_program import UntriedError
 from grader.exercise.stress import debug_kernel
 from grader.exercise.stress.debug_kernel import Examined, Plan
 from grader.exercise.workload.stage_workload import StageSubject
+from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.verdict import points, status
 from grader.verdict.points import Line, Tried
@@ -69,16 +72,38 @@ class Judged(points.Lines):
         return self.verified.built.stage
 
 
-def try_operations(stage: Stage, seed: int) -> Tried:
-    """Try each operation of a stage's tasks in a program. Return why, if there is no program."""
+def try_operations(stage: Stage, seed: int, with_ideas: bool = True) -> Tried:
+    """Try each operation of a stage's tasks in a program. Return why, if there is no program.
+
+    Beside that an emulator counts what the operations take, if the tasks have ideas to be judged.
+    """
     try:
         program = test_program.program(stage)
     except UntriedError as error:
         return error.finding
-    return {
-        task.operation: unit_tests.outcome(stage, program, task.operation, seed)
-        for task in course(stage.number).tasks
+    tasks = course(stage.number).tasks
+    asked = [task for task in tasks if task.ideas and with_ideas]
+    counting = Background(lambda: _count(stage, asked, seed)) if asked else None
+    outcomes = {
+        task.operation: unit_tests.outcome(stage, program, task.operation, seed) for task in tasks
     }
+    if counting:
+        counts = counting.result()
+        for task in asked:
+            judged = unit_tests.with_ideas(outcomes[task.operation], task, counts)
+            outcomes[task.operation] = judged
+    return outcomes
+
+
+def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
+    """Count what the ideas of some tasks are about. Return why, if nothing counts here."""
+    try:
+        return ideas.counts(machines.counting(), stage, tasks, seed)
+    except LabError as error:
+        # An untrusted stage is graded as the others are, or not yet.
+        if stage.isolated:
+            raise
+        return error
 
 
 def verify_built(
@@ -91,15 +116,25 @@ def verify_built(
     return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
 
 
-def check_stage(stage: Stage, machine: Machine, seed: int, tell: Tell, jobs: int = 2) -> Checked:
-    """Build a stage, verify it and try its operations. jobs: how many compilers run at once."""
+def check_stage(
+    stage: Stage,
+    machine: Machine,
+    seed: int,
+    tell: Tell,
+    jobs: int = 2,
+    with_ideas: bool = True,
+) -> Checked:
+    """Build a stage, verify it and try its operations.
+
+    jobs: how many compilers run at once; with_ideas: also judge the ideas of its tasks.
+    """
     tell("build")
     built = stage_module.build(stage, machine.kernel(), jobs)
     verified = verify_built(built, machine, seed, lambda detail: tell(f"verify: {detail}"))
     if stage.shipped or stage.manifest.driver:
         return Checked(verified)
     tell("try its operations")
-    return Checked(verified, try_operations(stage, seed))
+    return Checked(verified, try_operations(stage, seed, with_ideas))
 
 
 def build_subject(

@@ -77,9 +77,12 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
         remark = outcome.fault or f"{outcome.tried} tries, all right"
         if 0 < share < 1:
             remark += f" (small numbers are right: {share * 100:.0f} %)"
-        earned = int(share * task.points)
-        line = Line(task.name, earned, task.points, remark, task.number, code=outcome.code)
-        lines.append(line)
+        earned, code = int(share * task.points), outcome.code
+        if share and outcome.idea:
+            remark += f"; {outcome.idea}"
+            earned = max(0, earned - outcome.withheld)
+            code = Code.SLOW if code is Code.OK and outcome.withheld else code
+        lines.append(Line(task.name, earned, task.points, remark, task.number, code=code))
     return lines
 
 

@@ -12,6 +12,10 @@ from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.exercise.files import stages
 
+# What of a call is counted, and the calls whose size is an n.
+UNITS = ("instructions", "allocations")
+WHOLE = ("compute", "decimal")
+
 
 @dataclass(frozen=True)
 class Part:
@@ -25,6 +29,38 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Count:
+    """A call whose instructions and allocations are counted: see grader/stage/ideas.py."""
+
+    operation: str
+    size: int  # n, or the words of 8 bytes that each operand has
+
+    @property
+    def call(self) -> str:
+        """Return the call in words."""
+        if self.operation in WHOLE:
+            return f"{self.operation} of F({self.size:,})"
+        return f"{self.operation} of {self.size:,} words"
+
+
+@dataclass(frozen=True)
+class Idea:
+    """A bound on what a call takes, which only the method that a task teaches keeps to."""
+
+    text: str  # what the method does
+    takes: Count
+    of: Count | None  # None: the bound is a number, not a ratio
+    most: float
+    unit: str  # one of UNITS
+    points: int  # that a task loses without it
+
+    @property
+    def counts(self) -> tuple[Count, ...]:
+        """Return the calls that are counted."""
+        return (self.takes, self.of) if self.of else (self.takes,)
+
+
+@dataclass(frozen=True)
 class Task:
     """One numbered task of a stage."""
 
@@ -35,6 +71,7 @@ class Task:
     points: int
     hints: tuple[str, ...]
     parts: tuple[Part, ...]
+    ideas: tuple[Idea, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,7 +161,27 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         int(table["points"]),
         tuple(table["hints"]),
         tuple(parts),
+        tuple(_idea(idea, int(table["points"])) for idea in table.get("idea", [])),
     )
+
+
+def _idea(table: dict[str, Any], points: int) -> Idea:
+    unit = str(table.get("unit", UNITS[0]))
+    if unit not in UNITS:
+        raise ValueError(f"unit {unit!r}; choose from {', '.join(UNITS)}")
+    return Idea(
+        " ".join(str(table["text"]).split()),
+        _count(table["takes"]),
+        _count(table["of"]) if "of" in table else None,
+        float(table["most"]),
+        unit,
+        int(table.get("points", points)),
+    )
+
+
+def _count(text: str) -> Count:
+    operation, size = text.split()
+    return Count(operation, int(size))
 
 
 def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.base import processor
+from grader.base.errors import LabError
 from grader.base.finding import Code
 from grader.exercise.files.stages import Stage
-from grader.exercise.operations import test_cases, test_cases_decimal, test_program
+from grader.exercise.files.tasks import Task
+from grader.exercise.operations import ideas, test_cases, test_cases_decimal, test_program
 from grader.exercise.operations.test_cases import Residues, Try
 
 NO_VECTORS = (
@@ -36,6 +38,8 @@ class Outcome:
     tried: int
     fault: str = ""
     code: Code = Code.OK
+    withheld: int = 0  # points, since the operation does not follow an idea of its task
+    idea: str = ""  # what was counted instead, or why nothing was
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -118,7 +122,9 @@ def _wrong_residue(form: Residues, expected: str, got: str) -> str:
         if value % form.prime != want:
             return f"{name}, modulo P, is {value % form.prime}; expected {want}"
         if value >= form.below * form.prime:
-            return f"{name} is {value // form.prime} P and more; it must be less than {form.below} P"
+            return (
+                f"{name} is {value // form.prime} P and more; it must be less than {form.below} P"
+            )
     return ""
 
 
@@ -143,6 +149,16 @@ def _fault(tried: Try, sign: str, answer: str) -> str:
         if peak > most:
             return f"F({tried.n:,}) held {peak:,} bytes at its peak, {most:,} are plenty"
     return ""
+
+
+def with_ideas(tried: Outcome, task: Task, counts: ideas.Counts | LabError) -> Outcome:
+    """Return the outcome of a task's operation with what its ideas come to."""
+    if isinstance(counts, LabError):
+        return replace(tried, idea=f"its instructions are not counted: {counts}")
+    unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
+    withheld = sum(idea.points for idea, said in unmet if said)
+    said = "; ".join(said for _, said in unmet if said)
+    return replace(tried, withheld=withheld, idea=said)
 
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Judge whether a stage's operations follow its idea, by what the emulator counts of each.
+
+A result can be right by the method of the stage before. An idea in tasks.toml is a bound
+on a count: of the instructions of an operation, alone or in proportion to another of the same
+stage, or of the blocks that it allocates. The operations are called in a module of the stage's own
+objects (see counted/counted.c) on random numbers, and QEMU's plugin counts (see
+lab/plugin/count.c). Instructions of the kernel do not count, so that a count is the same in every
+run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.base.errors import LabError, MachineError
+from grader.base.finding import Finding
+from grader.exercise.build import c_flags, preprocess, stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.files import device, expected_values, stages
+from grader.exercise.files.stages import Stage
+from grader.exercise.files.tasks import WHOLE, Count, Idea, Task
+from grader.exercise.operations import test_program
+from grader.lab import ending, module, plugin
+from grader.lab.machines import CountingMachine, Running
+from grader.lab.module import Kernel, Module, Recipe
+
+NAME = "fibcounted"
+MODULE = f"{device.MODULES}/{NAME}.ko"
+PARAMETERS = f"/sys/module/{NAME}/parameters"
+FILES = Path(__file__).with_name("counted")
+# The numbers of enum tested_operation in bignum_adapter.h, and what the result is.
+OPERATIONS: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
+    "add": (0, lambda a, b: a + b),
+    "mul": (2, lambda a, b: a * b),
+    "square": (3, lambda a, b: a * a),
+    "fft": (14, lambda a, b: a * b),
+}
+MODULUS_BITS = 31
+# Seconds on the lab machine for one operation.
+TIMEOUT = 6.0
+# The plugin's events for the addresses that the parameter "marks" holds: both marks, and "a2", an
+# allocation.
+BEGIN, END = "a0", "a1"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one call of an operation took."""
+
+    instructions: int
+    allocations: int
+
+
+# Of each call; in place of a count, why there is none.
+Counts = dict[Count, Counted | Finding]
+
+
+def counted_module(built: Built, kernel: Kernel) -> Module:
+    """Build the module that calls the operations of a stage, from the stage's own objects."""
+    stage = built.stage
+    own: dict[str, bytes] = {}
+    if stage.traits.numbers:
+        sources = list(stage_module.sources(stage, []))
+        made = preprocess.adapted(stage, sources, test_program.ADAPTER)
+        if made.cause:
+            raise LabError(made.cause)
+        own = {f"adapter/{name}": content for name, content in made.files.items()}
+    for path in stage_module.stage_objects(built):
+        own[f"stage/{path.stem}.o_shipped"] = path.read_bytes()
+        # modpost reads there which sources an object is made of, and fails without the file.
+        own[f"stage/.{path.stem}.o.cmd"] = b"# It is compiled already.\n"
+    names = [name.rsplit(".", 1)[0] for name in own if not name.endswith(".cmd")]
+    shared = _kit(stage, kernel)
+    recipe = Recipe(
+        name=NAME,
+        folder=f"{built.module.directory.name}-counted",
+        files=own,
+        objects=tuple(names),
+        flags=(*shared.flags, *c_flags.language()),
+        settings=(*shared.settings, f"CFLAGS_{names[0]}.o := {preprocess.PREPROCESSED}"),
+        labels={"stage": stages.place(stage), **shared.labels},
+        support=("common",),
+        dialect=device.DIALECT,
+        isolated=stage.isolated,
+        shared=shared,
+    )
+    return module.build(recipe, kernel)
+
+
+def _kit(stage: Stage, kernel: Kernel) -> Recipe:
+    """Return the kit's half, compiled once for all copies of a stage."""
+    driver = stage_module.kit(stage.manifest, kernel)
+    files = {name: text for name, text in driver.files.items() if name != "kit/driver.c"}
+    for path in (FILES / "counted.c", test_program.ADAPTER.with_suffix(".h")):
+        files[f"kit/{path.name}"] = path.read_bytes()
+    return Recipe(
+        name=NAME,
+        folder=f"counted-{stage.number}",
+        files=files,
+        objects=("kit/counted", *(name for name in driver.objects if name != "kit/driver")),
+        flags=(
+            *driver.flags,
+            *stage.traits.macros(),
+            f"-DSTAGE_HAS_NUMBERS={int(stage.traits.numbers)}",
+        ),
+        settings=driver.settings,
+        labels=driver.labels,
+    )
+
+
+def counts(machine: CountingMachine, stage: Stage, tasks: Sequence[Task], seed: int) -> Counts:
+    """Count the calls that the ideas of some tasks are about.
+
+    After a call that ends its machine the others go on in a new one.
+    """
+    kernel = machine.kernel()
+    wanted = {one for task in tasks for idea in task.ideas for one in idea.counts}
+    built = stage_module.build(stage, kernel)
+    if built.objection:
+        return dict.fromkeys(wanted, Finding("wrong", built.objection))
+    made = counted_module(built, kernel)
+    if not made.ok:
+        raise LabError(f"the module that counts the operations does not compile: {made.cause}")
+    contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
+    found: Counts = {}
+    left = sorted(wanted, key=lambda one: (one.operation, one.size))
+    while left:
+        guest = machine.boot(contents, digits=0)
+        try:
+            timeout = TIMEOUT * guest.speed_factor
+            _load(guest, timeout)
+            while left:
+                found[left[0]] = _one(guest, stage, left[0], seed, timeout)
+                left.pop(0)
+        except MachineError as error:
+            found[left[0]] = ending.of(error, guest, made).within(f"count {left[0].call}")
+            left.pop(0)
+        finally:
+            guest.stop()
+    return found
+
+
+def _load(guest: Running, timeout: float) -> None:
+    marks = guest.wire.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout)
+    plugin.watch(guest.folder, [int(word, 16) for word in marks.split()])
+    guest.wire.check(f"echo ready | {device.CLIENT} batch", timeout)
+
+
+def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -> Counted | Finding:
+    """Count one call. Return a finding if its result is not right."""
+    modulus = expected_values.new_modulus(MODULUS_BITS)
+    known = len(plugin.events(guest.folder))
+    operation = OPERATIONS.get(call.operation)
+    verb = operation[0] if operation else call.operation
+    drawn = random.Random(f"{seed} {call.size}").getrandbits(63)
+    request = f"{verb} {call.size} {drawn} {modulus}"
+    answer = guest.wire.check(
+        f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
+    ).split()
+    returned, *residues = map(int, answer)
+    right: list[int] = []
+    if operation:
+        a, b, *_ = [*residues, 0, 0]
+        right = [a, b, operation[1](a, b) % modulus]
+    elif call.operation in WHOLE:
+        right = [expected_values.residue(call.size, modulus)]
+    if returned or residues != right:
+        return Finding("wrong", f"{call.call} is wrong")
+    events = plugin.events(guest.folder)[known:]
+    marks = [i for i, event in enumerate(events) if event.name in (BEGIN, END)]
+    if [events[i].name for i in marks] != [BEGIN, END]:
+        return Finding("wrong", f"the marks around {call.call} are not executed once each")
+    begin, end = marks
+    took = events[end].counts - events[begin].counts
+    return Counted(took.module, end - begin - 1)
+
+
+def unmet(idea: Idea, found: Counts) -> str:
+    """Return how the counts differ from an idea; "" if they bear it out."""
+    values: list[float] = []
+    for one in idea.counts:
+        counted = found[one]
+        if isinstance(counted, Finding):
+            return counted.cause
+        values.append(getattr(counted, idea.unit))
+    if idea.of is None:
+        (took,) = values
+        said = f"{idea.takes.call} takes {took:,} {idea.unit}; at most {idea.most:,.0f}"
+    else:
+        took = values[0] / max(values[1], 1)
+        said = (
+            f"{idea.takes.call} takes {took:.2f} times the {values[1]:,} {idea.unit} of"
+            f" {idea.of.call}; at most {idea.most:g} times"
+        )
+    return "" if took <= idea.most else f"{idea.text}: {said}"
