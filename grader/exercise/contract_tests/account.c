@@ -319,6 +319,9 @@ void fib_free(const void *pointer)
 	t->own_ticks += ticks() - begin;
 }
 
+/* How often a call may look up once more while it gives everything back. */
+#define LOOKS_WHEN_KILLED 2
+
 int fib_look_up(struct fib_call *call)
 {
 	struct trial_call *t = known(call);
@@ -339,8 +342,13 @@ int fib_look_up(struct fib_call *call)
 		t->between(t);
 	if (t->at_look)
 		t->at_look(t);
-	if (t->looks != t->kill_at)
+	if (!t->kill_at || t->looks < t->kill_at)
 		return 0;
+	/* A killed caller stays killed, and waits for the call to return. */
+	if (t->looks > t->kill_at + LOOKS_WHEN_KILLED)
+		complain(
+			"the call goes on after look-up %llu has found its caller killed",
+			t->kill_at);
 	call->error = -EINTR;
 	return -EINTR;
 }
