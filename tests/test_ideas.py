@@ -12,9 +12,11 @@ import pytest
 from grader.base import paths, toml
 from grader.base.finding import Finding
 from grader.course import check
-from grader.stage import ideas, stages, tasks
+from grader.stage import ideas
+from grader.exercise.files import stages
+from grader.exercise.files import tasks
 from grader.stage.ideas import Counted
-from grader.stage.tasks import Count, Idea
+from grader.exercise.files.tasks import Count, Idea
 from tests.test_promises import edited
 
 ROWS = toml.read(paths.ROOT / "tests/mutants/ideas.toml")
