@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from electives.fibers import parts, trials
+from electives.fibers import parts, trials, verbs
 from electives.fibers.trials import Trial
 from grader.base import scratch, toml
 
@@ -51,3 +51,11 @@ def test_a_mutant_is_caught(mutant: dict[str, Any]) -> None:
     trial: Trial = getattr(trials, mutant["trial"])
     wrong = trials.attempt(mutant["machine"], [trial], files)[trial]
     assert re.search(mutant["says"], wrong), wrong
+
+
+@pytest.mark.parametrize("machine", ["wide", "poison"])
+def test_a_class_is_graded_on_the_machine_that_finds_it(machine: str) -> None:
+    tried = {trial for task in verbs.IN_QEMU.values() for name, them in task if name == machine
+             for trial in them}  # fmt: skip
+    needed = {getattr(trials, one["trial"]) for one in MUTANTS if one["machine"] == machine}
+    assert needed and needed <= tried

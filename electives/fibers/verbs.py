@@ -19,12 +19,15 @@ from grader.lab import machines, qemu, standing
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
+# All registers that a CPU has, not only those that every CPU has.
+WIDE = ("wide", (trials.AVX, trials.REGISTERS))
 # By task, what it must make work: on a machine, some trials. The first that is not right is told.
 TASKS: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
     1: (
         ("uml", (trials.THERE, trials.REGISTERS, trials.THREADS_OWN)),
         ("qemu-smp", (trials.THERE, trials.REGISTERS, trials.TIMER)),
         ("wander", (trials.MOVED,)),
+        WIDE,
     ),
     2: (("qemu-smp", (trials.THERE, trials.ERRORS, trials.HAMMER_FEW)),),
     3: (
@@ -37,15 +40,20 @@ TASKS: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
         ("qemu-smp", (trials.DYING, trials.KILL)),
     ),
 }
-# The same where a module may be loaded in QEMU alone: there, nobody looks for memory that is lost.
+# The same where a module may be loaded in QEMU alone: there, nobody looks for memory that is lost,
+# and freed memory is filled.
 IN_QEMU: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
     1: (
         ("qemu-smp", (trials.THERE, trials.REGISTERS, trials.TIMER, trials.THREADS_OWN)),
         ("wander", (trials.MOVED,)),
+        WIDE,
     ),
     2: TASKS[2],
-    3: (("qemu-smp", (trials.KEYS, trials.VALUES, trials.WINDOWS)),),
-    4: (("qemu-smp", (trials.ENDS, trials.THERE, trials.DYING, trials.KILL, trials.MANY)),),
+    3: (("qemu-smp", (trials.KEYS, trials.WINDOWS)), ("poison", (trials.VALUES,))),
+    4: (
+        ("qemu-smp", (trials.KILL, trials.MANY)),
+        ("poison", (trials.ENDS, trials.THERE, trials.DYING)),
+    ),
 }
 # For a look before anything is measured.
 QUICK = (trials.THERE, trials.REGISTERS, trials.VALUES, trials.ENDS)
