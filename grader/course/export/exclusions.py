@@ -45,6 +45,7 @@ LEFT_OUT = {
     "tests/test_mutants.py": "needs the mutants",
     "tests/test_mutation_faults.py": "needs the mutants",
     "tests/test_counting.py": "needs the mutants",
+    "tests/test_ideas.py": "needs the mutants",
     "tests/test_function_headers.py": "needs the mutants, and solved stages",
     "tests/test_promises.py": "needs the mutants",
     "tests/test_sizes.py": "needs the mutants",
