@@ -12,11 +12,10 @@ import pytest
 from grader.base import paths, toml
 from grader.base.finding import Finding
 from grader.course import check
-from grader.stage import ideas
-from grader.exercise.files import stages
-from grader.exercise.files import tasks
-from grader.stage.ideas import Counted
+from grader.exercise.files import stages, tasks
 from grader.exercise.files.tasks import Count, Idea
+from grader.exercise.operations import ideas
+from grader.exercise.operations.ideas import Counted
 from tests.test_promises import edited
 
 ROWS = toml.read(paths.ROOT / "tests/mutants/ideas.toml")

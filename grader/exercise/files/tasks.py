@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Count:
-    """A call whose instructions and allocations are counted: see grader/stage/ideas.py."""
+    """A call whose instructions and allocations are counted: see grader/exercise/operations/ideas.py."""
 
     operation: str
     size: int  # n, or the words of 8 bytes that each operand has
