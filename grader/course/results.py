@@ -114,8 +114,7 @@ def to_do(exercise: Exercise) -> str:
 def _place(result: Result, task: tasks.Task) -> str:
     """Where a task is in the learner's file: the line to open.
 
-    Of a task without a function that is the next place to write; where all are written, the
-    comment that says what is asked.
+    Of a task without a function that is the comment that says what is asked.
     """
     part = task.parts[0]
     path = paths.ROOT / result.directory / part.file
@@ -130,6 +129,5 @@ def _place(result: Result, task: tasks.Task) -> str:
     if part.function:
         found = [i for i, line in enumerate(lines, 1) if is_function(line)]
     else:
-        found = [i for mark in (f"TODO: task {task.number} ", f"Task {task.number}, ")
-                 for i, line in enumerate(lines, 1) if mark in line]  # fmt: skip
+        found = [i for i, line in enumerate(lines, 1) if f"Task {task.number}, " in line]
     return f"{paths.shown(path)}:{found[0]}" if found else paths.shown(path)

@@ -3,7 +3,8 @@
 
 tasks.toml beside the exercise says what is left to write. A stage needs no marks: a function is
 found by its name, and its body lies between a brace in the first column and the next such brace, as
-clang-format writes them. In other exercises passages are marked, see grader/base/passages.py.
+clang-format writes them; lines outside of functions, such as the definition of a lock, are left out
+wherever they stand. In electives passages are marked, see grader/base/passages.py.
 
 A student repository (scripts/export-course makes it) has no solutions: its exercises are skeletons
 themselves, and bring_over.py brings the learner's own functions into the next stage.
@@ -94,22 +95,47 @@ def stubbed(source: str, part: tasks.Part, note: str, where: str) -> str:
     return head + _comment(note, "\t") + stub + source[there.end :]
 
 
+def _without(source: str, reference: Path, task: tasks.Task, where: str) -> str:
+    """Return the source without the lines that a task leaves out."""
+    omitted = task.omitted
+    assert omitted
+    if omitted.above:
+        line = f"{omitted.above}\n"
+        if source.count(line) != 1:
+            raise LabError(f"{where} names a line that is not there once: {omitted.above}")
+        note = _comment(f"Task {task.number}, {task.name}: {task.text}", "")
+        source = source.replace(line, f"{note}\n{line}")
+    whole = reference.read_text(encoding="utf-8")
+    for lines in omitted.lines:
+        pattern = re.compile(rf"^[ \t]*{re.escape(lines)}\n", re.MULTILINE)
+        if not pattern.search(whole):
+            raise LabError(f"{where} leaves out lines that are not in {reference.name}: {lines}")
+        source = pattern.sub("", source)
+    return source
+
+
 def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
     """Return the skeleton's files by name; solved: the tasks to leave as the reference has them."""
     exercise = exercises.find(name)
     files = exercise.texts()
     if stages.exported():
         return files
-    for task in exercise.course.tasks:
+    left = [task for task in exercise.course.tasks if task.number not in solved]
+    for task in left:
+        if task.omitted:
+            file = task.omitted.file
+            where = f"task {task.number} of {exercise.label}"
+            files[file] = _without(files[file], exercise.sources / file, task, where)
+    for task in left:
         for part in task.parts:
             if part.file not in files:
                 raise LabError(f"task {task.number} of {exercise.label} names no file: {part.file}")
-            if not part.function or task.number in solved:
+            if not part.function:
                 continue
             note = f"Task {task.number}, {task.name}: {part.text}"
             where = paths.shown(exercise.sources / part.file)
             files[part.file] = stubbed(files[part.file], part, note, where)
-    return {name: passages.skeleton(text, name, solved) for name, text in files.items()}
+    return {file: passages.skeleton(text, file, solved) for file, text in files.items()}
 
 
 def write(

@@ -43,7 +43,7 @@ def solution_lines() -> dict[str, str]:
 
 
 def marked_lines() -> dict[str, str]:
-    """Return the telling lines of marked passages, and whose each is: "elective kbench, task 2".
+    """Return the lines that tasks of drivers and electives leave out: "elective kbench, task 2".
 
     Lines that the skeletons or the kit's other files have as well are not among them.
     """
@@ -52,12 +52,19 @@ def marked_lines() -> dict[str, str]:
     given = {line for text in texts for line in telling(passages.skeleton(text, "a file"))}
     lines: dict[str, str] = {}
     for exercise in map(exercises.find, exercises.names()):
-        for name, text in exercise.texts().items():
-            if not exercise.arithmetic:
-                given |= telling(passages.skeleton(text, name))
-            for passage in passages.find(text):
-                for line in telling(passage.solution):
-                    lines.setdefault(line, f"{exercise.label}, task {passage.task}")
+        if exercise.arithmetic:
+            continue
+        bare = skeleton.sources(exercise.name)
+        given |= telling("\n".join(bare.values()))
+        every = frozenset(task.number for task in exercise.course.tasks)
+        solved = skeleton.sources(exercise.name, every)
+        for number in sorted(every):
+            alone = skeleton.sources(exercise.name, frozenset({number}))
+            others = skeleton.sources(exercise.name, every - {number})
+            owner = f"{exercise.label}, task {number}"
+            for name, text in solved.items():
+                own = telling(text) - telling(others[name]) | telling(alone[name])
+                lines |= dict.fromkeys(own - telling(bare[name]), owner)
     return {line: owner for line, owner in lines.items() if line not in given}
 
 

@@ -16,7 +16,9 @@ from grader.lab.module import Recipe
 FILE = "driver.c"
 OBJECT = "stage/driver"
 INTERPOSER = "grader/exercise/driver"
-KIT = ("interposer.c", "call_trace.c", "call_trace.h")
+KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h")
+# An access outside of an array or a structure is reported (interposer.c).
+BOUNDS = "-fsanitize=bounds,object-size"
 # As the kernel's scripts/Makefile.kcsan has it. The driver's text must not depend on it.
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
@@ -44,12 +46,13 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             "kit/test_record.h": (test_record.INCLUDE / "test_record.h").read_bytes(),
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
-        objects=(OBJECT, "kit/interposer", "kit/call_trace"),
+        objects=(OBJECT, "kit/interposer", "kit/race", "kit/call_trace"),
         # Half a driver has functions that nobody calls yet: no word of it.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
             f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",
-            *([f"CFLAGS_{OBJECT}.o := {RACED}", f"always-y += {OBJECT}.i"] if raced else []),
+            f"CFLAGS_{OBJECT}.o := {RACED if raced else BOUNDS}",
+            *([f"always-y += {OBJECT}.i"] if raced else []),
         ),
         labels={"stage": stages.place(stage), "kit": INTERPOSER},
         support=(INTERPOSER,),

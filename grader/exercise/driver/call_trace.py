@@ -23,14 +23,17 @@ UNDOES = {
     "cdev_del": "cdev_add",
     "class_unregister": "class_register",
     "device_destroy": "device_create",
+    "misc_deregister": "misc_register",
     "kfree": "kmalloc",
 }
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
+IN_USE = "a file that is open may still use that memory"
 # What must be undone before what, and why.
 BEFORE = {
     ("device_create", "class_register"): "the device is one of that class",
     ("cdev_add", "alloc_chrdev_region"): "the number could be another driver's already",
-    ("cdev_add", "kmalloc"): "somebody may open the device still, and use that memory",
+    ("misc_register", "kmalloc"): IN_USE,
+    ("cdev_add", "kmalloc"): IN_USE,
 }
 
 

@@ -17,12 +17,14 @@ RACE = 8
 PARAMETER = f"race={RACE}"
 # Calls of each caller.
 COUNT = 400
+# How often two callers write the last line that fits.
+LAST_LINES = 3
 CPUS = {"": "on one CPU", " two": "on two CPUs"}
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
 def _lines(session: Session, cpus: str) -> None:
-    """Task 5."""
+    """Task two callers: nothing is lost, and nothing is looked at without the lock."""
     title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
     written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
     if written != 2 * COUNT:
@@ -33,10 +35,30 @@ def _lines(session: Session, cpus: str) -> None:
     if there != want:
         lost = f"{want - there} are lost" if there < want else f"{there - want} too many"
         raise wrong(TOGETHER, title, f"{want} lines in the notebook", f"{there}: {lost}")
+    title = f"one caller writes {COUNT} lines, one reads and seeks, {CPUS[cpus]}"
+    (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
+    if odd:
+        raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
+    for _ in range(LAST_LINES):
+        session.must_unload(title)
+        session.must_load()
+        title = f"two callers write a line each where one fits, {CPUS[cpus]}"
+        written, size = _numbers(session, f"last{cpus}", title, 2)
+        if (written, size) != (1, system_calls.BYTES):
+            raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
+                        f"{written}, {size} bytes")  # fmt: skip
+
+
+def _lines_file(session: Session, cpus: str) -> None:
+    """Task sysfs."""
+    title = f"one caller writes {COUNT} lines, one reads the file lines, {CPUS[cpus]}"
+    (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
+    if odd:
+        raise wrong(TOGETHER, title, "a number", f"{odd} reads that fail")
 
 
 def _calls(session: Session, cpus: str) -> None:
-    """Task 6."""
+    """Task counter."""
     title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
     session.ask(["store calls 0"])
     _numbers(session, f"reads {COUNT}{cpus}", title, 1)
@@ -46,7 +68,7 @@ def _calls(session: Session, cpus: str) -> None:
 
 
 def _notebook(session: Session, cpus: str) -> None:
-    """Task 7."""
+    """Task ioctl."""
     session.ask(["open 0 rw", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
     written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
@@ -73,14 +95,18 @@ def _numbers(session: Session, request: str, title: str, count: int) -> list[int
     return [int(word) for word in words[1:]]
 
 
-_TRIALS: Mapping[int, Callable[[Session, str], None]] = {5: _lines, 6: _calls, 7: _notebook}
-# Those that are about it.
-TASKS = tuple(_TRIALS)
+# By the task's name.
+TESTS: Mapping[str, Callable[[Session, str], None]] = {
+    "two callers": _lines,
+    "sysfs": _lines_file,
+    "counter": _calls,
+    "ioctl": _notebook,
+}
 
 
-def try_out(task: int, session: Session) -> None:
-    """What of a task is about two callers; the first thing that is wrong is raised."""
+def test(task: str, session: Session) -> None:
+    """Test a task with two callers, and raise the first thing that is wrong."""
     for cpus in CPUS:
         session.must_load(PARAMETER)
-        _TRIALS[task](session, cpus)
+        TESTS[task](session, cpus)
         session.must_unload("when both have closed their files")

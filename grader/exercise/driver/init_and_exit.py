@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Task 1: load and unload, twice, while a file is open, and when each step of init fails."""
+"""The tasks of init and exit: load and unload, with a step that fails, while a file is open."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Mapping
 
 from grader.exercise.driver import call_trace, system_calls
 from grader.exercise.driver.session import LOAD, Session, wrong
@@ -12,10 +13,7 @@ from grader.exercise.files import driver_device
 
 # More steps than an init has that is to be read.
 MOST_STEPS = 24
-MISSING = "; ".join(
-    f"test -e {path} || echo {path}"
-    for path in (driver_device.NODE, f"{driver_device.CLASS}/{driver_device.NAME}")
-)
+MEMORY = "kmalloc"  # what the witness calls all steps that take memory
 CHARACTER_DEVICE = "20600"  # root's alone
 WHILE_OPEN = (
     Case(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -24,27 +22,39 @@ WHILE_OPEN = (
 )
 
 
-def try_out(session: Session) -> None:
-    """All of it; the first thing that is wrong is raised."""
+def _device(session: Session) -> None:
+    """Load and unload twice; let each step fail that makes the device."""
     _there_and_gone(session, "load")
     done = _there_and_gone(session, "second load")
-    _while_open(session)
-    can_fail = sum(step.kind == "+" for step in done)
-    if can_fail >= MOST_STEPS:
-        raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{can_fail}")
-    for number in range(1, can_fail + 1):
+    _each_step_fails(session, done, MEMORY, False)
+
+
+def _memory(session: Session) -> None:
+    """Look for the notebook's memory; let each step fail, now with something to undo."""
+    done = _there_and_gone(session, "load")
+    if not any(step.kind == "+" and step.name == MEMORY for step in done):
+        raise wrong(LOAD, "init", f"memory for the notebook, by {MEMORY}", "none")
+    _each_step_fails(session, done, "", True)
+
+
+def _each_step_fails(session: Session, done: list[call_trace.Step], but: str, memory: bool) -> None:
+    """Let each step of init fail in turn, except those of one name."""
+    can_fail = [step for step in done if step.kind == "+"]
+    if len(can_fail) >= MOST_STEPS:
+        raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{len(can_fail)}")
+    for number, step in enumerate(can_fail, 1):
         # A driver can find the parameter "fail" and change it.
-        if not _with_failing_step(session, number):
+        if step.name != but and not _with_failing_step(session, number, memory):
             where = f"init, when step {number} fails"
             raise wrong(LOAD, where, "an error", "the step did not fail")
 
 
 def _there_and_gone(session: Session, where: str) -> list[call_trace.Step]:
     session.must_load()
-    _, missing = session.shell(MISSING)
-    if missing:
-        raise wrong(LOAD, where, missing.split()[0], "no such file")
-    mode = session.ask(["stat"])[0].split()[-1]
+    found = session.ask(["stat"])[0].split()
+    if found[0] != "0":
+        raise wrong(LOAD, where, driver_device.NODE, "no such file")
+    mode = found[-1]
     if mode != CHARACTER_DEVICE:
         want = f"{driver_device.NODE} with mode {CHARACTER_DEVICE}, a character device"
         raise wrong(LOAD, where, want, f"mode {mode}")
@@ -59,8 +69,8 @@ def _in_order(done: list[call_trace.Step], where: str) -> None:
         raise wrong(LOAD, where, *odd)
 
 
-def _while_open(session: Session) -> None:
-    """A file that is open keeps the module: else its next call is one into nothing."""
+def _owner(session: Session) -> None:
+    """Unload while a file is open, whose next call would be one into nothing."""
     session.must_load()
     session.try_cases(WHILE_OPEN, LOAD)
     error = session.unload()
@@ -70,8 +80,8 @@ def _while_open(session: Session) -> None:
         )
 
 
-def _with_failing_step(session: Session, number: int) -> bool:
-    """Whether there was such a step, which failed."""
+def _with_failing_step(session: Session, number: int, memory: bool) -> bool:
+    """Return whether there was such a step, which failed. memory: it must be freed, too."""
     error = session.load(f"fail={number}")
     done = session.steps()
     failed = next((step for step in done if step.kind == "!"), None)
@@ -84,5 +94,13 @@ def _with_failing_step(session: Session, number: int) -> bool:
     if error != -failed.about:
         got = system_calls.in_words("load", str(error)) if error else "it loads"
         raise wrong(LOAD, where, system_calls.in_words("load", str(-failed.about)), got)
-    _in_order(session.nothing_left(where), where)
+    _in_order(session.nothing_left(where, ignored="" if memory else MEMORY), where)
     return True
+
+
+# By the task's name.
+TESTS: Mapping[str, Callable[[Session], None]] = {
+    "device": _device,
+    "memory": _memory,
+    "owner": _owner,
+}

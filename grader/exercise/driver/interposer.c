@@ -17,9 +17,9 @@
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
+#include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
@@ -43,6 +43,7 @@ MODULE_PARM_DESC(watch, "tell each step in the kernel log");
 #define CLASS_FAILS ENFILE
 #define CDEV_FAILS EMLINK
 #define DEVICE_FAILS ENOTUNIQ
+#define MISC_FAILS EUSERS
 
 static void told(char what, const char *name, unsigned long about)
 {
@@ -171,6 +172,19 @@ WRAP(void, device_destroy, CLASS_TYPE, dev_t number)
 	__real_device_destroy(class, number);
 }
 
+WRAP(int, misc_register, struct miscdevice *misc)
+{
+	if (fails("misc_register", MISC_FAILS))
+		return -MISC_FAILS;
+	return done("misc_register", __real_misc_register(misc), ABOUT(misc));
+}
+
+WRAP(void, misc_deregister, struct miscdevice *misc)
+{
+	told('-', "misc_deregister", ABOUT(misc));
+	__real_misc_deregister(misc);
+}
+
 /* Memory: whoever gives it, it fails and is told as one kind. */
 static bool no_memory(gfp_t gfp)
 {
@@ -261,61 +275,19 @@ WRAP(void, mutex_lock, struct mutex *lock)
 #endif
 
 /*
- * Two callers: the driver is compiled as for the kernel's own race detector
- * (KCSAN), so that it comes by here ahead of each access to memory that others
- * may see. There it gives way to the other caller, now and then: what one of
- * them loses by chance, once in a million calls, is lost after a few.
+ * The driver is compiled with -fsanitize=bounds,object-size: an access outside
+ * of an array or a structure whose size the compiler knows comes by here.
  */
-static int race;
-module_param(race, int, 0600);
-MODULE_PARM_DESC(race, "gives way ahead of one in so many accesses; 0: never");
-
-static void give_way(void)
+void __ubsan_handle_out_of_bounds(void *data, void *index);
+void __ubsan_handle_out_of_bounds(void *data, void *index)
 {
-	/* Any sequence does, whoever changes it meanwhile. */
-	static u32 chance = 1;
-
-	if (!race)
-		return;
-	chance = chance * 1664525 + 1013904223;
-	if ((chance >> 16) % race)
-		return;
-	/* Asleep, it leaves this CPU to the other caller for sure. */
-	if (in_atomic() || irqs_disabled())
-		udelay(1);
-	else
-		usleep_range(1, 20);
+	pr_err("BUG: index %ld is outside of its array\n", (long)index);
+	dump_stack();
 }
 
-#define ACCESS(name, ...)                \
-	void __tsan_##name(__VA_ARGS__); \
-	void __tsan_##name(__VA_ARGS__)  \
-	{                                \
-		give_way();              \
-	}
-
-#define ACCESSES(size)                                       \
-	ACCESS(read##size, void *address)                    \
-	ACCESS(write##size, void *address)                   \
-	ACCESS(read_write##size, void *address)              \
-	ACCESS(unaligned_read##size, void *address)          \
-	ACCESS(unaligned_write##size, void *address)         \
-	ACCESS(unaligned_read_write##size, void *address)    \
-	ACCESS(volatile_read##size, void *address)           \
-	ACCESS(volatile_write##size, void *address)          \
-	ACCESS(unaligned_volatile_read##size, void *address) \
-	ACCESS(unaligned_volatile_write##size, void *address)
-
-ACCESSES(1)
-ACCESSES(2)
-ACCESSES(4)
-ACCESSES(8)
-ACCESSES(16)
-ACCESS(read_range, void *address, long size)
-ACCESS(write_range, void *address, long size)
-
-/* Nothing is to be set up. */
-void __tsan_init(void);
-void __tsan_init(void)
+void __ubsan_handle_type_mismatch_v1(void *data, void *address);
+void __ubsan_handle_type_mismatch_v1(void *data, void *address)
 {
+	pr_err("BUG: an access outside of the array or structure\n");
+	dump_stack();
 }

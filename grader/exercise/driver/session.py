@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from grader.base import test_record
@@ -19,6 +20,9 @@ from grader.lab.module import Module
 # Seconds for an answer, where the machine boots in half a second; calls take none of them.
 PATIENCE = 4.0
 ABI, LOAD, TOGETHER = "abi", "load", "together"
+# What race.c prints.
+_PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
+_RACE = re.compile(rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses")
 LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
 
 
@@ -152,15 +156,18 @@ class Session:
             raise wrong(LOAD, f"{where}, unload", "0", system_calls.in_words("unload", str(error)))
         return self.nothing_left(f"{where}, unload")
 
-    def nothing_left(self, where: str) -> list[Step]:
-        """What the driver's steps have left behind is wrong, and what the kernel has logged."""
+    def nothing_left(self, where: str, ignored: str = "") -> list[Step]:
+        """Raise for what the kernel has logged and what the driver's steps have left behind.
+
+        ignored: the name of steps that may be left behind. Return all steps.
+        """
         self.clean(where)
         done = self.steps(gone=where)
         odd = call_trace.never_done(done)
         if odd:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
             raise wrong(LOAD, where, f"a {done_by} for each {odd.name}", "none")
-        left = call_trace.left(done)
+        left = [step for step in call_trace.left(done) if step.name != ignored]
         if left:
             raise wrong(LOAD, where, "nothing left behind", call_trace.in_words(left))
         there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
@@ -171,7 +178,23 @@ class Session:
         return done
 
     def clean(self, where: str) -> None:
-        """The kernel has nothing to complain of."""
-        dirt = kernel_log.dirt(self.guest.console(), self.module)
+        """Raise for what the kernel, or the race detector, has logged."""
+        console = self.guest.console()
+        race = _RACE.search(console)
+        if race:
+            got = _in_one_sentence(race, self.module)
+            raise wrong(TOGETHER, where, "the lock around all that is shared", got)
+        dirt = kernel_log.dirt(console, self.module)
         if dirt:
             raise WrongError(dirt.within(where))
+
+
+def _in_one_sentence(race: re.Match[str], module: Module) -> str:
+    """Return a data race that race.c has found, with both places in the sources."""
+    places = []
+    for place in (race[1], race[3]):
+        symbol, offset, size = re.split(r"\+0x|/0x", place)
+        # A return address is behind the call: one byte back is within it.
+        function, line = kernel_log.source_line(module, symbol, int(offset, 16) - 1, int(size, 16))
+        places.append(f"{function}, {line}," if line else f"{symbol}")
+    return f"a data race: {places[0]} {race[2]} memory that {places[1].rstrip(',')} uses meanwhile"

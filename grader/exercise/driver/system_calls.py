@@ -12,9 +12,11 @@ import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.exercise.driver import texts
 from grader.exercise.files import expected_values
 
 BYTES = 65536
+MAX_N, INPUT = 93, 16
 BEGINNING = "".join(f"{expected_values.digits(n)}\n" for n in range(10))
 EBADF, ENOMEM, EACCES, EFAULT = -errno.EBADF, -errno.ENOMEM, -errno.EACCES, -errno.EFAULT
 EINVAL, ENOTTY, ENOSPC = -errno.EINVAL, -errno.ENOTTY, -errno.ENOSPC
@@ -81,8 +83,8 @@ def _text(text: str) -> str:
     return f"{len(text)} {len(text)} {shown}"
 
 
-def _opening() -> list[Case]:
-    """Task 2."""
+def _seeking() -> list[Case]:
+    """Task lseek."""
     case, end = _case, len(BEGINNING)
     most = (1 << 63) - 1
     return [
@@ -105,13 +107,29 @@ def _opening() -> list[Case]:
         case("SEEK_DATA is not for a notebook", f"seek 0 0 {3}", EINVAL),
         case("an unknown whence", "seek 0 0 99", EINVAL),
         case("the position is still", f"seek 0 0 {CUR}", 0),
+        case("read into the middle of a line", "read 0 3", _text(BEGINNING[:3])),
+        case("SEEK_CUR goes to where the line begins", f"seek 0 0 {CUR}", 2),
+        case("lseek to the beginning", f"seek 0 0 {SET}", 0),
         case("open a second time", "open 1 r", 0),
         case("its position is its own", f"seek 1 4 {SET}", 4),
         case("the first is where it was", f"seek 0 0 {CUR}", 0),
+        case("close", "close 1", 0),
+        case("close", "close 0", 0),
+    ]
+
+
+def _opening() -> list[Case]:
+    """Task open."""
+    case = _case
+    return [
+        case("open", "open 0 rw", 0),
+        case("open a second time", "open 1 r", 0),
         case("no more memory", "fail 1", 1),
         case("open when there is no memory", "open 2 rw", ENOMEM),
         case("memory again", "fail 0", 1),
         case("open when there is", "open 2 rw", 0),
+        case("write by the first", "write 0 7", 1),
+        case("write by the last", "write 2 7", 1),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
@@ -119,7 +137,7 @@ def _opening() -> list[Case]:
 
 
 def _reading() -> list[Case]:
-    """Task 3."""
+    """Task read."""
     case, text, end = _case, BEGINNING, len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),
@@ -141,9 +159,6 @@ def _reading() -> list[Case]:
         case("the position has stayed", "read 1 2", _text(text[2:4])),
         case("read into memory that is not there yet", "read 1 8 fresh", _text(text[4:12])),
         case("read into much memory", "read 1 1000000", _text(text[12:])),
-        case("lseek to the beginning", f"seek 1 0 {SET}", 0),
-        case("read into the middle of a line", "read 1 3", _text(text[:3])),
-        case("SEEK_CUR goes to where the line begins", f"seek 1 0 {CUR}", 2),
         case("open to write only", "open 2 w", 0),
         case("read on a file to write", "read 2 10", f"{EBADF} 0 -"),
         case("close", "close 2", 0),
@@ -162,7 +177,7 @@ class Half(Case):
 
 
 def _writing() -> list[Case]:
-    """Task 4."""
+    """Task write."""
     case, end = _case, len(BEGINNING)
     more = "55\n0\n12200160415121876738\n0\n13\n2\n"
     used = end + len(more)
@@ -206,13 +221,42 @@ def _writing() -> list[Case]:
     ]
 
 
+def _notations() -> list[Case]:
+    """Numbers for write in all notations, of which it takes decimal ones."""
+    cases, end = [_case("open", "open 0 rw", 0)], len(BEGINNING)
+    for text in texts.drawn(MAX_N, INPUT):
+        n = texts.value(text)
+        taken = n is not None and n <= MAX_N
+        title = "a number in decimal" if taken else "no number from 0 to 93 in decimal"
+        cases.append(_case(title, f"write 0 {texts.word(text)}", len(text) if taken else EINVAL))
+        if taken and n is not None:
+            line = f"{expected_values.digits(n)}\n"
+            cases.append(_case(f"F({n}) is in the text", f"pread 0 100 {end}", _text(line)))
+            end += len(line)
+    return [*cases, _case("close", "close 0", 0)]
+
+
 def _attributes() -> list[Case]:
-    """Task 6."""
+    """Task sysfs."""
     case = _case
     return [
         case("lines at first", "show lines", r"0 10\n"),
-        case("calls at first", "show calls", r"0 0\n"),
         case("lines is read-only", "store lines 1", EACCES),
+        case("open", "open 0 rw", 0),
+        case("write a line", "write 0 1", 1),
+        case("lines counts it", "show lines", r"0 11\n"),
+        case("write no line", "write 0 x", EINVAL),
+        case("lines is as it was", "show lines", r"0 11\n"),
+        case("close", "close 0", 0),
+    ]
+
+
+def _counting() -> list[Case]:
+    """Task counter; a number that is 0 in more than one digit is left to the driver."""
+    case = _case
+    stored = [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
+    return [
+        case("calls at first", "show calls", r"0 0\n"),
         case("open", "open 0 rw", 0),
         case("a read is a call", "read 0 1", _text("0")),
         case("calls counts it", "show calls", r"0 1\n"),
@@ -220,22 +264,21 @@ def _attributes() -> list[Case]:
         case("a write that fails", "write 0 x", EINVAL),
         case("calls counts them as well", "show calls", r"0 3\n"),
         case("open and asking are no calls", "show calls", r"0 3\n"),
-        case("calls takes no other number", "store calls 1", EINVAL),
         case("calls takes no number below 0", "store calls -1", EINVAL),
         case("calls takes no words", "store calls off", EINVAL),
+        *(case("calls takes 0 only", f"store calls {texts.word(text)}", EINVAL) for text in stored),
         case("and is as it was", "show calls", r"0 3\n"),
         case("calls takes 0", "store calls 0", 1),
         case("and begins anew", "show calls", r"0 0\n"),
         case("with a newline, as echo writes it", r"store calls 0\n", 2),
-        case("write a line", "write 0 1", 1),
-        case("lines counts it", "show lines", r"0 11\n"),
-        case("calls as well", "show calls", r"0 1\n"),
+        case("a write is a call", "write 0 1", 1),
+        case("calls counts it as well", "show calls", r"0 1\n"),
         case("close", "close 0", 0),
     ]
 
 
 def _requests() -> list[Case]:
-    """Task 7."""
+    """Task ioctl."""
     case, end = _case, len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),
@@ -263,11 +306,14 @@ def _requests() -> list[Case]:
     ]
 
 
-# By task; task 1 is in loads.py, task 5 in callers.py.
-CASES: Mapping[int, Sequence[Case]] = {
-    2: _opening(),
-    3: _reading(),
-    4: _writing(),
-    6: _attributes(),
-    7: _requests(),
+# By the task's name: lists, each for a module that has just been loaded. The tasks of init and exit
+# are in init_and_exit.py, two callers in concurrency.py.
+CASES: Mapping[str, Sequence[Sequence[Case]]] = {
+    "read": [_reading()],
+    "write": [_writing(), _notations()],
+    "lseek": [_seeking()],
+    "sysfs": [_attributes()],
+    "counter": [_counting()],
+    "open": [_opening()],
+    "ioctl": [_requests()],
 }

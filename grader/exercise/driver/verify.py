@@ -88,11 +88,12 @@ def _try_tasks(
     found: dict[int, Finding] = {}
     rest: Sequence[int] = ()
     why = NOT_TRIED
+    names = {task.number: task.name for task in course(built.stage.number).tasks}
     with Session(machine, built.module) as session, _Together(built, machine) as together:
         for task in tasks:
-            tell(f"task {task}")
+            tell(f"task {task}, {names[task]}")
             try:
-                _try_task(task, session, together)
+                _test_task(names[task], session, together)
             except WrongError as error:
                 found[task] = error.finding
                 session.end()
@@ -117,15 +118,16 @@ def _loads(session: Session) -> bool:
     return there
 
 
-def _try_task(task: int, session: Session, together: _Together) -> None:
-    if task == 1:
-        init_and_exit.try_out(session)
-    if task in system_calls.CASES:
+def _test_task(task: str, session: Session, together: _Together) -> None:
+    """Test a task, by its name; raise the first thing that is wrong."""
+    if task in init_and_exit.TESTS:
+        init_and_exit.TESTS[task](session)
+    for cases in system_calls.CASES.get(task, ()):
         session.must_load()
-        session.try_cases(system_calls.CASES[task])
+        session.try_cases(cases)
         session.must_unload("when all files are closed")
-    if task in concurrency.TASKS:
-        concurrency.try_out(task, together.session())
+    if task in concurrency.TESTS:
+        concurrency.test(task, together.session())
 
 
 class _Together:

@@ -15,14 +15,13 @@ NAME = "first"  # the module, the class and the device
 NODE = "/dev/first"
 CLIENT = "firstctl"
 KO = "/lib/first/first.ko"
-CLASS = "/sys/class/first"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 
 # What must be gone when it is unloaded, and how the machine is asked for it.
 LEFT_BEHIND = {
     f"test -e {NODE}": NODE,
-    f"test -e {CLASS}": CLASS,
-    f"grep -qw {NAME} /proc/devices": f"the device number ({NAME} in /proc/devices)",
+    **{f"test -e {path}": path for path in (f"/sys/class/{NAME}", f"/sys/class/misc/{NAME}")},
+    f"grep -qw {NAME} /proc/devices /proc/misc": f"the device number ({NAME} in /proc)",
 }
 
 

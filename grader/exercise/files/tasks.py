@@ -22,7 +22,7 @@ class Part:
     """A function of the reference that the skeleton has not, or not whole."""
 
     file: str
-    function: str  # "": passages, marked as the task's
+    function: str  # "": no function of its own, only lines that are left out
     stub: str | None  # None: the function is part of the solution and left out
     text: str
     above: str = ""  # what the comment above it says instead, where that gives the solution away
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Count:
-    """A call whose instructions and allocations are counted: see grader/exercise/operations/ideas.py."""
+    """A call whose instructions and allocations are counted: see operations/ideas.py."""
 
     operation: str
     size: int  # n, or the words of 8 bytes that each operand has
@@ -61,6 +61,18 @@ class Idea:
 
 
 @dataclass(frozen=True)
+class Omission:
+    """Lines of the reference, of one task, that the skeleton has not.
+
+    above: the line that a comment with the task's text stands above; "" for no comment.
+    """
+
+    file: str
+    lines: tuple[str, ...]  # each some whole lines, left out wherever they stand
+    above: str = ""
+
+
+@dataclass(frozen=True)
 class Task:
     """One numbered task of a stage."""
 
@@ -72,6 +84,7 @@ class Task:
     hints: tuple[str, ...]
     parts: tuple[Part, ...]
     ideas: tuple[Idea, ...] = ()
+    omitted: Omission | None = None
 
 
 @dataclass(frozen=True)
@@ -148,11 +161,14 @@ def read(path: Path, name: str) -> Course:
 
 def _task(number: int, table: dict[str, Any]) -> Task:
     text = " ".join(str(table.get("text", "")).split())
-    # A driver's tasks are passages, see grader/base/passages.py; what they ask is said there.
-    if "file" in table:
-        parts = [Part(str(table["file"]), "", "", text)]
-    else:
-        parts = _functions(number, table, text)
+    omitted = None
+    if "omit" in table:
+        omit = table["omit"]
+        omitted = Omission(omit["file"], tuple(omit["lines"]), omit.get("above", ""))
+    parts = _functions(number, table, text)
+    file = table.get("file") or (omitted.file if omitted else "")
+    if file and not parts:
+        parts = [Part(file, "", None, text)]
     return Task(
         number,
         str(table["name"]),
@@ -162,6 +178,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         tuple(table["hints"]),
         tuple(parts),
         tuple(_idea(idea, int(table["points"])) for idea in table.get("idea", [])),
+        omitted,
     )
 
 
@@ -193,6 +210,6 @@ def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:
             p.get("text", text if i == 0 else f"belongs to task {number} as well."),
             p.get("above", ""),
         )
-        for i, p in enumerate(table["replace"])
+        for i, p in enumerate(table.get("replace", []))
     ]
     return parts + [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]

@@ -18,7 +18,7 @@ from grader.lab import allowed_c
 # By the linker's names, of kernels from 6.1 on: what interposer.c stands in for.
 WATCHED = (
     "alloc_chrdev_region unregister_chrdev_region cdev_add cdev_del device_create device_destroy"
-    " class_register __class_register class_unregister"
+    " class_register __class_register class_unregister misc_register misc_deregister"
     " __kmalloc kmalloc_trace kmalloc_large vmalloc vzalloc kfree vfree"
     " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
     " _copy_to_user _copy_from_user mutex_lock"
@@ -46,9 +46,7 @@ HARMLESS = re.compile(
 # A word of advice on what is refused most.
 INSTEAD = {
     r"_?copy_.*|simple_(read|write)_\w+": "write it by hand once, with copy_to_user",
-    r"misc_register|__register_chrdev|register_chrdev_region|(__)?class_create": (
-        "task 1 names the functions to use"
-    ),
+    r"__register_chrdev|register_chrdev_region|(__)?class_create": "misc_register, say",
     r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "kmalloc or kzalloc, say",
 }
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "first.h"
@@ -168,9 +169,19 @@ static void do_info(const struct request *r)
 
 static int attribute(const struct request *r, int flags)
 {
-	char path[128];
+	return open_attribute(word(r, 1), flags);
+}
 
-	snprintf(path, sizeof(path), FIRST_SYSFS "/%s", word(r, 1));
+int open_attribute(const char *name, int flags)
+{
+	char path[128];
+	struct stat st;
+
+	if (stat(FIRST_DEVICE, &st))
+		return -1;
+	/* Whatever the class of the device is. */
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s",
+		 major(st.st_rdev), minor(st.st_rdev), name);
 	return open(path, flags | O_CLOEXEC);
 }
 

@@ -28,6 +28,11 @@
  *				many are then there, and how many that nobody has
  *				written
  *	same COUNT		both through one open file: how many, and mine
+ *	follows COUNT		one writes, one reads and seeks: how many of its
+ *				answers are no whole lines
+ *	last			each writes one line, where one fits: how many
+ *				could, and how many bytes are then there
+ *	shows COUNT		one writes, one reads the attribute "lines"
  *	reads COUNT		each reads at the end of the text
  *	clears COUNT		one writes, one clears: lines written, cleared
  *	infos COUNT		the first also clears, one asks INFO: how many
@@ -45,6 +50,9 @@
 
 /* Serves requests until there are no more; returns the exit status. */
 int firstctl_batch(void);
+
+/* A file of the device in sysfs, open; or -1. */
+int open_attribute(const char *name, int flags);
 
 /* Serves a request that needs two threads; false when it is none. */
 bool serve_pair(const struct request *r);

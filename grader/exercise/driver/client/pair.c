@@ -17,6 +17,8 @@
 #include "first.h"
 #include "firstctl.h"
 
+#define FIRST_RACE "/sys/module/first/parameters/race"
+
 struct caller {
 	void (*work)(struct caller *);
 	struct caller *other;
@@ -25,6 +27,7 @@ struct caller {
 	int fd;
 	long count;
 	const char *text; /* to be written */
+	const char *attribute; /* opened in place of the device */
 	bool ended;
 	long done;
 	long odd;
@@ -53,8 +56,13 @@ static bool together(struct caller pair[2], bool same_file)
 
 	pthread_barrier_init(&begin, NULL, 2);
 	for (int i = 0; i < 2; i++) {
-		pair[i].fd = i && same_file ? pair[0].fd :
-					      open(FIRST_DEVICE, O_RDWR);
+		if (pair[i].attribute)
+			pair[i].fd = open_attribute(pair[i].attribute,
+						    O_RDONLY);
+		else if (i && same_file)
+			pair[i].fd = pair[0].fd;
+		else
+			pair[i].fd = open(FIRST_DEVICE, O_RDWR);
 		if (pair[i].fd < 0) {
 			printf("%d\n", -errno);
 			return false;
@@ -95,6 +103,34 @@ static void reads(struct caller *c)
 
 	for (long i = 0; i < c->count; i++)
 		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
+}
+
+/* All of the text, by reads in a row, and back to its last line. */
+static void follows(struct caller *c)
+{
+	char text[8192];
+
+	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
+		off_t line = lseek(c->fd, -1, SEEK_END);
+		ssize_t size = read(c->fd, text, sizeof(text));
+
+		if (line < 0 || size <= 0 || text[0] == '\n' ||
+		    text[size - 1] != '\n')
+			c->odd++;
+		c->done++;
+	}
+}
+
+static void shows(struct caller *c)
+{
+	char text[16];
+
+	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
+		ssize_t size = pread(c->fd, text, sizeof(text), 0);
+
+		c->odd += size <= 0;
+		c->done++;
+	}
 }
 
 /* Until the other one has ended, which writes. */
@@ -172,6 +208,63 @@ static void do_lines(struct caller pair[2])
 	part(pair, false);
 }
 
+static void do_follows(struct caller pair[2])
+{
+	pair[0].work = writes;
+	pair[1].work = follows;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[1].odd);
+	part(pair, false);
+}
+
+/* The second one's file is not the device but one of its attributes. */
+static void do_shows(struct caller pair[2])
+{
+	pair[0].work = writes;
+	pair[1].work = shows;
+	pair[1].attribute = "lines";
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[1].odd);
+	part(pair, false);
+}
+
+/* Writes until there is room for one of the pair's lines, and no more. */
+static bool fill_up(size_t size)
+{
+	static char text[FIRST_BYTES + 1];
+	int fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
+	ssize_t used;
+
+	if (fd < 0)
+		return false;
+	while (write(fd, "93", 2) == 2)
+		;
+	used = pread(fd, text, sizeof(text), 0);
+	while (used + 2 * size <= FIRST_BYTES && write(fd, "3", 1) == 1)
+		used += size;
+	close(fd);
+	return used + size <= FIRST_BYTES && used + 2 * size > FIRST_BYTES;
+}
+
+static void do_last(struct caller pair[2])
+{
+	int race = open(FIRST_RACE, O_WRONLY | O_CLOEXEC);
+	bool full = fill_up(strlen("2\n"));
+
+	pair[0].work = pair[1].work = writes;
+	pair[0].count = pair[1].count = 1;
+	if (race < 0 || write(race, "1", 1) != 1 || !full) {
+		printf("%d\n", -ENOSPC);
+	} else if (together(pair, false)) {
+		printf("0 %ld %ld\n", pair[0].done + pair[1].done,
+		       (long)lseek(pair[0].fd, 0, SEEK_END));
+		part(pair, false);
+	}
+	close(race);
+}
+
 static void do_same(struct caller pair[2])
 {
 	struct first_info info = { 0 };
@@ -224,7 +317,7 @@ bool serve_pair(const struct request *r)
 {
 	long count = number(r, 1);
 	/* On one CPU they take turns, where the driver gives way. */
-	int other = !strcmp(word(r, 2), "two");
+	int other = !strcmp(word(r, r->count - 1), "two");
 	struct caller pair[2] = {
 		{ .count = count, .text = "3\n" },
 		{ .count = count, .text = "4\n", .cpu = other }
@@ -233,6 +326,12 @@ bool serve_pair(const struct request *r)
 
 	if (!strcmp(verb, "lines"))
 		do_lines(pair);
+	else if (!strcmp(verb, "follows"))
+		do_follows(pair);
+	else if (!strcmp(verb, "last"))
+		do_last(pair);
+	else if (!strcmp(verb, "shows"))
+		do_shows(pair);
 	else if (!strcmp(verb, "same"))
 		do_same(pair);
 	else if (!strcmp(verb, "reads"))

@@ -37,11 +37,9 @@ static void wrong(const char *what, unsigned int k, long ret)
 
 static void attribute(const char *name, int flags, const char *text)
 {
-	char path[64], buffer[32];
-	int fd;
+	int fd = open_attribute(name, flags);
+	char buffer[32];
 
-	snprintf(path, sizeof(path), FIRST_SYSFS "/%s", name);
-	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (text)
@@ -150,7 +148,8 @@ static int do_refill(const char *path)
 		if (!ret && syscall(SYS_delete_module, "first", O_NONBLOCK))
 			wrong("unload after a load", k, -errno);
 		if (!access(FIRST_DEVICE, F_OK) ||
-		    !access("/sys/class/first", F_OK)) {
+		    !access("/sys/class/first", F_OK) ||
+		    !access("/sys/class/misc/first", F_OK)) {
 			printf("load, allocation %u fails: something is left\n",
 			       k);
 			return 1;

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two callers: the driver is compiled as for the kernel's own race detector
+ * (KCSAN), so that it comes by here ahead of each access to memory that others
+ * may see. Now and then the access waits, and the other caller runs: an update
+ * that one of them loses by chance, once in a million calls, is lost after a
+ * few. An access that waits is watched, as KCSAN does it: another caller that
+ * uses the same memory meanwhile, where one of the two writes, takes no lock.
+ *
+ * The kernel's own KCSAN needs a kernel that is built with it, for x86-64 only.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#define WATCHES 4
+
+static int waits;
+module_param_named(race, waits, int, 0600);
+MODULE_PARM_DESC(race, "one in this many accesses waits; 0: none");
+
+/**
+ * struct watch - an access that waits
+ * @begin: the first byte of it
+ * @end: the byte behind it
+ * @task: the caller; NULL when there is no access
+ * @place: where in the driver
+ * @write: it writes
+ */
+struct watch {
+	unsigned long begin;
+	unsigned long end;
+	struct task_struct *task;
+	void *place;
+	bool write;
+};
+
+/* Protects the watches and what is found. */
+static DEFINE_SPINLOCK(watch_lock);
+static struct watch watches[WATCHES];
+static bool found;
+
+/* The first data race since the module was loaded is printed. */
+static void find_race(const struct watch *access)
+{
+	const struct watch *other = NULL;
+	unsigned long flags;
+	void *place = NULL;
+
+	spin_lock_irqsave(&watch_lock, flags);
+	for (int i = 0; i < WATCHES && !found; i++) {
+		other = &watches[i];
+		if (other->task && other->task != access->task &&
+		    access->begin < other->end && other->begin < access->end &&
+		    (access->write || other->write)) {
+			place = other->place;
+			found = true;
+		}
+	}
+	spin_unlock_irqrestore(&watch_lock, flags);
+	if (place)
+		pr_err("BUG: data race: %pS %s memory that %pS uses\n",
+		       access->place, access->write ? "writes" : "reads", place);
+}
+
+/* NULL when others wait already. */
+static struct watch *watch_begin(const struct watch *access)
+{
+	struct watch *watch = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&watch_lock, flags);
+	for (int i = 0; i < WATCHES && !watch; i++) {
+		if (!watches[i].task) {
+			watch = &watches[i];
+			*watch = *access;
+		}
+	}
+	spin_unlock_irqrestore(&watch_lock, flags);
+	return watch;
+}
+
+static void watch_end(struct watch *watch)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&watch_lock, flags);
+	watch->task = NULL;
+	spin_unlock_irqrestore(&watch_lock, flags);
+}
+
+/* Asleep, the caller leaves this CPU to the other one for sure. */
+static void wait(void)
+{
+	if (in_atomic() || irqs_disabled())
+		udelay(1);
+	else
+		usleep_range(1, 20);
+}
+
+/* True for one in @race accesses. */
+static bool is_chosen(int race)
+{
+	/* Any sequence does, whoever changes it meanwhile. */
+	static u32 chance = 1;
+
+	chance = chance * 1664525 + 1013904223;
+	return (chance >> 16) % race == 0;
+}
+
+/* @marked: by READ_ONCE or WRITE_ONCE, and meant to be without a lock. */
+static void before_access(unsigned long address, size_t size, bool write,
+			  bool marked, void *place)
+{
+	struct watch access = { address, address + size, current, place,
+				write };
+	int race = READ_ONCE(waits);
+	struct watch *watch;
+
+	if (race <= 0)
+		return;
+	if (!marked)
+		find_race(&access);
+	if (!is_chosen(race))
+		return;
+	watch = marked ? NULL : watch_begin(&access);
+	wait();
+	if (watch)
+		watch_end(watch);
+}
+
+#define ACCESS(name, size, write, marked)                                 \
+	void __tsan_##name(void *address);                                \
+	void __tsan_##name(void *address)                                 \
+	{                                                                 \
+		before_access((unsigned long)address, size, write, marked, \
+			      __builtin_return_address(0));                \
+	}
+
+#define ACCESSES(size)                                              \
+	ACCESS(read##size, size, false, false)                      \
+	ACCESS(write##size, size, true, false)                      \
+	ACCESS(read_write##size, size, true, false)                 \
+	ACCESS(unaligned_read##size, size, false, false)            \
+	ACCESS(unaligned_write##size, size, true, false)            \
+	ACCESS(unaligned_read_write##size, size, true, false)       \
+	ACCESS(volatile_read##size, size, false, true)              \
+	ACCESS(volatile_write##size, size, true, true)              \
+	ACCESS(unaligned_volatile_read##size, size, false, true)    \
+	ACCESS(unaligned_volatile_write##size, size, true, true)
+
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+
+#define ACCESS_RANGE(name, write)                                    \
+	void __tsan_##name(void *address, long size);                \
+	void __tsan_##name(void *address, long size)                 \
+	{                                                            \
+		before_access((unsigned long)address, size, write,   \
+			      false, __builtin_return_address(0));   \
+	}
+
+ACCESS_RANGE(read_range, false)
+ACCESS_RANGE(write_range, true)
+
+/* Nothing is to be set up. */
+void __tsan_init(void);
+void __tsan_init(void)
+{
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Texts for a driver that takes a decimal number: every notation is tried, right and wrong ones.
+
+A text is built of parts that notations of numbers have: a prefix, zeros in front, digits, and what
+stands behind them. What a text means is decided by one rule, not where it is built.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+
+COUNT = 200
+_PREFIXES = ("", "", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
+_ZEROS = ("", "", "", "0", "00", "000000")
+_BEHIND = ("", "", "\n", "\n", "\n\n", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1", ",", ";",
+           "h", "_1", " 1", "\n1", "8", "9")  # fmt: skip
+_BASES = ("{}", "{}", "{:o}", "{:x}", "{:b}")
+
+
+def value(text: str) -> int | None:
+    """Return the decimal number that a text is, with or without a newline; None if it is none."""
+    match = re.fullmatch(r"([0-9]+)\n?", text)
+    return int(match[1]) if match else None
+
+
+def drawn(largest: int, most: int) -> Iterator[str]:
+    """Yield texts of at most that many bytes; some are numbers from 0 to the largest.
+
+    The sequence is the same each time, so that what is wrong can be tried again. A plus sign in
+    front is left out, because the ABI does not say whether it is part of a number.
+    """
+    draw = random.Random(largest)
+    for _ in range(COUNT):
+        number = draw.choice(_BASES).format(draw.randint(0, largest))
+        text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, draw.choice(_BEHIND)))
+        if len(text) <= most:
+            yield text
+
+
+def word(text: str) -> str:
+    """Return a text as a word of a request to the client (client/firstctl.h)."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace(" ", "\\_")
