@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -33,7 +34,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 
 	/* No warning in the log: the caller is told, and that is enough. */
 	if (account->self != account)
-		pr_err("fib_alloc is given a call that is not the driver's\n");
+		pr_err_ratelimited("fib_alloc is given a call that is not the driver's\n");
 	else if (!check_mul_overflow(count, size, &bytes) &&
 		 !check_add_overflow(bytes, sizeof(*block), &total))
 		block = kvmalloc(total, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);

@@ -25,12 +25,9 @@
 #include "account.h"
 #include "fibdrv.h"
 #include "stage.h"
+#include "stage_checks.h"
 
 #define FIBDRV_NODE "fibonacci"
-
-/* Behind the room given to fib_decimal, to see whether it keeps to it. */
-#define GUARD_BYTES 16
-#define GUARD_BYTE 0xa5
 
 /*
  * What one batch of a measurement may hold in digits. Large enough that a clock
@@ -53,57 +50,19 @@ static size_t digits_bound(u64 n)
 	return div_u64(n * 2089877, 10000000) + 1;
 }
 
-/* A call that left memory behind is the stage's fault: say so in the log. */
-static void account_end(const struct fib_account *account, u64 n)
-{
-	if (!fib_account_agrees(account))
-		pr_err("F(%llu): the stage has changed the account of its memory\n",
-		       n);
-	if (account->blocks)
-		pr_err("F(%llu) leaves %llu bytes in %llu blocks unfreed\n", n,
-		       account->bytes, account->blocks);
-}
-
-/* What a stage may return as an error; anything else must not reach a user. */
-static long checked_error(long err, u64 n)
-{
-	if (err == -ENOMEM || err == -EINTR)
-		return err;
-	pr_err("F(%llu): the stage returned %ld\n", n, err);
-	return -EIO;
-}
-
-static void guard_set(char *digits, size_t bound)
-{
-	memset(digits + bound, GUARD_BYTE, GUARD_BYTES);
-}
-
-static bool guard_holds(const char *digits, size_t bound, u64 n)
-{
-	if (!memchr_inv(digits + bound, GUARD_BYTE, GUARD_BYTES))
-		return true;
-	pr_err("F(%llu): decimal wrote past its %zu bytes\n", n, bound);
-	return false;
-}
-
 /* fib_decimal into @digits, which has @bound bytes and a guard behind them. */
 static ssize_t guarded_decimal(struct fib_call *call, const union fib_value *f,
 			       char *digits, size_t bound, u64 n)
 {
 	ssize_t count;
 
-	guard_set(digits, bound);
+	fib_guard_set(digits, bound);
 	count = fib_decimal(call, f, digits, bound);
-	if (!guard_holds(digits, bound, n))
+	if (!fib_guard_holds(digits, bound, n))
 		return -EIO;
 	if (count <= 0 || count > bound)
-		return checked_error(count, n);
+		return fib_check_error(count, n);
 	return count;
-}
-
-static int fibdrv_open(struct inode *inode, struct file *file)
-{
-	return 0;
 }
 
 static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
@@ -111,6 +70,11 @@ static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
 	return fixed_size_llseek(file, offset, whence, FIBDRV_MAX_N);
 }
 
+/*
+ * The position stays, and there is no end: the ABI has it from the driver that
+ * the course grew out of. Do not imitate it. A read moves *position by what it
+ * returns, and returns 0 at the end, as first_read of stage 0 does.
+ */
 static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 			   loff_t *position)
 {
@@ -131,7 +95,7 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 
 	ret = fib_compute(&account.call, n, &f);
 	if (ret) {
-		ret = checked_error(ret, n);
+		ret = fib_check_error(ret, n);
 		goto out;
 	}
 	ret = guarded_decimal(&account.call, &f, digits, bound, n);
@@ -143,11 +107,16 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 	else if (copy_to_user(buf, digits, ret))
 		ret = -EFAULT;
 out:
-	account_end(&account, n);
+	fib_check_account(&account, n);
 	kvfree(digits);
 	return ret;
 }
 
+/*
+ * The nanoseconds of a computation: inherited, too, and not to be imitated. A
+ * write returns how many bytes it has taken; a measurement is for an ioctl, such
+ * as FIBDRV_IOC_MEASURE, or for debugfs.
+ */
 static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 			    size_t size, loff_t *position)
 {
@@ -166,27 +135,18 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 	err = fib_compute(&account.call, n, &f);
 	ns = ktime_get_ns() - begin;
 	if (err)
-		err = checked_error(err, n);
+		err = fib_check_error(err, n);
 	else
 		fib_release(&f);
-	account_end(&account, n);
+	fib_check_account(&account, n);
 	return err ? err : max_t(u64, ns, 1);
 }
 
-/*
- * TSC cycles, with everything before them done and nothing after them begun;
- * elsewhere what the kernel takes for cycles, 0 where there is no counter.
- */
+/* User-mode Linux has no cycle counter of its own, but the processor's. */
 static u64 cycles_now(void)
 {
-#ifdef __x86_64__
-	u32 low, high;
-
-	asm volatile("lfence\n\trdtsc\n\tlfence"
-		     : "=a"(low), "=d"(high)
-		     :
-		     : "memory");
-	return (u64)high << 32 | low;
+#if defined(CONFIG_UML) && defined(CONFIG_X86_64)
+	return __builtin_ia32_rdtsc();
 #else
 	return get_cycles();
 #endif
@@ -210,15 +170,6 @@ static void stopwatch_end(struct stopwatch begin, __u64 *ns, __u64 *cycles)
 {
 	*cycles += cycles_now() - begin.cycles;
 	*ns += ktime_get_ns() - begin.ns;
-}
-
-static u64 fnv1a(const char *bytes, size_t size)
-{
-	u64 hash = 0xcbf29ce484222325ULL;
-
-	while (size--)
-		hash = (hash ^ (u8)*bytes++) * 0x100000001b3ULL;
-	return hash;
 }
 
 /*
@@ -269,20 +220,6 @@ static u64 measure_n(const struct fibdrv_measure *m, u32 i)
 }
 
 /*
- * Whether compute has kept, in @bytes, what the @count digits of F(@n) were made
- * from. If it leaves the work to decimal, its own time means nothing. A decimal
- * digit has more than 3.3 bits; the union holds eight bytes itself.
- */
-static bool held_number(u64 bytes, ssize_t count, u64 n)
-{
-	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
-		return true;
-	pr_err("F(%llu): compute keeps %llu bytes, too few for %zd digits\n", n,
-	       bytes, count);
-	return false;
-}
-
-/*
  * Whether a batch is one call of a number so large that it is not computed once
  * more beforehand, only to see what it needs.
  */
@@ -312,12 +249,12 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
 	held = compute.bytes;
 	if (err) {
-		err = checked_error(err, m->n);
+		err = fib_check_error(err, m->n);
 		goto release;
 	}
 
 	for (i = 0; i < count; i++)
-		guard_set(batch_digits(b, i), b->bound);
+		fib_guard_set(batch_digits(b, i), b->bound);
 	begin = stopwatch_begin();
 	for (i = 0; i < count; i++) {
 		b->count[i] = fib_decimal(&decimal.call, &b->f[i],
@@ -327,18 +264,18 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 	}
 	stopwatch_end(begin, &m->decimal_ns, &m->decimal_cycles);
 	if (i < count) {
-		err = checked_error(b->count[i], m->n);
+		err = fib_check_error(b->count[i], m->n);
 		goto release;
 	}
 
 	for (i = 0; i < count; i++) {
-		if (!guard_holds(batch_digits(b, i), b->bound,
+		if (!fib_guard_holds(batch_digits(b, i), b->bound,
 				 measure_n(m, first + i))) {
 			err = -EIO;
 			break;
 		}
 		if (b->count[i] > b->bound) {
-			err = checked_error(b->count[i], m->n);
+			err = fib_check_error(b->count[i], m->n);
 			break;
 		}
 		m->digits += b->count[i];
@@ -349,7 +286,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 		m->limbs = fib_limbs(b->f);
 		m->peak_bytes =
 			max(compute.peak_bytes, held + decimal.peak_bytes);
-		if (!held_number(held, b->count[0], m->n))
+		if (!fib_check_kept(held, b->count[0], m->n))
 			err = -EIO;
 	}
 
@@ -360,39 +297,9 @@ release:
 	stopwatch_end(begin, &m->compute_ns, &m->compute_cycles);
 	m->compute_allocations += compute.allocations;
 	m->decimal_allocations += decimal.allocations;
-	account_end(&compute, m->n);
-	account_end(&decimal, m->n);
+	fib_check_account(&compute, m->n);
+	fib_check_account(&decimal, m->n);
 	return err;
-}
-
-/*
- * Whether fib_decimal keeps its promises: the number stays as it is, so that the
- * same @count digits come again; too little room is -ERANGE, and nothing behind
- * that room is touched.
- */
-static int check_decimal(struct fib_call *call, const union fib_value *f,
-			 char *digits, ssize_t count, u64 n)
-{
-	u64 hash = fnv1a(digits, count);
-	char behind = digits[count - 1];
-	ssize_t ret;
-
-	ret = fib_decimal(call, f, digits, count);
-	if (ret == -ENOMEM || ret == -EINTR)
-		return ret;
-	if (ret != count || fnv1a(digits, count) != hash) {
-		pr_err("F(%llu): decimal changes the number it is given\n", n);
-		return -EIO;
-	}
-	ret = fib_decimal(call, f, digits, count - 1);
-	if (ret == -ENOMEM || ret == -EINTR)
-		return ret;
-	if (ret != -ERANGE || digits[count - 1] != behind) {
-		pr_err("F(%llu): decimal does not keep to %zd bytes\n", n,
-		       count - 1);
-		return -EIO;
-	}
-	return 0;
 }
 
 /* One call for F(n) on its own: what it needs; it also warms the caches. */
@@ -405,20 +312,20 @@ static int measure_one(struct fibdrv_measure *m, struct batch *b)
 
 	ret = fib_compute(&account.call, m->n, &f);
 	if (ret) {
-		ret = checked_error(ret, m->n);
+		ret = fib_check_error(ret, m->n);
 		goto end;
 	}
 	bytes = account.bytes;
 	ret = guarded_decimal(&account.call, &f, b->digits, b->bound, m->n);
-	if (ret > 0 && !held_number(bytes, ret, m->n))
+	if (ret > 0 && !fib_check_kept(bytes, ret, m->n))
 		ret = -EIO;
 	m->limbs = fib_limbs(&f);
 	m->peak_bytes = account.peak_bytes;
 	if (ret > 0 && ret <= CHECKED_DIGITS)
-		ret = check_decimal(&account.call, &f, b->digits, ret, m->n);
+		ret = fib_check_decimal(&account.call, &f, b->digits, ret, m->n);
 	fib_release(&f);
 end:
-	account_end(&account, m->n);
+	fib_check_account(&account, m->n);
 	return ret < 0 ? ret : 0;
 }
 
@@ -478,7 +385,6 @@ static long fibdrv_ioctl(struct file *file, unsigned int request,
 
 static const struct file_operations fibdrv_fops = {
 	.owner = THIS_MODULE,
-	.open = fibdrv_open,
 	.llseek = fibdrv_llseek,
 	.read = fibdrv_read,
 	.write = fibdrv_write,
@@ -527,7 +433,13 @@ static struct attribute *fibdrv_attrs[] = {
 };
 ATTRIBUTE_GROUPS(fibdrv);
 
-/* Static, since class_create has changed its arguments over the years. */
+/*
+ * A driver with one device is a miscdevice, as in stage 0, which makes init and
+ * exit a call each. This one is older: its files in sysfs are in a class of its
+ * own, which a miscdevice cannot have, and programs know their paths.
+ *
+ * Static, since class_create has changed its arguments over the years.
+ */
 static struct class fibdrv_class = {
 	.name = FIBDRV_NODE,
 	.dev_groups = fibdrv_groups,
@@ -582,5 +494,6 @@ module_init(fibdrv_init);
 module_exit(fibdrv_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
+MODULE_AUTHOR("The fibdrv lab kit");
 MODULE_DESCRIPTION(
 	"Fibonacci numbers, stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);

@@ -2,6 +2,12 @@
 /*
  * The ABI of /dev/fibonacci, the same for every stage. F(0) = 0, F(1) = 1.
  *
+ * Much of it is inherited from the driver that the course grew out of, and kept
+ * for the programs that know it. Not to be imitated: a position that is a
+ * number and not a place in a file, a read() that neither moves it nor ever
+ * ends, a write() that ignores its data and returns nanoseconds, a class of its
+ * own for one device. /dev/first of stage 0 has none of these.
+ *
  * open	   any number of times at once; every open file has its own position.
  * lseek   selects F(position), 0 <= position <= max_n; SEEK_END counts from
  *	   max_n. EINVAL outside that range: a position is never clamped.

@@ -22,7 +22,9 @@
  *	  the line does not fit. It neither looks at the position nor moves it.
  * sysfs  below FIRST_SYSFS: lines, how many there are in the notebook, is
  *	  read-only; calls, how many reads and writes there were, those that
- *	  failed as well, takes 0, which begins anew, and nothing else: EINVAL.
+ *	  failed as well, takes 0 in decimal, a newline behind it or not, which
+ *	  sets it back. All else is EINVAL. (A device of another class has these
+ *	  files in its own directory, where /sys/dev/char/MAJOR:MINOR leads.)
  * ioctl  as below; any other request is ENOTTY.
  */
 #ifndef FIRST_H
@@ -32,7 +34,7 @@
 #include <linux/types.h>
 
 #define FIRST_DEVICE "/dev/first"
-#define FIRST_SYSFS "/sys/class/first/first"
+#define FIRST_SYSFS "/sys/class/misc/first"
 #define FIRST_BYTES 65536 /* room in the notebook */
 #define FIRST_BEGINNING 10
 #define FIRST_MAX_N 93

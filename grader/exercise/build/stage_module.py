@@ -21,9 +21,10 @@ from grader.lab.module import Kernel, Module, Recipe
 
 # What of the kit goes into the module; never taken from a stage's directory.
 KIT_FILES = (
-    "driver.c", "account.c", "account.h", "notices.c", "fibdrv.h", "stage.h", "freestanding.h"
+    "driver.c", "account.c", "account.h", "stage_checks.c", "stage_checks.h", "notices.c",
+    "fibdrv.h", "stage.h", "freestanding.h"
 )  # fmt: skip
-KIT_OBJECTS = ("kit/driver", "kit/account", "kit/notices")
+KIT_OBJECTS = ("kit/driver", "kit/account", "kit/stage_checks", "kit/notices")
 # And into that of a stage with vector files.
 VECTOR_FILES = ("vector.c", "vector.h")
 VECTOR_OBJECTS = ("kit/vector",)
