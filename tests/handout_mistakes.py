@@ -25,7 +25,7 @@ def _one(file: str, what: str, instead: str) -> tuple[Edit, ...]:
 # By stage and name.
 MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
     (0, "no unwinding"): _one(
-        "driver.c", "\t\tgoto unregister_region;\n", "\t\treturn err;\n"
+        "driver.c", "free_text:\n\tkfree(first_text);\n", "free_text:\n"
     ),
     (0, "no owner"): _one("driver.c", "\t.owner = THIS_MODULE,\n", ""),
     (0, "copy unchecked"): _one(
@@ -38,17 +38,33 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
         "if (copy_to_user(buf, first_text + *position, size)) {",
         "if (!memcpy((void __force *)buf, first_text + *position, size)) {",
     ),
+    (0, "array too short"): _one("driver.c", "char input[FIRST_INPUT + 1]", "char input[FIRST_INPUT]"),
     (0, "lock kept"): _one(
-        "driver.c", "\t\t\tret = -EFAULT;\n", "\t\t\treturn -EFAULT;\n"
+        "driver.c", "\t\tret = -EFAULT;\n\t\tgoto unlock;\n", "\t\treturn -EFAULT;\n"
     ),
-    (0, "no lock"): (
-        Edit("driver.c", "\tmutex_lock(&first_mutex);\n", ""),
-        Edit("driver.c", "\tmutex_unlock(&first_mutex);\n", ""),
+    (0, "no lock"): _one(
+        "driver.c",
+        "static DEFINE_MUTEX(first_lock);\n",
+        "static DEFINE_MUTEX(first_lock);\n#define mutex_lock(lock) ((void)(lock))\n"
+        "#define mutex_unlock(lock) ((void)(lock))\n",
     ),
-    (0, "spinlock"): (
-        Edit("driver.c", "DEFINE_MUTEX(", "DEFINE_SPINLOCK("),
-        Edit("driver.c", "mutex_lock(&", "spin_lock(&"),
-        Edit("driver.c", "mutex_unlock(&", "spin_unlock(&"),
+    (0, "read without the lock"): (
+        Edit(
+            "driver.c",
+            "ssize_t ret = 0;\n\n\tatomic64_inc(&first_calls);\n\tmutex_lock(&first_lock);\n",
+            "ssize_t ret = 0;\n\n\tatomic64_inc(&first_calls);\n",
+        ),
+        Edit(
+            "driver.c",
+            "\t*position += size;\n\tret = size;\nunlock:\n\tmutex_unlock(&first_lock);\n",
+            "\t*position += size;\n\tret = size;\nunlock:\n",
+        ),
+    ),
+    (0, "spinlock"): _one(
+        "driver.c",
+        "DEFINE_MUTEX(first_lock);\n",
+        "DEFINE_SPINLOCK(first_lock);\n#define mutex_lock spin_lock\n"
+        "#define mutex_unlock spin_unlock\n",
     ),
     (1, "one step too many"): _one("fib.c", "i < n;", "i <= n;"),
     (1, "digits as found"): _one("decimal.c", "last_first[count - 1 - i]", "last_first[i]"),

@@ -84,7 +84,7 @@ def _text(text: str) -> str:
 
 
 def _seeking() -> list[Case]:
-    """Task lseek."""
+    """Task position."""
     case, end = _case, len(BEGINNING)
     most = (1 << 63) - 1
     return [
@@ -311,7 +311,7 @@ def _requests() -> list[Case]:
 CASES: Mapping[str, Sequence[Sequence[Case]]] = {
     "read": [_reading()],
     "write": [_writing(), _notations()],
-    "lseek": [_seeking()],
+    "position": [_seeking()],
     "sysfs": [_attributes()],
     "counter": [_counting()],
     "open": [_opening()],
