@@ -300,7 +300,7 @@ release-check: core  ## what must be true before a release besides make test and
 
 # /not exported
 .PHONY: lint
-lint:  ## clang-format, cppcheck, sparse, shellcheck, ruff, mypy
+lint:  ## clang-format, cppcheck, sparse, checkpatch, coccinelle, shellcheck, ruff, mypy
 	@$(setup) core lint
 	@scripts/lint.sh
 

@@ -34,7 +34,9 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 
 	/* No warning in the log: the caller is told, and that is enough. */
 	if (account->self != account)
-		pr_err_ratelimited("fib_alloc is given a call that is not the driver's\n");
+		pr_err_ratelimited(
+			"%s is given a call that is not the driver's\n",
+			__func__);
 	else if (!check_mul_overflow(count, size, &bytes) &&
 		 !check_add_overflow(bytes, sizeof(*block), &total))
 		block = kvmalloc(total, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);

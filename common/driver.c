@@ -270,7 +270,7 @@ static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 
 	for (i = 0; i < count; i++) {
 		if (!fib_guard_holds(batch_digits(b, i), b->bound,
-				 measure_n(m, first + i))) {
+				     measure_n(m, first + i))) {
 			err = -EIO;
 			break;
 		}
@@ -322,7 +322,8 @@ static int measure_one(struct fibdrv_measure *m, struct batch *b)
 	m->limbs = fib_limbs(&f);
 	m->peak_bytes = account.peak_bytes;
 	if (ret > 0 && ret <= CHECKED_DIGITS)
-		ret = fib_check_decimal(&account.call, &f, b->digits, ret, m->n);
+		ret = fib_check_decimal(&account.call, &f, b->digits, ret,
+					m->n);
 	fib_release(&f);
 end:
 	fib_check_account(&account, m->n);
@@ -495,5 +496,4 @@ module_exit(fibdrv_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The fibdrv lab kit");
-MODULE_DESCRIPTION(
-	"Fibonacci numbers, stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);
+MODULE_DESCRIPTION("Stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);

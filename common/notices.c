@@ -13,10 +13,10 @@
 /* The line has the form of the kernel's own warnings. */
 void fib_assert_failed(const char *file, int line)
 {
-	printk(KERN_WARNING "------------[ cut here ]------------\n");
-	printk(KERN_WARNING "WARNING: CPU: %d PID: %d at %s:%d %pS\n",
-	       raw_smp_processor_id(), current->pid, file, line,
-	       __builtin_return_address(0));
+	pr_warn("------------[ cut here ]------------\n");
+	pr_warn("WARNING: CPU: %d PID: %d at %s:%d %pS\n",
+		raw_smp_processor_id(), current->pid, file, line,
+		__builtin_return_address(0));
 	dump_stack();
 }
 
@@ -27,6 +27,6 @@ void fib_trace_print(const char *format, ...)
 
 	va_start(args, format);
 	line.va = &args;
-	printk(KERN_INFO KBUILD_MODNAME ": %pV\n", &line);
+	pr_info(KBUILD_MODNAME ": %pV\n", &line);
 	va_end(args);
 }

@@ -17,11 +17,13 @@
 void fib_check_account(const struct fib_account *account, u64 n)
 {
 	if (!fib_account_agrees(account))
-		pr_err_ratelimited("F(%llu): the stage has changed the account of its memory\n",
-				   n);
+		pr_err_ratelimited(
+			"F(%llu): the stage has changed the account of its memory\n",
+			n);
 	if (account->blocks)
-		pr_err_ratelimited("F(%llu) leaves %llu bytes in %llu blocks unfreed\n",
-				   n, account->bytes, account->blocks);
+		pr_err_ratelimited(
+			"F(%llu) leaves %llu bytes in %llu blocks unfreed\n", n,
+			account->bytes, account->blocks);
 }
 
 long fib_check_error(long err, u64 n)
@@ -51,8 +53,9 @@ bool fib_check_kept(u64 bytes, ssize_t count, u64 n)
 	/* A digit has more than 3.3 bits; the union holds eight bytes itself. */
 	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
 		return true;
-	pr_err_ratelimited("F(%llu): compute keeps %llu bytes, too few for %zd digits\n",
-			   n, bytes, count);
+	pr_err_ratelimited(
+		"F(%llu): compute keeps %llu bytes, too few for %zd digits\n",
+		n, bytes, count);
 	return false;
 }
 
@@ -67,16 +70,17 @@ int fib_check_decimal(struct fib_call *call, const union fib_value *f,
 	if (ret == -ENOMEM || ret == -EINTR)
 		return ret;
 	if (ret != count || fnv1a(digits, count) != hash) {
-		pr_err_ratelimited("F(%llu): decimal changes the number it is given\n",
-				   n);
+		pr_err_ratelimited(
+			"F(%llu): decimal changes the number it is given\n", n);
 		return -EIO;
 	}
 	ret = fib_decimal(call, f, digits, count - 1);
 	if (ret == -ENOMEM || ret == -EINTR)
 		return ret;
 	if (ret != -ERANGE || digits[count - 1] != behind) {
-		pr_err_ratelimited("F(%llu): decimal does not keep to %zd bytes\n",
-				   n, count - 1);
+		pr_err_ratelimited(
+			"F(%llu): decimal does not keep to %zd bytes\n", n,
+			count - 1);
 		return -EIO;
 	}
 	return 0;

@@ -49,6 +49,8 @@ check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	'-Dlist_for_each_entry_safe(e,n,h,m)=while ((e = list_next(h)))' \
 	'-Dxa_for_each(xa,i,e)=while ((i = xa_next(xa)) && (e = xa_load(xa, i)))' -I common "${analysed[@]}"
 check sparse scripts/sparse.sh
+# checkpatch.pl --strict, and coccinelle with the kernel's semantic patches.
+check "kernel checks" scripts/python.sh -m grader.tools.kernel_checks
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .

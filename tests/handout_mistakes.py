@@ -38,7 +38,9 @@ MISTAKES: dict[tuple[int, str], tuple[Edit, ...]] = {
         "if (copy_to_user(buf, first_text + *position, size)) {",
         "if (!memcpy((void __force *)buf, first_text + *position, size)) {",
     ),
-    (0, "array too short"): _one("driver.c", "char input[FIRST_INPUT + 1]", "char input[FIRST_INPUT]"),
+    (0, "array too short"): _one(
+        "driver.c", "char input[FIRST_INPUT + 1]", "char input[FIRST_INPUT]"
+    ),
     (0, "lock kept"): _one(
         "driver.c", "\t\tret = -EFAULT;\n\t\tgoto unlock;\n", "\t\treturn -EFAULT;\n"
     ),

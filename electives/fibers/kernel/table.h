@@ -53,7 +53,7 @@ struct table {
 	struct mm_struct *mm; /* whose it is */
 	pid_t process;
 	u32 serial;
-	struct mutex lock;
+	struct mutex lock; /* protects what follows */
 	struct xarray fibers; /* by id */
 	struct xarray threads; /* by number */
 	u32 next, count;

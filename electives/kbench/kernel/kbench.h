@@ -7,12 +7,13 @@
 #ifndef KBENCH_H
 #define KBENCH_H
 
+#include <linux/sizes.h>
 #include <linux/types.h>
 
-#define OUTPUT_BYTES (1 << 20)
-#define INPUT_BYTES (4 << 20)
-#define HEAP_BYTES (32 << 20)
-#define STACK_BYTES (8 << 20)
+#define OUTPUT_BYTES SZ_1M
+#define INPUT_BYTES SZ_4M
+#define HEAP_BYTES SZ_32M
+#define STACK_BYTES SZ_8M
 
 /* trampoline.S: calls kbench_begin on another stack; returns what it returns,
  * or what kbench_leave is given, from however deep.

@@ -63,7 +63,8 @@ static void find_race(const struct watch *access)
 	spin_unlock_irqrestore(&watch_lock, flags);
 	if (place)
 		pr_err("BUG: data race: %pS %s memory that %pS uses\n",
-		       access->place, access->write ? "writes" : "reads", place);
+		       access->place, access->write ? "writes" : "reads",
+		       place);
 }
 
 /* NULL when others wait already. */
@@ -132,24 +133,24 @@ static void before_access(unsigned long address, size_t size, bool write,
 		watch_end(watch);
 }
 
-#define ACCESS(name, size, write, marked)                                 \
-	void __tsan_##name(void *address);                                \
-	void __tsan_##name(void *address)                                 \
-	{                                                                 \
+#define ACCESS(name, size, write, marked)                                  \
+	void __tsan_##name(void *address);                                 \
+	void __tsan_##name(void *address)                                  \
+	{                                                                  \
 		before_access((unsigned long)address, size, write, marked, \
 			      __builtin_return_address(0));                \
 	}
 
-#define ACCESSES(size)                                              \
-	ACCESS(read##size, size, false, false)                      \
-	ACCESS(write##size, size, true, false)                      \
-	ACCESS(read_write##size, size, true, false)                 \
-	ACCESS(unaligned_read##size, size, false, false)            \
-	ACCESS(unaligned_write##size, size, true, false)            \
-	ACCESS(unaligned_read_write##size, size, true, false)       \
-	ACCESS(volatile_read##size, size, false, true)              \
-	ACCESS(volatile_write##size, size, true, true)              \
-	ACCESS(unaligned_volatile_read##size, size, false, true)    \
+#define ACCESSES(size)                                           \
+	ACCESS(read##size, size, false, false)                   \
+	ACCESS(write##size, size, true, false)                   \
+	ACCESS(read_write##size, size, true, false)              \
+	ACCESS(unaligned_read##size, size, false, false)         \
+	ACCESS(unaligned_write##size, size, true, false)         \
+	ACCESS(unaligned_read_write##size, size, true, false)    \
+	ACCESS(volatile_read##size, size, false, true)           \
+	ACCESS(volatile_write##size, size, true, true)           \
+	ACCESS(unaligned_volatile_read##size, size, false, true) \
 	ACCESS(unaligned_volatile_write##size, size, true, true)
 
 ACCESSES(1)
@@ -158,12 +159,12 @@ ACCESSES(4)
 ACCESSES(8)
 ACCESSES(16)
 
-#define ACCESS_RANGE(name, write)                                    \
-	void __tsan_##name(void *address, long size);                \
-	void __tsan_##name(void *address, long size)                 \
-	{                                                            \
-		before_access((unsigned long)address, size, write,   \
-			      false, __builtin_return_address(0));   \
+#define ACCESS_RANGE(name, write)                                         \
+	void __tsan_##name(void *address, long size);                     \
+	void __tsan_##name(void *address, long size)                      \
+	{                                                                 \
+		before_access((unsigned long)address, size, write, false, \
+			      __builtin_return_address(0));               \
 	}
 
 ACCESS_RANGE(read_range, false)

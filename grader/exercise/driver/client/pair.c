@@ -57,8 +57,8 @@ static bool together(struct caller pair[2], bool same_file)
 	pthread_barrier_init(&begin, NULL, 2);
 	for (int i = 0; i < 2; i++) {
 		if (pair[i].attribute)
-			pair[i].fd = open_attribute(pair[i].attribute,
-						    O_RDONLY);
+			pair[i].fd =
+				open_attribute(pair[i].attribute, O_RDONLY);
 		else if (i && same_file)
 			pair[i].fd = pair[0].fd;
 		else
@@ -108,7 +108,7 @@ static void reads(struct caller *c)
 /* All of the text, by reads in a row, and back to its last line. */
 static void follows(struct caller *c)
 {
-	char text[8192];
+	char text[8192] = "";
 
 	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
 		off_t line = lseek(c->fd, -1, SEEK_END);
@@ -170,16 +170,24 @@ static void asks(struct caller *c)
 	}
 }
 
+static char whole_text[FIRST_BYTES + 1];
+
+/* The memory is there before the call, which need not fetch it. */
+static ssize_t pread_whole(int fd)
+{
+	memset(whole_text, '-', sizeof(whole_text));
+	return pread(fd, whole_text, FIRST_BYTES, 0);
+}
+
 /*
  * What is in the notebook behind its beginning: whole lines, and those that are
  * neither F(3) nor F(4).
  */
 static long counted(int fd, long *odd)
 {
-	static char text[FIRST_BYTES + 1];
+	char *line = whole_text, *text = whole_text, *end;
+	ssize_t size = pread_whole(fd);
 	long lines = 0;
-	ssize_t size = pread(fd, text, FIRST_BYTES, 0);
-	char *line = text, *end;
 
 	*odd = 0;
 	if (size < 0)
@@ -233,7 +241,6 @@ static void do_shows(struct caller pair[2])
 /* Writes until there is room for one of the pair's lines, and no more. */
 static bool fill_up(size_t size)
 {
-	static char text[FIRST_BYTES + 1];
 	int fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
 	ssize_t used;
 
@@ -241,7 +248,7 @@ static bool fill_up(size_t size)
 		return false;
 	while (write(fd, "93", 2) == 2)
 		;
-	used = pread(fd, text, sizeof(text), 0);
+	used = pread_whole(fd);
 	while (used + 2 * size <= FIRST_BYTES && write(fd, "3", 1) == 1)
 		used += size;
 	close(fd);

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run the kernel's own checks over the kit's kernel code: checkpatch.pl --strict and coccinelle.
+
+scripts/kernel-checks.toml says which files and which exceptions, with their reasons. An exception
+that nothing needs any more is an error, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from grader.base import cache, command, paths, toml
+from grader.base.errors import LabError
+
+CONFIG = paths.SCRIPTS / "kernel-checks.toml"
+SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """A complaint of one of the tools: its type is checkpatch's, or a semantic patch's name."""
+
+    path: str
+    line: str
+    type: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.type}: {self.text}"
+
+
+def files(config: dict[str, Any]) -> list[str]:
+    """Return the files that are checked, by the configuration's patterns."""
+    known = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "--", "*.c", "*.h"],
+        cwd=paths.ROOT, check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    return [
+        name
+        for name in known
+        if any(fnmatch(name, pattern) for pattern in config["files"])
+        and not any(fnmatch(name, pattern) for pattern in config["not_kernel_code"])
+        and (paths.ROOT / name).is_file()
+    ]
+
+
+def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[Complaint]:
+    """Yield what checkpatch.pl --strict says of the files in a folder, where it may write."""
+    (folder / "include").mkdir()  # looked into for names in mixed case
+    done = subprocess.run(
+        ["perl", str(source / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--root=.",
+         "--no-summary", "--terse", "--show-types", "-f", *names],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    for line in done.stdout.splitlines():
+        match = re.match(r"(\S+?):(\d+): (?:ERROR|WARNING|CHECK):(\w+): (.*)", line)
+        if match:
+            yield Complaint(*match.groups())
+    if done.returncode not in (0, 1) or done.stderr:
+        raise LabError(f"checkpatch.pl failed: {done.stderr.strip()[-300:]}")
+
+
+def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[Complaint]:
+    """Return what the kernel's semantic patches report of the files in a folder."""
+    patches = [
+        path
+        for path in sorted((source / "scripts/coccinelle").rglob("*.cocci"))
+        if path.stem not in without and "virtual report" in path.read_text()
+    ]
+    if not patches:
+        raise LabError(f"{source} holds no semantic patch: delete it, and it is unpacked again")
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        found = threads.map(lambda patch: _matches(patch, folder), patches)
+        return [complaint for some in found for complaint in some]
+
+
+def _remembered(
+    source: Path, folder: Path, names: Sequence[str], without: Sequence[str]
+) -> list[Complaint]:
+    """Return what coccinelle says; it takes a minute, so it runs when a file has changed."""
+    texts = [(paths.ROOT / name).read_bytes() for name in names]
+    told = hashlib.sha256(repr((source.name, names, texts, without)).encode()).hexdigest()[:16]
+    kept = cache.read("kernel-checks", told)
+    if "found" not in kept:
+        found = coccinelle(source, folder, without)
+        kept = {"found": [astuple(complaint) for complaint in found]}
+        cache.write("kernel-checks", told, kept)
+    return [Complaint(*fields) for fields in kept["found"]]
+
+
+def _matches(patch: Path, folder: Path) -> list[Complaint]:
+    """Return what one semantic patch reports of the files in a folder."""
+    options = re.search(r"^// Options:(.*)$", patch.read_text(), re.MULTILINE)
+    done = subprocess.run(
+        ["spatch", "-D", "report", "--very-quiet", "--no-show-diff", "--cocci-file", str(patch),
+         *(options[1].split() if options else ()), "--dir", "."],
+        cwd=folder, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    if done.returncode:
+        raise LabError(f"spatch {patch.name} failed: {done.stderr.strip()[-300:]}")
+    lines = (
+        re.match(r"(?:\./)?(\S+?):(\d+)(?::[\d-]+)?:? (.*)", line)
+        for line in done.stdout.splitlines()
+    )
+    return [Complaint(m[1], m[2], patch.stem, m[3]) for m in lines if m]
+
+
+def unexpected(found: Sequence[Complaint], config: dict[str, Any]) -> list[str]:
+    """Return the complaints that no exception covers, and the exceptions that cover none."""
+    used: set[int] = set()
+    said = []
+    for complaint in found:
+        covering = [
+            i
+            for i, exception in enumerate(config["exception"])
+            if complaint.type in exception["types"]
+            and any(fnmatch(complaint.path, pattern) for pattern in exception["files"])
+        ]
+        used.update(covering)
+        if not covering:
+            said.append(str(complaint))
+    for i, exception in enumerate(config["exception"]):
+        if i not in used:
+            said.append(f"{CONFIG.name}: nothing needs the exception for {exception['types']}")
+    return said
+
+
+def main() -> int:
+    """Print what the tools find and no exception covers; exit 1 if there is anything."""
+    config = toml.read(CONFIG)
+    done = subprocess.run([str(paths.SCRIPTS / "kernel-checks.sh")], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(done.stderr.strip())
+    source = Path(done.stdout.strip())
+    names = files(config)
+    with tempfile.TemporaryDirectory(prefix="checks") as directory:
+        folder = Path(directory)
+        for name in names:
+            copy = folder / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((paths.ROOT / name).read_bytes())
+        found = [
+            *checkpatch(source, folder, names),
+            *_remembered(source, folder, names, config["slow"]),
+        ]
+    said = unexpected(found, config)
+    print("".join(f"{line}\n" for line in said), end="")
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("kernel checks", main))
