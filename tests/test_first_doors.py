@@ -162,7 +162,7 @@ def test_a_stranger_s_tree(place: Path) -> None:
     (stage,) = json.loads((place / "out/report.json").read_text())["stages"]
     assert stage["status"] == "wrong"
     lines = {line["name"]: line["earned"] for line in stage["points"]["lines"]}
-    assert [lines[name] for name in ("load", "open", "read", "write")] == POINTS[:4]
+    assert [lines[name] for name in ("device", "memory", "owner", "read")] == POINTS[:4]
     assert lines["two callers"] == 0
 
 
@@ -184,7 +184,7 @@ def test_a_class(place: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     table = (place / "out/class.csv").read_text()
     assert re.search(r"^anna,.*\b100\b", table, re.M), table
-    assert re.search(r"^bob,.*\b80\b.*when class_register fails", table, re.M), table
+    assert re.search(r"^bob,.*\b90\b.*when misc_register fails", table, re.M), table
     assert re.search(r"^carol,.*refused", table, re.M), table
     assert "speed" not in table
     assert "device" not in table.splitlines()[0]
@@ -242,25 +242,29 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
             stages.home(wanted)
 
 
-def _checked(directory: Path, remark: str, code: Code = Code.WRONG) -> check.Result:
-    """Where the first task earns nothing."""
-    line = points.Line("load", 0, 20, remark, 1, code=code)
+def _checked(
+    directory: Path, remark: str, code: Code = Code.WRONG, task: int = 1
+) -> check.Result:
+    """A result in which a task earns nothing."""
+    line = points.Line("", 0, 10, remark, task, code=code)
     return check.Result(exercise="0", directory=str(directory), lines=(line,))
 
 
-def test_what_to_do_next_names_a_line_when_all_is_written(place: Path) -> None:
+def test_what_to_do_next_names_a_line(place: Path) -> None:
+    """Of the function, or of the comment where lines are missing; else the file."""
     directory = skeleton.write(0, place)
     file = directory / "driver.c"
 
-    def named() -> str:
-        said = results.next_step(_checked(directory, "load: expected /dev/first"))
+    def named(task: int) -> str:
+        said = results.next_step(_checked(directory, "load: expected /dev/first", task=task))
         found = re.search(r"driver.c:(\d+);", said)
-        assert found, said
-        return file.read_text().splitlines()[int(found[1]) - 1]
+        return file.read_text().splitlines()[int(found[1]) - 1] if found else said
 
-    assert "TODO: task 1 " in named()
+    assert named(1) == "static int __init first_init(void)"
+    assert "Task 2, memory: " in named(2)
     file.write_text((skeleton.reference(0) / "driver.c").read_text())
-    assert "Task 1, init and exit." in named()
+    assert named(1) == "static int __init first_init(void)"
+    assert re.search(r"task 2, memory, at .*/driver\.c; make", named(2))
 
 
 def test_what_is_forbidden_is_to_be_taken_out(place: Path) -> None:
