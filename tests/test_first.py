@@ -99,6 +99,7 @@ def test_no_line_of_the_solution_is_left() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(2400)
 def test_each_task_solved_earns_its_points(tmp_path: Path) -> None:
     asked = tasks.course(0).tasks
     for last in range(1, len(asked) + 1):
@@ -115,6 +116,51 @@ def test_the_reference(machine: str, tmp_path: Path) -> None:
     assert result.by_task == {}
     assert result.ok
     assert not result.built.module.warnings
+
+
+# The longer way to a device, as drivers have it that need more than a misc device.
+LONGER_WAY = {
+    "#include <linux/miscdevice.h>\n": "#include <linux/cdev.h>\n",
+    "static struct miscdevice first_device = {\n\t.minor = MISC_DYNAMIC_MINOR,\n"
+    '\t.name = "first",\n\t.fops = &first_fops,\n\t.groups = first_groups,\n};\n': (
+        'static struct class first_class = { .name = "first", .dev_groups = first_groups };\n'
+        "static dev_t first_number;\nstatic struct cdev first_cdev;\n\n"
+        "static int first_register(void)\n{\n\tstruct device *device;\n\tint err;\n\n"
+        '\terr = alloc_chrdev_region(&first_number, 0, 1, "first");\n\tif (err)\n\t\treturn err;\n'
+        "\terr = class_register(&first_class);\n\tif (err)\n\t\tgoto unregister_region;\n"
+        "\tcdev_init(&first_cdev, &first_fops);\n"
+        "\terr = cdev_add(&first_cdev, first_number, 1);\n"
+        "\tif (err)\n\t\tgoto unregister_class;\n"
+        '\tdevice = device_create(&first_class, NULL, first_number, NULL, "first");\n'
+        "\tif (!IS_ERR(device))\n\t\treturn 0;\n\terr = PTR_ERR(device);\n"
+        "\tcdev_del(&first_cdev);\nunregister_class:\n\tclass_unregister(&first_class);\n"
+        "unregister_region:\n\tunregister_chrdev_region(first_number, 1);\n\treturn err;\n}\n"
+    ),
+    "misc_register(&first_device)": "first_register()",
+    "\tmisc_deregister(&first_device);\n": (
+        "\tdevice_destroy(&first_class, first_number);\n\tcdev_del(&first_cdev);\n"
+        "\tclass_unregister(&first_class);\n\tunregister_chrdev_region(first_number, 1);\n"
+    ),
+}
+
+
+@pytest.mark.long
+def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
+    """By a number, a class and a cdev, as earlier solutions have it; with its faults found."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    for what, instead in LONGER_WAY.items():
+        assert text.count(what) == 1, what
+        text = text.replace(what, instead)
+    assert tried(tmp_path, text).by_task == {}
+    unwound = "goto unregister_region;\n"
+    faulty = tmp_path / "faulty"
+    faulty.mkdir()
+    found = tried(faulty, text.replace(unwound, "return err;\n"), only=[NUMBER["device"]])
+    assert re.search(
+        "^init, when class_register fails: expected nothing left behind, got"
+        " no unregister_chrdev_region for alloc_chrdev_region$",
+        found.by_task[NUMBER["device"]].cause,
+    )
 
 
 @pytest.mark.parametrize(
