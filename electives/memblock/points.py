@@ -19,10 +19,10 @@ SEEDS = 1000
 # What may happen in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "", 2: "ox", 3: "ogf", 4: trial.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
-# The states that are counted in a nearly full array, and how many times fewer instructions than the
-# kernel's function all together must take. The number of regions is drawn. With 127 regions a binary
-# search takes about 12 (6.12) to 20 (6.1) times fewer; a walk that merges only around the place, 3 to
-# 5; delayed allocation 1.2 to 1.5.
+# What is counted in a nearly full array of a drawn number of regions, and how many times fewer
+# instructions than the kernel's function it must take. With 127 regions a binary search takes
+# about 12 (6.12) to 20 (6.1) times fewer; a walk that merges only around the place, 3 to 5;
+# delayed allocation 1.2 to 1.5.
 FEWEST_REGIONS, MOST_REGIONS = 112, 127
 STATES = ("append", "middle", "covered")
 ENOUGH = 8
