@@ -156,8 +156,8 @@ MUTATIONS = [
     _m(6, "decimal", "division: > becomes >= in the first correction",
        "back = low > q0;", "back = low >= q0;",
        "it matters for r = q0 only, which is less than a mean of B - d and q0 (see the comment on"
-       " moller_granlund_div), hence less than B - d: r + d does not wrap, and the last correction takes"
-       " d off again"),
+       " moller_granlund_div), hence less than B - d: r + d does not wrap, and the last correction"
+       " takes d off again"),
     _m(67, "decimal", "division: a remainder of a whole chunk",
        "if (low >= CHUNK)", "if (low > CHUNK)"),
     _m(7, "decimal", "no room for the top limb",
@@ -219,7 +219,8 @@ MUTATIONS = [
        "(COLUMN_PRODUCTS - 1) / times", "COLUMN_PRODUCTS / times"),
     _m(89, "bignum", "what is folded is lost", "\tcarry->large += column.above;\n", ""),
     _m(8, "bignum", "products of a long column once, in squares",
-       "column.sum += comba_column(a, b, most) * times;", "column.sum += comba_column(a, b, most);"),
+       "column.sum += comba_column(a, b, most) * times;",
+       "column.sum += comba_column(a, b, most);"),
     _m((8, 9, 10, 11), "bignum", "a column begins one limb too high",
        "size_t count = min(last + 1, a_size - first);",
        "size_t count = min(last, a_size - first);"),
@@ -264,7 +265,8 @@ MUTATIONS = [
        " and four near 0 at the same place, which operands hardly ever meet"),
     _m((11,), "field.h", "a remainder of P or more", "return x - (-(u64)(x >= PRIME) & PRIME);",
        "return x;"),
-    _m((11,), "transform", "roots of half the level", "s.parts ? s.main : s.main / 2", "s.main / 2"),
+    _m((11,), "transform", "roots of half the level",
+       "s.parts ? s.main : s.main / 2", "s.main / 2"),
     _m((11,), "transform", "the wrong node for additional points",
        "err = forward(call, f + s.main, s.main / s.parts, ntt, s.parts);",
        "err = forward(call, f + s.main, s.main / s.parts, ntt, s.parts + 1);"),

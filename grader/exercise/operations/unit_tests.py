@@ -122,9 +122,8 @@ def _wrong_residue(form: Residues, expected: str, got: str) -> str:
         if value % form.prime != want:
             return f"{name}, modulo P, is {value % form.prime}; expected {want}"
         if value >= form.below * form.prime:
-            return (
-                f"{name} is {value // form.prime} P and more; it must be less than {form.below} P"
-            )
+            least = f"{value // form.prime} P and more"
+            return f"{name} is {least}; it must be less than {form.below} P"
     return ""
 
 
