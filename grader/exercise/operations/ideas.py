@@ -77,7 +77,7 @@ def counted_module(built: Built, kernel: Kernel) -> Module:
     shared = _kit(stage, kernel)
     recipe = Recipe(
         name=NAME,
-        folder=f"{built.module.directory.name}-counted",
+        folder=f"{built.module.directory.name}/counted",  # goes with what it was made of
         files=own,
         objects=tuple(names),
         flags=(*shared.flags, *c_flags.language()),
