@@ -164,7 +164,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
     omitted = None
     if "omit" in table:
         omit = table["omit"]
-        omitted = Omission(omit["file"], tuple(omit["lines"]), omit.get("above", ""))
+        omitted = Omission(omit["file"], tuple(omit.get("lines", ())), omit.get("above", ""))
     parts = _functions(number, table, text)
     file = table.get("file") or (omitted.file if omitted else "")
     if file and not parts:
