@@ -242,9 +242,7 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
             stages.home(wanted)
 
 
-def _checked(
-    directory: Path, remark: str, code: Code = Code.WRONG, task: int = 1
-) -> check.Result:
+def _checked(directory: Path, remark: str, code: Code = Code.WRONG, task: int = 1) -> check.Result:
     """A result in which a task earns nothing."""
     line = points.Line("", 0, 10, remark, task, code=code)
     return check.Result(exercise="0", directory=str(directory), lines=(line,))
