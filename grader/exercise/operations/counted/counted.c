@@ -101,7 +101,7 @@ static u64 residue_of(struct bignum *a, u64 modulus)
 /* A linear congruential generator, Knuth's MMIX; its upper bits are the good ones. */
 static void fill(struct bignum *a, size_t size, u64 *state)
 {
-	for (size_t i = 0; i < size; i++) {
+	for (size_t i = 0; i != size; i++) {
 		u64 limb;
 
 		*state = *state * 6364136223846793005ULL +
