@@ -7,7 +7,8 @@ from fnmatch import fnmatch
 
 # By pattern; a file of the kit that quotes a solution goes here.
 LEFT_OUT = {
-    "stages/*": "the solutions; skeletons take their place",
+    "stages/*.[ch]": "the solutions; skeletons take their place",
+    "stages/*/exercise.toml": "part of the skeletons",
     "handouts/instructor.md": "for teachers",
     "handouts/instructor/*": "for teachers",
     "handouts/zh-TW/*": "a course has its handouts in one language",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from functools import cache
 from pathlib import Path
 
@@ -115,10 +114,9 @@ def write_skeletons(folder: Path) -> None:
     rows = [MARKER]
     for stage in sorted(stages.known()):
         name = skeleton.reference(stage).name
-        (folder / "stages" / name).mkdir(parents=True)
+        (folder / "stages" / name).mkdir(parents=True, exist_ok=True)
         for file, text in exported_skeleton(stage).items():
             (folder / "stages" / name / file).write_text(text, encoding="utf-8")
-        shutil.copy(exercises.find(stage).directory / "tasks.toml", folder / "stages" / name)
         rows.extend(
             f'\n[[carried]]\ninto = {stage}\nfile = "{one.file}"\nfunction = "{one.function}"\n'
             f"stage = {one.stage}\ntask = {one.task}\nfits = {list(one.fits)}\n"
