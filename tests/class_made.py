@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.course import skeleton
-from tests.handout_mistakes import MISTAKES
+from tests import catalogue
 
 SECRET = "what-the-host-keeps-to-itself"
 
@@ -34,17 +34,13 @@ def solved(folder: Path, stage: int, *tasks: int) -> Path:
 
 def mistake(folder: Path, stage: int, name: str) -> Path:
     """One of the handouts' mistakes."""
-    made = reference(folder, stage)
-    for edit in MISTAKES[stage, name]:
-        text = (made / edit.file).read_text()
-        assert text.count(edit.what) == 1, edit
-        (made / edit.file).write_text(text.replace(edit.what, edit.instead))
-    return made
+    fault = catalogue.shown_in_handouts(stage)[name]
+    return catalogue.plant(fault, folder, stage)
 
 
-def mutant(folder: Path, name: str) -> Path:
-    """One of the grader's mutants."""
-    return Path(shutil.copytree(paths.ROOT / "tests/mutants" / name, folder / name))
+def faulty(folder: Path, stage: int, name: str) -> Path:
+    """A stage with a fault that the grader's verification finds."""
+    return catalogue.plant(catalogue.named(stage, name, "verification"), folder)
 
 
 def added(folder: Path, stage: int, text: str) -> Path:
@@ -123,7 +119,9 @@ def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str
         "keeps a count": (
             lambda f: added(f, 5, "int count = 7;\n"), "0", "wrong", "stage.h allows no writable"
         ),
-        "wrong stage": (lambda f: mutant(f, "1-off-by-one"), "0", "refused", "it holds no stage 5"),
+        "wrong stage": (
+            lambda f: faulty(f, 1, "off-by-one"), "0", "refused", "it holds no stage 5"
+        ),
     }  # fmt: skip
     for name, points in (
         ("no cast", "20"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make mutation: apply each small fault of mutations.py, and see which part of the kit catches it.
+"""make mutation: plant the small faults of tests/faults/, and see which part of the kit finds each.
 
 Two parts look at every mutant: the operand tests (user-space build of the stage) and the grader
 (the module, loaded into the lab kernel). Two more at what these let pass: the sanitizers with
@@ -10,7 +10,6 @@ survivor has a reason, 1 when not, 2 when the run itself could not be done.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -26,8 +25,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 # The same operands in every run; test_operands.py reads it when it is imported.
 os.environ["OPERANDS_SEED"] = "1"
 
+import catalogue  # noqa: E402
 import test_operands  # noqa: E402
-from mutation_faults import MUTATIONS, Mutation  # noqa: E402
+from catalogue import Fault  # noqa: E402
 
 from grader.base import command, paths  # noqa: E402
 from grader.base.errors import LabError  # noqa: E402
@@ -40,7 +40,7 @@ from grader.exercise.stress.debug_kernel import Plan, examine  # noqa: E402
 from grader.lab import machines  # noqa: E402
 from grader.verdict import status  # noqa: E402
 
-TABLE = ROOT / "tests/MUTATION.md"
+FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
 # Longer factors are left to the operand tests themselves.
@@ -52,9 +52,14 @@ CALL_TIMEOUT = 3.0
 class Result:
     """What caught one mutant: by part, in a word or two; "" where it was let pass."""
 
-    mutation: Mutation
+    fault: Fault
     stage: int
     caught: dict[str, str]
+
+    @property
+    def reason(self) -> str:
+        """Why nothing can find it, where that is known."""
+        return str(self.fault.options.get("survives", ""))
 
     @property
     def alive(self) -> bool:
@@ -62,37 +67,25 @@ class Result:
         return not any(self.caught.values())
 
 
-def mutant(mutation: Mutation, number: int) -> Stage:
-    """The stage with the fault; one directory a stage, so that little is built anew."""
-    (original,) = paths.STAGES.glob(f"{number}-*")
-    copy = paths.BUILD / "mutation" / original.name
-    text = (original / mutation.file).read_text()
-    if text.count(mutation.what) != 1:
-        raise LabError(
-            f"stages/{original.name}/{mutation.file}: the text of '{mutation.name}' is there"
-            f" {text.count(mutation.what)} times, not once: mend tests/mutation_faults.py"
-        )
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(original, copy)
-    (copy / mutation.file).write_text(text.replace(mutation.what, mutation.instead))
+def faulty(fault: Fault, number: int) -> Stage:
+    """Return the stage with the fault; one directory a stage, so that little is built again."""
+    folder = paths.BUILD / "mutation"
+    shutil.rmtree(folder / catalogue.directory(fault, number).name, ignore_errors=True)
+    copy = catalogue.plant(fault, folder, number)
     return Stage(copy, stages.manifests()[number])
 
 
 def by_operands(stage: Stage) -> str:
     """Whether the operand tests see it."""
-    adapter = test_operands.ADAPTER[stage.number]
     out = paths.BUILD / "mutation" / f"operands-{stage.number}"
     try:
-        program = test_operands.build(stage.directory, adapter, "plain", out)
+        program = test_operands.build(stage.number, stage.directory, "plain", out)
     except subprocess.CalledProcessError as error:
         raise LabError(f"{stage.key}: a mutant does not compile in user space") from error
     cases = test_operands.cases(stage.number)
-    text = "".join(case.line(stage.number) + "\n" for case in cases)
     try:
-        done = subprocess.run(
-            [str(program)], input=text, capture_output=True, text=True, errors="replace",
-            timeout=OPERAND_SECONDS,
-        )  # fmt: skip
+        lines = [case.line(stage.number) for case in cases]
+        done = test_operands.run(program, lines, OPERAND_SECONDS)
     except subprocess.TimeoutExpired:
         return "hangs"
     answers = done.stdout.splitlines()
@@ -148,10 +141,10 @@ def by_debug(stage: Stage) -> str:
     return "debug" if examine(built, machine, Plan(calls=2000, quick=True), str).cause else ""
 
 
-def one(mutation: Mutation, number: int) -> Result:
+def one(fault: Fault, number: int) -> Result:
     """Try all parts on one mutant, the slow ones only if need be."""
-    stage = mutant(mutation, number)
-    result = Result(mutation, number, dict.fromkeys(PARTS, ""))
+    stage = faulty(fault, number)
+    result = Result(fault, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)
     # The long list of n is for what nothing else has seen.
     result.caught["grader"] = by_grader(stage, thorough=result.alive)
@@ -170,27 +163,27 @@ class Run:
         self.total = total
         self.results: list[Result] = []
 
-    def stage(self, number: int, mutations: list[Mutation]) -> None:
+    def stage(self, number: int, faults: list[Fault]) -> None:
         """The mutants of one stage."""
-        for mutation in mutations:
-            result = one(mutation, number)
+        for fault in faults:
+            result = one(fault, number)
             with self.lock:
                 self.results.append(result)
                 caught = ", ".join(f"{p}: {by}" for p, by in result.caught.items() if by)
-                text = f"stage {number}: {mutation.name}: {caught or 'SURVIVES'}"
+                text = f"stage {number}: {fault.name}: {caught or 'SURVIVES'}"
                 self.progress.step(text, len(self.results), self.total)
 
 
 def table(results: list[Result], seconds: float) -> str:
-    """tests/MUTATION.md."""
-    results = sorted(results, key=lambda r: (r.stage, MUTATIONS.index(r.mutation)))
+    """Return the report, in Markdown."""
+    results = sorted(results, key=lambda r: (r.stage, FAULTS.index(r.fault)))
     alive = [r for r in results if r.alive]
     counts = Counter(part for r in results for part, by in r.caught.items() if by)
     lines = [
         "# Mutation proof",
         "",
-        "Made by `make mutation`; the faults are in `tests/mutation_faults.py`. Each is",
-        "compiled as a program and as a module, and the module is loaded. `operands` and `grader`",
+        "Made by `make mutation`; the faults are in `tests/faults/`. Each is compiled",
+        " as a program and as a module, and the module is loaded. `operands` and `grader`",
         "look at each mutant, `sanitizers` and `debug` at what these let pass (a dash: not tried).",
         "",
         f"{len(results)} mutants, {len(results) - len(alive)} caught, {len(alive)} survive."
@@ -206,7 +199,7 @@ def table(results: list[Result], seconds: float) -> str:
         "## Survivors",
         "",
     ]
-    lines += [f"- Stage {r.stage}, {r.mutation.name}: {r.mutation.reason or 'NO REASON'}."
+    lines += [f"- Stage {r.stage}, {r.fault.name}: {r.reason or 'NO REASON'}."
               for r in alive] or ["None."]  # fmt: skip
     lines += ["", "## All", "", "| stage | file | fault | operands | grader | sanitizers | debug |",
               "|---|---|---|---|---|---|---|"]  # fmt: skip
@@ -214,34 +207,9 @@ def table(results: list[Result], seconds: float) -> str:
         tried = not (r.caught["operands"] or r.caught["grader"])
         cells = [r.caught["operands"] or "no", r.caught["grader"] or "no"]
         cells += [r.caught[part] or ("no" if tried else "-") for part in PARTS[2:]]
-        lines.append(f"| {r.stage} | {r.mutation.file} | {r.mutation.name} | {' | '.join(cells)} |")
+        file = r.fault.changes[0].file
+        lines.append(f"| {r.stage} | {file} | {r.fault.name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def save(path: Path, results: list[Result], seconds: float) -> None:
-    """Keep what a run has found."""
-    rows = [{"name": r.mutation.name, "stage": r.stage, "caught": r.caught} for r in results]
-    path.write_text(json.dumps({"seconds": seconds, "results": rows}))
-
-
-def load(path: Path) -> tuple[list[Result], float]:
-    """What save has kept."""
-    kept = json.loads(path.read_text())
-    by_name = {m.name: m for m in MUTATIONS}
-    rows = [Result(by_name[r["name"]], r["stage"], r["caught"]) for r in kept["results"]]
-    return rows, float(kept["seconds"])
-
-
-def rows_of_others(numbers: list[int]) -> list[Result]:
-    """What the table says of the stages that are not these."""
-    by_name = {m.name: m for m in MUTATIONS}
-    found = []
-    for line in TABLE.read_text().split("## All")[1].splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
-        if cells[0].isdigit() and int(cells[0]) not in numbers and cells[2] in by_name:
-            said = {part: "" if by in ("no", "-") else by for part, by in zip(PARTS, cells[3:])}
-            found.append(Result(by_name[cells[2]], int(cells[0]), said))
-    return found
 
 
 def main(words: list[str]) -> int:
@@ -249,21 +217,12 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--stage", default="", help="only these stages (those that have faults)")
     parser.add_argument("--name", default="", help="only faults whose name contains this")
-    parser.add_argument("--redraw", action="store_true", help="the table of the last whole run")
-    parser.add_argument(
-        "--keep", action="store_true", help="with --stage: the table's rows of other stages stay"
-    )
     options = parser.parse_args(words)
-    if options.redraw:
-        TABLE.write_text(table(*load(paths.BUILD / "mutation/results.json")))
-        return 0
     verify.CALL_TIMEOUT = CALL_TIMEOUT
-    numbers = sorted({n for m in MUTATIONS for n in m.stages})
+    numbers = sorted({n for m in FAULTS for n in m.stages})
     if options.stage:
         numbers = stages.parse_numbers(options.stage)
-    chosen = {
-        n: [m for m in MUTATIONS if n in m.stages and options.name in m.name] for n in numbers
-    }
+    chosen = {n: [m for m in FAULTS if n in m.stages and options.name in m.name] for n in numbers}
     for name in ("uml", "uml-debug"):
         machines.get(name).kernel()
     run = Run(sum(map(len, chosen.values())))
@@ -273,15 +232,11 @@ def main(words: list[str]) -> int:
             job.result()
     run.progress.clear()
     text = table(run.results, run.progress.elapsed())
-    whole = not options.stage and not options.name
-    if whole:
-        save(paths.BUILD / "mutation/results.json", run.results, run.progress.elapsed())
-        TABLE.write_text(text)
-    if options.keep and not options.name:
-        kept = rows_of_others(numbers)
-        TABLE.write_text(table([*run.results, *kept], run.progress.elapsed()))
+    report = paths.BUILD / "mutation/MUTATION.md"
+    report.write_text(text)
+    print(f"{paths.shown(report)}:\n")
     print(text.split("## All")[0])
-    return 1 if any(r.alive and not r.mutation.reason for r in run.results) else 0
+    return 1 if any(r.alive and not r.reason for r in run.results) else 0
 
 
 if __name__ == "__main__":

@@ -165,16 +165,13 @@ def test_readable_paths(stage: Stage) -> None:
     )
 
 
-@pytest.mark.skipif(not (paths.ROOT / "tests/mutants").is_dir(), reason="an export has no mutants")
-def test_readable_paths_of_a_mutant() -> None:
+def test_readable_paths_of_a_driver(stage: Stage) -> None:
     log = "/b/stage/fib.c:1: error: x\n/b/kit/account.c:2: error: y\n/b/kit/driver.c:3: error: z\n"
-    mutant = stages.find(paths.ROOT / "tests/mutants", [1])
-    (writes,) = [one for one in mutant if one.key == "1-writes-past-buffer"]
-    assert module.readable(
-        log, Path("/b"), stage_module._recipe(writes, _no_kernel(), Texts()).shown
-    ) == (
-        "tests/mutants/1-writes-past-buffer/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
-        "tests/mutants/1-writes-past-buffer/driver.c:3: error: z\n"
+    (stage.directory / "driver.c").write_text("")
+    shown = stage_module._recipe(replace(stage, own_driver=True), _no_kernel(), Texts()).shown
+    assert module.readable(log, Path("/b"), shown) == (
+        f"{stage.directory}/fib.c:1: error: x\ncommon/account.c:2: error: y\n"
+        f"{stage.directory}/driver.c:3: error: z\n"
     )
 
 

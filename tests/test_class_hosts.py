@@ -43,7 +43,7 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     folder, out = tmp_path / "submissions", tmp_path / "out"
     for i in range(5):
         class_made.added(folder / f"right {i}", 1, f"/* {i} */\n")
-    class_made.mutant(folder / "$(broken)'", "1-does-not-compile")
+    class_made.faulty(folder / "$(broken)'", 1, "does-not-compile")
     words = class_made.command(folder, "--stage", "1", "--seed", "7", "--out", out)
     words += ["--hosts", str(tmp_path / "hosts")]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}

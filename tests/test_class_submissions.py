@@ -286,7 +286,7 @@ def _stage(tmp_path: Path, *names: str) -> str:
         ("x/5", "x/6-other"),
         ("stages/5-schoolbook-squaring", "work/5-schoolbook-squaring", "work/old/5-x.1"),
         ("stages/5-mine", "stages/4-mine"),
-        ("tests/mutants/5-x", "5-mine"),
+        ("tests/planted/5-x", "5-mine"),
     ],
 )
 def test_the_stage_is_found(tmp_path: Path, names: tuple[str, ...]) -> None:

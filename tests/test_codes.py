@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import catalogue
 import pytest
 
-from grader.base import paths
 from grader.base.finding import Failure, Finding
 from grader.base.progress import Progress
 from grader.course import results
@@ -64,18 +64,16 @@ def edited(number: int, file: str, old: str, new: str) -> Callable[[Path], Path]
     return make
 
 
-def mutant(name: str) -> Callable[[Path], Path]:
-    """Return a function that copies a mutant of stage 1 into a folder."""
-    return lambda folder: Path(
-        shutil.copytree(paths.ROOT / "tests/mutants" / name, folder / "1-iterative-u64")
-    )
+def faulty(name: str) -> Callable[[Path], Path]:
+    """Return a function that copies stage 1 into a folder, with a planted fault."""
+    return lambda folder: catalogue.plant(catalogue.named(1, name, "verification"), folder)
 
 
 CASES = {
     "it does not compile": edited(1, "fib.c", "fib_compute(", "fib_compute(("),
-    "it breaks the contract": mutant("1-remembers"),
-    "it is wrong from 71 on": mutant("1-wrong-at-71"),
-    "it crashes": mutant("1-oops-in-read"),
+    "it breaks the contract": faulty("remembers"),
+    "it is wrong from 71 on": faulty("wrong-at-71"),
+    "it crashes": faulty("oops-in-read"),
     "a driver that does not compile": edited(0, "driver.c", "struct file *", "struct files **"),
 }
 

@@ -101,20 +101,6 @@ def test_storm(loaded: Loaded) -> None:
     assert int(figures["loads"]) >= 1
 
 
-@pytest.mark.machine
-@pytest.mark.long
-def test_one_time_for_all_is_caught(loaded: Loaded, tmp_path: Path) -> None:
-    """The driver that keeps the time in a static variable returns other calls' times."""
-    directory = tmp_path / "5-one-time-for-all"
-    shutil.copytree(kit_stage(5).directory, directory)
-    shutil.copy(paths.ROOT / "tests/concurrency/driver.c", directory)
-    guest = loaded("qemu-smp", Stage(directory, kit_stage(5).manifest, own_driver=True))
-    status, output = run(guest, storm(3, 3000, 100_000))
-    assert status == 1
-    assert "wrong: write at" in output
-    assert "ns, but has taken" in output
-
-
 def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
     """Kill count readers of F(max_n); the figures of fibstress kill."""
     status, output = run(guest, f"fibstress kill {SEED} {count} {stage.manifest.max_n}")

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import catalogue
 import pytest
+from catalogue import Fault
 
-from grader.base import paths, scratch, toml
+from grader.base import scratch
 from grader.base.errors import LabError, MachineError
-from grader.base.finding import Finding
 from grader.base.progress import Progress
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
@@ -28,21 +26,8 @@ from grader.verdict import speed
 from grader.verdict.points import Line
 from grader.verdict.status import Status
 
-ROWS = toml.read(paths.ROOT / "tests/mutants/counted.toml")
-KEEPS = [name for name, row in ROWS.items() if "keeps" in row]
+KEPT = catalogue.found_by("repeated count")
 N = 93
-LOOP = "\tfor (int i = top; i >= 0; i--) {"
-RESULT = "\tf->word = a;"
-# A result is found again by the n that is kept ahead of it.
-FOUND = f"""
-\t{{ROW}}
-
-\tif (kept[0] == 0x6b65707421 + n) {{
-\t\tf->word = kept[1];
-\t\treturn 0;
-\t}}
-{LOOP}"""
-KEPT = f"\tkept[0] = 0x6b65707421 + n;\n\tkept[1] = a;\n{RESULT}"
 
 
 @pytest.fixture(autouse=True)
@@ -57,18 +42,9 @@ def subject_of(number: int, numbers: tuple[int, ...] = (N,)) -> StageSubject:
     return StageSubject(built, numbers)
 
 
-def mutant(row: dict[str, Any], folder: Path) -> StageSubject:
-    """The kit's stage 2 with the row's change, built; what the contract says of it is not asked."""
-    copy = folder / "2-mutant"
-    shutil.copytree(stages.kit(2).directory, copy)
-    source = copy / "fib.c"
-    text = source.read_text()
-    edits = row.get("edits") or [[LOOP, FOUND.replace("{ROW}", row["keeps"])], [RESULT, KEPT]]
-    for old, new in edits:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    source.write_text(text)
-    built = stage_module.build(stages.single(copy, copy.name), machines.counting().kernel())
+def faulty(fault: Fault, folder: Path) -> StageSubject:
+    """The stage with the fault, built; what the contract says of it is not asked."""
+    built = stage_module.build(catalogue.stage(fault, folder), machines.counting().kernel())
     assert built.ok, built.cause
     return StageSubject(built, (N,))
 
@@ -90,10 +66,10 @@ def test_every_machine_counts_the_same() -> None:
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("name", KEEPS)
-def test_a_result_that_is_kept_gains_nothing(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
+def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:
     """A second call on the same machine would gain: the cheat works, and is never asked twice."""
-    subject, honest = mutant(ROWS[name], tmp_path), counted(subject_of(2))
+    subject, honest = faulty(fault, tmp_path), counted(subject_of(2))
     assert counted(subject).phases["compute"] >= honest.phases["compute"]
     guest = machines.counting().boot(contents([subject]), digits=100)
     try:
@@ -106,21 +82,12 @@ def test_a_result_that_is_kept_gains_nothing(name: str, tmp_path: Path) -> None:
     first = end.counts - begin.counts
     again = end_again.counts - begin_again.counts
     gained = again.module < first.module - 30
-    assert gained == ROWS[name].get("gains_when_repeated", True)
+    assert gained == fault.options.get("gains", True)
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in KEEPS])
-def test_a_call_that_is_not_honest_is_no_figure(name: str, tmp_path: Path) -> None:
-    finding = counter.one(machines.counting(), mutant(ROWS[name], tmp_path), contents, N)
-    assert isinstance(finding, Finding)
-    assert re.search(ROWS[name]["said"], finding.cause), finding.cause
-
-
-@pytest.mark.machine
-def test_a_stage_that_is_wrong_is_out_and_the_others_count() -> None:
-    tree = paths.ROOT / "tests/mutants"
-    wrong = next(s for s in stages.find(tree, [1]) if s.key == "1-wrong-at-71")
+def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> None:
+    wrong = catalogue.stage(catalogue.named(1, "wrong-at-71"), tmp_path)
     bad = StageSubject(stage_module.build(wrong, machines.counting().kernel()), (50, 71))
     good = subject_of(2, (10, 93))
     measured = counter.count(machines.counting(), [bad, good], contents, lambda *_: None, 2)

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import catalogue
 import pytest
 
 from grader.__main__ import main as grade
@@ -17,16 +16,11 @@ from grader.base import paths
 from grader.exercise.build import stage_module
 from grader.exercise.conformance import test_inputs
 from grader.exercise.files import device, stages
-from grader.exercise.files.stages import Stage
 from grader.exercise.stress.debug_kernel import Plan, examine
 from grader.lab import log_meaning, machines
 from grader.lab.log_meaning import About
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-
-LONG = os.environ.get("LAB_TESTS") == "long"
-MUTANTS = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
-
 
 nowhere = About("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: ("", ""))
 
@@ -83,14 +77,7 @@ def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
 
 
 def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple[int, str]:
-    stage = MUTANTS.get(key) or next(s for s in stages.find(paths.STAGES) if s.key == key)
-    return _hammered_stage(stage, command, machine, kernel)
-
-
-def _hammered_stage(
-    stage: Stage, command: str, machine: Machine, kernel: Kernel
-) -> tuple[int, str]:
-    built = stage_module.build(stage, kernel)
+    built = stage_module.build(next(s for s in stages.find(paths.STAGES) if s.key == key), kernel)
     guest = machine.boot(
         device.contents({"fibdrv": built.module.stripped}, {"fibstress": device.stress_client()})
     )
@@ -100,78 +87,6 @@ def _hammered_stage(
         return done.status, done.output
     finally:
         guest.stop()
-
-
-CALLS = "fibstress calls 7 10000 93 93"
-
-
-@pytest.mark.machine
-@pytest.mark.parametrize(
-    ("key", "complaint"),
-    [
-        ("1-wrong-at-71", "read of F(71)"),
-        ("1-clamps", "lseek from"),
-        ("1-truncates", "read of F("),
-        ("1-shares-position", "the position is"),
-    ],
-)
-def test_random_calls_find(key: str, complaint: str, uml: Machine, kernel: Kernel) -> None:
-    status, output = _hammered(key, CALLS, uml, kernel)
-    assert status == 1
-    assert any(line.startswith(f"wrong: {complaint}") for line in output.splitlines()), output
-
-
-# Faults of the driver: each text and what takes its place; what must be said of it.
-DRIVER_FAULTS = {
-    "an answer that cannot be stored": (
-        [("if (!err && copy_to_user(arg, &m, sizeof(m)))\n\t\terr = -EFAULT;",
-          "if (!err && copy_to_user(arg, &m, sizeof(m)))\n\t\terr = 0;")],
-        "measure into memory to read",
-    ),
-    "digits that cannot be stored": (
-        [("else if (copy_to_user(buf, digits, ret))\n\t\tret = -EFAULT;",
-          "else if (copy_to_user(buf, digits, ret))\n\t\tret = 0;")],
-        "read of F(",
-    ),
-    "reserved fields": (
-        [("m->repeat <= FIBDRV_MAX_REPEAT &&\n\t       "
-          "!memchr_inv(m->reserved, 0, sizeof(m->reserved))", "m->repeat <= FIBDRV_MAX_REPEAT")],
-        "measure of F(",
-    ),
-    "flags": ([("&& !m->flags", "")], "measure of F("),
-    "another size": ([("m->size == sizeof(*m) &&", "m->size &&")], "measure of F("),
-    "the position of write": (
-        [("int err;\n\n\tif (n > FIBDRV_MAX_N)\n\t\treturn -EINVAL;\n\tif (!READ_ONCE",
-          "int err;\n\n\tif (n > FIBDRV_MAX_N)\n\t\tn = 0;\n\tif (!READ_ONCE")],
-        "write at ",
-    ),
-    "a third state of the clock": ([("value > 1)", "value > 2)")], "ktime_measure takes '2'"),
-}  # fmt: skip
-
-
-def with_driver_fault(number: int, texts: list[tuple[str, str]], folder: Path) -> Stage:
-    """A stage with a driver in which the second of each pair of texts is in the first's place."""
-    (stage,) = stages.find(paths.STAGES, [number])
-    directory = folder / f"{number}-driver-fault"
-    shutil.copytree(stage.directory, directory)
-    text = (paths.COMMON / "driver.c").read_text()
-    for what, instead in texts:
-        assert text.count(what) == 1, what
-        text = text.replace(what, instead)
-    (directory / "driver.c").write_text(text)
-    return Stage(directory, stage.manifest, own_driver=True)
-
-
-@pytest.mark.machine
-@pytest.mark.parametrize("name", list(DRIVER_FAULTS)[: None if LONG else 2])
-def test_random_calls_find_in_the_driver(
-    name: str, tmp_path: Path, uml: Machine, kernel: Kernel
-) -> None:
-    texts, complaint = DRIVER_FAULTS[name]
-    stage = with_driver_fault(1, texts, tmp_path)
-    status, output = _hammered_stage(stage, CALLS, uml, kernel)
-    assert status == 1
-    assert f"wrong: {complaint}" in output, output
 
 
 @pytest.mark.machine
@@ -207,8 +122,10 @@ def test_the_grader_does_the_same_on_that_machine(
     """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
     monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
-    for name in ("3-unchecked-allocation", "3-leak"):
-        shutil.copytree(paths.ROOT / "tests/faults" / name, tree / name)
+    tree.mkdir()
+    for name in ("unchecked allocation", "leak"):
+        copy = catalogue.plant(catalogue.named(3, name, "debug"), tmp_path)
+        copy.rename(tree / f"3-{name.replace(' ', '-')}")
     words = ["--machine", "uml-debug", "--quick", "--tree", str(tree), "--out", str(tmp_path / "r")]
     assert grade(words) == 1
     report = json.loads((tmp_path / "r/report.json").read_text())
@@ -218,7 +135,7 @@ def test_the_grader_does_the_same_on_that_machine(
         assert leak["cause"].startswith("leak scan: ")
     assert unchecked["status"] == "crashed"
     assert "allocations that fail" in unchecked["cause"]
-    assert "in bn_create, tree/3-unchecked-allocation/fib.c:" in unchecked["cause"]
+    assert "in bn_create, tree/3-unchecked-allocation/bignum.c:" in unchecked["cause"]
     assert unchecked["log"].startswith("What it means: a null pointer is used in bn_create")
     assert unchecked["correctness"]["failures"][-1]["test"] == "debug: debug kernel"
     assert unchecked["debug"]["calls"] >= 5000
@@ -289,23 +206,6 @@ def test_the_kernel_has_every_option_asked_for(tmp_path: Path) -> None:
     final = (kernel.tree.parent / "config").read_text().splitlines()
     assert len(wanted.splitlines()) > 60
     assert [x for x in wanted.splitlines() if x not in final and not x.startswith("#")] == []
-
-
-@pytest.mark.machine
-@pytest.mark.timeout(900)
-@pytest.mark.long
-def test_a_leak_of_the_driver_when_memory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A block that is not the stage's, so that nobody counts it: kmemleak must find it."""
-    monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
-    debug = machines.get("uml-debug")
-    fault = [("ret = checked_error(ret, n);\n\t\tgoto out;", "return checked_error(ret, n);")]
-    built = stage_module.build(with_driver_fault(7, fault, tmp_path), debug.kernel())
-    found = examine(built, debug, Plan(calls=200, quick=True), lambda what: None)
-    assert found.findings[0].status == "dirty-log"
-    assert "allocated in fibdrv_read" in found.cause
-    assert "never given back" in found.cause
 
 
 def test_no_such_stage() -> None:

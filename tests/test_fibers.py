@@ -7,9 +7,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import catalogue
 import pytest
 
-from electives.fibers import parts, trials
+from electives.fibers import parts, trials, verbs
 from electives.fibers.trials import Trial
 from grader.base import scratch, test_record
 from grader.base.errors import LabError
@@ -98,3 +99,15 @@ def test_a_processor_that_is_not_known() -> None:
     kernel = Kernel("key", parts.HERE, "arm64", "6.1", "gcc")
     with pytest.raises(LabError, match="know the registers of x86 and of user-mode Linux, not arm"):
         parts.built(kernel)
+
+
+@pytest.mark.parametrize("machine", ["wide", "poison"])
+def test_a_class_is_graded_on_the_machine_that_finds_it(machine: str) -> None:
+    tried = {trial for task in verbs.IN_QEMU.values() for name, them in task if name == machine
+             for trial in them}  # fmt: skip
+    needed = {
+        getattr(trials, fault.options["trial"])
+        for fault in catalogue.found_by("trial")
+        if fault.options["machine"] == machine
+    }
+    assert needed and needed <= tried

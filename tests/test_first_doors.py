@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import catalogue
 import pytest
 from test_export import call
 
@@ -29,7 +30,6 @@ from grader.lab import machines
 from grader.report import schema
 from grader.verdict import points
 from tests.sandbox_calls import needs_sandbox
-from tests.test_first import changed, mutants
 
 pytestmark = [pytest.mark.timeout(1200)]
 NAME = "0-first-module"
@@ -45,11 +45,9 @@ def place() -> Iterator[Path]:
     scratch.remove_all()
 
 
-def with_mutant(folder: Path, name: str) -> Path:
-    directory = folder / NAME
-    directory.mkdir(parents=True)
-    (directory / "driver.c").write_text(changed(mutants()[name]))
-    return directory
+def with_fault(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return catalogue.plant(catalogue.named(0, name), folder)
 
 
 def test_all_of_the_kit_s_stages_are_those_of_arithmetic(place: Path) -> None:
@@ -153,7 +151,7 @@ def test_run_gives_points_and_no_speedup(place: Path) -> None:
 @needs_sandbox
 def test_a_stranger_s_tree(place: Path) -> None:
     """Compiled in the sandbox, loaded in qemu, both halves."""
-    with_mutant(place / "tree", "a lost update: no lock")
+    with_fault(place / "tree", "a lost update: no lock")
     done = call(
         paths.ROOT, "grader/run.sh", "--tree", str(place / "tree"), "--no-measure",
         "--out", str(place / "out"), TMPDIR=str(place),
@@ -174,7 +172,7 @@ def test_a_class(place: Path) -> None:
     class_ = place / "class"
     shutil.copytree(paths.STAGES / NAME, class_ / "anna" / NAME)
     # The directory may have any name, if there is only one.
-    with_mutant(class_ / "bob", "no unwinding").rename(class_ / "bob" / "mine")
+    with_fault(class_ / "bob", "no unwinding").rename(class_ / "bob" / "mine")
     (class_ / "carol").mkdir()
     (class_ / "carol" / "fib.c").write_text("int x;\n")
     done = call(
@@ -217,7 +215,7 @@ def test_debug_finds_nothing_in_the_reference() -> None:
     ],
 )
 def test_debug_sees_more(name: str, says: str, place: Path) -> None:
-    directory = with_mutant(place, name)
+    directory = with_fault(place, name)
     machine = machines.get("uml-debug")
     built = stage_module.build(stages.single(directory, NAME), machine.kernel())
     assert built.ok, built.cause

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The mistakes in the handouts: made in a copy of the stage, the grader says what is shown.
 
-A comment names the mistake (tests/handout_mistakes.py) before the block:
+A comment names the mistake (tests/faults/) before the block:
 
     <!-- mistake: no cast -->
 
@@ -16,15 +16,19 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import catalogue
 import pytest
-from handout_mistakes import MISTAKES
 from test_handouts import checkout, run
 
 from grader.base import paths
-from grader.course import skeleton
 from grader.exercise.files import stages
 
 __all__ = ["checkout"]
+MISTAKES = {
+    (number, name): fault
+    for number in sorted(stages.known())
+    for name, fault in catalogue.shown_in_handouts(number).items()
+}
 # One always; the others take five minutes.
 ALWAYS = {(3, "losing the old number")}
 GRADED = [
@@ -69,23 +73,12 @@ def work(checkout: Path) -> Iterator[Path]:
 
 def make(mistake: tuple[int, str], work: Path) -> None:
     """The kit's stage with a mistake in it, as the learner's copy."""
-    reference = skeleton.reference(mistake[0])
-    copy = work / reference.name
-    shutil.copytree(reference, copy)
-    for edit in MISTAKES[mistake]:
-        text = (copy / edit.file).read_text()
-        assert text.count(edit.what) == 1, f"{mistake}: {edit.file}: {edit.what!r}"
-        (copy / edit.file).write_text(text.replace(edit.what, edit.instead))
+    catalogue.plant(MISTAKES[mistake], work, mistake[0])
 
 
 @pytest.mark.parametrize("number", sorted(stages.known()))
 def test_the_handout_shows_these_mistakes(number: int) -> None:
     assert set(shown(number)) == {name for n, name in MISTAKES if n == number}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: f"{m[0]} {m[1]}")
-def test_it_can_be_made(mistake: tuple[int, str], tmp_path: Path) -> None:
-    make(mistake, tmp_path)
 
 
 @pytest.mark.machine

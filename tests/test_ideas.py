@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tasks are judged by the method that a stage teaches, and by it alone: slow is good enough."""
+"""Tasks are judged by the method that a stage teaches, and by it alone: slow is good enough.
+
+The faults of tests/faults/ that are found by "ideas" are right results by another method than the
+stage teaches, or by its method, done slowly (`slow`). `files` is the stage whose files are taken,
+if not its own; `beside` a stage and a file of it that is taken as well; `earns` is what all tasks
+come to. With the device, the files of the stage before earn 40 points at most, and what is slow 60
+at least.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +14,49 @@ import re
 import shutil
 from pathlib import Path
 
+import catalogue
 import pytest
+from catalogue import Fault
 
-from grader.base import paths, toml
+from grader.base import paths
 from grader.base.finding import Finding
 from grader.course import check
-from grader.exercise.files import stages, tasks
+from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.tasks import Count, Idea
 from grader.exercise.operations import ideas
 from grader.exercise.operations.ideas import Counted
-from tests.test_promises import edited
-
-ROWS = toml.read(paths.ROOT / "tests/mutants/ideas.toml")
-SHORT = ("loop-for-fast-doubling", "product-for-square", "schoolbook-for-karatsuba")
 
 
-def handed_in(name: str, folder: Path) -> stages.Stage:
-    """The files of a row, as a copy of its stage."""
-    row = ROWS[name]
-    copy = folder / f"{row['stage']}-{name}"
-    shutil.copytree(stages.kit(row["files"]).directory, copy)
-    if "beside" in row:
-        number, file = row["beside"]
+def handed_in(fault: Fault, folder: Path) -> Path:
+    """The files, as a copy of the fault's stage."""
+    copy = folder / f"{fault.stages[0]}-{fault.name.replace(' ', '-')}"
+    if "files" in fault.options:
+        shutil.copytree(stages.kit(fault.options["files"]).directory, copy)
+    else:
+        catalogue.plant(fault, folder).rename(copy)
+    if "beside" in fault.options:
+        number, file = fault.options["beside"]
         shutil.copy(stages.kit(number).directory / file, copy / file)
-    if "file" in row:
-        source = copy / row["file"]
-        source.write_text(edited(row, source.read_text()))
-    return stages.single(copy, copy.name)
+    return copy
 
 
 @pytest.mark.machine
 @pytest.mark.parametrize(
-    "name",
-    [name if name in SHORT else pytest.param(name, marks=pytest.mark.long) for name in ROWS],
+    "fault",
+    [
+        pytest.param(one, id=one.title, marks=[pytest.mark.long] if "long" in one.options else [])
+        for one in catalogue.found_by("ideas")
+    ],
 )
-def test_a_method_earns(name: str, tmp_path: Path) -> None:
-    row = ROWS[name]
-    course = tasks.course(row["stage"])
-    lines = check.task_lines(handed_in(name, tmp_path), course, 7)
+def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
+    exercise = exercises.find(fault.stages[0])
+    lines = check.task_lines(exercise, handed_in(fault, tmp_path), 7)
     earned = sum(line.earned for line in lines)
-    assert earned == row["earns"], [line.remark for line in lines]
+    assert earned == fault.options["earns"], [line.remark for line in lines]
     # With the device, and nothing for speed.
-    whole = earned + course.device_points
-    assert whole >= 60 or not row.get("slow")
-    assert whole <= 40 or row["files"] == row["stage"]
+    whole = earned + exercise.course.device_points
+    assert whole >= 60 or "slow" not in fault.options
+    assert whole <= 40 or "files" not in fault.options
 
 
 def test_the_handout_states_what_slow_code_keeps() -> None:

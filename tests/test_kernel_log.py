@@ -21,7 +21,7 @@ CLEAN = "[    0.530000] fibdrv: loading out-of-tree module taints kernel.\n"
 WARN = """\
 [    0.250000] fibdrv: loading out-of-tree module taints kernel.
 [    0.680000] ------------[ cut here ]------------
-[    0.680000] WARNING: CPU: 0 PID: 37 at tests/mutants/1-warns/fib.c:15 fib_compute+0x85/0xa0 [fibdrv]
+[    0.680000] WARNING: CPU: 0 PID: 37 at build/planted/1-warns/fib.c:15 fib_compute+0x85/0xa0 [fibdrv]
 [    0.680000] Modules linked in: fibdrv(O) [last unloaded: fibdrv(O)]
 [    0.680000] CPU: 0 PID: 37 Comm: fibctl Tainted: G           O       6.1.192 #1 
 [    0.680000] Stack:
@@ -58,7 +58,7 @@ things with the same name in the same directory.
 
 BUG = """\
 [    0.510000] fibdrv: loading out-of-tree module taints kernel.
-[    1.880000] BUG: failure at tests/mutants/1-hits-bug/fib.c:15/fib_compute()!
+[    1.880000] BUG: failure at build/planted/1-hits-bug/fib.c:15/fib_compute()!
 [    1.880000] Kernel panic - not syncing: BUG!
 """
 
@@ -197,7 +197,7 @@ def test_harmless(line: str) -> None:
 def test_warning_names_its_place() -> None:
     finding = kernel_log.dirt(WARN, NONE)
     assert finding is not None
-    assert finding.cause == "WARNING in fib_compute, tests/mutants/1-warns/fib.c:15"
+    assert finding.cause == "WARNING in fib_compute, build/planted/1-warns/fib.c:15"
     assert "\n------------[ cut here ]" in f"\n{finding.excerpt}"
     assert finding.excerpt.endswith("---[ end trace 0000000000000000 ]---")
 
@@ -213,7 +213,7 @@ def test_warning_of_a_newer_kernel() -> None:
 
 def test_bug_names_its_place() -> None:
     cause = kernel_log.crash(BUG, NONE).cause
-    assert cause == "BUG: failure at tests/mutants/1-hits-bug/fib.c:15/fib_compute()!"
+    assert cause == "BUG: failure at build/planted/1-hits-bug/fib.c:15/fib_compute()!"
 
 
 def test_panic_without_a_place() -> None:

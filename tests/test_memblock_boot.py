@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import catalogue
 import pytest
 
 from electives.memblock import boot, kernels, variants
@@ -27,15 +28,6 @@ from grader.lab import standing, uml
 EXERCISE = "memblock"
 
 LOOK = variants.of_file(kernels.HERE / "solution" / variants.SOLUTION, "look", "")
-# By what happens: the change to the solution, and a part of what is said.
-FAULTS = {
-    "one byte too many": ("unsigned long idx, missing;", "unsigned long idx, missing;\n\tend++;"),
-    "never": ("if (!size)\n\t\treturn 0;", "if (!size)\n\t\treturn 0;\n\tpanic(\"lost\");"),
-}  # fmt: skip
-LARGER = (
-    "if (!size)\n\t\treturn 0;",
-    'if (!size)\n\t\treturn 0;\n\tasm volatile("jmp 1f; .skip 20480; 1:");',
-)
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +42,10 @@ def entry() -> Path:
     return boot.tree()
 
 
-def changed(old: str, new: str) -> Variant:
+def faulty(name: str) -> Variant:
     """The kit's function with a fault."""
-    assert old in LOOK.text
-    return replace(LOOK, name="changed", text=LOOK.text.replace(old, new, 1))
+    (text,) = catalogue.texts(catalogue.named("memblock", name, "boot")).values()
+    return replace(LOOK, name="changed", text=text)
 
 
 def make(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -123,14 +115,14 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
     assert before == boot.log(kernels_own)
     assert any(line.startswith("memblock_reserve") for line in before)
     assert any(line.startswith(" reserved[") for line in before)
-    other = boot.log(boot.built(entry, changed(*FAULTS["one byte too many"]), progress))
+    other = boot.log(boot.built(entry, faulty("one byte too many"), progress))
     assert other != before
     # One that is larger is told from that.
-    large = boot.built(entry, changed(*LARGER), progress)
+    large = boot.built(entry, faulty("larger code"), progress)
     by = boot.end_of_image(large) - boot.end_of_image(kernels_own)
     assert by >= 8192 and boot.log(large) == boot.moved(before, by) != before
     with pytest.raises(LabError, match="did not come up .*lost"):
-        boot.log(boot.built(entry, changed(*FAULTS["never"]), progress))
+        boot.log(boot.built(entry, faulty("never"), progress))
 
 
 @pytest.mark.long
@@ -138,9 +130,7 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
 def test_a_function_that_does_not_compile_leaves_no_kernel(entry: Path) -> None:
     there = sorted(boot.FOLDER.glob("*"))
     with pytest.raises(NotBuiltError, match=r"add_range.c:\d+:\d+: error: .*idx"):
-        boot.built(
-            entry, changed("unsigned long idx, missing;", "unsigned long missing;"), Progress()
-        )
+        boot.built(entry, faulty("a variable is not declared"), Progress())
     assert sorted(boot.FOLDER.glob("*")) == there
 
 

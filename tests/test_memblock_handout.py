@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import catalogue
 import pytest
-from memblock_mutants import MUTANTS
-from test_memblock import built, kernel, kits, mutated
+from test_memblock import built, faulty, kernel, kits, mode
 
 from electives.memblock import kernels, measure, points, trial, variants
 from grader.base import paths, scratch
@@ -97,12 +97,12 @@ def test_a_mistake_is_told_as_the_handout_shows_it(
     kernel: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs(kernel, "6.1")
-    (mutant,) = (one for one in MUTANTS if one.name == name)
+    fault = catalogue.named("memblock", name)
     if name in BEHIND:
-        out = variants.build(kernel, built(kernel, kernels.UMA), mutated(mutant))
-        assert SHOWN[name] == trial.random_test(out, mutant.mode, 0, points.SEEDS).wrong
+        out = variants.build(kernel, built(kernel, kernels.UMA), faulty(fault))
+        assert SHOWN[name] == trial.random_test(out, mode(fault), 0, points.SEEDS).wrong
         return
-    monkeypatch.setattr(variants, "solution", lambda: mutated(mutant))
+    monkeypatch.setattr(variants, "solution", lambda: faulty(fault))
     found = points.judge(Progress())
     assert SHOWN[name] in [f"{wrong.cause}" for wrong in found if wrong]
 

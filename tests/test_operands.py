@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The arithmetic of the bignum stages on operands that no Fibonacci number produces.
 
-Each stage's own functions, through the adapters in tests/operands/, against Python's integers:
-built as in the kernel, as plain C without assembly, and with the sanitizers; from stage 8 on also
-against Python's decimal module, which multiplies in another base. OPERANDS_SEED=number repeats the
-random operands of a run.
+The program of the unit tests (unit_tests.c) computes, and Python's integers compare: built as
+in the kernel, as plain C without assembly, and with the sanitizers; from stage 8 on also against
+Python's decimal module, which multiplies in another base. OPERANDS_SEED=number repeats the random
+operands of a run.
 """
 
 from __future__ import annotations
@@ -12,31 +12,32 @@ from __future__ import annotations
 import decimal
 import os
 import random
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import catalogue
 import pytest
+from catalogue import Fault
 
-from grader.base import paths
+from grader.base import paths, test_record
+from grader.exercise.files import stages
+from grader.exercise.operations import test_program
 
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
 
 SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
 
-ADAPTER = {3: "stage3.c", 4: "stage4.c", 5: "stage4.c", 6: "stage4.c", 7: "stage7.c"}
-ADAPTER |= {8: "stage8.c", 9: "stage9.c", 10: "stage9.c", 11: "stage9.c"}
-ADAPTER |= {12: "stage9.c"}
+NUMBERS = range(3, 13)
 DECIMAL = (8, 9, 10, 11, 12)  # limbs of eighteen digits
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
 BUILDS = [
     (stage, flavour)
-    for stage in ADAPTER
+    for stage in NUMBERS
     for flavour in ("plain", "asan", "noasm", "asan-noasm")
     if stage in (6, 7) or "noasm" not in flavour
 ]
@@ -46,6 +47,8 @@ LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
 
+# How a request names the one number that c, a and b are.
+INTO = {"none": "", "ca": "-a", "cb": "-b", "ab": "-s", "all": "-t"}
 # Which of c, a and b of c = a OP b may be one number, as the comments of the stages say.
 ALIASES = {
     "add": ("none", "ca", "cb", "ab", "all"),
@@ -68,8 +71,15 @@ class Case:
     b: int
 
     def line(self, stage: int) -> str:
+        """Return the request, as unit_tests.c reads it."""
         form = "d" if stage in DECIMAL else "x"
-        return f"{self.op} {self.alias} {self.a:{form}} {self.b:{form}}"
+        a = f"{self.a:{form}}"
+        if self.op == "decimal":  # four bits are more than a digit
+            return f"decimal {a} {len(a) * 4 // 3 + 1}"
+        into = "" if self.op in ("increase", "decrease") else INTO[self.alias]
+        if self.op in ("square", "div5"):
+            return f"{self.op}{into} {a}"
+        return f"{self.op}{into} {a} {self.b:{'d' if self.op == 'lshift' else form}}"
 
     def result(self, stage: int) -> str:
         a, b = self.a, self.b
@@ -166,12 +176,17 @@ def stage_directory(number: int) -> Path:
     return directory
 
 
-def build(directory: Path, adapter: str, flavour: str, out: Path) -> Path:
+def build(number: int, directory: Path, flavour: str, out: Path) -> Path:
+    """Build the program of the unit tests in another way than the unit tests do."""
+    parts = ("unit_tests", "bignum_tests", "number_io", "guard_pages", "bignum_adapter")
+    mains = [test_program.HERE / f"{part}.c" for part in parts]
+    macros = " ".join(("-DOPERANDS_ON_PAGES=false", *stages.kit(number).traits.macros()))
     subprocess.run(
         [
             *("make", "-s", "-C", str(paths.ROOT / "common" / "userspace"), "PROGRAM=operands"),
             *(f"STAGE_DIR={directory}", f"FLAVOUR={flavour}", f"OUT={out}"),
-            f"MAIN=tests/operands/operands.c tests/operands/{adapter}",
+            "MAIN=" + " ".join(main.relative_to(paths.ROOT).as_posix() for main in mains),
+            f"CC={os.environ.get('CC', 'gcc')} {macros}",
         ],
         check=True,
         env={**os.environ, "MAKEFLAGS": ""},
@@ -183,12 +198,18 @@ def build(directory: Path, adapter: str, flavour: str, out: Path) -> Path:
 def program(stage: int, flavour: str) -> Path:
     directory = stage_directory(stage)
     out = paths.BUILD / "user" / directory.name / flavour
-    return build(directory, ADAPTER[stage], flavour, out)
+    return build(stage, directory, flavour, out)
 
 
-def run(operands: Path, lines: list[str]) -> subprocess.CompletedProcess[str]:
-    text = "".join(line + "\n" for line in lines)
-    return subprocess.run([str(operands)], input=text, capture_output=True, text=True, timeout=300)
+def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.CompletedProcess[str]:
+    """Ask for some results; those that came are in stdout, without the record at its end."""
+    text = test_record.line(test_record.draw()) + "".join(line + "\n" for line in lines)
+    done = subprocess.run(
+        [str(operands)], input=text, capture_output=True, text=True, errors="replace",
+        timeout=seconds,
+    )  # fmt: skip
+    done.stdout, _ = test_record.split(done.stdout)
+    return done
 
 
 def first_wrong(operands: Path, stage: int) -> str:
@@ -314,7 +335,7 @@ def long_pairs(stage: int) -> list[tuple[str, str]]:
 
 def long_wrong(operands: Path, pairs: list[tuple[str, str]]) -> str:
     """The first long product that goes wrong, in words; empty when all are right."""
-    lines = [f"square none {a} 0" if a is b else f"mul none {a} {b}" for a, b in pairs]
+    lines = [f"square {a}" if a is b else f"mul {a} {b}" for a, b in pairs]
     done = run(operands, lines)
     exact = decimal.Context(prec=5 * 10**6, Emax=decimal.MAX_EMAX, traps=[decimal.Inexact])
     for (a, b), line in zip(pairs, done.stdout.splitlines(), strict=False):
@@ -331,44 +352,8 @@ def test_long_products(stage: int, flavour: str) -> None:
     assert long_wrong(program(stage, flavour), long_pairs(stage)) == ""
 
 
-# What is broken on purpose, to see that the operands find it: file, what, and by what.
-BROKEN = {
-    "addmul drops a carry": ("bignum.c", "carry = high + (low < carry);", "carry = high;"),
-    "add: a carry into all ones": (
-        "bignum.c",
-        "carry = (ai < carry) + (sum < ai);",
-        "carry = sum < ai;",
-    ),
-    "sub: a borrow from zero": (
-        "bignum.c",
-        "borrow = (ai > a[i]) + (difference > ai);",
-        "borrow = difference > ai;",
-    ),
-    "sub: the borrow stops": ("bignum.c", "borrow = difference > a[i];", "borrow = 0;"),
-    "squares drop a carry": ("bignum.c", "carry = c[2 * i + 1] < high;", "carry = 0;"),
-    "lshift loses the top": ("bignum.c", "err = bn_push(c, top);", "err = bn_push(c, top & 0);"),
-    "add loses the top": (
-        "bignum.c",
-        "return bn_push(c, carry);",
-        "return bn_push(c, carry & 0);",
-    ),
-    "no trim": ("bignum.c", "a->size > 1 && !a->limb[a->size - 1]", "0"),
-    "one trim": ("bignum.c", "while (a->size > 1", "if (a->size > 1"),
-    "shortcut for one factor": ("bignum.c", "a->size == 1 && size == 1", "a->size == 1"),
-    "reciprocal off by one": ("decimal.c", "0xd83c94fb6d2ac34a", "0xd83c94fb6d2ac34b"),
-    "remainder too large": ("decimal.c", "if (low >= CHUNK)", "if (0)"),
-    "remainder of a whole chunk": ("decimal.c", "if (low >= CHUNK)", "if (low > CHUNK)"),
-    "chunk without its zeros": ("decimal.c", "left ? CHUNK_DIGITS : ", ""),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_found(name: str, tmp_path: Path) -> None:
-    file, what, instead = BROKEN[name]
-    stage = tmp_path / "stage"
-    shutil.copytree(stage_directory(6), stage)
-    text = (stage / file).read_text()
-    assert text.count(what) == 1
-    (stage / file).write_text(text.replace(what, instead))
-    operands = build(stage, ADAPTER[6], "plain", tmp_path / "out")
-    assert first_wrong(operands, 6) != ""
+@pytest.mark.parametrize("fault", catalogue.found_by("operands"), ids=lambda fault: fault.name)
+def test_a_planted_fault_is_found(fault: Fault, tmp_path: Path) -> None:
+    number = fault.stages[0]
+    operands = build(number, catalogue.plant(fault, tmp_path), "plain", tmp_path / "out")
+    assert first_wrong(operands, number) != ""

@@ -69,8 +69,18 @@ def replace(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def test_a_wrong_value(golden: Path) -> None:
-    replace(golden / "fibonacci-0-1000.txt", "12200160415121876738", "12200160415121876739")
+def test_wrong_small_numbers(golden: Path) -> None:
+    row = next(x for x in (golden / "digests.tsv").read_text().splitlines() if x[:7] == "0-1000\t")
+    replace(golden / "digests.tsv", row, row[:-1] + ("0" if row[-1] != "0" else "1"))
+    with pytest.raises(LabError, match=r"disagree on F\(0\) to F\(1000\)"):
+        expected_values.digits(93)
+
+
+def test_a_wrong_small_number(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        expected_values, "_text", lambda n: str(expected_values.fibonacci(n) + (n == 93))
+    )
+    expected_values.digits(92)
     with pytest.raises(LabError, match=r"disagree on F\(93\)"):
         expected_values.digits(93)
 
@@ -90,27 +100,17 @@ def one_line(error: pytest.ExceptionInfo[LabError]) -> None:
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["fibonacci-0-1000.txt", "digests.tsv"])
-def test_a_missing_file(golden: Path, name: str) -> None:
-    (golden / name).unlink()
+def test_a_missing_file(golden: Path) -> None:
+    (golden / "digests.tsv").unlink()
     with pytest.raises(LabError, match="expected/ cannot be read") as error:
         expected_values.digits(10)
     one_line(error)
 
 
-@pytest.mark.parametrize("name", ["fibonacci-0-1000.txt", "digests.tsv"])
-def test_a_garbled_file(golden: Path, name: str) -> None:
-    with (golden / name).open("a") as file:
+def test_a_garbled_file(golden: Path) -> None:
+    with (golden / "digests.tsv").open("a") as file:
         file.write("what is this\n")
     with pytest.raises(LabError, match="expected/ cannot be read") as error:
-        expected_values.digits(10)
-    one_line(error)
-
-
-def test_a_cut_file(golden: Path) -> None:
-    path = golden / "fibonacci-0-1000.txt"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:500]))
-    with pytest.raises(LabError, match="not whole") as error:
         expected_values.digits(10)
     one_line(error)
 
@@ -169,14 +169,12 @@ def test_a_modulus_is_a_prime_of_62_bits() -> None:
 
 
 def test_a_residue_that_expected_does_not_know(golden: Path) -> None:
-    replace(golden / "fibonacci-0-1000.txt", "12200160415121876738", "12200160415121876739")
     digests = golden / "digests.tsv"
     line = next(x for x in digests.read_text().splitlines() if x.startswith("10000000\t"))
     fields = line.split("\t")
     replace(digests, line, "\t".join([*fields[:3], str(int(fields[3]) ^ 1), *fields[4:]]))
-    for n in (93, 10_000_000):
-        with pytest.raises(LabError, match=rf"disagree on F\({n}\)"):
-            expected_values.residue(n, 10**9 + 7)
+    with pytest.raises(LabError, match=r"disagree on F\(10000000\)"):
+        expected_values.residue(10_000_000, 10**9 + 7)
 
 
 def test_digit_count() -> None:

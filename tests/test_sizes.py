@@ -3,42 +3,29 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
+import catalogue
 import pytest
+from catalogue import Fault
 
-from grader.base import paths, toml
 from grader.exercise.build import stage_module
 from grader.exercise.conformance import verify
-from grader.exercise.files import expected_values, stages
+from grader.exercise.files import expected_values
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
-from tests.test_promises import edited
 
-ROWS = toml.read(paths.ROOT / "tests/mutants/sizes.toml")
 # The proof goes over many; a run of the tests takes one.
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))]
 
 
-def faulty(name: str, folder: Path) -> stages.Stage:
-    """A copy of the kit's stage with the fault, which computes numbers and nothing else."""
-    kit = stages.kit(ROWS[name]["stage"])
-    copy = folder / kit.directory.name
-    shutil.copytree(kit.directory, copy)
-    source = copy / ROWS[name]["file"]
-    source.write_text(edited(ROWS[name], source.read_text()))
-    return replace(stages.single(copy, copy.name), label=f"{kit.key}-{name}")
-
-
 @pytest.mark.machine
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("fault", catalogue.found_by("sizes"), ids=lambda fault: fault.title)
 def test_wrong_in_one_size_class(
-    name: str, seed: int, uml: Machine, kernel: Kernel, tmp_path: Path
+    fault: Fault, seed: int, uml: Machine, kernel: Kernel, tmp_path: Path
 ) -> None:
-    built = stage_module.build(faulty(name, tmp_path), kernel)
+    built = stage_module.build(catalogue.stage(fault, tmp_path), kernel)
     result = verify.verify(built, uml, seed, False, lambda _step: None)
     wrong = [failure for failure in result.failures if failure.test in ("abi", "value")]
     assert wrong, f"nothing was found with seed {seed}"

@@ -71,14 +71,6 @@ def test_a_foreign_driver_does_not_count(kit: Path, tmp_path: Path) -> None:
     assert not stages.find(tmp_path / "mine")[0].own_driver
 
 
-# not exported
-def test_mutants_may_replace_the_driver() -> None:
-    mutants = {s.key: s for s in stages.find(paths.ROOT / "tests/mutants")}
-    assert mutants["1-clamps"].own_driver
-    assert not mutants["1-off-by-one"].own_driver
-
-
-# /not exported
 def test_a_stage_that_is_not_there(kit: Path) -> None:
     with pytest.raises(LabError, match=r"there is no stage 9: say one of 1, 2"):
         stages.find(kit, [9])

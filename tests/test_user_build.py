@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import catalogue
 import pytest
+from catalogue import Fault
 
 from grader.base import paths
 from grader.exercise.files import expected_values
@@ -62,50 +63,28 @@ def test_memcheck_passes() -> None:
     assert "no byte lost" in done.stdout.splitlines()[-1]
 
 
-# File of stage 5, what, and by what it is replaced.
-BROKEN = {
-    "leaks-a-number": ("fib.c", "\tbn_free(t);\n", ""),
-    "leaks-when-no-memory": ("bignum.c", "free_number:\n\tfib_free(a);\n", "free_number:\n"),
-    "forgets-to-look": ("fib.c", "!a || !b || !c || !d || !t", "!a || !b || !c || !d"),
-    "writes-past-top": (
-        "decimal.c",
-        "limbs_div_chunk(a->limb, left)",
-        "limbs_div_chunk(a->limb, left + 1)",
-    ),
-    "reads-below-bottom": ("decimal.c", "i-- > 0;", "i-- + 1 > 0;"),
-    "frees-twice": ("fib.c", "\tbn_free(a);\n\treturn err;", "\tbn_free(b);\n\treturn err;"),
-    "lives-on": ("decimal.c", "\t\tif (ret)\n\t\t\tgoto free_a;\n", ""),
-    "ignores-the-room": ("decimal.c", "width > first", "width > first + 1"),
-    "wrong-number": (
-        "bignum.c",
-        "(dlimb_t)a[i] * factor + c[i] + carry",
-        "(dlimb_t)a[i] * factor + c[i]",
-    ),
-    "does-not-build": ("fib.c", '#include "bignum.h"\n', ""),
-}
+FAULTS = catalogue.found_by("user build")
 
 
-def broken_stage(name: str, folder: Path) -> Path:
-    file, what, instead = BROKEN[name]
-    stage = folder / f"5-{name}"
-    shutil.copytree(stage_directory(5), stage)
-    text = (stage / file).read_text()
-    assert text.count(what) == 1
-    (stage / file).write_text(text.replace(what, instead))
-    return stage
+def stage_with(fault: Fault, folder: Path) -> Path:
+    copy = catalogue.plant(fault, folder)
+    return copy.rename(copy.with_name(f"5-{fault.name}"))
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_sanitize_finds(name: str, tmp_path: Path) -> None:
-    done = check("sanitize", broken_stage(name, tmp_path), tmp_path / "build")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_sanitize_finds(fault: Fault, tmp_path: Path) -> None:
+    done = check("sanitize", stage_with(fault, tmp_path), tmp_path / "build")
     print(done.stdout)
     assert done.returncode == 1
     assert "1 of 1 wrong" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", ["leaks-a-number", "writes-past-top", "reads-below-bottom"])
-def test_memcheck_finds(name: str, tmp_path: Path) -> None:
-    done = check("memcheck", broken_stage(name, tmp_path), tmp_path / "build")
+MEMCHECK = [fault for fault in FAULTS if fault.options.get("memcheck")]
+
+
+@pytest.mark.parametrize("fault", MEMCHECK, ids=lambda fault: fault.name)
+def test_memcheck_finds(fault: Fault, tmp_path: Path) -> None:
+    done = check("memcheck", stage_with(fault, tmp_path), tmp_path / "build")
     print(done.stdout)
     assert done.returncode == 1
     assert "1 of 1 wrong" in done.stdout.splitlines()[-1]

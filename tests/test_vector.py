@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the sections in which a stage uses vector registers: see common/vector.h.
-
-Faults of them are planted into copies of stage 12, each a line or two, and must be found.
-"""
+"""Test the sections in which a stage uses vector registers: see common/vector.h."""
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import catalogue
 import pytest
 
-from grader.base import paths, processor
+from grader.base import processor
 from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import MODULE
 from grader.exercise.files import device, stages, tasks
@@ -29,83 +26,11 @@ EXERCISE = "12"
 REGISTERS = Path(__file__).with_name("vector_registers.c")
 LONGEST = "cat /sys/module/fibdrv/parameters/longest_section"
 N = 50_000  # for which stage 12 uses vectors
-BEGIN, END = "\tfib_fpu_begin();\n", "\tfib_fpu_end();\n"
-PRINT = "\t\tdigits_avx2_print(text, a->digit + left, count);\n"
-CONSTANTS = "\tfft_avx2_constants(value, count);\n"
-
-STATIC = {
-    "one call before begin": (
-        "digits.c", f"\t{BEGIN}{PRINT}", f"{PRINT}\t{BEGIN}{PRINT}",
-        "a call of digits_avx2_print outside of a section",
-    ),
-    "one call after end": (
-        "digits.c", f"{PRINT}\t{END}", f"{PRINT}\t{END}{PRINT}",
-        "a call of digits_avx2_print outside of a section",
-    ),
-    "it yields in a section": (
-        "digits.c", PRINT, f"{PRINT}\t\tfib_look_up(call);\n",
-        "a call of fib_look_up within a section",
-    ),
-    "it takes memory in a section": (
-        "digits.c", PRINT, f"{PRINT}\t\tfib_free(fib_alloc(call, 1, 1));\n",
-        "a call of fib_alloc within a section",
-    ),
-    "no end": (
-        "fft.c", f"{CONSTANTS}{END}", CONSTANTS,
-        "a section within a section",
-    ),
-    "an end too many": (
-        "fft.c", f"{CONSTANTS}{END}", f"{CONSTANTS}{END}{END}",
-        "fib_fpu_end without fib_fpu_begin",
-    ),
-    "a vector instruction in another file": (
-        "digits.c", f"{PRINT}\t{END}", f'{PRINT}\t\tasm volatile("vzeroupper");\n\t{END}',
-        "the instruction vzeroupper (floating point or vectors)",
-    ),
-    "a section within a vector file": (
-        "fft_avx2.c", "void fft_avx2_constants(s64 *value, size_t count)\n{\n",
-        "void fib_fpu_begin(void);\n"
-        "void fft_avx2_constants(s64 *value, size_t count)\n{\n\tfib_fpu_begin();\n",
-        "a use of fib_fpu_begin in fft_avx2.c",
-    ),
-    "another rounding mode": (
-        "fft_avx2.c", "void fft_avx2_constants(s64 *value, size_t count)\n{\n",
-        "void fft_avx2_constants(s64 *value, size_t count)\n{\n"
-        "\tunsigned int mxcsr = 0x7f80;\n\n"
-        '\tasm volatile("vldmxcsr %0" : : "m"(mxcsr));\n',
-        "the instruction vldmxcsr (floating point or vectors)",
-    ),
-}  # fmt: skip
-# A section of more than 30 million instructions.
-OVERLONG = (
-    "\t\tfft_avx2_top(fft, f, a->digit, i, end);\n",
-    "\t\tfor (int j = 0; j < 3000; j++)\n\t\t\tfft_avx2_top(fft, f, a->digit, i, end);\n",
-)
-
-
-def copy(folder: Path, file: str, right: str, wrong: str) -> stages.Stage:
-    """A copy of stage 12 with one fault."""
-    place = folder / "12-fault"
-    shutil.copytree(paths.STAGES / "12-fft-avx2", place)
-    text = (place / file).read_text()
-    assert right in text, right
-    (place / file).write_text(text.replace(right, wrong, 1))
-    return stages.single(place, f"fault-{folder.name}")
 
 
 @pytest.fixture(scope="module")
 def counting() -> machines.CountingMachine:
     return machines.counting()
-
-
-@pytest.mark.parametrize("name", STATIC)
-def test_a_faulty_section_is_found_in_the_objects(
-    name: str, tmp_path: Path, counting: machines.CountingMachine
-) -> None:
-    file, right, wrong, got = STATIC[name]
-    built = stage_module.build(copy(tmp_path, file, right, wrong), counting.kernel())
-    assert built.ok, built.cause
-    assert any(breach.got.startswith(got) for breach in built.breaches), built.breaches
 
 
 @pytest.mark.parametrize("machine", ["uml", "qemu"])
@@ -117,7 +42,8 @@ def test_the_kits_stage_has_no_breach(machine: str) -> None:
 def test_a_section_that_is_too_long_is_found(
     tmp_path: Path, counting: machines.CountingMachine
 ) -> None:
-    built = stage_module.build(copy(tmp_path, "fft.c", *OVERLONG), counting.kernel())
+    fault = catalogue.named(12, "a section that is too long")
+    built = stage_module.build(catalogue.stage(fault, tmp_path), counting.kernel())
     found = counter.one(counting, StageSubject(built), contents, N)
     assert not isinstance(found, counter.Count)
     assert found.failure is not None

@@ -162,8 +162,8 @@ def _environment() -> dict[str, str]:
 def _key(kernel: Path) -> str:
     said = subprocess.run(["gcc", "--version"], capture_output=True, text=True, env=_environment())
     digest = hashlib.sha256(said.stdout.encode())
-    record = test_record.INCLUDE / "test_record.h"
-    for path in [*sorted(HARNESS.iterdir()), Path(__file__), record]:
+    shared = [test_record.INCLUDE / name for name in test_record.HEADERS]
+    for path in [*sorted(HARNESS.iterdir()), Path(__file__), *shared]:
         digest.update(path.read_bytes())
     return f"{kernel.name}-{digest.hexdigest()[:8]}"
 

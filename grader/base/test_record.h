@@ -13,10 +13,12 @@
  * then. This does not defend against code in the same process, or in the kernel
  * below, that knows this layout and searches the memory of the test for it.
  *
- * For programs and kernel modules alike: nothing is included here.
+ * For programs and kernel modules alike: nothing else is included here.
  */
 #ifndef TEST_RECORD_H
 #define TEST_RECORD_H
+
+#include "test_support.h"
 
 #define TEST_RECORD_FORMAT "record: %llu checks, digest %016llx\n"
 #define TEST_RECORD_ARGUMENTS(record) (record)->checks, (record)->digest
@@ -33,22 +35,10 @@ struct test_record {
 	unsigned long long digest;
 };
 
-/* SplitMix64's finaliser: a bijection that spreads each bit over all. */
-static inline unsigned long long test_record_mix(unsigned long long x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/* FNV-1a of a text, for a check that is about a text. */
+/* A digest of a text, for a check that is about a text. */
 static inline unsigned long long test_record_text(const char *text)
 {
-	unsigned long long hash = 0xcbf29ce484222325ull;
-
-	while (*text)
-		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3ull;
-	return hash;
+	return test_digest(text, __builtin_strlen(text));
 }
 
 /* Begins a record with the nonce of 16 hexadecimal digits, or with none. */
@@ -80,9 +70,7 @@ static inline void test_record_check(struct test_record *record,
 
 	__atomic_fetch_xor(
 		&record->digest,
-		test_record_mix(
-			record->nonce ^
-			test_record_mix(ordinal ^ test_record_mix(value))),
+		test_mix(record->nonce ^ test_mix(ordinal ^ test_mix(value))),
 		__ATOMIC_RELAXED);
 }
 

@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-# The folder of test_record.h.
+# The folder of test_record.h, and what goes with it where it is copied.
 INCLUDE = Path(__file__).resolve().parent
+HEADERS = ("test_record.h", "test_support.h")
 # A record of more checks is not believed, since comparing it takes memory.
 MOST = 20_000_000
 _LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")

@@ -19,6 +19,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "test_support.h"
+
 #define MOST 1024
 #define STACK_BYTES (16 << 10)
 
@@ -31,16 +33,8 @@ struct clock {
 
 static void read_clock(struct clock *clock)
 {
-	struct timespec t;
-	uint32_t low, high;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	clock->ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-	__asm__ volatile("lfence\n\trdtsc\n\tlfence"
-			 : "=a"(low), "=d"(high)
-			 :
-			 : "memory");
-	clock->cycles = (uint64_t)high << 32 | low;
+	clock->ns = test_nanoseconds();
+	clock->cycles = test_cycles();
 }
 
 static void begin(struct clock *clock)

@@ -43,7 +43,10 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         files={
             f"stage/{FILE}": text,
             "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
-            "kit/test_record.h": (test_record.INCLUDE / "test_record.h").read_bytes(),
+            **{
+                f"kit/{name}": (test_record.INCLUDE / name).read_bytes()
+                for name in test_record.HEADERS
+            },
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
         objects=(OBJECT, "kit/interposer", "kit/race", "kit/call_trace"),

@@ -243,10 +243,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     )
     if not stage.own_driver:
         return recipe
-    driver = {
-        "kit/kit_driver.c": shared.files["kit/driver.c"],
-        "kit/driver.c": (stage.directory / "driver.c").read_bytes(),
-    }
+    driver = {"kit/driver.c": (stage.directory / "driver.c").read_bytes()}
     return replace(
         recipe,
         files={**shared.files, **own, **driver},

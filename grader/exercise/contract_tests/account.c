@@ -85,7 +85,7 @@ void trial_begin(struct trial_call *t)
 /* A number is some blocks: of each, the bytes that the stage has. */
 static u64 block_hash(const struct block *block)
 {
-	return fnv1a((char *)(block + 1) + ZONE, block->bytes) | 1;
+	return test_digest((char *)(block + 1) + ZONE, block->bytes) | 1;
 }
 
 void trial_freeze(struct trial_call *t)

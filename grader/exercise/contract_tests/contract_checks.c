@@ -53,7 +53,7 @@ static void try_nested(u64 n, const struct room *room, struct outcome want)
 		.between = nest,
 	};
 
-	if (room_create(&nested_room, digits_bound(NESTED_N)))
+	if (room_create(&nested_room, test_digits_bound(NESTED_N)))
 		return;
 	nested_want = one_call(&alone, NESTED_N, &nested_room, "alone");
 	nested_left = NESTED;
@@ -85,7 +85,7 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 				"decimal returns %zd for %zu digits in %zu bytes",
 				ret, count, enough[i]);
 		else if (ret != want.result ||
-			 fnv1a(room->memory + ZONE, ret) != want.hash)
+			 test_digest(room->memory + ZONE, ret) != want.hash)
 			complain("decimal gives other digits in %zu bytes",
 				 enough[i]);
 	}
@@ -112,7 +112,7 @@ static struct outcome first_call(struct trial_call *t, u64 n,
 	if (want.result < 0)
 		complain("the stage returns %zd where memory is ample",
 			 want.result);
-	if (!want.result || want.result > (ssize_t)digits_bound(n))
+	if (!want.result || want.result > (ssize_t)test_digits_bound(n))
 		complain("decimal returns %zd", want.result);
 	if (!trial_wrong())
 		want.residue = residue(room->memory + ZONE, want.result);
@@ -155,7 +155,7 @@ void try(u64 n, char *answer, size_t answer_size)
 	struct outcome want;
 	struct room room;
 
-	if (room_create(&room, 2 * digits_bound(n) + 16)) {
+	if (room_create(&room, 2 * test_digits_bound(n) + 16)) {
 		scnprintf(answer, answer_size, "no memory\n");
 		return;
 	}
@@ -177,7 +177,7 @@ void top(u64 n, char *answer, size_t answer_size)
 	struct room room;
 	u64 kills;
 
-	if (room_create(&room, digits_bound(n))) {
+	if (room_create(&room, test_digits_bound(n))) {
 		scnprintf(answer, answer_size, "no memory\n");
 		return;
 	}

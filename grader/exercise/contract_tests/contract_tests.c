@@ -36,20 +36,6 @@ bool trial_wrong(void)
 	return said[0];
 }
 
-size_t digits_bound(u64 n)
-{
-	return div_u64(n * 2089877, 10000000) + 1;
-}
-
-u64 fnv1a(const char *bytes, size_t size)
-{
-	u64 hash = 0xcbf29ce484222325ULL;
-
-	while (size--)
-		hash = (hash ^ (u8)*bytes++) * 0x100000001b3ULL;
-	return hash;
-}
-
 u64 trial_seed;
 u64 trial_modulus;
 

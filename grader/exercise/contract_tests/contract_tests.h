@@ -11,6 +11,7 @@
 #include <linux/list.h>
 
 #include "account.h"
+#include "test_support.h"
 
 /* Bytes around each block, result and buffer that nobody may write to. */
 #define ZONE 64
@@ -72,14 +73,7 @@ struct trial_call {
 /* The finest clock there is: the TSC where there is one, else nanoseconds. */
 static inline u64 ticks(void)
 {
-#ifdef __x86_64__
-	u32 low, high;
-
-	asm volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
-	return (u64)high << 32 | low;
-#else
-	return ktime_get_ns();
-#endif
+	return test_cycles() ?: ktime_get_ns();
 }
 
 /* Ahead of the text of complain() where memory was not released. */
@@ -129,11 +123,6 @@ void pace(u64 max_n, char *answer, size_t size);
 
 /* Calls on all CPUs at the same time. */
 void together(u64 n, char *answer, size_t size);
-
-/* Bytes enough for the digits of F(n), see driver.c. */
-size_t digits_bound(u64 n);
-
-u64 fnv1a(const char *bytes, size_t size);
 
 /* The seed of the places that fail, and the modulus of residues, of 31 bits. */
 extern u64 trial_seed;

@@ -108,7 +108,8 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 		o.limbs = fib_limbs(&value.f);
 		o.word = value.f.word;
 		trial_freeze(t);
-		o.result = decimal_into(t, &value.f, room, digits_bound(n));
+		o.result =
+			decimal_into(t, &value.f, room, test_digits_bound(n));
 		t->checks = max(t->checks, 1u);
 		trial_check_frozen(t);
 		t->checks = 0;
@@ -118,8 +119,8 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 				 t->bytes - o.held);
 		if (fib_limbs(&value.f) != o.limbs)
 			complain("decimal changes the number it is given");
-		if (o.result > 0 && o.result <= digits_bound(n))
-			o.hash = fnv1a(room->memory + ZONE, o.result);
+		if (o.result > 0 && o.result <= test_digits_bound(n))
+			o.hash = test_digest(room->memory + ZONE, o.result);
 		fib_release(&value.f);
 		check_standing(before, "after release");
 	}
@@ -153,7 +154,7 @@ void check_same(struct outcome got, struct outcome want, const char *when)
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
 	const u64 of[] = { trial_seed, n, count, index };
-	u64 chance = fnv1a((const char *)of, sizeof(of)) >> 20;
+	u64 chance = test_digest((const char *)of, sizeof(of)) >> 20;
 	u64 begin, width;
 
 	if (index == runs)

@@ -59,7 +59,7 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 			 char *digits, ssize_t count)
 {
 	u64 needed = div_u64((u64)count * 332, 6400);
-	u64 hash = fnv1a(digits, count), changed = 0, total, tried;
+	u64 hash = test_digest(digits, count), changed = 0, total, tried;
 	bool kept = is_kept(t, digits, count);
 	u64 *word = NULL;
 
@@ -71,7 +71,7 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 		count_words(t, div64_u64(i * total, tried), &word);
 		*word ^= 1;
 		ret = fib_decimal(&t->call, f, digits, count + 1);
-		changed += ret != count || fnv1a(digits, count) != hash;
+		changed += ret != count || test_digest(digits, count) != hash;
 		*word ^= 1;
 	}
 	/* Half of what there should be; there may be other numbers beside it. */
@@ -86,7 +86,7 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 
 void try_kept(u64 n)
 {
-	size_t size = digits_bound(n) + 1;
+	size_t size = test_digits_bound(n) + 1;
 	struct trial_call t = {};
 	union fib_value f = {};
 	ssize_t count;

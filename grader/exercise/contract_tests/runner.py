@@ -70,7 +70,8 @@ def kit(kernel: Kernel) -> Module:
     """The kit's half, which is the same for every stage."""
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
-    files["trial/test_record.h"] = (test_record.INCLUDE / "test_record.h").read_bytes()
+    shared = test_record.HEADERS
+    files |= {f"trial/{name}": (test_record.INCLUDE / name).read_bytes() for name in shared}
     common = ("stage.h", "freestanding.h", "account.h", "notices.c", "vector.h", "vector.c")
     files |= {f"trial/{name}": (paths.COMMON / name).read_bytes() for name in common}
     label = FILES.relative_to(paths.ROOT).as_posix()

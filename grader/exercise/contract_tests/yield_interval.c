@@ -69,7 +69,7 @@ static u64 call_once(struct trial_call *t, u64 n, char *digits)
 		trial_end(t, "after a failed compute");
 		return 0;
 	}
-	count = fib_decimal(&t->call, &f, digits, digits_bound(n));
+	count = fib_decimal(&t->call, &f, digits, test_digits_bound(n));
 	fib_release(&f);
 	t->looks++;
 	if (t->at_look)
@@ -122,7 +122,7 @@ static struct paced runs(struct trial_call *t, u64 n, char *digits, int first,
 void pace(u64 max_n, char *answer, size_t size)
 {
 	struct trial_call t = { .fill = 0x5a, .at_look = note };
-	char *digits = kvmalloc(digits_bound(max_n), GFP_KERNEL);
+	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);
 	struct paced some, most;
 	u64 unit, n;
 

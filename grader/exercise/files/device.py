@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, test_record
 from grader.lab import guest_program
 from grader.lab.log_meaning import Dialect
 from grader.lab.machines import Contents, Running
@@ -64,7 +64,9 @@ def stress_client() -> Path:
     folder = Path(__file__).resolve().parents[1] / "stress" / "client"
     failing = guest_program.GUEST / "failing.c"
     return guest_program.compiled(
-        "fibstress", [*sorted(folder.glob("*.c")), failing], [paths.COMMON, guest_program.GUEST]
+        "fibstress",
+        [*sorted(folder.glob("*.c")), failing],
+        [paths.COMMON, guest_program.GUEST, test_record.INCLUDE],
     )
 
 

@@ -6,6 +6,9 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/* What a result that grows holds before; it must not show. */
+#define OLD "1234567890123456789012"
+
 enum second_operand { NONE, NUMBER, BITS, LIMB };
 
 static const struct function {
@@ -117,7 +120,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	bool into_a = into == 'a' || into == 't' || f->in_place;
 	u64 word = f->second > NUMBER ? strtoull(r->b, NULL, 10) : 0;
 	size_t room = room_for(f, r, f->second == BITS ? word : 0);
-	struct operand a, b = { .number = NULL };
+	struct operand a, b = { .number = NULL }, old = { .number = NULL };
 	struct bignum *c = NULL, *made;
 	int err;
 
@@ -128,6 +131,8 @@ static void operate(struct fib_call *call, const struct request *r,
 				       !into_b);
 	if (into_a || into_b)
 		c = into_a ? a.number : b.number;
+	else if (STAGE_RESULT_IS_GROWN)
+		c = (old = tests_read_operand(call, OLD, 0, false)).number;
 	else if (!STAGE_RESULT_IS_RETURNED)
 		c = tests_new_number(call, room);
 	made = c;
@@ -148,6 +153,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	protect(false);
 	if (c && c != a.number && c != b.number)
 		tested_free(c);
+	free(old.copy);
 	tests_free_operand(&b);
 	tests_free_operand(&a);
 }

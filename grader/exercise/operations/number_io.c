@@ -14,6 +14,11 @@
 /* What is in the limbs of a decimal result before: no limb, so that it shows. */
 #define FILL 0xbe
 
+/* tests/test_operands.py does without pages: it has 100,000 operands. */
+#ifndef OPERANDS_ON_PAGES
+#define OPERANDS_ON_PAGES true
+#endif
+
 /* How a number is written down in limbs. */
 static struct form {
 	size_t bytes;
@@ -124,6 +129,7 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 	};
 	bool it_is_in_blocks_of_fib_alloc;
 
+	on_pages_apart &= OPERANDS_ON_PAGES;
 	apart(on_pages_apart);
 	a.number = tests_new_number(call, max(size, capacity));
 	tested_set_size(a.number, size);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fibstress.h"
+#include "test_support.h"
 
 #define PRIME ((1ULL << 61) - 1)
 #define ENOUGH 10
@@ -49,20 +50,12 @@ void give_up(const char *what)
 
 uint64_t now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return test_nanoseconds();
 }
 
-/* splitmix64 */
 uint64_t random_next(uint64_t *state)
 {
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
+	return test_random(state);
 }
 
 uint64_t random_below(uint64_t *state, uint64_t bound)

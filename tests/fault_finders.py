@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run what must find a planted fault: one function for each value of `by` in tests/faults/.
+
+Each returns the code and the text of what is found. Faults that leave a machine as it was share it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import catalogue
+from catalogue import Fault
+from shared_machine import Shared
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.finding import Code, Finding
+from grader.exercise.build import preprocess, stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.conformance import verify
+from grader.exercise.contract_tests import runner
+from grader.exercise.driver import verify as first_verify
+from grader.exercise.files import device, stages, tasks
+from grader.exercise.operations import test_program, unit_tests
+from grader.exercise.stress.debug_kernel import Plan, examine
+from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.lab import machines
+from grader.lab.module import Kernel
+from grader.rulers import counter
+from grader.verdict import status
+
+SEED = 1
+# Enough for stages as small as these; a machine that hangs is not waited for longer.
+CALL_TIMEOUT = 2.0
+CONTRACT_TIMEOUT = 10.0
+RANDOM_CALLS = "fibstress calls 7 10000 93 93"
+MANY_N = 50_000  # for which stage 12 uses vectors
+LONG = os.environ.get("LAB_TESTS") == "long"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The code and the text of what is found; the kind of the test that failed, if it is one."""
+
+    code: str
+    text: str
+    test: str = ""
+    booted: bool = True
+
+
+@cache
+def shared(name: str) -> Shared:
+    """Return the machine of that kind which faults share."""
+    return Shared(machines.get(name))
+
+
+def end_machines() -> list[Shared]:
+    """End the machines that were shared, and return them."""
+    used = [shared(name) for name in ("uml", "qemu-smp")]
+    for machine in used:
+        machine.end()
+    return used
+
+
+def verification(fault: Fault, folder: Path) -> Found:
+    """Verify the stage as the grader does."""
+    machine = shared("uml")
+    before = machine.uses
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    result = verify.verify(built, machine, SEED, True, lambda _: None)
+    stands = status.of_verified(result)
+    test = result.failures[0].test if result.failures else ""
+    assert all("build files count" in note for note in built.left_out)
+    return Found(stands.code, stands.cause, test, machine.uses > before)
+
+
+def program(fault: Fault, folder: Path) -> Found:
+    """Verify the stage, which must be right as a module; return the objections to the program."""
+    from test_contract import program as breaches
+
+    right = verification(fault, folder)
+    assert right.code == Code.OK, right
+    copy = next(folder.iterdir())
+    found = breaches(folder, sorted(copy.glob("*.c")))
+    return Found(Code.CONTRACT, "\n".join(breach.got for breach in found))
+
+
+def sanitizer(fault: Fault, folder: Path) -> Found:
+    """Verify the stage, which must be right as a module; return the report of the sanitizer."""
+    right = verification(fault, folder)
+    assert right.code == Code.OK, right
+    copy = next(folder.iterdir())
+    subprocess.run(
+        ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={copy}", "FLAVOUR=asan",
+         f"OUT={folder / 'out'}"],
+        check=True,
+    )  # fmt: skip
+    run = subprocess.run([str(folder / "out/fib"), "fib", "100"], capture_output=True, text=True)
+    assert run.returncode
+    return Found("", run.stderr)
+
+
+@cache
+def _right(number: int, machine: str) -> Built:
+    return stage_module.build(stages.kit(number), machines.get(machine).kernel())
+
+
+def contract_tests(fault: Fault, folder: Path) -> Found:
+    """Link the stage with the contract tests, and run them."""
+    machine = shared(fault.options.get("machine", "uml"))
+    built = recompiled(_right(fault.stages[0], machine.name), fault, folder, machine.kernel())
+    runner.link(built, machine.kernel())
+    module = built.module.directory / f"{runner.NAME}.stripped.ko"
+    guest = machine.boot(device.contents({runner.NAME: module}))
+    try:
+        timeout = CONTRACT_TIMEOUT * guest.speed_factor
+        failures = runner.run(guest, built.stage, SEED, timeout)
+    finally:
+        guest.stop()
+    if not failures:
+        return Found(Code.OK, "")
+    return Found(failures[0].kind or Code.WRONG, failures[0].title, failures[0].test)
+
+
+def recompiled(built: Built, fault: Fault, folder: Path, kernel: Kernel) -> Built:
+    """Return the stage with only the faulty files compiled, by the commands that kbuild noted."""
+    directory = built.module.directory
+    shutil.copytree(directory / "stage", folder / "stage")
+    linked = f".{built.module.name}.o.cmd"
+    shutil.copy(directory / linked, folder / linked)
+    copy = catalogue.plant(fault, folder)
+    stage = replace(built.stage, directory=copy)
+    made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
+    assert not made.cause, made.cause
+    for name in catalogue.texts(fault):
+        source = folder / "stage" / name
+        source.write_bytes(made.files[name])
+        noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
+        command = noted.split(" := ", 1)[1].split(" ; ")[0]
+        # The kit's headers are where they were; all else is the copy's.
+        if f"{directory}/stage/" in command:
+            command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
+            subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
+        else:  # from Linux 6.13 on all names are relative to the module
+            if not (folder / "kit").exists():
+                (folder / "kit").symlink_to(directory / "kit")
+            subprocess.run(command, shell=True, cwd=folder, check=True)
+    return replace(built, module=replace(built.module, directory=folder))
+
+
+def operation(fault: Fault, folder: Path) -> Found:
+    """Run the unit tests of one operation."""
+    stage = catalogue.stage(fault, folder)
+    try:
+        tested = test_program.program(stage)
+    except LabError as error:
+        return Found("", str(error))
+    outcome = unit_tests.outcome(stage, tested, fault.options["operation"], SEED)
+    return Found(outcome.code, outcome.fault)
+
+
+def objects(fault: Fault, folder: Path) -> Found:
+    """Read the objects of the stage."""
+    built = stage_module.build(catalogue.stage(fault, folder), machines.counting().kernel())
+    assert built.ok, built.cause
+    return Found(Code.CONTRACT, "\n".join(breach.got for breach in built.breaches))
+
+
+def count(fault: Fault, folder: Path) -> Found:
+    """Count the instructions of a call; whether the contract allows the stage is not asked."""
+    machine, vectors = machines.counting(), fault.stages == (12,)
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    assert built.ok, built.cause
+    n = MANY_N if vectors else 93
+    found = counter.one(machine, StageSubject(built, () if vectors else (n,)), contents, n)
+    return Found(found.code, found.cause) if isinstance(found, Finding) else Found(Code.OK, "")
+
+
+def task(fault: Fault, folder: Path) -> Found:
+    """Try the task of stage 0; in the long form those with one caller before it find nothing."""
+    machine = shared("uml")
+    numbers = {one.name: one.number for one in tasks.course(0).tasks}
+    number = numbers[fault.options["task"]]
+    before = [one for one in range(1, numbers["two callers"]) if one < number and LONG]
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    found = first_verify.verify(built, machine, lambda _: None, only=[*before, number]).by_task
+    assert not any(one in found for one in before), found
+    return Found(found[number].code, found[number].cause) if number in found else Found("ok", "")
+
+
+def random_calls(fault: Fault, folder: Path) -> Found:
+    """Make random calls to the device."""
+    machine = shared("uml")
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    return Found("", hammered(machine, built, RANDOM_CALLS))
+
+
+def random_calls_at_once(fault: Fault, folder: Path) -> Found:
+    """Make random calls from eight threads."""
+    machine = shared("qemu-smp")
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    return Found("", hammered(machine, built, f"fibstress storm 7 3 8 3000 100000 {verify.MODULE}"))
+
+
+def hammered(machine: Shared, built: Built, command: str) -> str:
+    """Return what a program of random calls says, which must fail."""
+    assert built.ok, built.cause
+    programs = {"fibstress": device.stress_client()}
+    guest = machine.boot(device.contents({"fibdrv": built.module.stripped}, programs))
+    try:
+        guest.wire.check(f"insmod {verify.MODULE}", 30)
+        done = guest.wire.run(command, 120)
+    finally:
+        guest.stop()
+    assert done.status == 1
+    return str(done.output)
+
+
+def debug(fault: Fault, folder: Path) -> Found:
+    """Examine the stage in the debug kernel. Its checkers are silent after a first report."""
+    machine = machines.get("uml-debug")
+    built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
+    assert built.ok, built.module.log
+    found = examine(built, machine, Plan(calls=200, quick=True), lambda _: None)
+    meaning = found.excerpt.splitlines()[0] if found.excerpt else ""
+    assert re.search(fault.options.get("meaning", ""), meaning), meaning
+    return Found(found.findings[0].code if found.findings else Code.OK, found.cause)
+
+
+def trial(fault: Fault, folder: Path) -> Found:
+    """Run a program of the elective fibers."""
+    from electives.fibers import trials as fibers_trials
+
+    one: fibers_trials.Trial = getattr(fibers_trials, fault.options["trial"])
+    files = {file: text.encode() for file, text in catalogue.texts(fault).items()}
+    return Found("", fibers_trials.attempt(fault.options["machine"], [one], files)[one])
+
+
+FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
+    "verification": verification,
+    "program": program,
+    "sanitizer": sanitizer,
+    "contract tests": contract_tests,
+    "operation": operation,
+    "objects": objects,
+    "count": count,
+    "task": task,
+    "random calls": random_calls,
+    "random calls at once": random_calls_at_once,
+    "debug": debug,
+    "trial": trial,
+}
+# Faults that a test file of their own looks for.
+ELSEWHERE = {
+    "handout": "test_handout_mistakes.py",
+    "mutation": "mutation_run.py",
+    "operands": "test_operands.py",
+    "user build": "test_user_build.py",
+    "boot": "test_memblock_boot.py",
+    "sizes": "test_sizes.py",
+    "ideas": "test_ideas.py",
+    "repeated count": "test_counting.py",
+    "first door": "test_first_doors.py",
+    "random test": "test_memblock.py",
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A machine that stays up from one test to the next, until a test leaves it in doubt."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from grader.base.errors import MachineError
+from grader.lab.machines import NOTHING, Contents, Machine, Running
+
+# After one of these in the kernel log, nothing is known of the machine.
+DOUBT = re.compile(r"panic|BUG|WARNING|Oops|Call Trace|KASAN|fault at|hung")
+SECONDS = 10.0
+# What a module adds to, and must remove from.
+PLACES = "ls /sys/class /sys/module /dev; cat /proc/devices"
+
+
+class Shared:
+    """A kind of machine of which one is booted and used by all who ask, one after the other."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.boots = 0
+        self.uses = 0
+        self._guest: Running | None = None
+        self._files: dict[str, str] = {}  # on board: the digest by path
+        self._places = ""  # what was in PLACES at boot
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.machine, name)
+
+    def boot(self, contents: Contents = NOTHING) -> Use:
+        """Put the contents into the machine that is up, or boot one with them."""
+        self.uses += 1
+        if self._guest is None:
+            self._guest = self.machine.boot(contents)
+            self._files = {path: _digest(file) for path, file in contents.files.items()}
+            self._places = self._guest.wire.check(PLACES, SECONDS)
+            self.boots += 1
+        for path, file in contents.files.items():
+            if self._files.get(path) != _digest(file):
+                self._guest.wire.check(f"mkdir -p {Path(path).parent}; rm -f {path}", SECONDS)
+                self._guest.wire.put(path, file.read_bytes(), SECONDS)
+                self._guest.wire.check(f"chmod 755 {path}", SECONDS)
+                self._files[path] = _digest(file)
+        return Use(self, self._guest)
+
+    def returned(self, said: str) -> None:
+        """Keep the machine if its modules go without a trace; else end it."""
+        if self._guest is None:
+            return
+        try:
+            if not DOUBT.search(said) and self._guest.alive():
+                remove = "for m in $(cut -d' ' -f1 /proc/modules); do rmmod $m || exit; done"
+                self._guest.wire.check(remove, SECONDS)
+                if self._guest.wire.check(PLACES, SECONDS) == self._places:
+                    return
+        except MachineError:
+            pass
+        self.end()
+
+    def end(self) -> None:
+        """End the machine."""
+        if self._guest is not None:
+            self._guest.stop()
+            self._guest = None
+
+
+class Use:
+    """The machine as one test sees it: its log begins with the test, and its end is a return."""
+
+    def __init__(self, shared: Shared, guest: Running) -> None:
+        self._shared = shared
+        self._guest = guest
+        self._before = len(guest.console()) if shared.uses > 1 else 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._guest, name)
+
+    def console(self) -> str:
+        """Return the kernel's messages since the test has begun."""
+        return self._guest.console()[self._before :]
+
+    def stop(self) -> None:
+        """Return the machine."""
+        self._shared.returned(self.console())
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

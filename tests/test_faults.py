@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The catalogue of planted faults: each applies to the sources, and is found, and why is told."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import catalogue
+import fault_finders
+import pytest
+from catalogue import Fault
+from fault_finders import FINDERS
+
+from grader.base import scratch
+from grader.base.finding import Code
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import test_inputs, verify
+
+FAULTS = catalogue.all_faults()
+WITHOUT_MACHINE = {"operation", "objects"}
+MINUTES = {"debug": 900, "trial": 900, "random calls at once": 900}
+
+
+def parameter(fault: Fault) -> pytest.param:
+    marks = [pytest.mark.timeout(MINUTES.get(fault.by, 600))]
+    if fault.by not in WITHOUT_MACHINE:
+        marks.append(pytest.mark.machine)
+    if fault.options.get("long"):
+        marks.append(pytest.mark.long)
+    return pytest.param(fault, id=fault.title, marks=marks)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machines_end() -> Iterator[None]:
+    """Machines were shared, and nothing is left of them."""
+    yield
+    for machine in fault_finders.end_machines():
+        print(f"{machine.machine.name}: {machine.uses} uses, {machine.boots} boots")
+        assert machine.boots <= machine.uses
+    scratch.remove_all()
+
+
+def test_names_and_finders() -> None:
+    twice = [key for key, n in Counter((f.title, f.by) for f in FAULTS).items() if n > 1]
+    assert not twice
+    assert {fault.by for fault in FAULTS} <= {*FINDERS, *fault_finders.ELSEWHERE}
+    codes = {code for fault in FAULTS for code in fault.codes}
+    assert codes <= {code.value for code in Code}
+    tests = Path(__file__).parent
+    assert all((tests / name).is_file() for name in fault_finders.ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("exercise", sorted({fault.exercise for fault in FAULTS}))
+def test_each_applies_to_the_sources(exercise: str) -> None:
+    for fault in (one for one in FAULTS if one.exercise == exercise):
+        for number in fault.stages or (None,):
+            found = catalogue.texts(fault, number)
+            for file, text in found.items():
+                new = any(not c.old and c.file == file for c in fault.changes)
+                assert new or text != catalogue.source(fault, file, number), fault.name
+        re.compile(catalogue.expected_text(fault))
+
+
+@pytest.mark.parametrize("fault", [parameter(fault) for fault in FAULTS if fault.by in FINDERS])
+def test_it_is_found(fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fault.by != "debug":
+        monkeypatch.setattr(verify, "CALL_TIMEOUT", fault_finders.CALL_TIMEOUT)
+    else:  # these show themselves at once
+        monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "files"))
+    (tmp_path / "files").mkdir()
+    (tmp_path / "copy").mkdir()
+    found = FINDERS[fault.by](fault, tmp_path / "copy")
+    print(found)
+    if fault.codes:
+        assert found.code in fault.codes, found
+    assert found.text
+    assert re.search(catalogue.expected_text(fault), found.text, re.MULTILINE), found
+    assert fault.options.get("test", found.test) == found.test
+    if found.code in (Code.BUILD_FAILED,):
+        assert not found.booted
+    # The build files of a submission, if any, have not run.
+    assert not list((tmp_path / "files").glob("*-ran"))
+
+
+@pytest.mark.machine
+def test_random_calls_find_faults_of_verification(tmp_path: Path) -> None:
+    for fault in (one for one in FAULTS if "random" in one.options):
+        found = fault_finders.random_calls(fault, tmp_path)
+        assert re.search(f"^wrong: {fault.options['random']}", found.text, re.MULTILINE), found
+        for copy in tmp_path.iterdir():
+            copy.rename(tmp_path.with_name(f"{tmp_path.name}-{fault.name}"))
+
+
+@pytest.mark.machine
+def test_user_memory_is_out_of_reach(tmp_path: Path) -> None:
+    """The verifying machine's kernel keeps its hands off it (SMAP)."""
+    machine = fault_finders.shared("qemu-smp")
+    stage = catalogue.stage(catalogue.named(1, "touches-user-memory"), tmp_path)
+    built = stage_module.build(stage, machine.kernel())
+    found = verify.verify(built, machine, 1, True, lambda _: None, runs=False).findings
+    assert found[0].code == Code.CRASHED
+    assert re.search(r"direct_copy, .*/driver\.c", found[0].cause)
+
+
+def test_own_build_files_would_make_it_right(tmp_path: Path) -> None:
+    """The build files that are left out would run, and change the answers, if they were used."""
+    stage = catalogue.stage(catalogue.named(1, "own-build-file"), tmp_path)
+    (tmp_path / "ran").mkdir()
+    subprocess.run(
+        ["make", "-f", str(stage.directory / "Makefile"), "-p"],
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path / "ran")},
+        capture_output=True,
+    )
+    assert (tmp_path / "ran/own-build-file-ran").exists()
+    left_out: list[str] = []
+    assert [path.name for path in stage_module.sources(stage, left_out)] == ["decimal.c", "fib.c"]
+    assert len(left_out) == 2
