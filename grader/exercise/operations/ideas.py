@@ -12,6 +12,7 @@ run.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +33,12 @@ NAME = "fibcounted"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 PARAMETERS = f"/sys/module/{NAME}/parameters"
 FILES = Path(__file__).with_name("counted")
-# The numbers of enum tested_operation in bignum_adapter.h, and what the result is.
-OPERATIONS: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
-    "add": (0, lambda a, b: a + b),
-    "mul": (2, lambda a, b: a * b),
-    "square": (3, lambda a, b: a * a),
-    "fft": (14, lambda a, b: a * b),
+# The names in enum tested_operation of bignum_adapter.h, and the right results.
+OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
+    "add": ("TESTED_ADD", lambda a, b: a + b),
+    "mul": ("TESTED_MUL", lambda a, b: a * b),
+    "square": ("TESTED_SQUARE", lambda a, b: a * a),
+    "fft": ("TESTED_FFT_MUL", lambda a, b: a * b),
 }
 MODULUS_BITS = 31
 # Seconds on the lab machine for one operation.
@@ -155,7 +156,7 @@ def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -
     modulus = expected_values.new_modulus(MODULUS_BITS)
     known = len(plugin.events(guest.folder))
     operation = OPERATIONS.get(call.operation)
-    verb = operation[0] if operation else call.operation
+    verb = _number(operation[0]) if operation else call.operation
     drawn = random.Random(f"{seed} {call.size}").getrandbits(63)
     request = f"{verb} {call.size} {drawn} {modulus}"
     answer = guest.wire.check(
@@ -177,6 +178,12 @@ def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -
     begin, end = marks
     took = events[end].counts - events[begin].counts
     return Counted(took.module, end - begin - 1)
+
+
+def _number(name: str) -> int:
+    """Return the value of an enumerator of enum tested_operation."""
+    header = test_program.ADAPTER.with_suffix(".h").read_text(encoding="utf-8")
+    return re.findall(r"^\t(TESTED_\w+),", header, re.MULTILINE).index(name)
 
 
 def unmet(idea: Idea, found: Counts) -> str:
