@@ -23,6 +23,12 @@ REFUSED = {
     "marker": ('# 40 "stage.h" 3\n', "#line"),
     "marker behind a comment": ('/* a */ # /* b */ 40 "stage.h"\n', "#line"),
     "divided marker": ('#\\\nline 40 "stage.h"\n', "#line"),
+    "divided behind a blank": ('#\\ \t\nline 40 "stage.h"\n', "#line"),
+    "raw string": ('static const char s[] = R"(" /* )";\n', "a raw string"),
+    "divided raw string": ('static const char s[] = R\\\n"(" /* )";\n', "a raw string"),
+    "between form feeds": (
+        'static const char s[] = "\f/*"; __attribute__((no_sanitize("address"))) int f(void);'
+        ' static const char t[] = "*/\f";\n', "no_sanitize"),
     "digraph": ('%:line 40 "stage.h"\n', "#line"),
     "unsanitized": ("__attribute__((no_sanitize(\"address\"))) ", "no_sanitize"),
     "unsanitized by a macro": (

@@ -68,13 +68,28 @@ _COMMENT_OR_STRING = re.compile(
 )
 
 
+# A backslash divides a line also where blanks stand behind it.
+_DIVIDED = re.compile(r"\\[ \t\v\f\r]*\n")
+
+
+def _raw_string(source: str) -> int:
+    """Return the line of the first raw string, which is read otherwise here than by gcc, or 0."""
+    text, before = _DIVIDED.sub("\0", source), ""
+    for match in _TOKEN.finditer(text):
+        word = match[0].replace("\0", "")
+        if word.startswith('"') and re.fullmatch(r"(u8|[LuU])?R", before):
+            return 1 + len(re.findall("[\n\0]", text[: match.start()]))
+        before = before + word if not word or re.fullmatch(r"\w+", word + before) else word
+    return 0
+
+
 def _rows(source: str) -> list[tuple[int, str]]:
     """Return a source's lines with their numbers, without comments, and divided lines as one."""
 
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n\0]", " ", match[0]) if match[0].startswith("/") else match[0]
 
-    plain = _COMMENT_OR_STRING.sub(blank, source.replace("\\\n", "\0"))
+    plain = _COMMENT_OR_STRING.sub(blank, _DIVIDED.sub("\0", source))
     rows, number = [], 1
     for line in plain.split("\n"):
         rows.append((number, line.replace("\0", "")))
@@ -84,6 +99,8 @@ def _rows(source: str) -> list[tuple[int, str]]:
 
 def refused_in_source(name: str, source: str) -> str:
     """Return what a file holds that must not reach the preprocessor, or ""."""
+    if number := _raw_string(source):
+        return _refusal(Token("", name, number), "a raw string")
     for number, line in _rows(source):
         if _DIRECTIVE.match(line):
             return _refusal(Token("", name, number), "#line")
@@ -120,7 +137,7 @@ def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
 
 def markers(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the names of the files of a preprocessed text, each with the marker's flags."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if match := _MARKER.fullmatch(line):
             yield match[2], match[3].split()
 
@@ -145,7 +162,7 @@ def forged(text: str) -> bool:
 def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
     """Yield the lines of a text that come from files below own: file, number, text."""
     file, number = "", 0
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if match := _MARKER.fullmatch(line):
             file, number = match[2], int(match[1])
         else:
