@@ -51,6 +51,10 @@ INSTEAD = {
 }
 
 
+# Names of the interposer's, and of what the compiler calls of it: a static function would stand in.
+OTHERS = re.compile(r"__(wrap|real|tsan|ubsan|asan|kcsan|kasan|sanitizer)_")
+
+
 def breaches(path: Path, tree: Path) -> list[Breach]:
     """What the driver's object has against it; tree is the kernel's headers."""
     found = []
@@ -59,7 +63,7 @@ def breaches(path: Path, tree: Path) -> list[Breach]:
             advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
             said = f" ({advice})" if advice else ""
             found.append(Breach(f"only what the handout names{said}", f"a use of {name}"))
-        elif re.match(r"__(wrap|real)_", name):
+        elif letter != "U" and OTHERS.match(name):
             found.append(Breach("names of its own", f"a {name}"))
     return found[: stage_contract.SHOWN] + list(stage_contract.includes(path, tree, HEADERS))
 
