@@ -31,6 +31,7 @@ from electives.memblock import (
 from electives.memblock.kernels import Built, NotBuiltError
 from electives.memblock.variants import Variant
 from grader.base import passages, paths, scratch
+from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import skeleton
 
@@ -196,6 +197,8 @@ def test_what_does_not_compile_is_said_in_one_line(kernel: Path) -> None:
         ("__attribute__((no_sanitize_address)) extern int other(void);", "no_sanitize_address"),
         ('extern int other(void) __attribute__((alias("memblock_insert_region")));', "alias"),
         ('# 9 "mm/memblock.c"', "#line"),
+        ('#\\ \nline 9 "slab.c"', "#line"),
+        ('asm volatile("xchgq %%rbx, %%rbx" : : : "memory");', "asm"),
     ],
 )
 def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: str) -> None:
@@ -215,6 +218,24 @@ def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
     outside = kits("look").text.replace("*to++ = next;", "to[128 - idx] = next, to++;")
     out = variants.build(kernel, tests, Variant("x", "", outside, "x.c"))
     assert "-buffer-overflow" in trial.random_test(out, "", 0, 1).wrong
+
+
+def test_what_is_counted_must_be_done(kernel: Path) -> None:
+    """The regions are looked at, not only what is said of their bytes."""
+    skips = "\tif (size == 2048) {\n\t\ttype->total_size += size;\n\t\treturn 0;\n\t}\nrepeat:\n"
+    text = kits("look").text.replace("repeat:\n", skips)
+    variant = Variant("x", "", text, "x.c")
+    out = variants.build(kernel, built(kernel, kernels.PLAIN), variant)
+    with pytest.raises(LabError):
+        measure.states(out, variant, (64,))
+
+
+def test_a_file_without_the_function_is_the_learners_fault(kernel: Path, tmp_path: Path) -> None:
+    file = tmp_path / "add_range.c"
+    file.write_bytes(b"/* \xff */\n")
+    variant = variants.of_file(file, "x", "")
+    with pytest.raises(NotBuiltError, match="0 definitions of memblock_add_range"):
+        variants.build(kernel, built(kernel, kernels.PLAIN), variant)
 
 
 def test_the_splice_wants_one_function_of_that_name() -> None:

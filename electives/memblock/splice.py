@@ -17,12 +17,16 @@ _DEFINITION = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]*\)\n\{{\n.*?^\}}\n"
 _MERGE = "memblock_merge_regions"
 
 
+class NotOneError(LabError):
+    """A source has not one definition of a function."""
+
+
 def definition(source: str, name: str, where: str) -> re.Match[str]:
     """Where a function is defined, which must be once."""
     pattern = re.compile(_DEFINITION.format(name=name), re.MULTILINE | re.DOTALL)
     found = list(pattern.finditer(source))
     if len(found) != 1:
-        raise LabError(f"{where}: {len(found)} definitions of {name}(), expected one")
+        raise NotOneError(f"{where}: {len(found)} definitions of {name}(), expected one")
     return found[0]
 
 

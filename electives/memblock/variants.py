@@ -33,7 +33,8 @@ KERNEL = Variant("kernel", "as the kernel has it")
 
 def of_file(path: Path, name: str, says: str) -> Variant:
     """The variant in a file."""
-    return Variant(name, says, path.read_text(encoding="utf-8"), paths.shown(path))
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return Variant(name, says, text, paths.shown(path))
 
 
 def solution() -> Variant:
@@ -79,5 +80,9 @@ def build(kernel: Path, tests: Built, variant: Variant) -> Path:
     if said := allowed_c.refused_in_source(variant.where, variant.text):
         raise kernels.NotBuiltError(said)
     name = variant.where or variant.name
-    tests.variant(memblock_c(kernel, variant), name, out, variant.where)
+    try:
+        text = memblock_c(kernel, variant)
+    except splice.NotOneError as error:
+        raise kernels.NotBuiltError(str(error)) from None
+    tests.variant(text, name, out, variant.where)
     return out

@@ -71,6 +71,17 @@ static phys_addr_t total_after(enum call call, unsigned long regions)
 	return total;
 }
 
+/* Bytes that the regions hold, which is what total_size says that they do. */
+static phys_addr_t held(void)
+{
+	const struct memblock_type *type = &memblock.reserved;
+	phys_addr_t bytes = 0;
+
+	for (unsigned long i = 0; i < type->cnt; i++)
+		bytes += type->regions[i].size;
+	return bytes;
+}
+
 static void count(const struct memblock *initial, enum call call,
 		  unsigned long regions)
 {
@@ -110,7 +121,8 @@ static void count(const struct memblock *initial, enum call call,
 	if (memblock_reserve(base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
-	if (memblock.reserved.total_size != total_after(call, regions))
+	if (memblock.reserved.total_size != total_after(call, regions) ||
+	    held() != memblock.reserved.total_size)
 		abort();
 }
 
