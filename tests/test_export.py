@@ -170,7 +170,7 @@ A_LEARNER = """
 import shutil, sys
 from pathlib import Path
 from grader.course import bring_over, commands, skeleton
-from grader.exercise.files import stages
+from grader.exercise.files import exercises, stages
 for number in sorted(stages.manifests()):
     commands.start(exercises.find(number))
     own = skeleton.learner_directory(number)

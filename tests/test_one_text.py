@@ -131,7 +131,10 @@ def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
     text = (directory / "fib.c").read_text()
     for old, new in (
         ("25 * n / (36 * LIMB_BITS) + 2", "n / 20 + 2"),
-        ("\tf->big = c;\n\treturn 0;", "\tf->big = c;\n\tcall->peak_bytes = 1;\n\treturn 0;"),
+        (
+            "\tf->big = number;\n\treturn 0;",
+            "\tf->big = number;\n\tcall->peak_bytes = 1;\n\treturn 0;",
+        ),
     ):
         assert text.count(old) == 1
         text = text.replace(old, new)
