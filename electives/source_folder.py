@@ -9,8 +9,6 @@ from pathlib import Path
 from grader.base import paths
 
 WORK = paths.WORK
-# In the environment: the folder of an untrusted submission.
-SUBMISSION = "LAB_SUBMISSION"
 
 
 def submission() -> Path | None:
@@ -18,7 +16,7 @@ def submission() -> Path | None:
 
     Its files may be compiled and run in the sandbox or in QEMU only.
     """
-    given = os.environ.get(SUBMISSION)
+    given = os.environ.get(paths.SUBMISSION)
     return Path(given) if given else None
 
 

@@ -21,6 +21,8 @@ EXPECTED = ROOT / "expected"
 SCRIPTS = ROOT / "scripts"
 # The learner's copies; make's work=FOLDER names another place for them, to try things out in.
 WORK = ROOT / (os.environ.get("LAB_WORK") or "work")
+# In the environment: the folder of an untrusted submission to an elective.
+SUBMISSION = "LAB_SUBMISSION"
 BUILD = Path(os.environ.get("LAB_BUILD") or ROOT / "build").absolute()
 # scripts/lib.sh chooses it, and has it in the environment of all that scripts/python.sh runs.
 CACHE = Path(os.environ.get("LAB_CACHE") or Path.home() / ".cache" / KIT)

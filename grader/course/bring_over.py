@@ -30,7 +30,7 @@ class Carried:
 
 
 def table(stage: str | int) -> list[Carried]:
-    """What stages/SKELETONS says of a stage; nothing in the kit itself, nor of an elective."""
+    """Return the rows of stages/SKELETONS for a stage: none in the kit itself, none for electives."""
     if not stages.exported():
         return []
     path = paths.STAGES / "SKELETONS"

@@ -27,9 +27,6 @@ from grader.verdict import pipeline, points
 from grader.verdict.points import Line
 from grader.verdict.speed import measure
 
-# In the environment: the folder of an untrusted submission to an elective.
-SUBMISSION = "LAB_SUBMISSION"
-
 
 @dataclass(frozen=True)
 class Verdict(points.Lines):
@@ -124,10 +121,12 @@ def _judge_elective(exercise: Exercise, directory: Path, machine: str, isolated:
         if not exercise.for_a_class:
             raise LabError(f"{exercise.label} cannot judge untrusted submissions; see its manifest")
         sandbox.require()
-        os.environ[SUBMISSION] = str(directory)
+        os.environ[paths.SUBMISSION] = str(directory)
     module = importlib.import_module(exercise.judge)
     found: list[Finding | None] = module.judge(machine)
     tasks = exercise.course.tasks
+    if len(found) != len(tasks):
+        raise LabError(f"{exercise.judge} judges {len(found)} tasks; tasks.toml has {len(tasks)}")
     lines = tuple(points.task_line(task, wrong) for task, wrong in zip(tasks, found))
     wrong = next((line for line in lines if not line.full), None)
     if wrong is None:

@@ -81,12 +81,12 @@ class Exercise:
 
     @property
     def arithmetic(self) -> bool:
-        """Whether it computes F(n) behind the kit's driver, so that it draws inputs by a seed."""
+        """Return whether it computes F(n) behind the kit's driver, with inputs drawn by a seed."""
         return self.stage is not None and not self.stage.driver
 
     @property
     def measured(self) -> bool:
-        """Whether the grader measures it."""
+        """Return whether the grader measures it."""
         return bool(self.stage and self.stage.measure)
 
     @cached_property
@@ -96,7 +96,7 @@ class Exercise:
 
     @property
     def points(self) -> tuple[tuple[str, int], ...]:
-        """What there are points for, in order; 100 in all."""
+        """Return the names and points of all that is graded, in order; 100 points in all."""
         found = [(task.name, task.points) for task in self.course.tasks]
         if self.course.device_points:
             found.append(("device", self.course.device_points))
