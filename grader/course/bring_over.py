@@ -30,7 +30,7 @@ class Carried:
 
 
 def table(stage: str | int) -> list[Carried]:
-    """Return the rows of stages/SKELETONS for a stage: none in the kit itself, none for electives."""
+    """Return the rows of stages/SKELETONS for a stage: none in the kit itself or for electives."""
     if not stages.exported():
         return []
     path = paths.STAGES / "SKELETONS"
