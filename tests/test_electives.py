@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +56,23 @@ def test_what_an_elective_cannot_do_is_said(verb: str) -> None:
 def test_a_mark_without_an_end_is_told() -> None:
     with pytest.raises(LabError, match="x.c: a mark of a task has no end"):
         passages.skeleton("/* task 1 { */\nint x;\n", "x.c")
+
+
+@pytest.fixture
+def new_elective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an elective "new" that has a manifest, and no group of packages."""
+    folder = tmp_path / "electives/new"
+    folder.mkdir(parents=True)
+    (folder / exercises.MANIFEST).write_text('title = "New"\njudge = "new_judge"\n')
+    monkeypatch.setattr(exercises, "ELECTIVES", folder.parent)
+    return folder
+
+
+def test_an_elective_without_packages_needs_no_group(new_elective: Path) -> None:
+    scripts = shutil.copytree(paths.SCRIPTS, new_elective.parents[1] / "scripts")
+    for group, status in (("new", 0), ("other", 2)):
+        done = subprocess.run([scripts / "setup.sh", group], capture_output=True, text=True)
+        assert (done.returncode, "no package group 'other'" in done.stderr) == (
+            status,
+            bool(status),
+        )

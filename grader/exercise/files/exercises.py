@@ -76,7 +76,7 @@ class Exercise:
 
     @property
     def packages(self) -> str:
-        """The group in scripts/packages.txt that it needs besides core; "" for none."""
+        """The group of packages it needs besides core, which may be empty; "" for none."""
         return "" if self.stage else self.name
 
     @property
