@@ -76,3 +76,12 @@ def test_an_elective_without_packages_needs_no_group(new_elective: Path) -> None
             status,
             bool(status),
         )
+
+
+def test_a_manifest_that_is_not_complete_is_reported(new_elective: Path) -> None:
+    with pytest.raises(LabError, match="new/exercise.toml: add handout, folder"):
+        exercises.find("new")
+    manifest = new_elective / exercises.MANIFEST
+    manifest.write_text(manifest.read_text() + 'handout = "x.md"\nfolder = "kernel"\n')
+    with pytest.raises(LabError, match="new/exercise.toml: no folder kernel"):
+        exercises.find("new")

@@ -23,6 +23,8 @@ from grader.exercise.files.tasks import Course
 ELECTIVES = paths.ROOT / "electives"
 MANIFEST = "exercise.toml"
 SOURCES = (".c", ".h", ".S")
+# The keys that the manifest of an elective must have.
+REQUIRED = ("title", "handout", "folder", "judge")
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,18 @@ def find(name: str | int) -> Exercise:
         raise LabError(f"there is no elective {name}: choose one of {', '.join(electives())}")
     directory = ELECTIVES / str(name)
     table = _read(directory)
+    missing = [key for key in REQUIRED if key not in table]
+    if missing:
+        raise LabError(f"{paths.shown(directory / MANIFEST)}: add {', '.join(missing)}")
+    sources = directory / str(table["folder"])
+    if not sources.is_dir():
+        raise LabError(f"{paths.shown(directory / MANIFEST)}: no folder {table['folder']}")
     return Exercise(
         name=str(name),
         directory=directory,
         title=str(table["title"]),
         handout=paths.ROOT / str(table["handout"]),
-        sources=directory / str(table["folder"]),
+        sources=sources,
         stage=None,
         judge=str(table["judge"]),
         for_a_class=bool(table.get("for_a_class", False)),
