@@ -6,10 +6,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from electives import __main__ as own_verbs
 from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
@@ -65,6 +68,7 @@ def new_elective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / exercises.MANIFEST).write_text('title = "New"\njudge = "new_judge"\n')
     monkeypatch.setattr(exercises, "ELECTIVES", folder.parent)
+    monkeypatch.setattr(own_verbs, "ROOT", tmp_path)
     return folder
 
 
@@ -85,3 +89,14 @@ def test_a_manifest_that_is_not_complete_is_reported(new_elective: Path) -> None
     manifest.write_text(manifest.read_text() + 'handout = "x.md"\nfolder = "kernel"\n')
     with pytest.raises(LabError, match="new/exercise.toml: no folder kernel"):
         exercises.find("new")
+
+
+def test_verbs_stand_in_the_module_that_judges(
+    new_elective: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = ModuleType("new_judge")
+    monkeypatch.setitem(sys.modules, "new_judge", judge)
+    with pytest.raises(LabError, match="new has no run: .* one of start, check, hint, watch$"):
+        own_verbs.main(["new", "run"])
+    judge.VERBS = {"run": len}  # type: ignore[attr-defined]
+    assert own_verbs.main(["new", "run", "a", "b"]) == 2
