@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -30,3 +31,14 @@ def folder(elective: str, kit: Path) -> Path:
         return given
     own = WORK / elective
     return own if own.is_dir() and not os.environ.get("LAB_REF") else kit
+
+
+def build_name(elective: str, sources: Path, kit: Path) -> str:
+    """Return the name of the folder to build a module of these sources in.
+
+    Submissions are graded at the same time, so each has a folder of its own.
+    """
+    given = submission()
+    if given:
+        return f"{elective}-{hashlib.sha256(str(given).encode()).hexdigest()[:12]}"
+    return elective if sources == kit else f"{elective}-work"

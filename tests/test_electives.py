@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from electives import __main__ as own_verbs
+from electives import source_folder
 from grader.base import passages, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
@@ -100,3 +101,15 @@ def test_verbs_stand_in_the_module_that_judges(
         own_verbs.main(["new", "run"])
     judge.VERBS = {"run": len}  # type: ignore[attr-defined]
     assert own_verbs.main(["new", "run", "a", "b"]) == 2
+
+
+def test_each_submission_is_built_in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, own = Path("/kit"), Path("/work/new")
+    monkeypatch.delenv(paths.SUBMISSION, raising=False)
+    assert source_folder.build_name("new", kit, kit) == "new"
+    assert source_folder.build_name("new", own, kit) == "new-work"
+    names = set()
+    for given in ("/one/new", "/two/new"):
+        monkeypatch.setenv(paths.SUBMISSION, given)
+        names.add(source_folder.build_name("new", Path(given), kit))
+    assert len(names) == 2 and not names & {"new", "new-work"}

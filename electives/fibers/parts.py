@@ -51,7 +51,7 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
     """
     folder = source_folder.folder("fibers", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
-    place = "fibers" if folder == SOURCES else "fibers-work"
+    place = source_folder.build_name("fibers", folder, SOURCES)
     if changed is not None:
         files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir())} | {**changed}
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
@@ -64,7 +64,6 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
             for path in sorted(SOURCES.iterdir())
             if path.is_file() and not any(passages.find(path.read_text()))
         } | files
-        place = f"fibers-{hashlib.sha256(str(stranger).encode()).hexdigest()[:12]}"
     context = CONTEXTS[arch]
     objects = [*OBJECTS, context]
     if variant:
