@@ -34,7 +34,8 @@ from grader.exercise.files import exercises, stages  # noqa: E402
 from grader.exercise.files.stages import Stage  # noqa: E402
 
 FOLDER = ROOT / "tests/faults"
-ELECTIVES = {"fibers": "electives/fibers/kernel", "memblock": "electives/memblock"}
+# Electives with faults in files outside the folder of the solution.
+WHOLE_ELECTIVES = ("memblock",)
 DRIVER = "driver.c"
 OWN_KEYS = {"name", "stages", "file", "old", "new", "change", "after", "by", "code", "says"}
 
@@ -132,7 +133,8 @@ def shown_in_handouts(number: int) -> dict[str, Fault]:
 def directory(fault: Fault, number: int | None = None) -> Path:
     """Return the sources that the fault is planted in."""
     if not fault.stages:
-        return ROOT / ELECTIVES[fault.exercise]
+        elective = exercises.find(fault.exercise)
+        return elective.directory if elective.name in WHOLE_ELECTIVES else elective.sources
     return stages.kit(number or fault.stages[0]).directory
 
 

@@ -16,18 +16,21 @@ from functools import cache
 from pathlib import Path
 
 import catalogue
+import pytest
 from catalogue import Fault
 from shared_machine import Shared
 
+from electives import source_folder
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.base.finding import Code, Finding
+from grader.course import check
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.build.stage_module import Built
 from grader.exercise.conformance import verify
 from grader.exercise.contract_tests import runner
 from grader.exercise.driver import verify as first_verify
-from grader.exercise.files import device, stages, tasks
+from grader.exercise.files import device, exercises, stages, tasks
 from grader.exercise.operations import test_program, unit_tests
 from grader.exercise.stress.debug_kernel import Plan, examine
 from grader.exercise.workload.stage_workload import StageSubject, contents
@@ -245,6 +248,20 @@ def trial(fault: Fault, folder: Path) -> Found:
     return Found("", fibers_trials.attempt(fault.options["machine"], [one], files)[one])
 
 
+def elective_task(fault: Fault, folder: Path) -> Found:
+    """Check an elective with the fault. Only the task that the fault names may lose points."""
+    elective = exercises.find(fault.exercise)
+    subprocess.run([paths.SCRIPTS / "setup.sh", elective.packages], check=True)
+    catalogue.plant(fault, folder).rename(folder / elective.copy_name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LAB_REF", raising=False)
+        patch.setattr(source_folder, "WORK", folder)
+        result = check.check(elective, folder / elective.copy_name, SEED)
+    wrong = [line for line in result.lines if not line.full]
+    assert [line.name for line in wrong] == [fault.options["task"]], result.lines
+    return Found(wrong[0].code, wrong[0].remark)
+
+
 FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "verification": verification,
     "program": program,
@@ -258,6 +275,7 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "random calls at once": random_calls_at_once,
     "debug": debug,
     "trial": trial,
+    "elective task": elective_task,
 }
 # Faults that a test file of their own looks for.
 ELSEWHERE = {
