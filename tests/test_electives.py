@@ -12,11 +12,14 @@ from types import ModuleType
 
 import pytest
 
+import electives
 from electives import __main__ as own_verbs
 from electives import source_folder
 from grader.base import passages, paths
 from grader.base.errors import LabError
+from grader.course import check, skeleton
 from grader.exercise.files import exercises
+from tests.sandbox_calls import needs_sandbox
 
 NAMES = exercises.electives()
 
@@ -113,3 +116,45 @@ def test_each_submission_is_built_in_a_folder_of_its_own(monkeypatch: pytest.Mon
         monkeypatch.setenv(paths.SUBMISSION, given)
         names.add(source_folder.build_name("new", Path(given), kit))
     assert len(names) == 2 and not names & {"new", "new-work"}
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> exercises.Exercise:
+    """The elective of tests/elective, copied as CONTRIBUTING tells an author to."""
+    folder = shutil.copytree(paths.ROOT / "tests/elective", tmp_path / "electives/example")
+    manifest = folder / exercises.MANIFEST
+    manifest.write_text(manifest.read_text().replace("NAME", "example"))
+    monkeypatch.setattr(exercises, "ELECTIVES", folder.parent)
+    monkeypatch.setattr(electives, "__path__", [*electives.__path__, str(folder.parent)])
+    monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.delenv(paths.SUBMISSION, raising=False)
+    return exercises.find("example")
+
+
+def earned(elective: exercises.Exercise, copy: Path, isolated: bool) -> list[int]:
+    return [line.earned for line in check.judge(elective, copy, 1, isolated=isolated).lines]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    "isolated", [False, pytest.param(True, marks=[needs_sandbox, pytest.mark.long])]
+)
+def test_the_example_for_authors_can_be_copied(
+    example: exercises.Exercise, tmp_path: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(paths.SUBMISSION, "")  # which judge sets, to be undone
+    copy = skeleton.write("example", tmp_path / "work")
+    assert earned(example, copy, isolated) == [0, 0]
+    text = (example.sources / "numbers.c").read_text()
+    for old, new, points in (
+        ("", "", [60, 40]),
+        ("u64 sum = 0", "u32 sum = 0", [0, 40]),
+        ("most = numbers[i]", "most = *(volatile u32 *)8", [60, 0]),
+        ("return most", "return", [0, 0]),
+    ):
+        assert old in text
+        (copy / "numbers.c").write_text(text.replace(old, new) if old else text)
+        assert earned(example, copy, isolated) == points, new
+    assert not isolated or not list((tmp_path / "build/modules").glob("*/example*"))

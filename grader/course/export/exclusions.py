@@ -65,6 +65,7 @@ LEFT_OUT = {
     "tests/test_odd_places.py": "needs solved stages",
     "tests/test_kbench*.py": "needs the elective solved, and the distribution's kernel",
     "tests/test_electives.py": "needs the electives solved",
+    "tests/elective/*": "about the kit itself",
     "electives/memblock/variants/*": "another solution",
     "tests/test_memblock*.py": "needs the elective solved",
     "tests/faults/*": "faults quote the solutions",

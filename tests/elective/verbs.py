@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Judge the tasks: load a module of the learner's file and the tests, once for each task."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from electives import source_folder
+from grader.base import paths, test_record
+from grader.base.errors import MachineError
+from grader.base.finding import Finding
+from grader.lab import ending, kernel_log, machines, module
+from grader.lab.machines import Contents, Machine
+from grader.lab.module import Module, Recipe
+
+HERE = Path(__file__).parent
+NAME = HERE.name
+SOURCES = HERE / "kernel"
+HARNESS = HERE / "harness"
+KO = "/lib/test.ko"
+# For a machine that is emulated on a busy computer.
+SECONDS = 60.0
+# Of each task the values that harness/test.c checks, in order, for its record.
+CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
+
+
+def judge(machine: str) -> list[Finding | None]:
+    """Test each task on a machine of its own. Return what is wrong with each, in order."""
+    where = machines.get(machine or "uml")
+    built = module.build(_recipe(), where.kernel())
+    try:
+        if not built.ok:
+            return [Finding("build-failed", built.cause, built.log)] * len(CHECKS)
+        return [_test(where, built, task) for task in range(1, len(CHECKS) + 1)]
+    finally:
+        if source_folder.submission():  # which is not graded again
+            shutil.rmtree(built.directory, ignore_errors=True)
+            built.directory.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def _recipe() -> Recipe:
+    """Return a module of the kit's header, the learner's C file and the tests."""
+    folder = source_folder.folder(NAME, SOURCES)
+    files = [folder / "numbers.c", SOURCES / "numbers.h", HARNESS / "test.c"]
+    files += [test_record.INCLUDE / header for header in test_record.HEADERS]
+    return Recipe(
+        name="elective_test",
+        folder=source_folder.build_name(NAME, folder, SOURCES),
+        files={path.name: path.read_bytes() for path in files},
+        objects=("numbers", "test"),
+        labels={"": paths.shown(folder)},
+        isolated=source_folder.submission() is not None,
+    )
+
+
+def _test(where: Machine, built: Module, task: int) -> Finding | None:
+    guest = where.boot(Contents({KO: built.stripped}, built.name))
+    nonce = test_record.draw()
+    load = f"insmod {KO} task={task} nonce={test_record.line(nonce).strip()}"
+    try:
+        said = guest.wire.check(
+            f"{load} && cat /sys/module/{built.name}/parameters/result", SECONDS
+        )
+        guest.wire.check(f"rmmod {built.name}", SECONDS)
+        console = guest.console()
+    except MachineError as error:
+        return ending.of(error, guest, built)
+    finally:
+        guest.stop()
+    failure, record = test_record.split(said.rstrip("\n") + "\n")
+    wrong = failure.strip() or test_record.fault(
+        record, nonce, np.array(CHECKS[task - 1], np.uint64)
+    )
+    return Finding("wrong", wrong) if wrong else kernel_log.dirt(console, built)
