@@ -89,6 +89,7 @@ static inline size_t size_mul(size_t a, size_t b)
 #define array_size(count, size) size_mul(count, size)
 
 #define noinline __attribute__((noinline))
+#define __aligned(bytes) __attribute__((aligned(bytes)))
 #define __always_inline inline __attribute__((always_inline))
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
@@ -113,7 +114,10 @@ static inline int fls64(u64 x)
 		(b) = tmp_;               \
 	} while (0)
 
-/* As in the kernel, both operands must be of one type, and each is evaluated once. */
+/*
+ * As in the kernel, both operands must be of one type, and each is evaluated once.
+ * min_t() converts them first, for a constant, which is an int.
+ */
 #define min(a, b)                     \
 	({                            \
 		__auto_type a_ = (a); \
@@ -121,6 +125,7 @@ static inline int fls64(u64 x)
 		(void)(&a_ == &b_);   \
 		a_ < b_ ? a_ : b_;    \
 	})
+#define min_t(type, a, b) min((type)(a), (type)(b))
 #define max(a, b)                     \
 	({                            \
 		__auto_type a_ = (a); \

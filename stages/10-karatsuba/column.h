@@ -76,7 +76,7 @@ static inline limb_t column_limb(struct carry *carry, column_t sum)
 /* a[0] * b[0], of digits that may be negative. */
 static inline column_t limb_product(const limb_t *a, const limb_t *b)
 {
-	return (__int128)(s64)*a * (s64)*b;
+	return (__int128)(s64)a[0] * (s64)b[0];
 }
 
 /* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */

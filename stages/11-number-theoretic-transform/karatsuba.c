@@ -76,7 +76,7 @@ static size_t blocks_of(size_t size, size_t digits)
  */
 size_t karatsuba_room(size_t size)
 {
-	size_t digits = min(size, (size_t)BLOCK_DIGITS);
+	size_t digits = min_t(size_t, size, BLOCK_DIGITS);
 
 	return size_add(array_size(size_add(size, 2 * digits), sizeof(limb_t)),
 			array_size(5 * digits, sizeof(column_t)));

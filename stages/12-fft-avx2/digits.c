@@ -119,7 +119,7 @@ int digits_combine(struct fib_call *call, struct digits *c, int x,
 	clear_up_to(a, size);
 	clear_up_to(b, size);
 	for (size_t i = 0, count; i < size; i += count) {
-		count = min(size - i, (size_t)DIGITS_SECTION);
+		count = min_t(size_t, size - i, DIGITS_SECTION);
 		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
@@ -148,7 +148,7 @@ int digits_div5(struct fib_call *call, struct digits *a)
 
 	clear_up_to(a, size + DIGITS_AT_ONCE);
 	for (size_t i = 0, count; i < size; i += count) {
-		count = min(size - i, (size_t)DIGITS_SECTION);
+		count = min_t(size_t, size - i, DIGITS_SECTION);
 		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
@@ -176,7 +176,7 @@ int digits_make_unique(struct fib_call *call, struct digits *a)
 	int err;
 
 	for (size_t i = 0, count; i < size; i += count) {
-		count = min(size - i, (size_t)DIGITS_SECTION);
+		count = min_t(size_t, size - i, DIGITS_SECTION);
 		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
@@ -230,7 +230,7 @@ ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 	for (; left % PRINTED_AT_ONCE; text += DIGIT_WIDTH)
 		print_digit(text, a->digit[--left]);
 	for (size_t count; left; text += count * DIGIT_WIDTH) {
-		count = min(left, (size_t)DIGITS_SECTION);
+		count = min_t(size_t, left, DIGITS_SECTION);
 		left -= count;
 		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)

@@ -7,7 +7,7 @@
 
 #ifndef __CHECKER__ /* sparse knows no vectors */
 
-inlined s16x16 load(const s16 *digit)
+static __always_inline s16x16 load(const s16 *digit)
 {
 	s16x16 x;
 
@@ -15,25 +15,25 @@ inlined s16x16 load(const s16 *digit)
 	return x;
 }
 
-inlined void store(s16 *digit, s16x16 x)
+static __always_inline void store(s16 *digit, s16x16 x)
 {
 	__builtin_memcpy(digit, &x, sizeof(x));
 }
 
-inlined s16x16 broadcast(s16 x)
+static __always_inline s16x16 broadcast(s16 x)
 {
 	return (s16x16){ x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x };
 }
 
 /* Shifts by one place; what moves in is the top of @below. */
-inlined s16x16 up1(s16x16 below, s16x16 a)
+static __always_inline s16x16 up1(s16x16 below, s16x16 a)
 {
 	return shuffle(below, a, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
 		       27, 28, 29, 30);
 }
 
 /* Shifts by one place down; what moves in is the bottom of @above. */
-inlined s16x16 down1(s16x16 a, s16x16 above)
+static __always_inline s16x16 down1(s16x16 a, s16x16 above)
 {
 	return shuffle(a, above, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
 		       15, 16);
@@ -43,7 +43,7 @@ inlined s16x16 down1(s16x16 a, s16x16 above)
  * What a sum of digits carries, and leaves: from up to 15015 either way it carries
  * 2 at most, so that no carry leads to another.
  */
-inlined s16x16 carry_of(s16x16 sum)
+static __always_inline s16x16 carry_of(s16x16 sum)
 {
 	const s16x16 half = broadcast(DIGIT_BASE / 2);
 
@@ -79,7 +79,7 @@ int digits_avx2_combine(s16 *c, int x, const s16 *a, int y, const s16 *b,
 }
 
 /* The upper halves of 32 bits of the products. */
-inlined s16x16 mul_high(s16x16 a, s16 factor)
+static __always_inline s16x16 mul_high(s16x16 a, s16 factor)
 {
 	s32x8 low = __builtin_convertvector(
 		shuffle(a, a, 0, 1, 2, 3, 4, 5, 6, 7), s32x8);
@@ -97,7 +97,7 @@ inlined s16x16 mul_high(s16x16 a, s16 factor)
  * x / 5 rounded down, for x from -DIGIT_MAX on: 13108 / 2^16 is 1 / 5 and less
  * than 1.3 * 10^-5 more, which comes to less than 1 / 5 for what is below 15000.
  */
-inlined s16x16 fifth_of(s16x16 x)
+static __always_inline s16x16 fifth_of(s16x16 x)
 {
 	const s16 multiple = (DIGIT_MAX + 4) / 5;
 
@@ -140,13 +140,13 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
  * of eight. The places are in the order 0 1 4 5 2 3 6 7, since no instruction takes
  * them out of two vectors in order. Unsigned, since arithmetic must wrap around.
  */
-inlined u32x8 integers(double4 a, double4 b)
+static __always_inline u32x8 integers(double4 a, double4 b)
 {
 	return (u32x8)shuffle((float8)a, (float8)b, 0, 2, 8, 10, 4, 6, 12, 14);
 }
 
 /* The next place, in that order: @below is what the vector below has left here. */
-inlined s32x8 next_place(s32x8 a, s32x8 *below)
+static __always_inline s32x8 next_place(s32x8 a, s32x8 *below)
 {
 	s32x8 turned = shuffle(a, a, 7, 0, 5, 2, 1, 4, 3, 6);
 	s32x8 next = shuffle(*below, turned, 0, 9, 10, 11, 12, 13, 14, 15);
@@ -156,7 +156,8 @@ inlined s32x8 next_place(s32x8 a, s32x8 *below)
 }
 
 /* Digits from coefficients, 8 in the order above: see digits_avx2_from_doubles. */
-inlined s32x8 digits_of_8(const double4 *x, double scale, s32x8 below[3])
+static __always_inline s32x8 digits_of_8(const double4 *x, double scale,
+					 s32x8 below[3])
 {
 	const double shift = 0x1.8p52; /* the next double is 1 more */
 	const double scale1 = scale / DIGIT_BASE, scale2 = scale1 / DIGIT_BASE;
@@ -217,7 +218,7 @@ void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
  * Bits @low, for the lower eight places, and @high, two for each place, of which
  * the lower one counts: as vector of -1 and 0.
  */
-inlined s16x16 mask_of(unsigned int bits)
+static __always_inline s16x16 mask_of(unsigned int bits)
 {
 	const s16x16 bit = { 1,	      1 << 2,  1 << 4,	1 << 6, 1 << 8, 1 << 10,
 			     1 << 12, 1 << 14, 1,	1 << 2, 1 << 4, 1 << 6,
@@ -230,11 +231,9 @@ inlined s16x16 mask_of(unsigned int bits)
 }
 
 /* Two bits for each place: those of a vector of -1 and 0. */
-inlined unsigned int bits_of(s16x16 mask)
+static __always_inline unsigned int bits_of(s16x16 mask)
 {
-	typedef char bytes __attribute__((vector_size(32)));
-
-	return __builtin_ia32_pmovmskb256((bytes)mask);
+	return __builtin_ia32_pmovmskb256((char32)mask);
 }
 
 /**
@@ -277,8 +276,6 @@ bool digits_avx2_make_unique(s16 *a, size_t count, bool borrow)
  */
 void digits_avx2_print(char *text, const s16 *digit, size_t count)
 {
-	typedef unsigned short u16x16 __attribute__((vector_size(32)));
-
 	for (size_t i = count; i >= 8; i -= 8, text += 8 * DIGIT_WIDTH) {
 		u16x16 pairs, tens;
 		s32x8 x, hundreds;

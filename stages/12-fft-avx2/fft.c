@@ -192,7 +192,7 @@ static struct fft_shape shape_for(size_t digits)
 		part++;
 	s.points = part * power;
 	/* A row is a power of 4. */
-	s.row = min(power, (size_t)FFT_ROW_MAX);
+	s.row = min_t(size_t, power, FFT_ROW_MAX);
 	if (__builtin_ctzll(s.row) % 2)
 		s.row /= 2;
 	s.rows = s.points / s.row;

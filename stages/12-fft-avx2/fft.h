@@ -32,7 +32,7 @@ struct fft_root {
 struct fft_block {
 	s64 re[4];
 	s64 im[4];
-} __attribute__((aligned(64)));
+} __aligned(64);
 
 #define FFT_BLOCK_POINTS 4
 

@@ -19,18 +19,18 @@ struct complex4 {
 	double4 im;
 };
 
-inlined struct complex4 *blocks(struct fft_block *f)
+static __always_inline struct complex4 *blocks(struct fft_block *f)
 {
 	return (struct complex4 *)f;
 }
 
-inlined double4 broadcast(double x)
+static __always_inline double4 broadcast(double x)
 {
 	return (double4){ x, x, x, x };
 }
 
 /* The real and the imaginary part of a root, whose doubles lie in integers. */
-inlined double real(const struct fft_root *root)
+static __always_inline double real(const struct fft_root *root)
 {
 	double x;
 
@@ -38,7 +38,7 @@ inlined double real(const struct fft_root *root)
 	return x;
 }
 
-inlined double imaginary(const struct fft_root *root)
+static __always_inline double imaginary(const struct fft_root *root)
 {
 	double x;
 
@@ -46,58 +46,62 @@ inlined double imaginary(const struct fft_root *root)
 	return x;
 }
 
-inlined struct complex4 broadcast_root(const struct fft_root *root)
+static __always_inline struct complex4
+broadcast_root(const struct fft_root *root)
 {
 	return (struct complex4){ broadcast(real(root)),
 				  broadcast(imaginary(root)) };
 }
 
-inlined struct complex4 add(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 add(struct complex4 a, struct complex4 b)
 {
 	return (struct complex4){ a.re + b.re, a.im + b.im };
 }
 
-inlined struct complex4 sub(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 sub(struct complex4 a, struct complex4 b)
 {
 	return (struct complex4){ a.re - b.re, a.im - b.im };
 }
 
 /* a + i * b */
-inlined struct complex4 add_i(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 add_i(struct complex4 a,
+					     struct complex4 b)
 {
 	return (struct complex4){ a.re - b.im, a.im + b.re };
 }
 
 /* a - i * b */
-inlined struct complex4 sub_i(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 sub_i(struct complex4 a,
+					     struct complex4 b)
 {
 	return (struct complex4){ a.re + b.im, a.im - b.re };
 }
 
-inlined struct complex4 mul(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 mul(struct complex4 a, struct complex4 b)
 {
 	return (struct complex4){ a.re * b.re - a.im * b.im,
 				  a.re * b.im + a.im * b.re };
 }
 
 /* x + a * b */
-inlined struct complex4 mul_add(struct complex4 x, struct complex4 a,
-				struct complex4 b)
+static __always_inline struct complex4
+mul_add(struct complex4 x, struct complex4 a, struct complex4 b)
 {
 	return (struct complex4){ x.re + a.re * b.re - a.im * b.im,
 				  x.im + a.re * b.im + a.im * b.re };
 }
 
 /* x + a^2, with 2 a */
-inlined struct complex4 add_square(struct complex4 x, struct complex4 a,
-				   struct complex4 twice)
+static __always_inline struct complex4
+add_square(struct complex4 x, struct complex4 a, struct complex4 twice)
 {
 	return (struct complex4){ x.re + a.re * a.re - a.im * a.im,
 				  x.im + twice.re * a.im };
 }
 
 /* a * b, with the conjugate of b: its inverse if it is on the unit circle. */
-inlined struct complex4 mul_conjugate(struct complex4 a, struct complex4 b)
+static __always_inline struct complex4 mul_conjugate(struct complex4 a,
+						     struct complex4 b)
 {
 	return (struct complex4){ a.re * b.re + a.im * b.im,
 				  a.im * b.re - a.re * b.im };
@@ -110,7 +114,7 @@ struct powers {
 	struct complex4 w3;
 };
 
-inlined struct powers powers_of(struct complex4 w)
+static __always_inline struct powers powers_of(struct complex4 w)
 {
 	struct powers p = { .w1 = w };
 
@@ -123,8 +127,8 @@ inlined struct powers powers_of(struct complex4 w)
  * The powers for a node of a row: the row's root for the level, and the node's
  * place in the table.
  */
-inlined struct powers node_powers(const struct fft *fft,
-				  const struct fft_root *level, size_t node)
+static __always_inline struct powers
+node_powers(const struct fft *fft, const struct fft_root *level, size_t node)
 {
 	const struct fft_block *block = fft->table + node / FFT_BLOCK_POINTS;
 	const struct fft_root place = { block->re[node % FFT_BLOCK_POINTS],
@@ -134,7 +138,7 @@ inlined struct powers node_powers(const struct fft *fft,
 }
 
 /* A transform of length 4. */
-inlined void radix4_twisted(struct complex4 z[4])
+static __always_inline void radix4_twisted(struct complex4 z[4])
 {
 	struct complex4 even = add(z[0], z[2]), odd = add(z[1], z[3]);
 	struct complex4 even_i = sub(z[0], z[2]), odd_i = sub(z[1], z[3]);
@@ -149,15 +153,17 @@ inlined void radix4_twisted(struct complex4 z[4])
  * Radix 4: from the four quarters a polynomial modulo x^(4m) - w^4, to what it
  * leaves modulo x^m - w, x^m + w, x^m - i w and x^m + i w.
  */
-inlined void radix4(struct complex4 z[4], const struct powers *p)
+static __always_inline void radix4(struct complex4 z[4], const struct powers *p)
 {
 	z[1] = mul(z[1], p->w1);
 	z[2] = mul(z[2], p->w2);
 	z[3] = mul(z[3], p->w3);
 	radix4_twisted(z);
 }
+
 /* The way back, times 4. */
-inlined void radix4_inverse(struct complex4 z[4], const struct powers *p)
+static __always_inline void radix4_inverse(struct complex4 z[4],
+					   const struct powers *p)
 {
 	struct complex4 even = add(z[0], z[1]), odd = sub(z[0], z[1]);
 	struct complex4 even_i = add(z[2], z[3]), odd_i = sub(z[2], z[3]);
@@ -169,8 +175,9 @@ inlined void radix4_inverse(struct complex4 z[4], const struct powers *p)
 }
 
 /* Radix 4 for @count blocks of a quarter, @quarter blocks apart. */
-inlined void radix4_pass(struct complex4 *f, size_t quarter, size_t count,
-			 const struct powers *p, bool inverse)
+static __always_inline void radix4_pass(struct complex4 *f, size_t quarter,
+					size_t count, const struct powers *p,
+					bool inverse)
 {
 	for (size_t i = 0; i != count; i++) {
 		struct complex4 z[4] = { f[i], f[quarter + i],
@@ -189,7 +196,8 @@ inlined void radix4_pass(struct complex4 *f, size_t quarter, size_t count,
 }
 
 /* Rows of a 4 by 4 matrix become its columns. */
-inlined void transpose_reals(double4 *a, double4 *b, double4 *c, double4 *d)
+static __always_inline void transpose_reals(double4 *a, double4 *b, double4 *c,
+					    double4 *d)
 {
 	double4 ab0 = shuffle(*a, *b, 0, 4, 2, 6);
 	double4 ab1 = shuffle(*a, *b, 1, 5, 3, 7);
@@ -202,15 +210,16 @@ inlined void transpose_reals(double4 *a, double4 *b, double4 *c, double4 *d)
 	*d = shuffle(ab1, cd1, 2, 3, 6, 7);
 }
 
-inlined void transpose(struct complex4 z[4])
+static __always_inline void transpose(struct complex4 z[4])
 {
 	transpose_reals(&z[0].re, &z[1].re, &z[2].re, &z[3].re);
 	transpose_reals(&z[0].im, &z[1].im, &z[2].im, &z[3].im);
 }
 
 /* The parts that 16 points leave modulo four nodes, one in each place of a vector. */
-inlined void forward16(struct complex4 z[4], const struct complex4 *f,
-		       const struct powers *p)
+static __always_inline void forward16(struct complex4 z[4],
+				      const struct complex4 *f,
+				      const struct powers *p)
 {
 	z[0] = f[0];
 	z[1] = f[1];
@@ -221,7 +230,7 @@ inlined void forward16(struct complex4 z[4], const struct complex4 *f,
 }
 
 /* The constants of the four nodes below w: w, -w, i w and -i w. */
-inlined struct complex4 constants_below(struct complex4 w)
+static __always_inline struct complex4 constants_below(struct complex4 w)
 {
 	return (struct complex4){
 		shuffle(w.re, w.im, 0, 1, 6, 7) * (double4){ 1, -1, -1, 1 },
@@ -230,8 +239,8 @@ inlined struct complex4 constants_below(struct complex4 w)
 }
 
 /* a * b modulo x^4 - c, for polynomials of four coefficients */
-inlined void multiply4(struct complex4 a[4], const struct complex4 b[4],
-		       struct complex4 c)
+static __always_inline void
+multiply4(struct complex4 a[4], const struct complex4 b[4], struct complex4 c)
 {
 	struct complex4 high4 = mul(a[1], b[3]), high5 = mul(a[2], b[3]);
 	struct complex4 high6 = mul(a[3], b[3]), low[4];
@@ -249,7 +258,7 @@ inlined void multiply4(struct complex4 a[4], const struct complex4 b[4],
 }
 
 /* a^2, likewise */
-inlined void square4(struct complex4 a[4], struct complex4 c)
+static __always_inline void square4(struct complex4 a[4], struct complex4 c)
 {
 	struct complex4 twice0 = add(a[0], a[0]), twice1 = add(a[1], a[1]);
 	struct complex4 twice2 = add(a[2], a[2]);
@@ -268,8 +277,9 @@ inlined void square4(struct complex4 a[4], struct complex4 c)
  * 16 points of f times those of g, or f squared if g is f; of either the
  * coefficients modulo the node's polynomial, times 4 at the end.
  */
-inlined void multiply16(struct complex4 *f, const struct complex4 *g,
-			const struct powers *p, bool square)
+static __always_inline void multiply16(struct complex4 *f,
+				       const struct complex4 *g,
+				       const struct powers *p, bool square)
 {
 	struct complex4 y[4], z[4];
 
@@ -289,9 +299,10 @@ inlined void multiply16(struct complex4 *f, const struct complex4 *g,
 }
 
 /* 64 points, of a node at @level. */
-inlined void multiply64(const struct fft *fft, const struct fft_root *level,
-			size_t node, struct complex4 *f, struct complex4 *g,
-			bool square)
+static __always_inline void multiply64(const struct fft *fft,
+				       const struct fft_root *level,
+				       size_t node, struct complex4 *f,
+				       struct complex4 *g, bool square)
 {
 	const struct powers p = node_powers(fft, level, node);
 	const struct complex4 *table = (struct complex4 *)fft->table;
@@ -316,16 +327,16 @@ inlined void multiply64(const struct fft *fft, const struct fft_root *level,
 }
 
 /* These have large frames, and fft_avx2_multiply, which calls itself, small ones. */
-static __attribute__((__noinline__)) void
-square_leaf(const struct fft *fft, const struct fft_root *level, size_t node,
-	    struct complex4 *f)
+static noinline void square_leaf(const struct fft *fft,
+				 const struct fft_root *level, size_t node,
+				 struct complex4 *f)
 {
 	multiply64(fft, level, node, f, f, true);
 }
 
-static __attribute__((__noinline__)) void
-multiply_leaf(const struct fft *fft, const struct fft_root *level, size_t node,
-	      struct complex4 *f, struct complex4 *g)
+static noinline void multiply_leaf(const struct fft *fft,
+				   const struct fft_root *level, size_t node,
+				   struct complex4 *f, struct complex4 *g)
 {
 	multiply64(fft, level, node, f, g, false);
 }
@@ -408,7 +419,7 @@ void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 }
 
 /* Four digits as doubles; the four behind them are read, too. */
-inlined double4 load_digits(const s16 *digit)
+static __always_inline double4 load_digits(const s16 *digit)
 {
 	s16x8 digits;
 	s32x8 wide;
@@ -422,8 +433,8 @@ inlined double4 load_digits(const s16 *digit)
  * The part at @at, from where @digit is not NULL: then the coefficients are digits
  * still, and real. The first pass takes them from there, times a root.
  */
-inlined struct complex4 part_times(const struct complex4 *at, const s16 *digit,
-				   struct complex4 w)
+static __always_inline struct complex4
+part_times(const struct complex4 *at, const s16 *digit, struct complex4 w)
 {
 	double4 x;
 
@@ -434,7 +445,8 @@ inlined struct complex4 part_times(const struct complex4 *at, const s16 *digit,
 }
 
 /* The part that is not multiplied. */
-inlined struct complex4 part(const struct complex4 *at, const s16 *digit)
+static __always_inline struct complex4 part(const struct complex4 *at,
+					    const s16 *digit)
 {
 	if (!digit)
 		return *at;
@@ -442,7 +454,7 @@ inlined struct complex4 part(const struct complex4 *at, const s16 *digit)
 }
 
 /* i^k * z */
-inlined struct complex4 turn(struct complex4 z, unsigned int k)
+static __always_inline struct complex4 turn(struct complex4 z, unsigned int k)
 {
 	switch (k % 4) {
 	case 0:
@@ -466,7 +478,8 @@ struct wheel {
 	double4 sine[4];
 };
 
-inlined struct wheel wheel_of(const struct fft *fft, unsigned int p)
+static __always_inline struct wheel wheel_of(const struct fft *fft,
+					     unsigned int p)
 {
 	struct wheel w;
 
@@ -485,10 +498,10 @@ inlined struct wheel wheel_of(const struct fft *fft, unsigned int p)
  * cosines in common, and sines but for the sign: @sum and @difference are theirs,
  * for t = 1 to (p - 1) / 2.
  */
-inlined void odd_transform(struct complex4 *z, const struct wheel *w,
-			   struct complex4 first, const struct complex4 *sum,
-			   const struct complex4 *difference,
-			   const unsigned int p, bool inverse)
+static __always_inline void
+odd_transform(struct complex4 *z, const struct wheel *w, struct complex4 first,
+	      const struct complex4 *sum, const struct complex4 *difference,
+	      const unsigned int p, bool inverse)
 {
 	z[0] = first;
 #pragma GCC unroll 3
@@ -527,9 +540,9 @@ inlined void odd_transform(struct complex4 *z, const struct wheel *w,
  * @digits. These are real; turned, every other part is imaginary. Of t and p - t
  * one is even, so that sums and differences need no addition.
  */
-inlined void odd_pass(const struct fft *fft, struct complex4 *f,
-		      const s16 *digits, const unsigned int p, size_t first,
-		      size_t end)
+static __always_inline void odd_pass(const struct fft *fft, struct complex4 *f,
+				     const s16 *digits, const unsigned int p,
+				     size_t first, size_t end)
 {
 	const struct wheel w = wheel_of(fft, p);
 	const size_t rows = fft->shape.rows / p, digits_apart = fft->shape.row;
@@ -570,8 +583,10 @@ inlined void odd_pass(const struct fft *fft, struct complex4 *f,
 }
 
 /* The way back, times p. */
-inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
-			      const unsigned int p, size_t first, size_t end)
+static __always_inline void odd_pass_inverse(const struct fft *fft,
+					     struct complex4 *f,
+					     const unsigned int p, size_t first,
+					     size_t end)
 {
 	const struct wheel w = wheel_of(fft, p);
 	const size_t rows = fft->shape.rows / p, stride = fft->shape.stride;
@@ -598,9 +613,9 @@ inlined void odd_pass_inverse(const struct fft *fft, struct complex4 *f,
 }
 
 /* Radix 2, for a node of @rows rows; from @digits unless these are NULL. */
-inlined void radix2_pass(const struct fft *fft, struct complex4 *f,
-			 const s16 *digits, size_t rows,
-			 const struct fft_root *root, size_t first, size_t end)
+static __always_inline void
+radix2_pass(const struct fft *fft, struct complex4 *f, const s16 *digits,
+	    size_t rows, const struct fft_root *root, size_t first, size_t end)
 {
 	const struct complex4 w = broadcast_root(root);
 	size_t half = rows / 2;
@@ -626,9 +641,10 @@ inlined void radix2_pass(const struct fft *fft, struct complex4 *f,
 }
 
 /* The way back, times 2. */
-inlined void radix2_pass_inverse(const struct fft *fft, struct complex4 *f,
-				 size_t rows, const struct fft_root *root,
-				 size_t first, size_t end)
+static __always_inline void radix2_pass_inverse(const struct fft *fft,
+						struct complex4 *f, size_t rows,
+						const struct fft_root *root,
+						size_t first, size_t end)
 {
 	const struct complex4 w = broadcast_root(root);
 	size_t half = rows / 2 * fft->shape.stride;
@@ -646,7 +662,7 @@ inlined void radix2_pass_inverse(const struct fft *fft, struct complex4 *f,
 }
 
 /* The roots of a node of the top passes of radix 4. */
-inlined struct powers top_powers(const struct fft_root *root)
+static __always_inline struct powers top_powers(const struct fft_root *root)
 {
 	return (struct powers){ broadcast_root(&root[0]),
 				broadcast_root(&root[1]),
@@ -654,9 +670,10 @@ inlined struct powers top_powers(const struct fft_root *root)
 }
 
 /* Radix 4, for all rows, from @digits: the first pass, if it is the first. */
-inlined void digits_pass(const struct fft *fft, struct complex4 *f,
-			 const s16 *digits, const struct fft_root *root,
-			 size_t first, size_t end)
+static __always_inline void digits_pass(const struct fft *fft,
+					struct complex4 *f, const s16 *digits,
+					const struct fft_root *root,
+					size_t first, size_t end)
 {
 	const struct powers p = top_powers(root);
 	size_t quarter = fft->shape.rows / 4 * fft->shape.stride;
@@ -685,9 +702,9 @@ inlined void digits_pass(const struct fft *fft, struct complex4 *f,
 }
 
 /* Radix 4, for a node of @rows rows. */
-inlined void top4_pass(const struct fft *fft, struct complex4 *f, size_t rows,
-		       const struct fft_root *root, size_t first, size_t end,
-		       bool inverse)
+static __always_inline void top4_pass(const struct fft *fft, struct complex4 *f,
+				      size_t rows, const struct fft_root *root,
+				      size_t first, size_t end, bool inverse)
 {
 	const struct powers p = top_powers(root);
 

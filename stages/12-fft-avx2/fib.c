@@ -253,7 +253,7 @@ static noinline int compute_digits(struct fib_call *call, u64 n,
 	struct digits_block {
 		struct bignum number;
 		struct digits a, b;
-		s16 digit[] __attribute__((aligned(16)));
+		s16 digit[] __aligned(16);
 	} *block;
 	struct fft *fft;
 	int until = 1, err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Vectors of 32 bytes, in the language that GCC and Clang add to C.
+ * Vectors of 32 bytes, in the language that GCC and Clang add to C. Functions that
+ * take or return one are __always_inline: a call would pass it through memory.
  */
 #ifndef SIMD_H
 #define SIMD_H
@@ -15,6 +16,8 @@ typedef s32 s32x8 __attribute__((vector_size(32)));
 typedef u32 u32x8 __attribute__((vector_size(32)));
 typedef s16 s16x8 __attribute__((vector_size(16)));
 typedef s16 s16x16 __attribute__((vector_size(32)));
+typedef u16 u16x16 __attribute__((vector_size(32)));
+typedef char char32 __attribute__((vector_size(32)));
 #endif
 
 #define shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -25,8 +28,5 @@ typedef s16 s16x16 __attribute__((vector_size(32)));
 #else
 #define doubles(x) __builtin_convertvector(x, double4)
 #endif
-
-/* Has no call: a vector passed to a function would go through memory. */
-#define inlined static inline __attribute__((always_inline))
 
 #endif
