@@ -294,12 +294,13 @@ static int make_table(struct fib_call *call, struct fft *fft)
  * @room: as much as fft_room says
  * @digits: of the longest product
  *
- * Return: the transforms, or NULL when the caller has been killed.
+ * Return: the transforms, or ERR_PTR(-EINTR) when the caller has been killed.
  */
 struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 {
 	struct fft *fft = room;
 	u64 end = (u64)(unsigned long)(fft + 1);
+	int err;
 
 	fft->shape = shape_for(digits);
 	fib_assert(error_fits(&fft->shape));
@@ -307,8 +308,9 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 					  (-end & (sizeof(*fft->table) - 1)));
 	fft->f = fft->table + table_blocks(&fft->shape);
 	fft->g = fft->f + all_blocks(&fft->shape);
-	if (make_table(call, fft))
-		return NULL;
+	err = make_table(call, fft);
+	if (err)
+		return ERR_PTR(err);
 	fft->shape.points = 0; /* no roots yet */
 	return fft;
 }

@@ -273,8 +273,8 @@ static noinline int compute_digits(struct fib_call *call, u64 n,
 	if (err)
 		goto free_block;
 	fft = fft_create(call, block->digit + 2 * half, whole);
-	if (!fft) {
-		err = call->error;
+	if (IS_ERR(fft)) {
+		err = PTR_ERR(fft);
 		goto free_block;
 	}
 	while (--until > 0) {

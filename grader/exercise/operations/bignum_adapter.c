@@ -246,7 +246,9 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 		return -ENOMEM;
 	x = &room->a;
 	y = &room->b;
-	if (what == TESTED_TWICE_PLUS)
+	if (IS_ERR(room->fft))
+		err = PTR_ERR(room->fft);
+	else if (what == TESTED_TWICE_PLUS)
 		err = digits_combine(a->call, y, 2, x, 1, y);
 	else if (what == TESTED_TWICE_MINUS)
 		err = digits_combine(a->call, y, -1, x, 2, y);
