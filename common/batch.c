@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -31,6 +32,70 @@ int file(const struct request *r)
 void answer(long long ret)
 {
 	printf("%lld\n", ret < 0 ? (long long)-errno : ret);
+}
+
+bool memory_map(struct memory *m, size_t size, const char *where)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *pages;
+
+	m->size = (size / page + 2) * page;
+	pages = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED) {
+		answer(-1);
+		return false;
+	}
+	m->pages = pages;
+	m->address = pages;
+	m->fill = 0;
+	if (!strcmp(where, "fresh"))
+		return true;
+	m->fill = BATCH_FILL;
+	memset(pages, BATCH_FILL, m->size);
+	if (!strcmp(where, "null")) {
+		m->address = NULL;
+	} else if (!strcmp(where, "half")) {
+		munmap(m->pages + page, m->size - page);
+		m->size = page;
+		m->address += page - (size / 2 < page ? size / 2 : page);
+	}
+	return true;
+}
+
+void memory_unmap(const struct memory *m)
+{
+	munmap(m->pages, m->size);
+}
+
+size_t read_into(const struct request *r, bool has_offset,
+		 const struct memory *m, size_t *touched)
+{
+	size_t size = (size_t)number(r, 2);
+	ssize_t ret;
+	int err;
+
+	if (has_offset)
+		ret = pread(file(r), m->address, size, (off_t)number(r, 3));
+	else
+		ret = read(file(r), m->address, size);
+	err = errno;
+	*touched = 0;
+	for (size_t i = 0; i < m->size; i++)
+		*touched += m->pages[i] != m->fill;
+	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, *touched);
+	return ret > 0 && m->address == m->pages ? (size_t)ret : 0;
+}
+
+void put_text(int fd, const char *text, size_t size)
+{
+	ssize_t ret = fd < 0 ? -1 : write(fd, text, size);
+	int err = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+	answer(ret);
 }
 
 static void do_open(const struct request *r, const char *device)

@@ -15,6 +15,7 @@
 #define BATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define BATCH_FILES 32
 #define BATCH_WORDS 32
@@ -42,5 +43,54 @@ int file(const struct request *r);
 
 /* Prints what a call returned, or minus errno. */
 void answer(long long ret);
+
+/* Memory is filled with this beforehand: no text, so a change is seen. */
+#define BATCH_FILL 0xa5
+
+/**
+ * struct memory - pages that a call is given
+ * @address: what the call is given: the first byte, or what the request asks for
+ * @pages: the pages themselves
+ * @size: bytes in them: a page behind the buffer at least, for a stray write
+ * @fill: what the bytes are before the call
+ */
+struct memory {
+	unsigned char *address;
+	unsigned char *pages;
+	size_t size;
+	unsigned char fill;
+};
+
+/**
+ * memory_map() - pages for a buffer
+ * @m: the pages; to be given to memory_unmap
+ * @size: bytes of the buffer
+ * @where: "null" for a null pointer, "half" for a buffer of which the second half is
+ *	not there, "fresh" for pages that are not there until they are touched;
+ *	anything else for a good one
+ *
+ * Return: whether there is memory; if not, answer(-1) has been called.
+ */
+bool memory_map(struct memory *m, size_t size, const char *where);
+void memory_unmap(const struct memory *m);
+
+/**
+ * read_into() - read H SIZE, or pread H SIZE OFFSET
+ * @r: the request
+ * @has_offset: whether it is pread
+ * @m: where the data goes
+ * @touched: how many bytes there have changed
+ *
+ * Prints what the call returned, or minus errno, and how many bytes have changed; the
+ * rest of the line is the caller's.
+ *
+ * Return: the bytes at @m->address that may be looked at: none after an error, or
+ * if not all of the buffer is there.
+ */
+size_t read_into(const struct request *r, bool has_offset,
+		 const struct memory *m, size_t *touched);
+
+/* Writes to an open file, closes it and prints what the write returned. */
+void put_text(int fd, const char *text, size_t size);
 
 #endif

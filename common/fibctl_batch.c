@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,8 +18,6 @@
 #include "batch.h"
 #include "fibctl.h"
 
-/* Memory is filled with this beforehand: no digit, so a change is seen. */
-#define FILL 0xa5
 /* How far behind a buffer a stray write is looked for. */
 #define BEHIND 4096
 
@@ -57,11 +54,11 @@ static bool residue_of(const unsigned char *data, size_t size, uint64_t modulus,
 	return true;
 }
 
-static void print_data(const unsigned char *data, ssize_t count)
+static void print_data(const unsigned char *data, size_t count)
 {
-	if (count <= 0)
+	if (!count)
 		putchar('-');
-	for (ssize_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (isdigit(data[i]))
 			putchar(data[i]);
 		else
@@ -70,67 +67,31 @@ static void print_data(const unsigned char *data, ssize_t count)
 	putchar('\n');
 }
 
-/* A whole number of pages with room for @size bytes and what lies behind. */
-static size_t room_for(size_t size)
+static void do_read(const struct request *r, bool has_offset)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (size + BEHIND + page - 1) / page * page;
-}
-
-static void do_read(const struct request *r, int has_offset)
-{
-	size_t size = (size_t)number(r, 2);
-	const char *where =
-		r->count > 3 + has_offset ? r->word[3 + has_offset] : "good";
-	size_t room = room_for(size), touched = 0;
+	const char *where = word(r, 3 + has_offset);
 	uint64_t known, modulus, residue;
-	unsigned char *memory, *buffer;
-	ssize_t ret;
-	int err;
+	size_t count, touched;
+	struct memory m;
 
-	memory = mmap(NULL, room, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED) {
-		answer(-1);
+	if (!memory_map(&m, (size_t)number(r, 2), where))
 		return;
-	}
-	memset(memory, FILL, room);
-	buffer = memory;
-	if (!strcmp(where, "null")) {
-		buffer = NULL;
-	} else if (!strcmp(where, "half")) {
-		/* The page after the first is taken away; half is before it. */
-		size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-		munmap(memory + page, room - page);
-		room = page;
-		buffer = memory + page - (size / 2 < page ? size / 2 : page);
-	}
-
-	if (has_offset)
-		ret = pread(file(r), buffer, size, (off_t)number(r, 3));
-	else
-		ret = read(file(r), buffer, size);
-	err = errno;
-	for (size_t i = 0; i < room; i++)
-		touched += memory[i] != FILL;
-	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, touched);
+	count = read_into(r, has_offset, &m, &touched);
 	if (sscanf(where, "known=%" SCNu64 "/%" SCNu64, &known, &modulus) ==
 		    2 &&
-	    ret > 0 && touched == (size_t)ret &&
-	    residue_of(buffer, touched, modulus, &residue) && residue == known)
+	    touched == count &&
+	    residue_of(m.address, count, modulus, &residue) && residue == known)
 		puts("=");
 	else
-		print_data(buffer, ret);
-	munmap(memory, room);
+		print_data(m.address, count);
+	memory_unmap(&m);
 }
 
 /* Return whether @size bytes at @memory still are as before. */
 static bool untouched(const unsigned char *memory, size_t size)
 {
-	return !size ||
-	       (memory[0] == FILL && !memcmp(memory, memory + 1, size - 1));
+	return !size || (memory[0] == BATCH_FILL &&
+			 !memcmp(memory, memory + 1, size - 1));
 }
 
 /*
@@ -154,7 +115,7 @@ static void do_verify(const struct request *r)
 		free(memory);
 		return;
 	}
-	memset(memory, FILL, room);
+	memset(memory, BATCH_FILL, room);
 	for (uint64_t n = first; n <= last; n++) {
 		ssize_t ret = pread(file(r), memory, size, (off_t)n);
 		size_t count = ret < 0 ? 0 : (size_t)ret;
@@ -165,9 +126,9 @@ static void do_verify(const struct request *r)
 		    residue != known) {
 			if (!wrong++)
 				first_wrong = n;
-			memset(memory, FILL, room);
+			memset(memory, BATCH_FILL, room);
 		} else {
-			memset(memory, FILL, count);
+			memset(memory, BATCH_FILL, count);
 		}
 		known = next;
 		next = sum;
@@ -298,14 +259,8 @@ static void do_show(const struct request *r)
 static void do_store(const struct request *r)
 {
 	const char *value = word(r, 2);
-	int fd = open_attribute(r, O_WRONLY);
-	ssize_t ret = fd < 0 ? -1 : write(fd, value, strlen(value));
-	int err = errno;
 
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	answer(ret);
+	put_text(open_attribute(r, O_WRONLY), value, strlen(value));
 }
 
 static void do_stat(void)
@@ -324,9 +279,9 @@ static bool serve(const struct request *r)
 	const char *verb = r->word[0];
 
 	if (!strcmp(verb, "read"))
-		do_read(r, 0);
+		do_read(r, false);
 	else if (!strcmp(verb, "pread"))
-		do_read(r, 1);
+		do_read(r, true);
 	else if (!strcmp(verb, "verify"))
 		do_verify(r);
 	else if (!strcmp(verb, "write"))

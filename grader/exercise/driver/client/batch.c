@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -19,15 +18,13 @@
 #include "first.h"
 #include "firstctl.h"
 
-/* Memory is filled with this beforehand: no text, so a change is seen. */
-#define UNTOUCHED 0xa5
 #define FAIL "/sys/module/first/parameters/fail"
 
-static void print_text(const unsigned char *text, ssize_t size)
+static void print_text(const unsigned char *text, size_t size)
 {
-	if (size <= 0)
+	if (!size)
 		putchar('-');
-	for (ssize_t i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		if (text[i] == '\n')
 			fputs("\\n", stdout);
 		else if (isgraph(text[i]))
@@ -56,56 +53,15 @@ static size_t unescape(char *text)
 	return (size_t)(to - text);
 }
 
-/* Pages for @size bytes and some behind them. */
-static unsigned char *pages(size_t size, size_t *room)
+static void do_read(const struct request *r, bool has_offset)
 {
-	void *memory;
+	struct memory m;
+	size_t touched;
 
-	*room = (size / 4096 + 2) * 4096;
-	memory = mmap(NULL, *room, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-/* @size bytes of which only the first half is ours. */
-static unsigned char *half_of(unsigned char *memory, size_t size, size_t room)
-{
-	munmap(memory + 4096, room - 4096);
-	return memory + 4096 - size / 2;
-}
-
-static void do_read(const struct request *r, int has_offset)
-{
-	const char *where = has_offset ? "good" : word(r, 3);
-	size_t size = (size_t)number(r, 2), room, touched = 0;
-	unsigned char *memory = pages(size, &room), *buffer = memory;
-	int fresh = !strcmp(where, "fresh"), err;
-	ssize_t ret;
-
-	if (!memory) {
-		answer(-1);
+	if (!memory_map(&m, (size_t)number(r, 2), word(r, 3 + has_offset)))
 		return;
-	}
-	/* A page that nobody has touched is not there yet. */
-	if (!fresh)
-		memset(memory, UNTOUCHED, room);
-	if (!strcmp(where, "null")) {
-		buffer = NULL;
-	} else if (!strcmp(where, "half")) {
-		buffer = half_of(memory, size, room);
-		room = 4096;
-	}
-	if (has_offset)
-		ret = pread(file(r), buffer, size, number(r, 3));
-	else
-		ret = read(file(r), buffer, size);
-	err = errno;
-	for (size_t i = 0; i < room; i++)
-		touched += memory[i] != (fresh ? 0 : UNTOUCHED);
-	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, touched);
-	/* Nothing can have come to memory that is not there. */
-	print_text(buffer, buffer && room > 4096 ? ret : 0);
-	munmap(memory, room);
+	print_text(m.address, read_into(r, has_offset, &m, &touched));
+	memory_unmap(&m);
 }
 
 static void do_write(const struct request *r)
@@ -122,19 +78,13 @@ static void do_write(const struct request *r)
 
 static void do_bad_write(const struct request *r)
 {
-	unsigned char *memory, *buffer = NULL;
-	size_t room;
+	struct memory m;
 
-	memory = pages(2, &room);
-	if (!memory) {
-		answer(-1);
+	if (!memory_map(&m, 2, word(r, 2)))
 		return;
-	}
-	memset(memory, '1', room);
-	if (!strcmp(word(r, 2), "half"))
-		buffer = half_of(memory, 2, room);
-	answer(write(file(r), buffer, 2));
-	munmap(memory, 4096);
+	memset(m.pages, '1', m.size);
+	answer(write(file(r), m.address, 2));
+	memory_unmap(&m);
 }
 
 static void do_fill(const struct request *r)
@@ -158,7 +108,7 @@ static void do_info(const struct request *r)
 	struct first_info info;
 	int ret;
 
-	memset(&info, UNTOUCHED, sizeof(info));
+	memset(&info, BATCH_FILL, sizeof(info));
 	ret = ioctl(file(r), FIRST_IOC_INFO, null ? NULL : &info);
 	if (ret)
 		answer(ret);
@@ -195,18 +145,7 @@ static void do_show(const struct request *r)
 	if (fd >= 0)
 		close(fd);
 	printf("%d ", count < 0 ? -err : 0);
-	print_text(text, count);
-}
-
-static void put_text(int fd, const char *text, size_t size)
-{
-	ssize_t ret = fd < 0 ? -1 : write(fd, text, size);
-	int err = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = err;
-	answer(ret);
+	print_text(text, count < 0 ? 0 : (size_t)count);
 }
 
 static void do_store(const struct request *r)
@@ -265,9 +204,9 @@ static bool serve(const struct request *r)
 	const char *verb = r->word[0];
 
 	if (!strcmp(verb, "read"))
-		do_read(r, 0);
+		do_read(r, false);
 	else if (!strcmp(verb, "pread"))
-		do_read(r, 1);
+		do_read(r, true);
 	else if (!strcmp(verb, "write"))
 		do_write(r);
 	else if (!strcmp(verb, "badwrite"))
