@@ -54,7 +54,8 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
     with standing.alone(machine.name):
         programs = {driver_device.CLIENT: driver_device.client()}
         running = standing.start(machine, device.contents({}, programs))
-        path = driver_device.KO if stage.manifest.driver else f"{device.MODULES}/{device.NAME}.ko"
+        # As device.MODULES and driver_device.KO have it.
+        path = f"/lib/{built.module.name}/{built.module.name}.ko"
         standing.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
         json.dumps(

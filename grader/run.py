@@ -261,11 +261,7 @@ def _stress(
     for right in rights:
         stage = right.stage
         # A leak that the driver has counted is looked into: where does the block come from?
-        if (
-            stage.manifest.driver
-            or not right.verified.ok
-            and not debug_kernel.leaks(right.verified)
-        ):
+        if not right.verified.measurable and not debug_kernel.leaks(right.verified):
             after.append(right)
             continue
         tell = progress.of(f"debug {_label(stage)}", always=True)

@@ -186,7 +186,7 @@ def convert(exercise: Exercise) -> None:
 
 def predict(exercise: Exercise, options: argparse.Namespace) -> None:
     """Write down how many times as fast as the one before the stage will be."""
-    if exercise.stage is None or not exercise.measured:
+    if exercise.stage is None or not exercise.arithmetic:
         raise LabError(f"{exercise.label} is not measured, so there is nothing to predict")
     number = exercise.stage.number
     n = options.n or predictions.places(number)[-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.base import command, paths
 from grader.base.errors import LabError
-from grader.exercise.build import driver_recipe, preprocess, stage_module
+from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
 from grader.lab import machines
@@ -33,12 +33,9 @@ def stage_commands(stage: Stage) -> list[dict[str, str]]:
 
 def commands(built: stage_module.Built, kernel: Kernel) -> list[dict[str, str]]:
     """Return the entries of the files that kbuild compiles, named where they are edited."""
-    homes = {"kit": paths.COMMON}
-    if built.stage.manifest.driver:
-        homes = {"stage": built.stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
     entries = []
     for record in sorted(built.module.directory.glob("*/.*.o.cmd")):
-        home = homes.get(record.parent.name)
+        home = built.homes.get(record.parent.name)
         match = re.match(r"(?:saved)?cmd_\S+ := (.*)", record.read_text())
         if home is None or not match:
             continue
@@ -66,7 +63,7 @@ def main() -> int:
         built = stage_module.build(stage, kernel)
         if built.ok:
             entries += commands(built, kernel)
-        if not stage.manifest.driver:
+        if "stage" not in built.homes:  # kbuild compiles its preprocessed text
             entries += stage_commands(stage)
     if not entries:
         raise LabError("no stage compiles, so there is nothing to say")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from grader.base import command, paths
 from grader.base.errors import LabError
-from grader.exercise.build import driver_recipe, stage_module
+from grader.exercise.build import stage_module
 from grader.exercise.contract_tests import runner
 from grader.exercise.files import device, stages
 from grader.lab import machines, module, sparse
@@ -21,8 +21,8 @@ def _complaints(kernel: Kernel) -> Iterator[str]:
         built = stage_module.build(stage, kernel)
         if not built.ok:
             raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-        own = "stage" if stage.manifest.driver else stages.place(stage)
-        shown = {own: paths.shown(stage.directory), "kit": driver_recipe.INTERPOSER}
+        homes = {**built.homes, stages.place(stage): stage.directory}
+        shown = {folder: paths.shown(home) for folder, home in homes.items()}
         yield from sparse.complaints(kernel, built.module.directory, shown)
     # What is the same for all of them, apart from a few numbers.
     folder = module.folder_of(stage_module.kit(found[-1].manifest, kernel), kernel)

@@ -106,14 +106,61 @@ def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabErro
         return error
 
 
+class Arithmetic:
+    """What is done with a stage behind the kit's driver: its operations are tried by themselves."""
+
+    examine = staticmethod(debug_kernel.examine)
+
+    @staticmethod
+    def verify(built: Built, verifier: Machine, seed: int, quick: bool, tell: Tell) -> Verified:
+        """Verify the device. A slow machine gets the short list."""
+        return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
+
+    @staticmethod
+    def tried(stage: Stage, seed: int, with_ideas: bool, tell: Tell) -> Tried | None:
+        """Try the operations of the tasks."""
+        tell("try its operations")
+        return try_operations(stage, seed, with_ideas)
+
+    @staticmethod
+    def lines(checked: Checked, stands: Status) -> list[Line]:
+        """Return the lines of the tasks and of the device."""
+        asked = course(checked.stage.number)
+        lines = points.task_lines(asked, checked.tried) if checked.tried is not None else []
+        return [*lines, points.device_line(asked, checked.verified, stands)]
+
+
+class Driver:
+    """What is done with a driver of the learner's own: its tasks are parts of its verification."""
+
+    examine = staticmethod(driver_stress.examine)
+
+    @staticmethod
+    def verify(built: Built, verifier: Machine, seed: int, quick: bool, tell: Tell) -> Verified:
+        """Verify the driver task by task."""
+        return driver_verify.verify(built, verifier, tell)
+
+    @staticmethod
+    def tried(stage: Stage, seed: int, with_ideas: bool, tell: Tell) -> Tried | None:
+        """Return None: a driver has no operations."""
+        return None
+
+    @staticmethod
+    def lines(checked: Checked, stands: Status) -> list[Line]:
+        """Return the lines of the tasks."""
+        return points.driver_lines(course(checked.stage.number), checked.verified)
+
+
+def _kind(stage: Stage) -> type[Arithmetic | Driver]:
+    """Return what is done with a stage of its kind."""
+    return Driver if stage.manifest.driver else Arithmetic
+
+
 def verify_built(
     built: Built, machine: Machine, seed: int, tell: Tell, quick: bool = False
 ) -> Verified:
-    """Verify what was built; of a driver, task by task. A slow machine gets the short list."""
-    verifier = machine.verifier()
-    if built.stage.manifest.driver:
-        return driver_verify.verify(built, verifier, tell)
-    return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
+    """Verify what was built."""
+    return _kind(built.stage).verify(built, machine.verifier(), seed, quick, tell)
 
 
 def check_stage(
@@ -131,10 +178,9 @@ def check_stage(
     tell("build")
     built = stage_module.build(stage, machine.kernel(), jobs)
     verified = verify_built(built, machine, seed, lambda detail: tell(f"verify: {detail}"))
-    if stage.shipped or stage.manifest.driver:
+    if stage.shipped:
         return Checked(verified)
-    tell("try its operations")
-    return Checked(verified, try_operations(stage, seed, with_ideas))
+    return Checked(verified, _kind(stage).tried(stage, seed, with_ideas, tell))
 
 
 def build_subject(
@@ -162,8 +208,7 @@ def stress(stage: Stage, machine: Machine, plan: Plan, tell: Tell) -> Examined:
     """Build a stage for a debug machine, verify it there and put it under stress."""
     tell("build")
     built = stage_module.build(stage, machine.kernel())
-    examine = driver_stress.examine if stage.manifest.driver else debug_kernel.examine
-    return examine(built, machine, plan, tell)
+    return _kind(stage).examine(built, machine, plan, tell)
 
 
 def judge(
@@ -176,10 +221,6 @@ def judge(
     if stage.shipped:
         reason = "it is here as an object, without its source"
         return Judged(verified, everything, stands, note=reason)
-    asked = course(stage.number)
-    if stage.manifest.driver:
-        return Judged(verified, everything, stands, tuple(points.driver_lines(asked, verified)))
-    lines = points.task_lines(asked, checked.tried) if checked.tried is not None else []
-    lines.append(points.device_line(asked, verified, stands))
+    lines = _kind(stage).lines(checked, stands)
     fast = speed(stands) if speed else None
     return Judged(verified, everything, stands, (*lines, *([fast] if fast else [])))

@@ -6,8 +6,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from grader.base import paths
@@ -40,6 +41,9 @@ class Built:
     module: Module
     breaches: tuple[stage_contract.Breach, ...] = ()
     left_out: tuple[str, ...] = ()  # of the stage's files, and why
+    rules: str = "stage.h"  # where it is said what its objects may hold
+    # Where the files are edited that kbuild compiles, by their folder in the module.
+    homes: Mapping[str, Path] = field(default_factory=lambda: {"kit": paths.COMMON})
 
     @property
     def ok(self) -> bool:
@@ -53,11 +57,6 @@ class Built:
         return self.cause or (
             f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
         )
-
-    @property
-    def rules(self) -> str:
-        """Where it is said what its objects may hold."""
-        return "stage 0" if self.stage.manifest.driver else "stage.h"
 
     @property
     def cause(self) -> str:
@@ -134,12 +133,14 @@ def _texts(stage: Stage, left_out: list[str], trace: bool = False) -> preprocess
 
 def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False) -> Built:
     """The same of a stage whose driver is what is asked for; raced: see driver_recipe.py."""
+    homes = {"stage": stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
+    built = partial(Built, stage, rules=f"stage {stage.number}", homes=homes)
     path = stage.directory / driver_recipe.FILE
     taken = path.is_file() and paths.inside(path, stage.directory)
     if not taken or path.stat().st_size > SOURCE_BYTES:
         cause = f"{paths.shown(stage.directory)} holds no {path.name} that can be taken"
         recipe = driver_recipe.recipe(stage, b"")
-        return Built(stage, Module(recipe.name, module.folder_of(recipe, kernel), cause))
+        return built(Module(recipe.name, module.folder_of(recipe, kernel), cause))
     left_out = [
         f"{other.name} is left out: {path.name} is all that counts"
         for other in sorted(stage.directory.iterdir())
@@ -149,15 +150,15 @@ def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = Fals
     recipe = driver_recipe.recipe(stage, text, raced)
     if said := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
         made = Module(recipe.name, module.folder_of(recipe, kernel), said)
-        return Built(stage, made, (), tuple(left_out))
+        return built(made, left_out=tuple(left_out))
     made = _compiled(recipe, kernel, jobs)
     if made.ok and raced:
         said = driver_contract.evades(made.directory / f"{driver_recipe.OBJECT}.i", shown)
         made = replace(made, cause=said)
     if not made.ok or raced:
-        return Built(stage, made, (), tuple(left_out))
+        return built(made, left_out=tuple(left_out))
     broken = driver_contract.breaches(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)
-    return Built(stage, made, tuple(broken), tuple(left_out))
+    return built(made, tuple(broken), tuple(left_out))
 
 
 def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:

@@ -56,7 +56,7 @@ class Verified:
     @property
     def measurable(self) -> bool:
         """Whether nothing is wrong, and something is computed."""
-        return self.ok and not self.built.stage.manifest.driver
+        return self.ok and self.built.stage.manifest.computes
 
     @property
     def passed(self) -> int:

@@ -57,7 +57,7 @@ def verify(
         return Verified(built, findings=(finding,), by_task=_first_says(tasks, _untried(finding)))
     if built.breaches:
         findings = tuple(
-            Finding("wrong", f"{breach.got}; stage 0 allows {breach.expected}",
+            Finding("wrong", f"{breach.got}; {built.rules} allows {breach.expected}",
                     failure=Failure("contract", None, breach.expected, breach.got),
                     kind=Code.CONTRACT)
             for breach in built.breaches

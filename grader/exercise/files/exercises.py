@@ -84,12 +84,7 @@ class Exercise:
     @property
     def arithmetic(self) -> bool:
         """Return whether it computes F(n) behind the kit's driver, with inputs drawn by a seed."""
-        return self.stage is not None and not self.stage.driver
-
-    @property
-    def measured(self) -> bool:
-        """Return whether the grader measures it."""
-        return bool(self.stage and self.stage.measure)
+        return self.stage is not None and self.stage.computes
 
     @cached_property
     def course(self) -> Course:

@@ -23,8 +23,13 @@ class Manifest:
     teaches: str
     max_n: int
     measure: tuple[int, ...]
-    driver: bool = False  # it is a driver that is asked for, and no arithmetic
+    driver: bool = False  # the learner writes the driver; else the module has the kit's
     traits: Traits = field(default_factory=Traits)
+
+    @property
+    def computes(self) -> bool:
+        """Return whether it computes F(n): then there are n to measure at."""
+        return bool(self.measure)
 
 
 # The objects that stand for the reference's sources in a student repository, by ARCH of the kernels
@@ -134,7 +139,7 @@ def numbers() -> str:
 
 def manifests() -> dict[int, Manifest]:
     """Those of the stages of arithmetic, which are compared and measured: from 1 on."""
-    return {number: manifest for number, manifest in known().items() if not manifest.driver}
+    return {number: manifest for number, manifest in known().items() if manifest.computes}
 
 
 def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
@@ -171,12 +176,12 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
 
 def arithmetic(stages: Iterable[Stage]) -> list[Stage]:
     """Those of some stages that compute, and can be measured: not the driver of stage 0."""
-    return [stage for stage in stages if not stage.manifest.driver]
+    return [stage for stage in stages if stage.manifest.computes]
 
 
 def computing(stage: Stage) -> Stage:
     """The stage, which must be one of arithmetic."""
-    if stage.manifest.driver:
+    if not stage.manifest.computes:
         raise LabError(
             f"stage {stage.number} is a driver, nothing of it is computed or measured:"
             f" {paths.make(f'stage={stage.number} check')} and debug try it"
@@ -189,7 +194,7 @@ def kit(number: int) -> Stage:
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
-    if stage.manifest.driver:
+    if not stage.manifest.computes:  # objects are there to be compared and measured
         raise LabError(
             f"the kit's stage {number} is not here:"
             f" {paths.make(f'stage={number} start')}, then yours"
