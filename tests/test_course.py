@@ -22,14 +22,17 @@ from grader.base.finding import Code
 from grader.course import (
     check,
     commands,
+    earlier,
     learner_copy,
     records,
     result_files,
     results,
     skeleton,
 )
+from grader.exercise.build import stage_module
+from grader.exercise.conformance import verify
 from grader.exercise.files import exercises, stages, tasks
-from grader.lab import module
+from grader.lab import machines, module
 from grader.verdict import points
 
 STAGES = sorted(stages.manifests())
@@ -228,21 +231,101 @@ def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
 
 @pytest.mark.machine
 @pytest.mark.long
-def test_earlier_stages_are_checked_again(place: Path) -> None:
+def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_folder", lambda: place / "course")
     solved(2, place)
     first = solved(1, place)
-    lines = [line for _, line in check.earlier(exercises.find(3), lambda _: 7, "uml")]
-    assert [line.split(": ", 1)[1] for line in lines] == [
-        "all right still",
-        "all right still, its speed not measured again",
-    ]
+
+    def said(name: int) -> list[str]:
+        found = earlier.check_again(exercises.find(name), lambda _: 7, "uml")
+        return [line.split(": ", 1)[1] for _, line in found]
+
+    again = ["all right still", "all right still, its speed not measured again"]
+    assert said(3) == again
+    assert said(3) == ["all right, and unchanged since"] * 2
     # What was right once is broken now.
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
-    ((result, line),) = check.earlier(exercises.find(2), lambda _: 7, "uml")
-    assert (result.full, result.seed) == (False, 7)
+    ((result, line),) = earlier.check_again(exercises.find(2), lambda _: 7, "uml")
+    assert result and (result.full, result.seed) == (False, 7)
     assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
+
+
+def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy, the kit, the kernel, the machine, the compiler, the exercise; and not otherwise."""
+    monkeypatch.setattr(records, "_folder", lambda: place / "course")
+    copy, checked = solved(1, place), []
+
+    def checks(exercise: exercises.Exercise, *_: object, **_more: object) -> check.Result:
+        checked.append(exercise.name)
+        return check.Result(exercise.name, "", (check.Line("device", 100, 100, ""),))
+
+    def is_checked(machine: str = "uml", reuse: bool = True) -> bool:
+        checked.clear()
+        list(earlier.check_again(exercises.find(2), lambda _: 7, machine, reuse))
+        return checked == ["1"]
+
+    monkeypatch.setattr(earlier, "check", checks)
+    assert is_checked() and not is_checked()
+    assert is_checked(reuse=False) and not is_checked()
+    text = (copy / "fib.c").read_text()
+    (copy / "fib.c").write_text(f"{text}\n")
+    assert is_checked() and not is_checked()
+    (copy / "fib.c").write_text(text)
+    assert is_checked(), "what was right before that is not what was right last"
+    for name in ("_kit", "_compiler"):
+        kept = getattr(earlier, name)()
+        monkeypatch.setattr(earlier, name, lambda kept=kept: [kept, "another"])
+        assert is_checked() and not is_checked()
+    machine = machines.get("uml")
+    kernel = replace(machine.kernel(), key="another")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(machine), "kernel", lambda _: kernel)
+        assert is_checked() and not is_checked()
+    assert is_checked() and not is_checked()
+    assert is_checked("qemu") and not is_checked("qemu")
+    records.settle("1", 7, passed=False)
+    assert is_checked("qemu") and is_checked("qemu"), "one that has failed is asked until it passes"
+
+
+def test_the_digest_covers_the_kit() -> None:
+    names = {name for name, _ in earlier._kit()}
+    for name in ("grader/course/earlier.py", "common/stage.h", "expected/digests.tsv",
+                 "grader/exercise/contract_tests/account.c", "requirements.txt"):  # fmt: skip
+        assert name in names or not (paths.ROOT / name).is_file(), name
+
+
+@pytest.mark.machine
+def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) -> None:
+    """A task's line does not wait for the module, and shows what the result has at the end."""
+    copy = solved(1, place)
+    text = (copy / "fib.c").read_text()
+    (copy / "fib.c").write_text(text.replace("i < n", "i <= n"))
+    shown: list[points.Line] = []
+    result = check.check(exercises.find(1), copy, 7, show=shown.append)
+    assert shown == list(result.lines)
+    assert [line.kind for line in shown] == [points.TASK, points.TASK, points.DEVICE]
+
+
+@pytest.mark.machine
+def test_at_once_finds_what_is_found_one_after_the_other(place: Path) -> None:
+    """The contract tests in a machine of their own: the same findings."""
+    copy = solved(3, place)
+    text = (copy / "fib.c").read_text()
+    leak = text.replace("\t\tc = difference;\n\t\tgoto free_twice;", "\t\treturn difference;")
+    assert leak != text
+    (copy / "fib.c").write_text(leak)
+    stage = stages.single(copy, copy.name, 3)
+    machine = machines.get("uml")
+    built = stage_module.build(stage, machine.kernel())
+    one, two = (
+        verify.verify(built, machine, 1, True, lambda _: None, at_once=at_once)
+        for at_once in (False, True)
+    )
+    assert one.findings and [f.cause for f in one.findings] == [f.cause for f in two.findings]
 
 
 @pytest.mark.machine

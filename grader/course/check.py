@@ -6,26 +6,28 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import sandbox
 from grader.base import paths
+from grader.base.background import Background
 from grader.base.errors import LabError
 from grader.base.finding import Code, Finding
 from grader.base.progress import Progress
-from grader.course import skeleton
 from grader.exercise.build import driver_recipe, stage_module
 from grader.exercise.driver import verify as driver_verify
-from grader.exercise.files import exercises, stages
+from grader.exercise.files import stages
 from grader.exercise.files.exercises import Exercise
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_program
 from grader.lab import machines
-from grader.verdict import pipeline, points
+from grader.lab.machines import Machine
+from grader.verdict import pipeline, points, status
+from grader.verdict.pipeline import Show
 from grader.verdict.points import Line
 from grader.verdict.speed import measure
+from grader.verdict.status import Status
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ def judge(
     machine: str = "",
     speed: bool = True,
     isolated: bool = False,
+    show: Show | None = None,
 ) -> Verdict:
     """Grade a copy of an exercise.
 
     machine: its name, by default the exercise's own choice; isolated: it is an untrusted
-    submission, which stays in the sandbox and in QEMU.
+    submission, which stays in the sandbox and in QEMU. show: a person waits, so all is done at
+    once; it is called with each line of a stage of arithmetic as soon as that line is final.
     """
     if exercise.stage is None:
         return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
@@ -91,6 +95,8 @@ def judge(
         stage = replace(stage, own_driver=False, isolated=True)
         where = machines.get("qemu").verifier()
     progress = Progress()
+    if show and exercise.arithmetic and not (isolated or stage.shipped):
+        return _judge_at_once(exercise, stage, where, seed, show, progress)
     checked = pipeline.check_stage(
         stage, where, seed, progress.of(exercise.label), with_ideas=speed
     )
@@ -102,6 +108,43 @@ def judge(
         _remove_build(stage, judged)
     left_out = judged.verified.built.left_out
     return Verdict(judged.status.name, judged.status.cause, judged.lines, left_out)
+
+
+def _judge_at_once(
+    exercise: Exercise, stage: Stage, machine: Machine, seed: int, show: Show, progress: Progress
+) -> Verdict:
+    """Grade a copy with all that can be done at once, and show each line when it is final."""
+    by_status = measure(stage, seed, progress)
+    shown: list[Line] = []
+    counting: list[Background[Line | None]] = []
+
+    def show_task(line: Line) -> None:
+        progress.clear()
+        show(line)
+        shown.append(line)
+        # Most often the device is right then, too: the speed need not wait for it.
+        if len(shown) == len(exercise.course.tasks) and all(one.full for one in shown):
+            counting.append(Background(lambda: by_status(status.of(()))))
+
+    def speed_line(stands: Status) -> Line | None:
+        if stands.name == "ok" and counting:
+            return counting[0].result()
+        return by_status(stands)
+
+    checked = pipeline.check_while_waiting(
+        stage, machine.verifier(), seed, progress.of(exercise.label), show_task, progress.say
+    )
+    judged = pipeline.judge(checked)
+    progress.clear()
+    for line in judged.lines[len(shown) :]:
+        show(line)
+    fast = speed_line(judged.status)
+    progress.clear()
+    if fast:
+        show(fast)
+    lines = (*judged.lines, *([fast] if fast else []))
+    left_out = judged.verified.built.left_out
+    return Verdict(judged.status.name, judged.status.cause, lines, left_out)
 
 
 def _remove_build(stage: Stage, judged: pipeline.Judged) -> None:
@@ -137,30 +180,13 @@ def _judge_elective(exercise: Exercise, directory: Path, machine: str, isolated:
 
 
 def check(
-    exercise: Exercise, directory: Path, seed: int, machine: str = "", speed: bool = True
+    exercise: Exercise,
+    directory: Path,
+    seed: int,
+    machine: str = "",
+    speed: bool = True,
+    show: Show | None = None,
 ) -> Result:
-    """Grade one copy of an exercise."""
-    verdict = judge(exercise, directory, seed, machine, speed)
+    """Grade one copy of an exercise; show: see judge."""
+    verdict = judge(exercise, directory, seed, machine, speed, show=show)
     return Result(exercise.name, paths.shown(directory), verdict.lines, seed)
-
-
-def earlier(
-    exercise: Exercise, seed_of: Callable[[str], int], machine: str
-) -> Iterator[tuple[Result, str]]:
-    """Check the learner's copies of the stages before again, except their speed: a line each."""
-    if not exercise.arithmetic:
-        return
-    for before in map(exercises.find, exercises.names()):
-        if before.name == exercise.name:
-            return
-        directory = skeleton.learner_directory(before.name)
-        if directory is None or not before.arithmetic:
-            continue
-        result = check(before, directory, seed_of(before.name), machine, speed=False)
-        wrong = next((line for line in result.lines if not line.full), None)
-        said = "all right still"
-        if wrong:
-            said = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
-        elif before.course.speed:
-            said += ", its speed not measured again"
-        yield result, f"{before.label}, {result.directory}: {said}"

@@ -13,11 +13,21 @@ from pathlib import Path
 from grader.base import command, paths, seed
 from grader.base.errors import HostFault, LabError
 from grader.base.finding import Code
-from grader.course import bring_over, predictions, records, result_files, results, skeleton, upgrade
-from grader.course.check import Result, check, earlier, task_lines
+from grader.course import (
+    bring_over,
+    earlier,
+    predictions,
+    records,
+    result_files,
+    results,
+    skeleton,
+    upgrade,
+)
+from grader.course.check import Result, check, task_lines
 from grader.course.watch import changes
 from grader.exercise.files import exercises
 from grader.exercise.files.exercises import Exercise
+from grader.verdict.points import Line
 
 
 def start(exercise: Exercise) -> None:
@@ -207,32 +217,52 @@ def watch(exercise: Exercise, option: int | None) -> None:
     """Check the learner's copy, and again whenever it is saved."""
     directory = _own(exercise)
     for _ in changes(directory):
+        print(flush=True)
         try:
-            result = _check_and_record(exercise, directory, option, "")
-            print(f"\n{results.table(result)}\n{results.outcome(result)}")
+            result = _check_and_record(exercise, directory, option, "", show=True)
+            print(results.outcome(result))
         except (LabError, HostFault) as error:
-            print(f"\ncourse: {error}")
+            print(f"course: {error}")
         print("watching; Ctrl-C ends it", flush=True)
 
 
 def _check_and_record(
-    exercise: Exercise, directory: Path, option: int | None, machine: str
+    exercise: Exercise, directory: Path, option: int | None, machine: str, show: bool
 ) -> Result:
     _tell_changes(exercise, directory)
     chosen = _seed(exercise, option)
-    result = check(exercise, directory, chosen, machine)
+    # What is saved meanwhile is not what was checked.
+    state = earlier.digest(exercise, directory, machine) if exercise.arithmetic else ""
+    result = _checked(exercise, directory, chosen, machine, show)
     records.record(result, directory)
     records.settle(exercise.name, chosen, result.full)
+    records.note_right(exercise.name, state if earlier.is_right(result) else "")
+    return result
+
+
+def _checked(exercise: Exercise, directory: Path, chosen: int, machine: str, show: bool) -> Result:
+    """Check a copy; show its lines of points, each as soon as it is known."""
+    shown: list[Line] = []
+
+    def show_line(line: Line) -> None:
+        print(results.row(line, exercise), flush=True)
+        shown.append(line)
+
+    result = check(exercise, directory, chosen, machine, show=show_line if show else None)
+    for line in result.lines if show and not shown else ():
+        print(results.row(line, exercise), flush=True)
     return result
 
 
 def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     """The points of the learner's copy, in the forms that are asked for."""
     own = None if os.environ.get("LAB_REF") else skeleton.learner_directory(exercise.name)
+    show = not options.ktap
     if own is None:
-        result = check(exercise, exercise.sources, _seed(exercise, options.seed), options.machine)
+        chosen = _seed(exercise, options.seed)
+        result = _checked(exercise, exercise.sources, chosen, options.machine, show)
     else:
-        result = _check_and_record(exercise, own, options.seed, options.machine)
+        result = _check_and_record(exercise, own, options.seed, options.machine, show)
     if options.json:
         result_files.write(options.json, result_files.gradescope(result))
     if options.classroom:
@@ -240,19 +270,19 @@ def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     if options.ktap:
         print(result_files.ktap(result))
     else:
-        # Flushed: the earlier stages take a while.
-        print(results.table(result), flush=True)
+        # Flushed: the earlier stages may take a while.
+        print(results.outcome(result), flush=True)
         given = seed.given(options.seed) is not None
 
         def seed_of(before: str) -> int:
             return (not given and records.failed_seed(before)) or result.seed
 
-        again = () if options.only else earlier(exercise, seed_of, options.machine)
-        for one, line in again:
-            print(line, flush=True)
-            if not one.full:
-                records.settle(one.exercise, one.seed, False)
-        print(results.outcome(result))
+        if not options.only:
+            again = earlier.check_again(exercise, seed_of, options.machine, reuse=not given)
+            for one, line in again:
+                print(line, flush=True)
+                if one and not one.full:
+                    records.settle(one.exercise, one.seed, False)
     return 0 if result.earned == 100 else 1
 
 

@@ -86,6 +86,30 @@ def settle(name: str, seed: int, passed: bool) -> None:
     (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
+def _right() -> dict[str, str]:
+    try:
+        found: dict[str, str] = json.loads((_folder() / "right.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def right_before(name: str, digest: str) -> bool:
+    """Return whether an exercise was right when all that it depends on had this digest.
+
+    One that has failed since, whatever the seed, was not: it is asked the same until it passes.
+    """
+    return _right().get(name) == digest and failed_seed(name) is None
+
+
+def note_right(name: str, digest: str) -> None:
+    """Keep the digest of all that an exercise depends on that is right; "" if it is not."""
+    kept = _right()
+    kept.pop(name, None)
+    _folder().mkdir(parents=True, exist_ok=True)
+    (_folder() / "right.json").write_text(json.dumps(kept | ({name: digest} if digest else {})))
+
+
 def next_hint(name: str, task: int, last: int) -> int:
     """Which hint of a task is next, from 0, and that it is given now; the last one stays."""
     path = _folder() / "hints.json"

@@ -13,22 +13,25 @@ from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.exercises import Exercise
 from grader.exercise.workload.stage_workload import PHASES
 from grader.verdict import points
+from grader.verdict.points import Line
+
+
+def row(line: Line, exercise: Exercise) -> str:
+    """A test with its points, as check prints it."""
+    wide = max(len(name) for name, _ in exercise.points)
+    return textwrap.fill(
+        line.remark,
+        100,
+        initial_indent=f"[{line.earned:3}/{line.possible:3}] {line.name + ':':{wide + 1}} ",
+        subsequent_indent=" " * (wide + 12),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(result: Result) -> str:
-    """Each test with its points, as check prints them."""
-    wide = max(len(line.name) for line in result.lines)
-    return "\n".join(
-        textwrap.fill(
-            line.remark,
-            100,
-            initial_indent=f"[{line.earned:3}/{line.possible:3}] {line.name + ':':{wide + 1}} ",
-            subsequent_indent=" " * (wide + 12),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in result.lines
-    )
+    """Each test with its points, in the order of the tasks."""
+    return "\n".join(row(line, exercises.find(result.exercise)) for line in result.lines)
 
 
 def outcome(result: Result) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from grader.base.background import Background
 from grader.base.errors import LabError
 from grader.base.finding import Finding
-from grader.exercise.build import stage_module
+from grader.exercise.build import preprocess, stage_module
 from grader.exercise.build.stage_module import Built
 from grader.exercise.conformance import verify
 from grader.exercise.conformance.verify import Verified
@@ -28,6 +28,7 @@ from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task, course
 from grader.exercise.operations import ideas, test_program, unit_tests
 from grader.exercise.operations.test_program import UntriedError
+from grader.exercise.operations.unit_tests import Outcome
 from grader.exercise.stress import debug_kernel
 from grader.exercise.stress.debug_kernel import Examined, Plan
 from grader.exercise.workload.stage_workload import StageSubject
@@ -38,6 +39,8 @@ from grader.verdict.points import Line, Tried
 from grader.verdict.status import Found, Status
 
 Tell = Callable[[str], None]
+# Called with a line of points as soon as it is final.
+Show = Callable[[Line], None]
 # Makes the line for speed from the status of all else; None where no points are for speed.
 SpeedLine = Callable[[Status], Line | None]
 
@@ -72,26 +75,38 @@ class Judged(points.Lines):
         return self.verified.built.stage
 
 
-def try_operations(stage: Stage, seed: int, with_ideas: bool = True) -> Tried:
+def try_operations(
+    stage: Stage, seed: int, with_ideas: bool = True, show: Show = lambda _line: None
+) -> Tried:
     """Try each operation of a stage's tasks in a program. Return why, if there is no program.
 
     Beside that an emulator counts what the operations take, if the tasks have ideas to be judged.
+    show is called with the line of each task, as soon as nothing can change that line any more.
     """
     try:
         program = test_program.program(stage)
     except UntriedError as error:
+        for line in points.task_lines(course(stage.number), error.finding):
+            show(line)
         return error.finding
     tasks = course(stage.number).tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
     counting = Background(lambda: _count(stage, asked, seed)) if asked else None
-    outcomes = {
-        task.operation: unit_tests.outcome(stage, program, task.operation, seed) for task in tasks
-    }
-    if counting:
+    outcomes: dict[str, Outcome] = {}
+    waiting: list[Task] = []  # for the counts; a result that earns nothing does not
+    for task in tasks:
+        outcome = unit_tests.outcome(stage, program, task.operation, seed)
+        outcomes[task.operation] = outcome
+        if task in asked and (outcome.small or outcome.large):
+            waiting.append(task)
+        else:
+            show(points.operation_line(task, outcome))
+    if counting and waiting:
         counts = counting.result()
-        for task in asked:
+        for task in waiting:
             judged = unit_tests.with_ideas(outcomes[task.operation], task, counts)
             outcomes[task.operation] = judged
+            show(points.operation_line(task, judged))
     return outcomes
 
 
@@ -181,6 +196,44 @@ def check_stage(
     if stage.shipped:
         return Checked(verified)
     return Checked(verified, _kind(stage).tried(stage, seed, with_ideas, tell))
+
+
+def check_while_waiting(
+    stage: Stage,
+    machine: Machine,
+    seed: int,
+    tell: Tell,
+    show: Show,
+    say: Tell,
+    with_ideas: bool = True,
+) -> Checked:
+    """Do as check_stage, all at once, for a person who waits: first what is known first.
+
+    say is called with the compiler's warnings, before show is called with any line.
+    """
+    tell("build, try its operations and verify")
+    # Both sides need the texts: make them once.
+    preprocess.texts(stage, list(stage_module.sources(stage, [])))
+    building = Background(lambda: stage_module.build(stage, machine.kernel()))
+
+    def verified() -> Verified:
+        return verify.verify(
+            building.result(), machine, seed, machine.debug, lambda _: None, at_once=True
+        )
+
+    verifying = Background(verified)
+    warned = False
+
+    def show_after_warnings(line: Line) -> None:
+        nonlocal warned
+        if not warned:
+            for warning in building.result().module.warnings:
+                say(warning)
+        warned = True
+        show(line)
+
+    tried = try_operations(stage, seed, with_ideas, show_after_warnings)
+    return Checked(verifying.result(), tried)
 
 
 def build_subject(

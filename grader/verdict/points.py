@@ -67,23 +67,23 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
     if isinstance(tried, Finding):
         rest = [Finding("wrong", "not tried", kind=Code.NOT_TRIED)] * len(course.tasks)
         return [task_line(t, why) for t, why in zip(course.tasks, [tried, *rest])]
-    lines = []
-    for task in course.tasks:
-        outcome = tried[task.operation]
-        if not outcome.tried:  # not by this computer
-            lines.append(Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code))
-            continue
-        share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
-        remark = outcome.fault or f"{outcome.tried} tries, all right"
-        if 0 < share < 1:
-            remark += f" (small numbers are right: {share * 100:.0f} %)"
-        earned, code = int(share * task.points), outcome.code
-        if share and outcome.idea:
-            remark += f"; {outcome.idea}"
-            earned = max(0, earned - outcome.withheld)
-            code = Code.SLOW if code is Code.OK and outcome.withheld else code
-        lines.append(Line(task.name, earned, task.points, remark, task.number, code=code))
-    return lines
+    return [operation_line(task, tried[task.operation]) for task in course.tasks]
+
+
+def operation_line(task: Task, outcome: Outcome) -> Line:
+    """Return the line of a task whose function was tried in a program."""
+    if not outcome.tried:  # not by this computer
+        return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
+    share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
+    remark = outcome.fault or f"{outcome.tried} tries, all right"
+    if 0 < share < 1:
+        remark += f" (small numbers are right: {share * 100:.0f} %)"
+    earned, code = int(share * task.points), outcome.code
+    if share and outcome.idea:
+        remark += f"; {outcome.idea}"
+        earned = max(0, earned - outcome.withheld)
+        code = Code.SLOW if code is Code.OK and outcome.withheld else code
+    return Line(task.name, earned, task.points, remark, task.number, code=code)
 
 
 def task_line(task: Task, wrong: Finding | None) -> Line:

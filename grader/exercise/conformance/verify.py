@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from grader.base import scratch
+from grader.base.background import Background
 from grader.base.errors import MachineError
 from grader.base.finding import Code, Failure, Finding, failed
 from grader.exercise.build.stage_module import Built
@@ -99,6 +101,14 @@ class _Record:
     def ends(self, finding: Finding) -> None:
         """Note what went wrong beside the tests."""
         self._findings.append(finding)
+
+    def take(self, other: _Record) -> None:
+        """Add what was found in another machine."""
+        for test, tally in other._tests.items():
+            own = self._tests.get(test, Tally())
+            self._tests[test] = Tally(own.passed + tally.passed, own.failed + tally.failed)
+        self._failures += other._failures
+        self._findings += other._findings
 
     def closed(self) -> Verified:
         """All of it, to be changed no more."""
@@ -257,10 +267,12 @@ def verify(
     quick: bool,
     tell: Callable[[str], None],
     runs: bool = True,
+    at_once: bool = False,
 ) -> Verified:
     """Boot a machine for one stage and try all that the ABI promises.
 
     Without runs it does not try thousands of n above 1,000: on machines that are very slow.
+    at_once: run the contract tests in a second machine at the same time, since a person waits.
     """
     record = _Record(built)
     if not built.ok:
@@ -276,7 +288,10 @@ def verify(
     # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
     tried = not (machine.is_host or machine.debug)
     trial = runner.link(built, machine.kernel()) if tried else None
-    if trial:
+    apart: Background[_Record] | None = None
+    if trial and at_once:
+        apart = Background(functools.partial(_apart, built, machine, trial, seed))
+    elif trial:
         modules[trial.name] = trial.stripped
     manifest = built.stage.manifest
     numbers, modulus = test_inputs.small_n(manifest.max_n), expected_values.new_modulus()
@@ -296,7 +311,10 @@ def verify(
                 guest.console(), built.module
             )
             tell("on trial")
-            if trial is None or known or _on_trial(guest, record, trial, seed):
+            if apart and not known:
+                record.take(apart.result())
+                _read_log(guest, record)
+            elif trial is None or known or _on_trial(guest, record, trial, seed):
                 _read_log(guest, record)
     finally:
         guest.stop()
@@ -366,6 +384,18 @@ def _verify_in(
         return False
     record.passes("load")
     return True
+
+
+def _apart(built: Built, machine: Machine, trial: Module, seed: int) -> _Record:
+    """Run the contract tests in a machine of their own. Return what was found."""
+    record = _Record(built)
+    guest = machine.boot(device.contents({trial.name: trial.stripped}))
+    try:
+        if _on_trial(guest, record, trial, seed) and kernel_log.dirt(guest.console(), built.module):
+            _read_log(guest, record)
+    finally:
+        guest.stop()
+    return record
 
 
 def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Check the stages before one again, if they or what they depend on have changed.
+
+A later stage is made of an earlier one's files, and the kit may be newer than a verdict. What was
+right is kept under a digest of all that the verdict depends on, so that nothing is tried twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from grader.base import paths, processor
+from grader.base.errors import LabError
+from grader.course import records, skeleton
+from grader.course.check import Result, check
+from grader.exercise.files import exercises
+from grader.exercise.files.exercises import Exercise
+from grader.lab import machines
+from grader.verdict import points
+
+# What of the kit decides on points, besides the exercise's own folder.
+KIT = ("grader", "common", "expected", "scripts", "requirements.txt")
+
+
+def digest(exercise: Exercise, directory: Path, machine: str = "") -> str:
+    """Return a digest of all that the points of a copy depend on, except its speed's and the seed.
+
+    That is the copy, the kit, the machine with its kernel, what counts instructions, the compiler,
+    the processor and Python.
+    """
+    where = machines.get(machine or "uml")
+    counter: object = ""
+    if any(task.ideas for task in exercise.course.tasks):
+        try:
+            counting = machines.counting()
+            counter = [repr(counting.kernel()), counting.facts()]
+        except LabError as error:
+            counter = str(error)
+    executable = os.environ.get("LAB_LINUX", "")
+    made_of = [
+        _content(sorted(path for path in directory.iterdir() if path.is_file()), directory),
+        _content(sorted(exercise.directory.iterdir()), exercise.directory),
+        _kit(),
+        [where.name, repr(where.kernel()), where.facts(), counter],
+        hashlib.sha256(Path(executable).read_bytes()).hexdigest() if executable else "",
+        [_compiler(), processor.has_vectors(), platform.release(), sys.version],
+    ]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+
+
+def _content(files: list[Path], below: Path) -> list[tuple[str, str]]:
+    return [
+        (path.relative_to(below).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in files
+        if path.is_file()
+    ]
+
+
+@cache
+def _kit() -> list[tuple[str, str]]:
+    found: list[Path] = []
+    for name in KIT:
+        top = paths.ROOT / name
+        found += [top] if top.is_file() else sorted(top.rglob("*"))
+    return _content([path for path in found if "__pycache__" not in path.parts], paths.ROOT)
+
+
+@cache
+def _compiler() -> str:
+    call = [os.environ.get("CC", "gcc"), "--version"]
+    return subprocess.run(call, capture_output=True, text=True).stdout
+
+
+def is_right(result: Result) -> bool:
+    """Whether all is right in a result, whatever its speed."""
+    return all(line.full for line in result.lines if line.kind != points.SPEED)
+
+
+def check_again(
+    exercise: Exercise, seed_of: Callable[[str], int], machine: str, reuse: bool = True
+) -> Iterator[tuple[Result | None, str]]:
+    """Check the learner's copies of the stages before, except their speed: a line for each.
+
+    With reuse a copy that was right is not checked if nothing that it depends on has changed; there
+    is no result then.
+    """
+    if not exercise.arithmetic:
+        return
+    for before in map(exercises.find, exercises.names()):
+        if before.name == exercise.name:
+            return
+        directory = skeleton.learner_directory(before.name)
+        if directory is None or not before.arithmetic:
+            continue
+        begin = f"{before.label}, {paths.shown(directory)}"
+        state = digest(before, directory, machine)
+        if reuse and records.right_before(before.name, state):
+            yield None, f"{begin}: all right, and unchanged since"
+            continue
+        result = check(before, directory, seed_of(before.name), machine, speed=False)
+        records.note_right(before.name, state if is_right(result) else "")
+        wrong = next((line for line in result.lines if not line.full), None)
+        said = "all right still"
+        if wrong:
+            said = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
+        elif before.course.speed:
+            said += ", its speed not measured again"
+        yield result, f"{begin}: {said}"
