@@ -9,6 +9,8 @@ long :=
 compute :=
 decimal :=
 seed :=
+fail :=
+kill :=
 args :=
 yes :=
 phase :=
@@ -185,6 +187,9 @@ profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of 
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
 	$(asked)@$(stage_only) $(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
+# F(n) with one allocation failing, or killed at one look-up: what check says to repeat.
+place_options = $(if $(fail)$(kill),$(if $(n),--n $(call quote,$(n)))) $(if $(fail),--fail $(call quote,$(fail))) $(if $(kill),--kill $(call quote,$(kill)))
+
 # These take one stage, the learner's copy if there is one, or all of the kit's.
 stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))
 
@@ -201,9 +206,9 @@ memcheck: core  ## [stage=N]: that program under valgrind, every allocation fail
 	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
 
 .PHONY: sanitize
-sanitize: core  ## [stage=N]: the same under ASan and UBSan, with and without assembly
+sanitize: core  ## [stage=N] [n=NUMBER fail=K]: the same under ASan and UBSan, with and without assembly
 	$(asked)@$(stage_only) $(setup) user
-	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $$dirs
+	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $(place_options) $$dirs
 
 .PHONY: compare-gmp
 compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if it is in DIR, in user space: build/compare-gmp/

@@ -146,7 +146,7 @@ def test_a_hint_after_check_says_what_check_said_of_the_device(
     keep(1, copy, 60)
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
-    assert "device: as it is\nnext: mend what the device does" in said
+    assert "device: as it is\nnext: correct what the device does" in said
     keep(1, copy)
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out

@@ -15,6 +15,8 @@
  */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define print_stack() __sanitizer_print_stack_trace()
 #define hide(p) ASAN_POISON_MEMORY_REGION(p, sizeof(*(p)))
 #define unhide(p) ASAN_UNPOISON_MEMORY_REGION(p, sizeof(*(p)))
 #elif __has_include(<valgrind/memcheck.h>)
@@ -24,6 +26,10 @@
 #else
 #define hide(p) ((void)(p))
 #define unhide(p) ((void)(p))
+#endif
+
+#ifndef print_stack
+#define print_stack() ((void)0)
 #endif
 
 struct fib_block {
@@ -46,12 +52,25 @@ void trial_begin(struct fib_call *call)
 	trial.peak_bytes = 0;
 }
 
+/* Says what fails now, and where it is asked for: see sanitizer_report.py. */
+static void tell(const char *what, u64 place)
+{
+	if (!trial.tell)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "fib: %s %llu fails here:\n", what, place);
+	print_stack();
+	fputs("fib: and then:\n", stderr);
+}
+
 void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 {
 	struct fib_block *block = NULL;
 	size_t bytes, total;
 
-	if (++trial.allocations != trial.fail_at &&
+	if (++trial.allocations == trial.fail_at)
+		tell("allocation", trial.fail_at);
+	if (trial.allocations != trial.fail_at &&
 	    !__builtin_mul_overflow(count, size, &bytes) &&
 	    !__builtin_add_overflow(bytes, sizeof(*block), &total))
 		block = trial.get ? trial.get(total) : malloc(total);
@@ -100,6 +119,7 @@ int fib_look_up(struct fib_call *call)
 	call->work = trial.impatient ? FIB_WORK_LIMIT - 1 : 0;
 	if (++trial.look_ups != trial.kill_at)
 		return 0;
+	tell("look-up", trial.kill_at);
 	call->error = -EINTR;
 	return -EINTR;
 }

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Run a stage as a program under valgrind or the sanitizers.
 
-usage: check.py memcheck|sanitize STAGE_DIR...
+usage: check.py memcheck|sanitize [--n N --fail K|--kill K] STAGE_DIR...
 
 Builds each stage by common/userspace/Makefile, compares what it says with Python's integers and
-with expected/, makes its allocations fail and its look-ups find it killed. Exit status: 0 when all
+with expected/, makes its allocations fail and its look-ups find it killed. With --fail or --kill all it
+does is F(N) with allocation K failing, or killed at look-up K. Exit status: 0 when all
 is right, 1 when a stage is wrong, 2 when the check could not be made.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -25,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from grader.base import command, paths  # noqa: E402  (the package is found by the line above)
 from grader.base.errors import LabError  # noqa: E402
+from grader.base.finding import Fault  # noqa: E402
 from grader.exercise.files import expected_values  # noqa: E402
 from grader.exercise.operations import sanitizer_report  # noqa: E402
 
@@ -40,6 +43,10 @@ SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
+
+
+# The commands of main.c that make one place fail, and what fails there.
+AT = {"fail-at": "fail", "kill-at": "kill"}
 
 
 class Wrong(Exception):
@@ -162,16 +169,39 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
         )
     except subprocess.TimeoutExpired:
         raise Wrong(f"{run}: not done after 10 minutes") from None
-    if result.returncode or result.stderr:
-        said = result.stderr.strip().splitlines()
+    asked, stderr = sanitizer_report.asked_for(result.stderr)
+    if result.returncode or stderr:
+        said = stderr.strip().splitlines()
         log = program.parent / f"{run.command}.log"
         log.write_text(result.stderr)
+        if run.command in AT:
+            raise Wrong(f"{_when(run, asked)}, {_what(stderr, said)} (see {paths.shown(log)})")
         shown = next((s for s in said if "ERROR" in s or "runtime error" in s), (said or ["?"])[0])
         shown = re.sub(r"==\d+==\s*| on (?:unknown )?address 0x.*", "", shown)
-        shown += sanitizer_report.place(result.stderr)
+        shown += sanitizer_report.place(stderr)
         raise Wrong(f"{run}: status {result.returncode}, {shown} (see {paths.shown(log)})")
     if run.command in ("fib", "check"):
         compare(result.stdout, run)
+
+
+def _when(run: Run, asked: str) -> str:
+    """What was made to go wrong in a run of one place."""
+    return sanitizer_report.when(Fault(int(run.n[0]), AT[run.command], run.most or 0, 0), asked)
+
+
+def _what(stderr: str, said: list[str]) -> str:
+    """What came of that."""
+    pointer = sanitizer_report.bad_pointer(stderr)
+    first = next((s for s in said if "ERROR" in s or "runtime error" in s or "fib:" in s), "?")
+    first = re.sub(r"^fib: F\(\d+\)[^:]*: |==\d+==\s*", "", first)
+    return (pointer or first) + sanitizer_report.place(stderr)
+
+
+def check_place(stage: Path, run: Run) -> None:
+    """Make one call of a stage go wrong at one place."""
+    program = build(stage, "asan")
+    execute(program, Plan("asan", ()), run)
+    print(f"{stage.name}: {run}: the error is returned, and all is released", flush=True)
 
 
 def check_stage(check: str, stage: Path) -> None:
@@ -190,12 +220,22 @@ def check_stage(check: str, stage: Path) -> None:
 
 def main(arguments: list[str]) -> int:
     """The command line: see the head of this file."""
-    if len(arguments) < 2 or arguments[0] not in ("memcheck", "sanitize"):
-        print("usage: check.py memcheck|sanitize STAGE_DIR...", file=sys.stderr)
-        return 2
-    check, begin = arguments[0], time.monotonic()
+    parser = argparse.ArgumentParser(prog="check.py", description=__doc__)
+    parser.add_argument("check", choices=("memcheck", "sanitize"))
+    parser.add_argument("--n", type=int)
+    parser.add_argument("--fail", type=int, metavar="K")
+    parser.add_argument("--kill", type=int, metavar="K")
+    parser.add_argument("stages", nargs="+", type=Path)
+    options = parser.parse_args(arguments)
+    check, begin = options.check, time.monotonic()
     wrong = 0
-    stages = [Path(text).resolve() for text in arguments[1:]]
+    stages = [path.resolve() for path in options.stages]
+    at: Run | None = None
+    if options.fail or options.kill:
+        if options.n is None:
+            raise LabError("say which n, like make stage=3 sanitize n=1000 fail=5")
+        name = "fail-at" if options.fail else "kill-at"
+        at = Run(name, (str(options.n),), options.fail or options.kill)
     if check == "memcheck" and not shutil.which("valgrind"):
         raise LabError("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
     for stage in stages:
@@ -203,7 +243,10 @@ def main(arguments: list[str]) -> int:
             raise LabError(f"{stage} is not a stage: it has no exercise.toml")
     for stage in stages:
         try:
-            check_stage(check, stage)
+            if at:
+                check_place(stage, at)
+            else:
+                check_stage(check, stage)
         except Wrong as reason:
             wrong += 1
             print(f"WRONG\n{check}: {stage.name}: {reason}", flush=True)

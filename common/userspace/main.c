@@ -19,6 +19,8 @@ static const char usage[] =
 	"                              after the other, or MOST of them at\n"
 	"                              even distances\n"
 	"       fib kill MOST N...     be killed at the look-ups, likewise\n"
+	"       fib fail-at K N...     make allocation K of F(n) fail\n"
+	"       fib kill-at K N...     be killed at look-up K of F(n)\n"
 	"       fib time ROUNDS N...   ns for compute and decimal, each the\n"
 	"                              least of ROUNDS; allocations, peak\n"
 	"                              bytes and limbs\n"
@@ -215,6 +217,34 @@ static void run_kill(u64 n, u64 most)
 	free(digits);
 }
 
+static void at(u64 n, int error)
+{
+	char *digits = room_for(digits_bound(n));
+
+	if (survives(n, error, digits))
+		quit(1,
+		     "F(%llu) makes no more than %llu allocations and looks up %llu times",
+		     n, trial.allocations, trial.look_ups);
+	printf("F(%llu)%s: reported, and cleaned up after\n", n, failure());
+	free(digits);
+}
+
+static void run_fail_at(u64 n, u64 place)
+{
+	trial = (struct trial){ .fail_at = place, .tell = true };
+	at(n, -ENOMEM);
+}
+
+static void run_kill_at(u64 n, u64 place)
+{
+	trial = (struct trial){
+		.kill_at = place,
+		.tell = true,
+		.impatient = true,
+	};
+	at(n, -EINTR);
+}
+
 static u64 now(void)
 {
 	struct timespec t;
@@ -296,9 +326,14 @@ int main(int argc, char **argv)
 		void (*run)(u64 n, u64 parameter);
 		bool parameter;
 	} commands[] = {
-		{ "fib", run_fib, false },  { "check", run_check, false },
-		{ "fail", run_fail, true }, { "kill", run_kill, true },
-		{ "time", run_time, true }, { "profile", run_profile, true },
+		{ "fib", run_fib, false },
+		{ "check", run_check, false },
+		{ "fail", run_fail, true },
+		{ "kill", run_kill, true },
+		{ "fail-at", run_fail_at, true },
+		{ "kill-at", run_kill_at, true },
+		{ "time", run_time, true },
+		{ "profile", run_profile, true },
 	};
 	const size_t count = sizeof(commands) / sizeof(*commands);
 	u64 parameter = 1;

@@ -11,6 +11,7 @@
  * struct trial - what is to go wrong in the calls that follow
  * @fail_at: the allocation that fails, counted from 1; 0 for none
  * @kill_at: the look-up that finds the caller killed; 0 for none
+ * @tell: say on stderr where that happens, with the stack if there is a checker
  * @impatient: look up from work at every fib_spend
  * @allocations: allocations asked for so far
  * @look_ups: look-ups so far
@@ -24,6 +25,7 @@
 struct trial {
 	u64 fail_at;
 	u64 kill_at;
+	bool tell;
 	bool impatient;
 	u64 allocations;
 	u64 look_ups;

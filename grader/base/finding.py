@@ -32,6 +32,17 @@ class Code(str, Enum):
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What was made to go wrong in a call of F(n) when something was found."""
+
+    n: int
+    what: str  # "fail": an allocation; "kill": a look-up finds the caller killed
+    place: int  # which of them, counted from 1
+    count: int  # how many there are in such a call; 0 if not known
+    then: str = ""  # what was wrong then
+
+
+@dataclass(frozen=True)
 class Failure:
     """One test that failed: what was expected, what came."""
 
@@ -76,6 +87,8 @@ class Finding:
     excerpt: str = ""
     failure: Failure | None = None  # the test that failed, if it is one
     kind: Code | None = None  # where that says more than the status
+    fault: Fault | None = None  # what was made to go wrong
+    repeat: str = ""  # the command by which a learner repeats it
 
     @property
     def code(self) -> Code:

@@ -70,7 +70,10 @@ def next_step(result: Result) -> str:
             )
         if line.kind == points.SPEED:
             return f"next: faster; {where_time_goes(exercise)}"
-        return f"next: mend what the device does; {exercise.command('load')} tries it"
+        again = (
+            f"{line.repeat} repeats it" if line.repeat else f"{exercise.command('load')} tries it"
+        )
+        return f"next: correct what the device does; {again}"
     if exercise.stage is None:
         return "done"
     deeper = f"{exercise.command('debug')} looks for what check does not see"

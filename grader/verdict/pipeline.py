@@ -13,7 +13,7 @@ Each step returns an immutable value, which later steps read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.base.background import Background
 from grader.base.errors import LabError
@@ -26,7 +26,7 @@ from grader.exercise.driver import stress as driver_stress
 from grader.exercise.driver import verify as driver_verify
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task, course
-from grader.exercise.operations import ideas, test_program, unit_tests
+from grader.exercise.operations import ideas, repetition, test_program, unit_tests
 from grader.exercise.operations.test_program import UntriedError
 from grader.exercise.operations.unit_tests import Outcome
 from grader.exercise.stress import debug_kernel
@@ -195,7 +195,16 @@ def check_stage(
     verified = verify_built(built, machine, seed, lambda detail: tell(f"verify: {detail}"))
     if stage.shipped:
         return Checked(verified)
-    return Checked(verified, _kind(stage).tried(stage, seed, with_ideas, tell))
+    return Checked(_explained(verified), _kind(stage).tried(stage, seed, with_ideas, tell))
+
+
+def _explained(verified: Verified) -> Verified:
+    """Say of what was found when a call was made to fail who had asked for what failed."""
+    if not any(finding.fault for finding in verified.findings):
+        return verified
+    stage = verified.built.stage
+    findings = tuple(repetition.explained(stage, finding) for finding in verified.findings)
+    return replace(verified, findings=findings)
 
 
 def check_while_waiting(
@@ -233,7 +242,7 @@ def check_while_waiting(
         show(line)
 
     tried = try_operations(stage, seed, with_ideas, show_after_warnings)
-    return Checked(verifying.result(), tried)
+    return Checked(_explained(verifying.result()), tried)
 
 
 def build_subject(

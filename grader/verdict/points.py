@@ -39,6 +39,7 @@ class Line:
     task: int = 0  # the task to go back to, if the line is a task's
     kind: str = TASK
     code: Code = Code.OK  # why points are missing
+    repeat: str = ""  # the command that repeats what is wrong, if it is one call that can be
 
     @property
     def full(self) -> bool:
@@ -120,7 +121,8 @@ def device_line(course: Course, result: Verified, status: Status) -> Line:
     others = [f for f in result.failures if f.test not in ("value", "abi")]
     if status.name != "wrong" or others or wrong is None:
         said = f"{status.name}: {status.cause}"
-        return Line(name, 0, points, said, kind=DEVICE, code=status.code)
+        repeat = next((f.repeat for f in result.findings if f.repeat), "")
+        return Line(name, 0, points, said, kind=DEVICE, code=status.code, repeat=repeat)
     share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
     if top <= 93:
         share = 0.0 if wrong <= 46 else 0.3

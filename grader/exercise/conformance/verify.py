@@ -404,10 +404,15 @@ def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool
     try:
         failures = runner.run(guest, record.built.stage, seed, timeout)
     except MachineError as error:
-        record.ends(ending.of(error, guest, trial, "wrong").within("on trial"))
+        ended = ending.of(error, guest, trial, "wrong")
+        fault = runner.last_fault(guest.console())
+        if fault:
+            fault = replace(fault, then=ended.cause)
+        record.ends(replace(ended.within("on trial"), fault=fault))
         return False
     for failure in failures:
-        record.fails(failure, Finding("wrong", failure.title, failure=failure))
+        fault = runner.fault_in(failure)
+        record.fails(failure, Finding("wrong", failure.title, failure=failure, fault=fault))
     if not failures:
         record.passes(runner.TEST)
     return True

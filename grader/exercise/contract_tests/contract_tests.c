@@ -114,11 +114,12 @@ module_param_cb(record, &record_ops, NULL, 0600);
 
 static int __init fibtrial_init(void)
 {
-	return 0;
+	return during_begin();
 }
 
 static void __exit fibtrial_exit(void)
 {
+	during_end();
 	arena_destroy();
 }
 

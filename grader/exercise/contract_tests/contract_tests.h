@@ -124,6 +124,14 @@ void pace(u64 max_n, char *answer, size_t size);
 /* Calls on all CPUs at the same time. */
 void together(u64 n, char *answer, size_t size);
 
+/*
+ * F(@n) is asked for, and the allocation or look-up @place of @count fails; @what says
+ * which of them, and is NULL behind such calls. A panic then says so in the log.
+ */
+void during(u64 n, const char *what, u64 place, u64 count);
+int during_begin(void);
+void during_end(void);
+
 /* The seed of the places that fail, and the modulus of residues, of 31 bits. */
 extern u64 trial_seed;
 extern u64 trial_modulus;

@@ -176,7 +176,9 @@ void try_failures(struct trial_call *t, u64 *place, u64 count, u64 samples,
 		*place = place_to_fail(i, runs, count, n);
 		snprintf(when, sizeof(when), "%s %llu of %llu", what, *place,
 			 count);
+		during(n, what, *place, count);
 		o = one_call(t, n, room, when);
+		during(n, NULL, 0, 0);
 		if (o.result != error || t->call.error != error)
 			complain(
 				"%s, the stage returns %zd and notes %d: %d is right",

@@ -18,7 +18,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import paths, test_record
 from grader.base.errors import LabError
-from grader.base.finding import Code, Failure
+from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
 from grader.exercise.build.stage_module import Built, stage_objects
 from grader.exercise.files import device, expected_values, tasks
@@ -62,6 +62,10 @@ MODULUS_BITS = 31
 NO_MEMORY = "no memory"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
+# How one_call.c names what it makes fail, and the number of it, in an answer and in a last word.
+_FAULTS = {"with a failed allocation,": "fail", "when killed at look-up": "kill"}
+_FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
+_LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
 # What a limb may be: 10^9 has not quite 30 bits.
 LIMB_BITS = (29.0, 64.0)
 
@@ -208,6 +212,25 @@ def _judged(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Itera
                 shortest, longest = LIMB_BITS
         elif verb == "pace":
             yield from _paced(stage, got)
+
+
+def fault_in(failure: Failure) -> Fault | None:
+    """Return what was made to go wrong when a test failed."""
+    found = _FAULT.match(failure.got)
+    if found is None:
+        return None
+    return replace(_fault(failure.n or 0, found), then=failure.got[found.end() :].lstrip(", "))
+
+
+def last_fault(console: str) -> Fault | None:
+    """Return what was made to go wrong when the machine with this log panicked."""
+    found = _LAST_WORDS.search(console)
+    about = _FAULT.search(found[0]) if found else None
+    return _fault(int(found[1]), about) if found and about else None
+
+
+def _fault(n: int, found: re.Match[str]) -> Fault:
+    return Fault(n, _FAULTS[found[1]], int(found[2]), int(found[3]))
 
 
 def _log2(n: int) -> float:

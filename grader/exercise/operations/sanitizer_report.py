@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import re
 
+from grader.base import paths
+from grader.base.finding import Fault
+
+# As many addresses at either end are no place of memory: null pointers, errors as pointers.
+_ERRORS = 4096
 # What a stage is linked with in a program; those frames are not the learner's.
 _KITS = re.compile(r"(account_malloc|main|unit_tests\w*)\.[ch]")
 _FRAME = re.compile(
@@ -32,6 +37,46 @@ def _calls(stack: str, given: str = "") -> str:
     if len(frames) > 1 and frames[0][0] == given:
         frames = frames[1:]
     return ", called from ".join(text for _, text in frames[:2])
+
+
+def asked_for(said: str) -> tuple[str, str]:
+    """Split what a program says that makes a call fail at one place, see account_malloc.c.
+
+    Return who asked for that, as "f (a.c:1), called from g (b.c:2)", and all that is said behind.
+    """
+    stack, _, rest = said.partition("fib: and then:\n")
+    return (_calls(stack, given="bn_create"), rest) if _ else ("", said)
+
+
+def when(fault: Fault, asked: str) -> str:
+    """Say what was made to go wrong, and where that was asked for, as a sentence begins."""
+    of = f" of {fault.count:,}" if fault.count else ""
+    where = f" in {asked}" if asked else ""
+    if fault.what == "kill":
+        return f"F({fault.n:,}): when look-up {fault.place:,}{of}{where} found the caller killed"
+    return f"F({fault.n:,}): when allocation {fault.place:,}{of} was made to fail{where}"
+
+
+def command(number: int, fault: Fault) -> str:
+    """Return the command by which a learner repeats it."""
+    return paths.make(f"stage={number} sanitize n={fault.n} {fault.what}={fault.place}")
+
+
+def bad_pointer(said: str) -> str:
+    """Return what is wrong with a pointer that a program ended by following; "" if it did not."""
+    found = re.search(
+        r"AddressSanitizer: SEGV on unknown address (?:0x([0-9a-f]+))?"
+        r"|runtime error: .*\b(?:null pointer|address 0x([0-9a-f]+))",
+        said,
+    )
+    if not found:
+        return ""
+    address = int(found[1] or found[2] or "0", 16)
+    if "high value address" in said:
+        return "a bad pointer is followed"
+    if address >= (1 << 64) - _ERRORS:
+        return f"ERR_PTR({address - (1 << 64)}) is followed"
+    return f"{'a null' if address < _ERRORS else 'a bad'} pointer is followed"
 
 
 def place(said: str) -> str:

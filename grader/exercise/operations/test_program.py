@@ -22,7 +22,7 @@ import numpy as np
 from grader import sandbox
 from grader.base import paths, test_record
 from grader.base.errors import LabError, ProgramKilled
-from grader.base.finding import Code, Finding
+from grader.base.finding import Code, Fault, Finding
 from grader.base.printable import printable
 from grader.exercise.build import c_flags, diagnostics, preprocess, stage_module
 from grader.exercise.files import stages
@@ -43,7 +43,10 @@ FLAGS = (
 ).split()
 # What reads the objects does not follow tables of jumps, which hold differences in a program.
 NO_TABLES = "-fno-jump-tables"
-OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
 HERE = Path(__file__).resolve().parent
 USERSPACE = paths.COMMON / "userspace"
 ADAPTER = HERE / "bignum_adapter.c"
@@ -230,12 +233,8 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
 
     Its exit status is no proof that it has: the record is, which it ends with.
     """
-    room = Room(program=path) if isolated else None
-    environment = OPTIONS if room else {**os.environ, **OPTIONS}
-    limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
     nonce = test_record.draw()
-    text = test_record.line(nonce) + "".join(f"{request}\n" for request in requests)
-    ended = sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
+    ended = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
     text, record = test_record.split(ended.text)
     answers = text.splitlines()
     checks = np.array([len(request) + 1 for request in requests], np.uint64)
@@ -243,6 +242,27 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
     if not fault and len(answers) != len(requests):
         fault = f"{len(answers):,} answers to {len(requests):,} questions"
     return answers, fault
+
+
+def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
+    """Make a call of F(n) go wrong at one place.
+
+    Return who asked for what failed there, and what ended the program, or "".
+    """
+    request = f"{test_record.line(0)}{fault.what}-at {fault.n} {fault.place}\n"
+    ended = _run(path, request, isolated)
+    asked, said = sanitizer_report.asked_for(ended.error_text)
+    pointer = sanitizer_report.bad_pointer(said)
+    if pointer:
+        return asked, f"{pointer}{sanitizer_report.place(said)}"
+    return asked, _last_words(ended, said)
+
+
+def _run(path: Path, text: str, isolated: bool) -> Ended:
+    room = Room(program=path) if isolated else None
+    environment = OPTIONS if room else {**os.environ, **OPTIONS}
+    limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
+    return sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
 
 
 _UNMET = re.compile(r"an assertion does not hold \(([\w+-]+\.[ch]):(\d+)\)")
@@ -273,7 +293,8 @@ def with_condition(stage: Stage, said: str) -> str:
 _OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
 
 
-def _last_words(ended: Ended) -> str:
+def _last_words(ended: Ended, behind: str = "") -> str:
+    """Return what ended a program, by what it said, or by a part of that."""
     if ended.ended_by in ("time", "cpu"):
         return f"no answer within {SECONDS} s: an endless loop?"
     if ended.ended_by:
@@ -283,7 +304,7 @@ def _last_words(ended: Ended) -> str:
     if ended.status == -signal.SIGKILL:
         # No submission can send a signal: it has no system calls.
         raise ProgramKilled
-    said = ended.error_text
+    said = behind or ended.error_text
     unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", said, re.M)
     if unmet:
         return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"

@@ -17,6 +17,8 @@
  *	add-t, sub-t		and the result into it
  *	decimal A SIZE		its digits, or ERANGE
  *	compute N		F(N), allocations, peak bytes
+ *	fail-at N K		F(N) when allocation K fails: what is returned, noted and
+ *	kill-at N K		left; the same, killed at look-up K
  */
 #include "unit_tests.h"
 #include "../../base/test_record.h"
@@ -60,6 +62,21 @@ static void compute(struct fib_call *call, u64 n)
 	fib_release(&f);
 }
 
+/* F(@n) and its digits, with what trial asks for. */
+static void whole(struct fib_call *call, u64 n)
+{
+	char *digits = malloc(n / 4 + 64);
+	union fib_value f;
+	ssize_t result = fib_compute(call, n, &f);
+
+	if (!result) {
+		result = fib_decimal(call, &f, digits, n / 4 + 64);
+		fib_release(&f);
+	}
+	printf("%zd %d %llu", result, call->error, trial.bytes);
+	free(digits);
+}
+
 int main(void)
 {
 	static struct test_record record;
@@ -85,9 +102,18 @@ int main(void)
 			r.b = word;
 		if (!r.a)
 			continue;
+		word = NULL;
+		trial.fail_at =
+			strcmp(r.op, "fail-at") ? 0 : strtoull(r.b, &word, 10);
+		trial.kill_at =
+			strcmp(r.op, "kill-at") ? 0 : strtoull(r.b, &word, 10);
+		trial.tell = word;
+		trial.impatient = trial.kill_at;
 		trial_begin(&call);
 		if (!strcmp(r.op, "compute"))
 			compute(&call, strtoull(r.a, NULL, 10));
+		else if (trial.tell)
+			whole(&call, strtoull(r.a, NULL, 10));
 		else
 			run(&call, &r);
 		finish();
