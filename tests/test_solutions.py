@@ -75,15 +75,14 @@ def test_each_task_solved_earns_its_points(number: int, place: Path) -> None:
     assert before == sum(task.points for task in asked)
 
 
-def test_an_endless_loop_ends(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_program, "SECONDS", 1)
+def test_an_endless_loop_ends(place: Path) -> None:
     directory = skeleton.write(1, place, all_tasks(1))
     text = (directory / "fib.c").read_text()
     (directory / "fib.c").write_text(text.replace("i < n; i++", "i < n || n > 50; i++"))
     stage = as_stage(directory, 1)
     outcome = unit_tests.outcome(stage, test_program.program(stage), "compute", 1)
     assert outcome.fault.startswith("F(51)")
-    assert "endless loop" in outcome.fault
+    assert outcome.fault.endswith("no answer within 2 s: an endless loop?")
     assert outcome.small
 
 

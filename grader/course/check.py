@@ -122,9 +122,10 @@ def _judge_at_once(
         progress.clear()
         show(line)
         shown.append(line)
+
+    def all_right() -> None:
         # Most often the device is right then, too: the speed need not wait for it.
-        if len(shown) == len(exercise.course.tasks) and all(one.full for one in shown):
-            counting.append(Background(lambda: by_status(status.of(()))))
+        counting.append(Background(lambda: by_status(status.of(()))))
 
     def speed_line(stands: Status) -> Line | None:
         if stands.name == "ok" and counting:
@@ -132,7 +133,13 @@ def _judge_at_once(
         return by_status(stands)
 
     checked = pipeline.check_while_waiting(
-        stage, machine.verifier(), seed, progress.of(exercise.label), show_task, progress.say
+        stage,
+        machine.verifier(),
+        seed,
+        progress.of(exercise.label),
+        show_task,
+        progress.say,
+        all_right,
     )
     judged = pipeline.judge(checked)
     progress.clear()

@@ -76,12 +76,17 @@ class Judged(points.Lines):
 
 
 def try_operations(
-    stage: Stage, seed: int, with_ideas: bool = True, show: Show = lambda _line: None
+    stage: Stage,
+    seed: int,
+    with_ideas: bool = True,
+    show: Show = lambda _line: None,
+    all_right: Callable[[], None] = lambda: None,
 ) -> Tried:
     """Try each operation of a stage's tasks in a program. Return why, if there is no program.
 
-    Beside that an emulator counts what the operations take, if the tasks have ideas to be judged.
-    show is called with the line of each task, as soon as nothing can change that line any more.
+    Behind that an emulator counts what those take that are right, if their tasks have ideas to be
+    judged. show is called with the line of each task, as soon as nothing can change that line any
+    more; all_right before anything is counted, if each result is right.
     """
     try:
         program = test_program.program(stage)
@@ -91,7 +96,6 @@ def try_operations(
         return error.finding
     tasks = course(stage.number).tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
-    counting = Background(lambda: _count(stage, asked, seed)) if asked else None
     outcomes: dict[str, Outcome] = {}
     waiting: list[Task] = []  # for the counts; a result that earns nothing does not
     for task in tasks:
@@ -101,8 +105,10 @@ def try_operations(
             waiting.append(task)
         else:
             show(points.operation_line(task, outcome))
-    if counting and waiting:
-        counts = counting.result()
+    if all(outcome.large for outcome in outcomes.values()):
+        all_right()
+    if waiting:
+        counts = _count(stage, waiting, seed)
         for task in waiting:
             judged = unit_tests.with_ideas(outcomes[task.operation], task, counts)
             outcomes[task.operation] = judged
@@ -214,11 +220,12 @@ def check_while_waiting(
     tell: Tell,
     show: Show,
     say: Tell,
-    with_ideas: bool = True,
+    all_right: Callable[[], None],
 ) -> Checked:
     """Do as check_stage, all at once, for a person who waits: first what is known first.
 
-    say is called with the compiler's warnings, before show is called with any line.
+    say is called with the compiler's warnings, before show is called with any line. all_right is
+    called when each operation gives right results.
     """
     tell("build, try its operations and verify")
     # Both sides need the texts: make them once.
@@ -241,7 +248,7 @@ def check_while_waiting(
         warned = True
         show(line)
 
-    tried = try_operations(stage, seed, with_ideas, show_after_warnings)
+    tried = try_operations(stage, seed, show=show_after_warnings, all_right=all_right)
     return Checked(_explained(verifying.result()), tried)
 
 

@@ -305,6 +305,9 @@ def _last_words(ended: Ended, behind: str = "") -> str:
         # No submission can send a signal: it has no system calls.
         raise ProgramKilled
     said = behind or ended.error_text
+    late = re.search(r"^fib: (no answer within \d+ s)$", said, re.MULTILINE)
+    if late:  # see limit_time() in unit_tests.c
+        return f"{late[1]}: an endless loop?"
     unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", said, re.M)
     if unmet:
         return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"

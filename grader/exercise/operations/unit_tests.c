@@ -20,6 +20,10 @@
  *	fail-at N K		F(N) when allocation K fails: what is returned, noted and
  *	kill-at N K		left; the same, killed at look-up K
  */
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
 #include "unit_tests.h"
 #include "../../base/test_record.h"
 
@@ -77,6 +81,30 @@ static void whole(struct fib_call *call, u64 n)
 	free(digits);
 }
 
+static struct itimerval limit;
+
+static void too_late(int unused)
+{
+	dprintf(STDERR_FILENO, "fib: no answer within %ld s\n",
+		(long)limit.it_value.tv_sec);
+	_exit(1);
+}
+
+/*
+ * Ends this program if a request takes too much processor time for what it asks: a
+ * loop without an end is told soon where numbers are small, and a slow method has
+ * time enough for large ones.
+ */
+static void limit_time(const struct request *r)
+{
+	bool of_n = !strcmp(r->op, "compute") || trial.tell;
+	size_t size = of_n ? strtoull(r->a, NULL, 10) : strlen(r->a);
+
+	limit.it_value.tv_sec = 2 + size / 1000;
+	signal(SIGPROF, too_late);
+	setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 int main(void)
 {
 	static struct test_record record;
@@ -110,6 +138,7 @@ int main(void)
 		trial.tell = word;
 		trial.impatient = trial.kill_at;
 		trial_begin(&call);
+		limit_time(&r);
 		if (!strcmp(r.op, "compute"))
 			compute(&call, strtoull(r.a, NULL, 10));
 		else if (trial.tell)
