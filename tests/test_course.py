@@ -33,7 +33,7 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance import verify
 from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines, module
-from grader.verdict import points
+from grader.verdict import pipeline, points
 
 STAGES = sorted(stages.manifests())
 
@@ -308,6 +308,32 @@ def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) ->
     result = check.check(exercises.find(1), copy, 7, show=shown.append)
     assert shown == list(result.lines)
     assert [line.kind for line in shown] == [points.TASK, points.TASK, points.DEVICE]
+
+
+@pytest.mark.machine
+def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
+    """Also when another file is saved, which alone is compiled again then."""
+    copy = solved(1, place)
+    text = (copy / "fib.c").read_text()
+    odd = "\nchar *odd(char *a);\nchar *odd(char *a)\n{\n\treturn a ? 7UL : a;\n}\n"
+    (copy / "fib.c").write_text(text + odd)
+    said: list[str] = []
+    for _ in range(2):
+        said.clear()
+        stage = stages.single(copy, copy.name, 1)
+        pipeline.check_while_waiting(
+            stage,
+            machines.get("uml"),
+            7,
+            lambda _: None,
+            lambda line: said.append(line.name),
+            said.append,
+            lambda: None,
+        )
+        line = len(text.splitlines()) + 5
+        assert re.search(rf"/1-\S+/fib\.c:{line}:\d+: warning: ", said[0]), said
+        assert said[1:] == ["compute", "decimal"]
+        (copy / "decimal.c").write_text((copy / "decimal.c").read_text() + "/* saved */\n")
 
 
 @pytest.mark.machine

@@ -131,3 +131,21 @@ def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
         " no unregister_chrdev_region for alloc_chrdev_region$",
         found.by_task[NUMBER["device"]].cause,
     )
+
+
+def test_memory_that_several_tasks_leave_is_named_once(tmp_path: Path) -> None:
+    """By the function and the line that asked for it, where it is found first."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    release = "\tkfree(file->private_data);\n"
+    assert text.count(release) == 1
+    wrong = text.replace(release, "")
+    lines = wrong.splitlines()
+    line = next(i for i, line in enumerate(lines, 1) if "kzalloc(sizeof(*mine)" in line)
+    only = [NUMBER[name] for name in ("read", "position", "open")]
+    first, *rest = tried(tmp_path, wrong, only=only).by_task.values()
+    place = rf"no kfree for kmalloc in first_open \(driver\.c:({line}|{line + 1})\)"
+    assert re.search(rf"expected nothing left behind, got {place}$", first.cause), first.cause
+    assert len(rest) == 2
+    for other in rest:
+        assert other.cause.endswith("unload: the same is left behind as above, see read")
+        assert other.failure and re.search(place, other.failure.got)

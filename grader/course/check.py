@@ -85,7 +85,7 @@ def judge(
 
     machine: its name, by default the exercise's own choice; isolated: it is an untrusted
     submission, which stays in the sandbox and in QEMU. show: a person waits, so all is done at
-    once; it is called with each line of a stage of arithmetic as soon as that line is final.
+    once; it is called with each line of a stage as soon as that line is final.
     """
     if exercise.stage is None:
         return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
@@ -95,7 +95,9 @@ def judge(
         stage = replace(stage, own_driver=False, isolated=True)
         where = machines.get("qemu").verifier()
     progress = Progress()
-    if show and exercise.arithmetic and not (isolated or stage.shipped):
+    if show and not exercise.arithmetic:
+        return _judge_driver(exercise, stage, where, show, progress)
+    if show and not (isolated or stage.shipped):
         return _judge_at_once(exercise, stage, where, seed, show, progress)
     checked = pipeline.check_stage(
         stage, where, seed, progress.of(exercise.label), with_ideas=speed
@@ -152,6 +154,33 @@ def _judge_at_once(
     lines = (*judged.lines, *([fast] if fast else []))
     left_out = judged.verified.built.left_out
     return Verdict(judged.status.name, judged.status.cause, lines, left_out)
+
+
+def _judge_driver(
+    exercise: Exercise, stage: Stage, machine: Machine, show: Show, progress: Progress
+) -> Verdict:
+    """Grade a copy of the driver, and show the line of each task when it was tested."""
+    tasks = {task.number: task for task in exercise.course.tasks}
+    shown: list[Line] = []
+
+    def show_task(number: int, wrong: Finding | None) -> None:
+        progress.clear()
+        shown.append(points.task_line(tasks[number], wrong))
+        show(shown[-1])
+
+    progress.step(f"{exercise.label}: build")
+    built = stage_module.build(stage, machine.kernel())
+    for warning in built.module.warnings:
+        progress.say(warning)
+    tell = progress.of(exercise.label)
+    verified = driver_verify.verify(
+        built, machine.verifier(), lambda detail: tell(f"verify: {detail}"), show=show_task
+    )
+    judged = pipeline.judge(pipeline.Checked(verified))
+    progress.clear()
+    for line in judged.lines[len(shown) :]:
+        show(line)
+    return Verdict(judged.status.name, judged.status.cause, judged.lines, built.left_out)
 
 
 def _remove_build(stage: Stage, judged: pipeline.Judged) -> None:

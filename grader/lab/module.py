@@ -178,11 +178,17 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
         pass
     shared = _compiled(recipe.shared, kernel) if recipe.shared else {}
     _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
+    if said.is_file() and said.read_text():
+        # Of what is not compiled again the compiler says nothing, and its warnings would be gone.
+        for name in recipe.objects:
+            (directory / f"{name}.o").unlink(missing_ok=True)
     room = None
     if recipe.isolated:
         room = Room(read=kernel_places(kernel.tree), write=(directory,))
     ended = _make(_command(kernel, directory, "modules", jobs), room)
     log = readable(ended.text, directory, {**recipe.labels, **recipe.shown})
+    warnings = _warnings(log)
+    said.write_text("".join(f"{line}\n" for line in warnings))
     if ended.ended_by:
         return replace(module, cause=f"the compiler was stopped: {ended.cause}", log=log)
     if ended.status:
@@ -191,8 +197,6 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
     if stripped.status:
         return replace(module, cause=f"strip: {stripped.text.strip()}", log=log)
-    warnings = _warnings(log)
-    said.write_text("".join(f"{line}\n" for line in warnings))
     stamp.write_text(made_of)
     return replace(module, log=log, warnings=warnings)
 

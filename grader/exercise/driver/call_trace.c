@@ -18,10 +18,20 @@
 /* Steps between two looks of the grader; more than these are not kept. */
 #define MOST_STEPS 65536
 
+/* Places in the driver that steps are called from; of more than these none is told. */
+#define MOST_CALLERS 64
+
 struct step {
 	char what;
 	const char *name;
 	unsigned long about;
+	const char *caller;
+};
+
+/* A place, and its name: that of a module that is being freed has none any more. */
+struct caller {
+	unsigned long place;
+	char name[64];
 };
 
 /**
@@ -32,7 +42,9 @@ struct step {
  * @noted: how many they are
  * @written: how many of them are in the file
  * @paused: no step is noted
- * @lock: for @noted, since a step may be made in any context
+ * @callers: where steps were called
+ * @known: how many places these are
+ * @lock: for @noted and @known, since a step may be made in any context
  * @record: of the steps in the file
  */
 static struct report {
@@ -42,11 +54,31 @@ static struct report {
 	unsigned int noted;
 	unsigned int written;
 	bool paused;
+	struct caller callers[MOST_CALLERS];
+	unsigned int known;
 	spinlock_t lock;
 	struct test_record record;
 } report = { .lock = __SPIN_LOCK_UNLOCKED(report.lock) };
 
-void report_step(char what, const char *name, unsigned long about)
+static const char *name_of(unsigned long place)
+{
+	struct caller *caller = report.callers;
+
+	if (!place)
+		return "";
+	for (; caller < report.callers + report.known; caller++)
+		if (caller->place == place)
+			return caller->name;
+	if (report.known == MOST_CALLERS)
+		return "";
+	report.known++;
+	caller->place = place;
+	scnprintf(caller->name, sizeof(caller->name), " %pS", (void *)place);
+	return caller->name;
+}
+
+void report_step(char what, const char *name, unsigned long about,
+		 unsigned long caller)
 {
 	unsigned long flags;
 
@@ -54,7 +86,12 @@ void report_step(char what, const char *name, unsigned long about)
 		return;
 	spin_lock_irqsave(&report.lock, flags);
 	if (report.noted < MOST_STEPS) {
-		report.steps[report.noted] = (struct step){ what, name, about };
+		report.steps[report.noted] = (struct step){
+			.what = what,
+			.name = name,
+			.about = about,
+			.caller = name_of(caller),
+		};
 		smp_store_release(&report.noted, report.noted + 1);
 	}
 	spin_unlock_irqrestore(&report.lock, flags);
@@ -64,12 +101,13 @@ void report_step(char what, const char *name, unsigned long about)
 static void write_steps(void)
 {
 	unsigned int noted = smp_load_acquire(&report.noted);
-	char line[80];
+	char line[160];
 
 	for (; report.written < noted; report.written++) {
 		struct step step = report.steps[report.written];
-		int size = scnprintf(line, sizeof(line) - 1, "%c %s %lx",
-				     step.what, step.name, step.about);
+		int size = scnprintf(line, sizeof(line) - 1, "%c %s %lx%s",
+				     step.what, step.name, step.about,
+				     step.caller);
 
 		test_record_check(&report.record, test_record_text(line));
 		line[size] = '\n';

@@ -2,7 +2,11 @@
 #ifndef FIRST_REPORT_H
 #define FIRST_REPORT_H
 
-/* Notes a step in any context: "+", "-" or "!", the function, what it is about. */
-void report_step(char what, const char *name, unsigned long about);
+/*
+ * Notes a step in any context: "+", "-" or "!", the function, what it is about; and
+ * where in the driver it was called, or 0.
+ */
+void report_step(char what, const char *name, unsigned long about,
+		 unsigned long caller);
 
 #endif

@@ -7,7 +7,7 @@ It writes them to a file of its own (client/firstctl.h), since the driver writes
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from grader.base import test_record
@@ -16,7 +16,7 @@ from grader.exercise.files import driver_device
 REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 # The parameter is there while the module is loaded; to read it has all steps written.
 COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
-_LINE = re.compile(r"^([-+!]) (\w+) ([0-9a-f]+)$", re.MULTILINE)
+_LINE = re.compile(r"^([-+!]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
 # By the function that undoes it: the one that does.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
@@ -44,11 +44,13 @@ class Step:
     kind: str  # "+", "-" or "!"
     name: str
     about: int
+    caller: str = ""  # symbol+0xoffset/0xsize in the driver, of memory
 
 
 def read(text: str) -> list[Step]:
     """Return the steps that the witness has written."""
-    return [Step(kind, name, int(about, 16)) for kind, name, about in _LINE.findall(text)]
+    found = _LINE.findall(text)
+    return [Step(kind, name, int(about, 16), caller) for kind, name, about, caller in found]
 
 
 def fault(text: str, nonce: int) -> str:
@@ -103,7 +105,10 @@ def out_of_order(steps: Sequence[Step]) -> tuple[str, str] | None:
     return None
 
 
-def in_words(found: Sequence[Step]) -> str:
-    """What is left, by the functions that did it and should have undone it."""
-    names = list(dict.fromkeys(step.name for step in found))
-    return ", ".join(f"no {UNDONE_BY[name]} for {name}" for name in names)
+def in_words(found: Sequence[Step], place: Callable[[str], str] = lambda _caller: "") -> str:
+    """What is left, by the functions that did it and should have undone it.
+
+    place returns " in function (file:line)" for a caller, or "".
+    """
+    done = dict.fromkeys((step.name, place(step.caller)) for step in found)
+    return ", ".join(f"no {UNDONE_BY[name]} for {name}{where}" for name, where in done)

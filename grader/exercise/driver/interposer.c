@@ -49,7 +49,7 @@ static void told(char what, const char *name, unsigned long about)
 {
 	if (watch)
 		pr_info("witness: %c %s %lx\n", what, name, about);
-	report_step(what, name, about);
+	report_step(what, name, about, 0);
 }
 
 /* Whether the step that comes now is the one that is to fail. */
@@ -193,10 +193,14 @@ static bool no_memory(gfp_t gfp)
 	return fails("kmalloc", ENOMEM);
 }
 
-static void *taken(void *memory)
+static void *taken(void *memory, unsigned long caller)
 {
-	if (memory)
-		told('+', "kmalloc", ABOUT(memory));
+	if (!memory)
+		return NULL;
+	if (watch)
+		pr_info("witness: + kmalloc %lx %pS\n", ABOUT(memory),
+			(void *)caller);
+	report_step('+', "kmalloc", ABOUT(memory), caller);
 	return memory;
 }
 
@@ -206,10 +210,12 @@ static void given_back(const void *memory)
 		told('-', "kfree", ABOUT(memory));
 }
 
-#define WRAP_TAKE(name, gfp, arguments, ...)                                   \
-	WRAP(void *, name, __VA_ARGS__)                                        \
-	{                                                                      \
-		return no_memory(gfp) ? NULL : taken(__real_##name arguments); \
+#define WRAP_TAKE(name, gfp, arguments, ...)                             \
+	WRAP(void *, name, __VA_ARGS__)                                  \
+	{                                                                \
+		return no_memory(gfp) ?                                  \
+			       NULL :                                    \
+			       taken(__real_##name arguments, _RET_IP_); \
 	}
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)

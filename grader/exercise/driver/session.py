@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from grader.base import test_record
 from grader.base.errors import MachineError, MachineTimeout
@@ -20,6 +21,7 @@ from grader.lab.module import Module
 # Seconds for an answer, where the machine boots in half a second; calls take none of them.
 PATIENCE = 4.0
 ABI, LOAD, TOGETHER = "abi", "load", "together"
+NOTHING_LEFT = "nothing left behind"  # what is expected of a module that is gone
 # What race.c prints.
 _PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
 _RACE = re.compile(rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses")
@@ -169,13 +171,25 @@ class Session:
             raise wrong(LOAD, where, f"a {done_by} for each {odd.name}", "none")
         left = [step for step in call_trace.left(done) if step.name != ignored]
         if left:
-            raise wrong(LOAD, where, "nothing left behind", call_trace.in_words(left))
+            said = call_trace.in_words(left, self._place)
+            raise wrong(LOAD, where, NOTHING_LEFT, said)
         there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
         if there:
             what = there.splitlines()[0]
-            raise wrong(LOAD, where, "nothing left behind", f"{what} is still there")
+            raise wrong(LOAD, where, NOTHING_LEFT, f"{what} is still there")
         self.passed += 1
         return done
+
+    def _place(self, caller: str) -> str:
+        """Return where in the sources memory was asked for, as " in function (file:line)"."""
+        found = re.fullmatch(r"([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)", caller)
+        if not found:
+            return ""
+        # A return address is behind the call: one byte back is within it.
+        function, line = kernel_log.source_line(
+            self.module, found[1], int(found[2], 16) - 1, int(found[3], 16)
+        )
+        return f" in {function} ({Path(line).name})" if line else ""
 
     def clean(self, where: str) -> None:
         """Raise for what the kernel, or the race detector, has logged."""

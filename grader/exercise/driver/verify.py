@@ -16,7 +16,7 @@ from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import Built
 from grader.exercise.conformance.verify import Tally, Verified
 from grader.exercise.driver import concurrency, init_and_exit, system_calls
-from grader.exercise.driver.session import Session, WrongError
+from grader.exercise.driver.session import NOTHING_LEFT, Session, WrongError
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
@@ -31,6 +31,7 @@ NOT_LOADED = replace(
 )
 
 Tell = Callable[[str], None]
+Show = Callable[[int, Finding | None], None]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,12 @@ def verify(
     tell: Tell,
     all_tasks: bool = True,
     only: Sequence[int] = (),
+    show: Show = lambda _task, _finding: None,
 ) -> Verified:
-    """Try what tasks ask for, all or only some; or none behind the first that is wrong."""
+    """Try what tasks ask for, all or only some; or none behind the first that is wrong.
+
+    show is called with the number of each task that was tried, and with what is wrong, if anything.
+    """
     driver_device.refuse_host(machine)
     tasks = only or [task.number for task in course(built.stage.number).tasks]
     if not built.ok:
@@ -66,7 +71,7 @@ def verify(
         failures = tuple(f.failure for f in findings if f.failure)
         tests = {"contract": Tally(0, len(failures))}
         return Verified(built, tests, failures, findings, by_task)
-    tried = _try_tasks(built, machine, tasks, tell, all_tasks)
+    tried = _try_tasks(built, machine, tasks, tell, all_tasks, show)
     failures = tuple(f.failure for f in tried.findings if f.failure)
     tests = {"abi": Tally(tried.passed, len(tried.findings))}
     return Verified(built, tests, failures, tried.findings, tried.by_task)
@@ -83,7 +88,12 @@ def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
 
 
 def _try_tasks(
-    built: Built, machine: Machine, tasks: Sequence[int], tell: Tell, all_tasks: bool
+    built: Built,
+    machine: Machine,
+    tasks: Sequence[int],
+    tell: Tell,
+    all_tasks: bool,
+    show: Show,
 ) -> Tried:
     found: dict[int, Finding] = {}
     rest: Sequence[int] = ()
@@ -94,8 +104,10 @@ def _try_tasks(
             tell(f"task {task}, {names[task]}")
             try:
                 _test_task(names[task], session, together)
+                show(task, None)
             except WrongError as error:
-                found[task] = error.finding
+                found[task] = _once(error.finding, found, names)
+                show(task, found[task])
                 session.end()
                 together.end()
                 if task == 1 and all_tasks and not _loads(session):
@@ -105,6 +117,21 @@ def _try_tasks(
                     break
         passed = session.passed + together.passed
     return Tried({**found, **dict.fromkeys(rest, why)}, tuple(found.values()), passed)
+
+
+def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
+    """Return a finding; if another task has left the same behind, with a cause that names it."""
+    failure = finding.failure
+    if failure is None or failure.expected != NOTHING_LEFT:
+        return finding
+    for task, other in found.items():
+        if other.failure and (other.failure.expected, other.failure.got) == (
+            failure.expected,
+            failure.got,
+        ):
+            said = f"{failure.title}: the same is left behind as above, see {names[task]}"
+            return replace(finding, cause=said)
+    return finding
 
 
 def _loads(session: Session) -> bool:
