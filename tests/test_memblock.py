@@ -129,11 +129,12 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
         own = trial.kernels_tests(out)
         assert own.wrong == ""
         passed.add(own.did)
-        random = trial.random_test(out, trial.ALL, SEEDS, SEEDS)
-        assert random.wrong == ""
-        # Each thing that may happen does, thousands of times.
-        counts = [int(word) for word in random.did.split() if word.isdigit()]
-        assert len(counts) == 5 and min(counts) > SEEDS / 2
+        for letters in (trial.ALL, trial.ALL + trial.SINGLE_BYTES):
+            random = trial.random_test(out, letters, SEEDS, SEEDS)
+            assert random.wrong == ""
+            # Each thing that may happen does, thousands of times.
+            counts = [int(word) for word in random.did.split() if word.isdigit()]
+            assert len(counts) == 5 and min(counts) > SEEDS / 2
     assert len(passed) == 1 and int(passed.pop()) >= 150
 
 

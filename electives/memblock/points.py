@@ -59,7 +59,10 @@ def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path
 
 
 def _tried(out: Path, number: int) -> str:
-    wrong = trial.random_test(out, MODES[number], 0, SEEDS).wrong
+    whole_pages = trial.random_test(out, MODES[number], 0, SEEDS).wrong
+    wrong = (
+        whole_pages or trial.random_test(out, MODES[number] + trial.SINGLE_BYTES, 0, SEEDS).wrong
+    )
     if wrong or number != LAST_MODE:
         return wrong
     said = trial.kernels_tests(out).wrong

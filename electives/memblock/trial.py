@@ -24,6 +24,8 @@ ALL = "ogbfx"
 # What the idea of delayed allocation gives up left out: that nothing is in after -ENOMEM, and that
 # the array is not put into what is just being added.
 GIVEN_UP = "ogbxi"
+# With this letter gaps and overlaps have one byte, too.
+SINGLE_BYTES = "y"
 OPERATIONS = 150
 
 

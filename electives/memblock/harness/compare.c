@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What memblock holds, against the model: the regions, and where their arrays lie. */
 #include <stdint.h>
+#include <stdio.h>
 
 #include "random.h"
 
+/* How many pages of the model a page of memblock's is. */
+static unsigned int parts(void)
+{
+	return may('y') ? 2 : 1;
+}
+
 phys_addr_t address(unsigned int page)
 {
-	return (phys_addr_t)(uintptr_t)arena + (phys_addr_t)page * PAGE_SIZE;
+	return (phys_addr_t)(uintptr_t)arena + page / parts() * PAGE_SIZE +
+	       page % parts();
+}
+
+phys_addr_t bytes(unsigned int first, unsigned int pages)
+{
+	return address(first + pages) - address(first);
+}
+
+struct span span(phys_addr_t base, phys_addr_t size)
+{
+	long begin = (long)base - (long)address(0);
+	long end = begin + (long)size, unit = may('y') ? 1 : PAGE_SIZE;
+	struct span found;
+
+	(void)snprintf(found.text, sizeof(found.text), "%ld to %ld",
+		       begin / unit, end / unit - 1);
+	return found;
+}
+
+struct span span_of(unsigned int first, unsigned int pages)
+{
+	return span(address(first), bytes(first, pages));
+}
+
+const char *unit(void)
+{
+	return may('y') ? "bytes" : "pages";
 }
 
 struct memblock_type *type_of(enum kind kind)
@@ -30,9 +64,11 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 	if (array.regions == was->regions)
 		return false;
 	*first = (unsigned int)(((char *)array.regions - arena) /
-				(long)PAGE_SIZE);
+				(long)PAGE_SIZE) *
+		 parts();
 	*pages = (unsigned int)(PAGE_ALIGN(array.max * sizeof(*array.regions)) /
-				PAGE_SIZE);
+				PAGE_SIZE) *
+		 parts();
 	return true;
 }
 
@@ -50,16 +86,10 @@ void compare(enum kind kind)
 
 		total += region->size;
 		if (region->base != address(run->first) ||
-		    region->size != (phys_addr_t)run->pages * PAGE_SIZE)
-			wrong("%s region %u is pages %ld to %ld, expected %u to %u",
-			      type->name, i,
-			      ((long)region->base - (long)address(0)) /
-				      (long)PAGE_SIZE,
-			      ((long)region->base + (long)region->size -
-			       (long)address(0)) /
-					      (long)PAGE_SIZE -
-				      1,
-			      run->first, run->first + run->pages - 1);
+		    region->size != bytes(run->first, run->pages))
+			wrong("%s region %u is %s %s, expected %s", type->name,
+			      i, unit(), span(region->base, region->size).text,
+			      span_of(run->first, run->pages).text);
 		if (region->flags != run->flags ||
 		    memblock_get_region_node(region) != run->node)
 			wrong("%s region %u: flags %x of node %d, expected %x of %d",
@@ -71,10 +101,9 @@ void compare(enum kind kind)
 		wrong("%lu %s regions, expected %u",
 		      empty ? 0 : (unsigned long)type->cnt, type->name, count);
 	if (type->total_size != total)
-		wrong("the total of %s is %llu pages, expected %llu",
-		      type->name,
-		      (unsigned long long)(type->total_size / PAGE_SIZE),
-		      (unsigned long long)(total / PAGE_SIZE));
+		wrong("the total of %s is %llu bytes, expected %llu",
+		      type->name, (unsigned long long)type->total_size,
+		      (unsigned long long)total);
 	if (type->cnt > type->max)
 		wrong("%lu %s regions in an array for %lu",
 		      (unsigned long)type->cnt, type->name,
@@ -99,15 +128,15 @@ void follow(enum kind kind, struct array before)
 	else
 		above++;
 	if (model_any(&model, RESERVED, first, pages))
-		wrong("the new %s array lies in pages %u to %u, which are reserved",
-		      type_of(kind)->name, first, first + pages - 1);
+		wrong("the new %s array lies in %s %s, which are reserved",
+		      type_of(kind)->name, unit(), span_of(first, pages).text);
 	if (op.kind == RESERVED && first < op.first + op.pages &&
 	    op.first < first + pages)
 		wrong("the new %s array lies in the range, at page %u",
 		      type_of(kind)->name, first);
 	if (!model_all(&model, MEMORY, first, pages) && !may('i'))
-		wrong("the new %s array lies in pages %u to %u, which were not there before",
-		      type_of(kind)->name, first, first + pages - 1);
+		wrong("the new %s array lies in %s %s, which were not there before",
+		      type_of(kind)->name, unit(), span_of(first, pages).text);
 	model_add(&model, RESERVED, first, pages, reserved_array.node,
 		  reserved_array.flags);
 }

@@ -7,7 +7,7 @@ static const char *const names[] = { "add",  "reserve", "remove",  "free",
 
 int perform(enum operations what)
 {
-	phys_addr_t base = address(op.first), size = op.pages * PAGE_SIZE;
+	phys_addr_t base = address(op.first), size = bytes(op.first, op.pages);
 
 	switch (what) {
 	case ADD:

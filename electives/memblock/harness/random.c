@@ -8,7 +8,9 @@
  *
  * MODE has a letter for each thing that may happen: o ranges overlap, g arrays grow, b the new
  * array is below as well as above, f there is no room for it, x regions are removed, freed, marked
- * and given to nodes. i allows what is wrong otherwise: a new array inside the range being added.
+ * and given to nodes, y ranges begin and end one byte behind the begin of a page, too, so that gaps
+ * and overlaps have one byte. i allows what is wrong otherwise: a new array inside the range being
+ * added.
  * Reads a nonce from stdin. Ends with 0, a line of counts and a record of its checks, or with 1
  * and a line that says what is wrong.
  */
@@ -65,8 +67,8 @@ unsigned int pick(unsigned int less_than)
 
 static void where(void)
 {
-	fprintf(said, "seed %lu, operation %lu: %s of pages %u to %u%s: ", seed,
-		number, op.name, op.first, op.first + op.pages - 1,
+	fprintf(said, "seed %lu, operation %lu: %s of %s %s%s: ", seed, number,
+		op.name, unit(), span_of(op.first, op.pages).text,
 		failed ? " returns -ENOMEM" : "");
 }
 
@@ -155,7 +157,7 @@ static void step(void)
 static void add_home(unsigned int first)
 {
 	op = (struct operation){ "add", MEMORY, first, HOME, 0, 0 };
-	memblock_add_node(address(first), HOME * PAGE_SIZE, 0, MEMBLOCK_NONE);
+	memblock_add_node(address(first), bytes(first, HOME), 0, MEMBLOCK_NONE);
 	model_add(&model, MEMORY, first, HOME, 0, MEMBLOCK_NONE);
 	compare(MEMORY);
 }

@@ -47,7 +47,22 @@ int choose(void);
 int perform(enum operations what);
 void perform_on_model(enum operations what);
 
+/*
+ * Where a page of the model begins, and how many bytes so many have. In mode y two of
+ * them are one of memblock's: its first byte, and the others.
+ */
 phys_addr_t address(unsigned int page);
+phys_addr_t bytes(unsigned int first, unsigned int pages);
+
+/* A range in words, its ends counted from the arena's begin in the unit of the mode. */
+struct span {
+	char text[48];
+};
+
+struct span span(phys_addr_t base, phys_addr_t size);
+struct span span_of(unsigned int first, unsigned int pages);
+const char *unit(void);
+
 struct memblock_type *type_of(enum kind kind);
 struct array array_of(enum kind kind);
 /* The pages that an array takes; false while it is the one it began with. */
