@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import catalogue
@@ -22,9 +23,11 @@ from grader.base import paths
 from grader.base.finding import Finding
 from grader.course import check
 from grader.exercise.files import exercises, stages, tasks
-from grader.exercise.files.tasks import Count, Idea
+from grader.exercise.files.tasks import Count, Idea, Plain
 from grader.exercise.operations import ideas
 from grader.exercise.operations.ideas import Counted
+from grader.lab import machines
+from grader.verdict import par
 
 
 def handed_in(fault: Fault, folder: Path) -> Path:
@@ -68,18 +71,49 @@ def test_the_handout_states_what_slow_code_keeps() -> None:
             assert int(stated[str(number)]) == 100 - (speed.points if speed else 0)
 
 
+def idea(least: int, most: int, unit: str = "products") -> Idea:
+    plain = Plain(5, Count("mul", 64))
+    return Idea("half of the products", Count("square", 64), least, most, unit, 20, plain)
+
+
 @pytest.mark.parametrize(
-    ("most", "square", "holds"),
-    [(0.8, 79, True), (0.8, 81, False), (0, 0, True)],
+    ("took", "said"), [(79, "79 products; at least 80"), (80, ""), (90, ""), (91, "at most 90")]
 )
-def test_a_ratio_is_held_against_its_bound(most: float, square: int, holds: bool) -> None:
-    takes, of = Count("square", 64), Count("mul", 64)
-    idea = Idea("half of the products", takes, of, most, "instructions", 20)
-    said = ideas.unmet(idea, {takes: Counted(square, 0), of: Counted(100, 0)})
-    assert bool(said) is not holds
+def test_a_count_is_held_against_its_bounds(took: int, said: str) -> None:
+    unmet = ideas.unmet(idea(80, 90), {Count("square", 64): Counted(1000, took, 0)})
+    assert bool(unmet) is bool(said) and said in unmet
 
 
 def test_a_call_that_was_wrong_follows_no_idea() -> None:
-    takes = Count("add", 16)
-    idea = Idea("in place", takes, None, 0, "allocations", 20)
-    assert ideas.unmet(idea, {takes: Finding("wrong", "add of 16 words is wrong")})
+    takes = Count("square", 64)
+    assert ideas.unmet(
+        idea(0, 0, "allocations"), {takes: Finding("wrong", "square of 64 words is wrong")}
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "plain", "said"),
+    [(60, 100, ""), (81, 100, "does not keep it"), (60, 80, "the plain method keeps it, too")],
+)
+def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
+    own: int, plain: int, said: str
+) -> None:
+    found = ideas.inconsistent(idea(0, 80), Counted(0, own, 0), Counted(0, plain, 0))
+    assert bool(found) is bool(said) and said in found
+
+
+@pytest.mark.machine
+def test_all_bounds_tell_the_kits_method_from_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `make par` checks; one that lies below what the kit's stage takes is named."""
+    machine = machines.counting()
+    assert par.ambiguous_ideas(machine, lambda _: None, range(1, 10)) == []
+    course = tasks.course(5)
+    assert course.tasks[2].operation == "square"
+    low = replace(course.tasks[2], ideas=(idea(0, 8255),))
+    changed = replace(course, tasks=(low,))
+    monkeypatch.setattr(tasks, "course", lambda number: changed)
+    (said,) = par.ambiguous_ideas(machine, lambda _: None, [5])
+    # 128 limbs of 32 bits: 128 * 129 / 2 products, with nothing else that multiplies.
+    assert said.endswith("square of 64 words takes 8,256 products; at most 8,255")

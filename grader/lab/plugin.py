@@ -51,12 +51,16 @@ def watch(folder: Path, addresses: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """Instructions, by the region of memory that they are in; interrupts of the kernel."""
+    """Instructions, by the region of memory that they are in; interrupts of the kernel.
+
+    products: the products of 32-bit words that the module's instructions made.
+    """
 
     user: int
     kernel: int
     module: int
     elsewhere: int
+    products: int
     interrupts: int
     interrupted: int  # of the kernel's, those of interrupts
 

@@ -26,8 +26,9 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import Built
-from grader.exercise.files import stages
-from grader.exercise.files.tasks import Speed
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.tasks import Count, Speed
+from grader.exercise.operations import ideas
 from grader.exercise.workload import stage_workload
 from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab import guest_program, machines, plugin
@@ -40,6 +41,8 @@ KEPT = "par"  # the folder in the cache, a file for each stage and digest
 
 # Up to this much above par earns all points.
 TOLERANCE = 1.1
+# Of the operands that the bounds of ideas are checked with.
+SEED = 1
 
 Place = tuple[int, str, int]  # stage number, phase, n
 Counts = Mapping[Place, float]
@@ -271,10 +274,48 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     return FILE
 
 
+def ambiguous_ideas(
+    machine: CountingMachine, tell: Callable[[str], None], numbers: Iterable[int]
+) -> list[str]:
+    """Count what the ideas of some stages are about, by the kit's method and by the plain one.
+
+    Return the bounds that do not tell one from the other, in words.
+    """
+    ideas_of = {
+        number: [idea for task in tasks.course(number).tasks for idea in task.ideas]
+        for number in numbers
+    }
+    wanted: dict[int, set[Count]] = {}
+    for number, own in ideas_of.items():
+        for idea in own:
+            wanted.setdefault(number, set()).add(idea.takes)
+            if idea.plain:
+                wanted.setdefault(idea.plain.stage, set()).add(idea.plain.takes)
+    found: dict[int, ideas.Counts] = {}
+    for number in sorted(wanted):
+        tell(f"count the operations of stage {number}")
+        found[number] = ideas.counts(machine, _here(machine, number), wanted[number], SEED)
+    return [
+        f"stage {number}, {said}"
+        for number, own in ideas_of.items()
+        for idea in own
+        if (
+            said := ideas.inconsistent(
+                idea,
+                found[number][idea.takes],
+                found[idea.plain.stage][idea.plain.takes] if idea.plain else None,
+            )
+        )
+    ]
+
+
 def main() -> int:
     """make par."""
     argparse.ArgumentParser(prog="make par").parse_args()
     progress = Progress()
+    ambiguous = ambiguous_ideas(machines.counting(), progress.step, stages.manifests())
+    if ambiguous:
+        raise LabError("; ".join([*ambiguous, "change the bounds in tasks.toml"]))
     path = make(progress.step)
     progress.clear()
     print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")

@@ -119,7 +119,7 @@ def try_operations(
 def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
     """Count what the ideas of some tasks are about. Return why, if nothing counts here."""
     try:
-        return ideas.counts(machines.counting(), stage, tasks, seed)
+        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed)
     except LabError as error:
         # An untrusted stage is graded as the others are, or not yet.
         if stage.isolated:

@@ -13,8 +13,9 @@ from grader.base.errors import LabError
 from grader.exercise.files import stages
 
 # What of a call is counted, and the calls whose size is an n.
-UNITS = ("instructions", "allocations")
+UNITS = ("instructions", "products", "allocations")
 WHOLE = ("compute", "decimal")
+UNBOUNDED = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Count:
-    """A call whose instructions and allocations are counted: see operations/ideas.py."""
+    """A call that is counted: see operations/ideas.py."""
 
     operation: str
     size: int  # n, or the words of 8 bytes that each operand has
@@ -44,20 +45,28 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Plain:
+    """The method that an idea improves on: a call of a stage of the kit."""
+
+    stage: int
+    takes: Count
+
+
+@dataclass(frozen=True)
 class Idea:
-    """A bound on what a call takes, which only the method that a task teaches keeps to."""
+    """A bound on what a call takes, which only the method that a task teaches keeps to.
+
+    A bound is a number, never a ratio, which slow code in its other count would meet. It lies
+    between what the kit's stage takes and what `plain` takes: `make par` checks that.
+    """
 
     text: str  # what the method does
     takes: Count
-    of: Count | None  # None: the bound is a number, not a ratio
-    most: float
+    least: int
+    most: int
     unit: str  # one of UNITS
     points: int  # that a task loses without it
-
-    @property
-    def counts(self) -> tuple[Count, ...]:
-        """Return the calls that are counted."""
-        return (self.takes, self.of) if self.of else (self.takes,)
+    plain: Plain | None  # None: no stage has the method that is improved on
 
 
 @dataclass(frozen=True)
@@ -189,11 +198,17 @@ def _idea(table: dict[str, Any], points: int) -> Idea:
     return Idea(
         " ".join(str(table["text"]).split()),
         _count(table["takes"]),
-        _count(table["of"]) if "of" in table else None,
-        float(table["most"]),
+        int(table.get("least", 0)),
+        int(table["most"]) if "most" in table else UNBOUNDED,
         unit,
         int(table.get("points", points)),
+        _plain(table["plain"]) if "plain" in table else None,
     )
+
+
+def _plain(text: str) -> Plain:
+    stage, takes = text.split(maxsplit=1)
+    return Plain(int(stage), _count(takes))
 
 
 def _count(text: str) -> Count:

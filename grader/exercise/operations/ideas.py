@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Judge whether a stage's operations follow its idea, by what the emulator counts of each.
 
-A result can be right by the method of the stage before. An idea in tasks.toml is a bound
-on a count: of the instructions of an operation, alone or in proportion to another of the same
-stage, or of the blocks that it allocates. The operations are called in a module of the stage's own
-objects (see counted/counted.c) on random numbers, and QEMU's plugin counts (see
-lab/plugin/count.c). Instructions of the kernel do not count, so that a count is the same in every
-run.
+A result can be right by the method of the stage before. An idea in tasks.toml is a bound on a
+count: of an operation's instructions, of the products of 32-bit words that it makes, or of the
+blocks that it allocates. The number of products hardly depends on how code is written, only on the
+method: slow code keeps such a bound, and fast code with another method does not. The operations are
+called in a module of the stage's own objects (see counted/counted.c) on random numbers, and QEMU's
+plugin counts (see lab/plugin/count.c). Instructions of the kernel do not count, so that a count is
+the same in every run.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class Counted:
     """What one call of an operation took."""
 
     instructions: int
+    products: int
     allocations: int
 
 
@@ -113,13 +115,12 @@ def _kit(stage: Stage, kernel: Kernel) -> Recipe:
     )
 
 
-def counts(machine: CountingMachine, stage: Stage, tasks: Sequence[Task], seed: int) -> Counts:
-    """Count the calls that the ideas of some tasks are about.
+def counts(machine: CountingMachine, stage: Stage, wanted: Collection[Count], seed: int) -> Counts:
+    """Count some calls of a stage.
 
     After a call that ends its machine the others go on in a new one.
     """
     kernel = machine.kernel()
-    wanted = {one for task in tasks for idea in task.ideas for one in idea.counts}
     built = stage_module.build(stage, kernel)
     if built.objection:
         return dict.fromkeys(wanted, Finding("wrong", built.objection))
@@ -128,7 +129,7 @@ def counts(machine: CountingMachine, stage: Stage, tasks: Sequence[Task], seed: 
         raise LabError(f"the module that counts the operations does not compile: {made.cause}")
     contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
     found: Counts = {}
-    left = sorted(wanted, key=lambda one: (one.operation, one.size))
+    left = sorted(set(wanted), key=lambda one: (one.operation, one.size))
     while left:
         guest = machine.boot(contents, digits=0)
         try:
@@ -177,7 +178,7 @@ def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -
         return Finding("wrong", f"the marks around {call.call} are not executed once each")
     begin, end = marks
     took = events[end].counts - events[begin].counts
-    return Counted(took.module, end - begin - 1)
+    return Counted(took.module, took.products, end - begin - 1)
 
 
 def _number(name: str) -> int:
@@ -186,21 +187,38 @@ def _number(name: str) -> int:
     return re.findall(r"^\t(TESTED_\w+),", header, re.MULTILINE).index(name)
 
 
+def calls(tasks: Iterable[Task]) -> set[Count]:
+    """Return the calls that the ideas of some tasks are about."""
+    return {idea.takes for task in tasks for idea in task.ideas}
+
+
 def unmet(idea: Idea, found: Counts) -> str:
     """Return how the counts differ from an idea; "" if they bear it out."""
-    values: list[float] = []
-    for one in idea.counts:
-        counted = found[one]
-        if isinstance(counted, Finding):
-            return counted.cause
-        values.append(getattr(counted, idea.unit))
-    if idea.of is None:
-        (took,) = values
-        said = f"{idea.takes.call} takes {took:,} {idea.unit}; at most {idea.most:,.0f}"
-    else:
-        took = values[0] / max(values[1], 1)
-        said = (
-            f"{idea.takes.call} takes {took:.2f} times the {values[1]:,} {idea.unit} of"
-            f" {idea.of.call}; at most {idea.most:g} times"
-        )
-    return "" if took <= idea.most else f"{idea.text}: {said}"
+    counted = found[idea.takes]
+    if isinstance(counted, Finding):
+        return counted.cause
+    took, bound = getattr(counted, idea.unit), _bound_broken(idea, counted)
+    return bound and f"{idea.text}: {idea.takes.call} takes {took:,} {idea.unit}; {bound}"
+
+
+def _bound_broken(idea: Idea, counted: Counted) -> str:
+    """Return the bound that a count does not keep, in words; "" if it keeps both."""
+    took = getattr(counted, idea.unit)
+    if took < idea.least:
+        return f"at least {idea.least:,}"
+    return f"at most {idea.most:,}" if took > idea.most else ""
+
+
+def inconsistent(idea: Idea, own: Counted | Finding, plain: Counted | Finding | None) -> str:
+    """Return why an idea's bounds do not tell the kit's method from the plain one, or ""."""
+    if said := unmet(idea, {idea.takes: own}):
+        return f"the kit's own stage does not keep it: {said}"
+    if plain is None or idea.plain is None:
+        return ""
+    call = f"{idea.plain.takes.call} of stage {idea.plain.stage}"
+    if isinstance(plain, Finding):
+        return f"{call}: {plain.cause}"
+    if _bound_broken(idea, plain):
+        return ""
+    took = getattr(plain, idea.unit)
+    return f"{idea.text}: the plain method keeps it, too: {call} takes {took:,} {idea.unit}"

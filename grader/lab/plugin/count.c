@@ -13,12 +13,14 @@
  * addresses, which the file at= has by then, a hexadecimal number a line; it
  * must not have been executed before. The file out= gets a line for each event:
  *
- *	NAME USER KERNEL MODULE ELSEWHERE INTERRUPTS INTERRUPTED
+ *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS INTERRUPTS INTERRUPTED
  *
  * NAME is m and the number of the marker, or a and the place of the address
  * in the list, both decimal. Then the instructions so far: at user addresses,
- * in the kernel's text, where modules are, and elsewhere; how many interrupts
- * and exceptions there were, and how many instructions of KERNEL were theirs.
+ * in the kernel's text, where modules are, and elsewhere; the products of 32-bit
+ * words that the instructions of MODULE have made, see products_of(); how many
+ * interrupts and exceptions there were, and how many instructions of KERNEL were
+ * theirs.
  * Digits that were spoken since the event before are a line "digits TEXT" ahead
  * of it. There are at most EVENTS lines of events and digits= digits, then a
  * line "full".
@@ -108,13 +110,14 @@ EXPORT int qemu_plugin_version;
 #define MODULES 0xffffffffc0000000
 #define MODULES_END 0xffffffffff000000
 
-enum region { USER, KERNEL, MODULE, ELSEWHERE, REGIONS };
+/* The counters: instructions by region, and what modules have multiplied. */
+enum counter { USER, KERNEL, MODULE, ELSEWHERE, PRODUCTS, COUNTERS };
 
 #define EVENTS 65536
 #define ADDRESSES 16
 #define INSN_BYTES 15
 
-static uint64_t own_counters[REGIONS];
+static uint64_t own_counters[COUNTERS];
 static uint64_t *counters = own_counters;
 static struct qemu_plugin_scoreboard *score;
 static bool copies_data; /* what qemu_plugin_insn_data() does */
@@ -131,7 +134,7 @@ static unsigned int events;
 static unsigned int depth;
 static uint64_t entered, interrupts, interrupted;
 
-static enum region region_of(uint64_t address)
+static enum counter region_of(uint64_t address)
 {
 	if (address < USER_END)
 		return USER;
@@ -158,7 +161,7 @@ static void event(char kind, unsigned int number)
 	} else {
 		print_digits();
 		fprintf(out, "%c%u", kind, number);
-		for (int i = 0; i < REGIONS; i++)
+		for (int i = 0; i < COUNTERS; i++)
 			fprintf(out, " %llu", (unsigned long long)counters[i]);
 		fprintf(out, " %llu %llu\n", (unsigned long long)interrupts,
 			(unsigned long long)interrupted);
@@ -216,18 +219,58 @@ static void on_return(unsigned int cpu, void *data)
 	interrupted += counters[KERNEL] - entered;
 }
 
-static void count(struct qemu_plugin_insn *insn, enum region region)
+static void count(struct qemu_plugin_insn *insn, enum counter counter,
+		  uint64_t add)
 {
 	if (score) {
-		struct qemu_plugin_u64 counter = { score,
-						   region * sizeof(uint64_t) };
+		struct qemu_plugin_u64 at = { score,
+					      counter * sizeof(uint64_t) };
 
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-			insn, QEMU_PLUGIN_INLINE_ADD_U64, counter, 1);
+			insn, QEMU_PLUGIN_INLINE_ADD_U64, at, add);
 	} else {
 		qemu_plugin_register_vcpu_insn_exec_inline(
-			insn, QEMU_PLUGIN_INLINE_ADD_U64, &counters[region], 1);
+			insn, QEMU_PLUGIN_INLINE_ADD_U64, &counters[counter],
+			add);
 	}
+}
+
+static bool is_prefix(uint8_t byte)
+{
+	return byte &&
+	       strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", byte);
+}
+
+/*
+ * The products of 32-bit words that an instruction makes: 4 if it has all 128 bits
+ * of two 64-bit words, 1 if it is another multiplication of integers, else 0. A
+ * product of 64 bits is at most one of two 32-bit words. A division counts as the
+ * multiplication that it undoes. Intel's manual, volume 2, has the opcodes: MUL,
+ * IMUL, MULX, DIV, IDIV.
+ */
+static unsigned int products_of(const uint8_t *code, size_t size)
+{
+	size_t i = 0;
+	bool wide;
+
+	while (i < size && is_prefix(code[i]))
+		i++;
+	/* VEX.LZ.F2.0F38 F6 */
+	if (i + 4 < size && code[i] == 0xc4 && (code[i + 1] & 0x1f) == 2 &&
+	    (code[i + 2] & 3) == 3 && code[i + 3] == 0xf6)
+		return code[i + 2] & 0x80 ? 4 : 1;
+	wide = i < size && (code[i] & 0xf8) == 0x48; /* REX.W */
+	if (i < size && (code[i] & 0xf0) == 0x40)
+		i++;
+	if (i + 1 >= size)
+		return 0;
+	if (code[i] == 0x69 || code[i] == 0x6b ||
+	    (code[i] == 0x0f && code[i + 1] == 0xaf))
+		return 1;
+	/* F6 and F7 with /4 to /7. */
+	if ((code[i] & 0xfe) == 0xf6 && code[i + 1] & 0x20)
+		return wide && code[i] == 0xf7 ? 4 : 1;
+	return 0;
 }
 
 static void call(struct qemu_plugin_insn *insn, insn_cb cb, uintptr_t data)
@@ -240,10 +283,11 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 {
 	static const uint8_t marker[] = { MARKER_BYTES };
 	uint64_t address = qemu_plugin_insn_vaddr(insn);
-	enum region region = region_of(address);
+	enum counter region = region_of(address);
 	size_t size = qemu_plugin_insn_size(insn);
 	uint8_t room[INSN_BYTES];
 	const uint8_t *bytes = room;
+	unsigned int products;
 
 	if (size > sizeof(room))
 		size = sizeof(room);
@@ -251,7 +295,10 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 		qemu_plugin_insn_data(insn, room, size);
 	else
 		bytes = qemu_plugin_insn_data(insn, NULL, 0);
-	count(insn, region);
+	count(insn, region, 1);
+	products = region == MODULE ? products_of(bytes, size) : 0;
+	if (products)
+		count(insn, PRODUCTS, products);
 	for (size_t i = 0; i < at_count; i++) {
 		if (at[i] == address)
 			call(insn, on_address, i);
@@ -335,7 +382,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 		return 1;
 	copies_data = info->version.cur >= 3;
 	if (qemu_plugin_scoreboard_new)
-		score = qemu_plugin_scoreboard_new(REGIONS * sizeof(uint64_t));
+		score = qemu_plugin_scoreboard_new(COUNTERS * sizeof(uint64_t));
 	qemu_plugin_register_vcpu_tb_trans_cb(
 		id,
 		info->version.cur >= 7 ? (void (*)(void))translate_with_data :
