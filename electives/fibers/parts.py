@@ -37,7 +37,9 @@ POISON = Qemu(
 # Where a kernel has a thread's user registers, by the ARCH of kbuild.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
 # Which object one of variants/ is linked for; it includes that one's source.
-STANDS_FOR = {"wander": "table", "unlike": "", "used": "fiber", "lost": "storage"}
+STANDS_FOR = {
+    "wander": "table", "unlike": "", "used": "fiber", "lost": "storage", "readers": "fiber",
+}  # fmt: skip
 
 
 class NotBuiltError(LabError):

@@ -25,6 +25,7 @@ OWN: Mapping[str, tuple[str | Machine, str]] = {
     "poison": (parts.POISON, ""),
     "wander": ("qemu-smp", "wander"),
     "unlike": ("uml", "unlike"),
+    "readers": ("qemu-smp", "readers"),
     "used": ("uml-debug", "used"),
     "lost": ("uml-debug", "lost"),
 }
@@ -69,6 +70,9 @@ FAILING = Trial("allocations that fail", "failing", 15, 120, varies=True)
 MOVED = Trial("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
 AVX = Trial("there are wide registers", "registers avx", 4)
 UNLIKE = Trial("threads with registers of unlike size", "unlike", 26)
+READERS = Trial(
+    "threads that have ended are freed behind their readers", "ends thread threads", 416
+)
 UNLOAD = Trial("the module goes when it may, at once", "unload", 144)
 DYING = Trial("threads end while others want their fibers", "dying 4000", 25, varies=True)
 MINUTE = Trial("8 threads in 1,000 fibers, a minute", "hammer 8 1000 60000", 1019, 300, varies=True)
@@ -89,6 +93,7 @@ ALL: Mapping[str, tuple[Trial, ...]] = {
     "poison": (THERE, VALUES, ENDS, DYING, KILL, HAMMER_FEW, UNLOAD),
     "wander": (MOVED, HAMMER_FEW),
     "unlike": (UNLIKE,),
+    "readers": (READERS,),
 }
 # What takes minutes, besides.
 LONG: Mapping[str, tuple[Trial, ...]] = {

@@ -37,6 +37,7 @@ TASKS: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
     4: (
         ("uml-debug", (trials.ENDS, trials.THERE)),
         ("uml", (trials.KILL, trials.MANY)),
+        ("readers", (trials.READERS,)),
         ("qemu-smp", (trials.DYING, trials.KILL)),
     ),
 }
@@ -51,6 +52,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
     2: TASKS[2],
     3: (("qemu-smp", (trials.KEYS, trials.WINDOWS)), ("poison", (trials.VALUES,))),
     4: (
+        ("readers", (trials.READERS,)),
         ("qemu-smp", (trials.KILL, trials.MANY)),
         ("poison", (trials.ENDS, trials.THERE, trials.DYING)),
     ),

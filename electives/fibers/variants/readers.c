@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Stands in for fiber.c: what is taken out of a table must not be freed before all
+ * who may have found it there are done, that is, not before a grace period of RCU has
+ * passed. Nobody needs to be looking at it at that moment.
+ */
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "table.h"
+
+/* More than a trial takes out between two grace periods. */
+#define MOST_REMOVED 4096
+
+/* The latest that were taken out, and when, in RCU's time. */
+static struct removed {
+	const void *entry;
+	unsigned long when;
+} removed[MOST_REMOVED];
+static unsigned int removals;
+static DEFINE_SPINLOCK(removed_lock);
+
+static void *take_out(struct xarray *from, unsigned long index)
+{
+	void *entry = xa_erase(from, index);
+	unsigned long flags;
+
+	spin_lock_irqsave(&removed_lock, flags);
+	removed[removals++ % MOST_REMOVED] =
+		(struct removed){ entry, get_state_synchronize_rcu() };
+	spin_unlock_irqrestore(&removed_lock, flags);
+	return entry;
+}
+
+static void free_behind_readers(const void *entry)
+{
+	bool early = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&removed_lock, flags);
+	for (int i = 0; entry && i < MOST_REMOVED; i++)
+		if (removed[i].entry == entry &&
+		    !poll_state_synchronize_rcu(removed[i].when))
+			early = true;
+	spin_unlock_irqrestore(&removed_lock, flags);
+	if (early) {
+		pr_err("BUG: freed while readers under RCU may still use it; give it to call_rcu\n");
+		dump_stack();
+	}
+	kfree(entry);
+}
+
+#define xa_erase take_out
+#define kfree free_behind_readers
+#include "fiber.c"
