@@ -96,8 +96,44 @@ def _copies(rng: random.Random, stage: Stage) -> Iterator[Try]:
         yield Try(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
+# The largest power of ten in a limb of 64 bits, and the reciprocal that stands for it.
+_CHUNK = 10**19
+_RECIPROCAL = (2**128 - 1) // _CHUNK
+# How many dividends there are of each kind that random ones are not.
+_OF_A_KIND = 5
+
+
+def _kind(dividend: int) -> str:
+    """Return how the division of two limbs by a chunk is corrected last; "" if it is not.
+
+    That is the second correction in algorithm 4 of Moeller and Granlund, "Improved division by
+    invariant integers": of random dividends one in 20,000 needs it.
+    """
+    high, low = divmod(dividend, 2**64)
+    quotient, fraction = divmod(_RECIPROCAL * high + low, 2**64)
+    remainder = dividend - (quotient + 1) * _CHUNK
+    if remainder >= _CHUNK:
+        return "the estimate is too small" if remainder > _CHUNK else "the remainder is a chunk"
+    return "the first correction is too much" if remainder > fraction else ""
+
+
+def _hard_dividends(rng: random.Random) -> Iterator[int]:
+    """Yield dividends of all kinds that need the last correction."""
+    found: dict[str, list[int]] = {}
+    while len(found) < 3 or min(map(len, found.values())) < _OF_A_KIND:
+        dividend = (2**64 - 1 - rng.getrandbits(62)) * _CHUNK
+        if rng.random() < 0.7:
+            dividend = (_CHUNK - 1 - rng.getrandbits(56) << 64) + 2**64 - 1 - rng.getrandbits(56)
+        kind = _kind(dividend)
+        if kind:
+            found.setdefault(kind, []).append(dividend)
+    for dividends in found.values():
+        yield from dividends[:_OF_A_KIND]
+
+
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
+    numbers += _hard_dividends(rng)
     if not stage.traits.numbers:
         numbers = [a & (1 << 64) - 1 for a in numbers]
     for a in numbers:
