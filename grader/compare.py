@@ -24,11 +24,20 @@ from grader.lab import machines
 from grader.rulers import clock, counter
 from grader.rulers.frame import Measured
 from grader.verdict import pipeline, status
-from grader.verdict.compared import Row, Side, details, lines_by_n, plot, rows, verdict_line
+from grader.verdict.compared import (
+    Row,
+    Side,
+    details,
+    lines_by_n,
+    plot,
+    rows,
+    undecided,
+    verdict_line,
+)
 from grader.verdict.status import Found
 
-# Some more than the grader takes: few n leave the time. Three times as many where they scatter.
-EFFORT = clock.Effort(20, patience=3)
+# Some more than the grader takes: few n leave the time.
+EFFORT = clock.Effort(20, second=12)
 # By default some n of the manifest, none above this: a call then takes 10 ms at most.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
@@ -177,6 +186,7 @@ def _run(arguments: argparse.Namespace) -> int:
             progress.step,
             EFFORT,
             alike=True,
+            undecided=lambda samples: undecided(both, samples, arguments.seed, EFFORT.growth),
         )
     progress.clear()
     for i, stands in (wrong := _wrong(results, rulers)).items():

@@ -235,13 +235,16 @@ def _time(
     else:
         stages = [right.stage for right in rights]
         subjects, findings = _subjects(stages, machine, progress, 2, options.seed)
+    effort = clock.QUICK if options.quick else clock.WHOLE
+    fit = arithmetic([right.stage for right in rights])
     measured = clock.measure(
         machine,
         subjects,
         contents,
         options.seed,
         progress.step,
-        clock.QUICK if options.quick else clock.WHOLE,
+        effort,
+        undecided=lambda samples: speedups.undecided(fit, samples, options.seed, effort.growth),
     )
     measured = replace(measured, findings={**findings, **measured.findings})
     return Ruler(machine, measured, tuple(clock.disturbances(measured.samples)))

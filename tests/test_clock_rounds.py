@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -15,37 +15,122 @@ from grader.exercise.build import stage_module
 from grader.exercise.files import stages
 from grader.exercise.workload.stage_workload import StageSubject, contents
 from grader.lab.machines import Machine
-from grader.rulers import clock
+from grader.rulers import clock, comparison, stats
 from grader.rulers.clock import Plan
-from grader.rulers.frame import Turn
+from grader.rulers.frame import Measured, Turn
+from grader.rulers.samples import Series
 from grader.rulers.subject import Reading, Subject, Work
 
 
-def rounds(scatter: float, count: int, seed: int = 1) -> list[list[float]]:
-    """Some series of rounds around 100 ns."""
+def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tuple[Series, Series]:
+    """The rounds of two subjects around 100 ns, in five boots."""
     rng = random.Random(seed)
-    return [[100 * rng.lognormvariate(0, scatter) for _ in range(count)] for _ in range(12)]
+    rounds = [(i % 5, i // 5) for i in range(count)]
+    values = [
+        [mean * rng.lognormvariate(0, scatter) for _ in rounds] for mean in (100 * ratio, 100)
+    ]
+    return Series(values[0], rounds=rounds), Series(values[1], rounds=rounds)
 
 
-@pytest.mark.parametrize("scatter, few, enough", [(0.02, 1, 4), (0.05, 8, 32), (0.1, 30, 160)])
-def test_rounds_that_scatter_need_more_of_them(scatter: float, few: int, enough: int) -> None:
-    # (One round alone says nothing: every series is at its own median.)
-    assert not clock.settled(rounds(scatter, few))
-    assert clock.settled(rounds(scatter, enough))
+@pytest.mark.parametrize(
+    "scatter, ratio, maybe",
+    [
+        (0.003, 1.0, False),  # it is known that there is no difference to be claimed
+        (0.003, 1.3, False),  # it is decided
+        (0.1, 3.0, False),
+        (0.08, 1.08, True),
+        (0.08, 1 / 1.08, True),
+    ],
+)
+def test_what_is_decided_or_hopeless_gets_no_more_rounds(
+    scatter: float, ratio: float, maybe: bool
+) -> None:
+    pairs = [series(scatter, ratio, seed=seed) for seed in range(20)]
+    compared = comparison.compare("ns", pairs, 1, looks=clock.LOOKS)
+    found = comparison.undecided(compared, stats.MARGIN, clock.WHOLE.growth)
+    assert (sum(found) >= 15) if maybe else not any(found)
 
 
-def test_an_odd_round_alone_is_no_scatter() -> None:
-    values = rounds(0.002, 4)
-    for some in values:
-        some[2] *= 1.6
-    assert clock.settled(values)
+class FakeSubject:
+    """A subject that is told how long a call takes; its module is never loaded."""
+
+    phases: tuple[str, ...] = ("compute",)
+    wholes: Mapping[str, tuple[str, ...]] = {}
+    sizes = (10, 20)
+
+    def __init__(self, key: str) -> None:
+        self.key = key
 
 
-def test_a_long_n_with_few_rounds_does_not_hold_up_the_others() -> None:
-    values = rounds(0.002, 3)
-    values[0] = values[0][:1]
-    assert clock.settled(values)
-    assert not clock.settled([some[:1] for some in values])
+def measured_by(
+    monkeypatch: pytest.MonkeyPatch, effort: clock.Effort, undecided: set[tuple[str, int]]
+) -> tuple[Measured, list[list[str]]]:
+    """Measure three subjects without a machine. Return also which were on board of each boot."""
+    boots: list[list[str]] = []
+
+    def in_turn(
+        _machine: Machine,
+        running: Sequence[Any],
+        _contents: object,
+        work: Callable[[Turn, Sequence[Any]], Measured],
+        _what: str,
+    ) -> Measured:
+        boots.append(sorted(subject.key for subject in running))
+        return work(cast(Turn, None), running) if running else Measured()
+
+    def planned(*_: object) -> list[Plan]:
+        return [Plan(10, 10, 15, second=4), Plan(20, 1, 9, second=1)]
+
+    def ask(
+        _turn: Turn, _subject: Subject, wanted: Sequence[tuple[int, int]], _rng: random.Random
+    ) -> list[Reading]:
+        zero = {"compute": 0}
+        return [
+            Reading({"compute": 1000 * repeat}, zero, 0, 1000 * repeat, own_ns=0, bare=True)
+            for _, repeat in wanted
+        ]
+
+    monkeypatch.setattr(clock, "_plan", planned)
+    monkeypatch.setattr(clock, "_ask", ask)
+    monkeypatch.setattr(clock.frame, "in_turn", in_turn)
+    monkeypatch.setattr(clock.frame, "no_complaint", lambda _turn: None)
+    subjects = [cast(Subject, FakeSubject(key)) for key in "abc"]
+    measured = clock.measure(
+        cast(Machine, None),
+        subjects,
+        cast(Any, None),
+        1,
+        lambda *_: None,
+        effort,
+        undecided=lambda _samples: undecided,
+    )
+    return measured, boots
+
+
+def test_only_what_is_undecided_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = {("a", 10), ("b", 10), ("b", 20)}
+    found, boots = measured_by(monkeypatch, clock.Effort(15, second=4), again)
+    assert boots == [["a", "b", "c"]] * 5 + [["a", "b"]] * 5
+    counts = {(key, n): len(one.values) for (key, _, n), one in found.samples.items()}
+    assert counts == {
+        ("a", 10): 15 + 20, ("a", 20): 9, ("b", 10): 15 + 20, ("b", 20): 9 + 5,
+        ("c", 10): 15, ("c", 20): 9,
+    }  # fmt: skip
+    for one in found.samples.values():
+        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by their places
+        assert {boot for boot, _ in one.rounds} == set(range(5))
+
+
+def test_when_all_is_decided_no_machine_boots_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(measured_by(monkeypatch, clock.Effort(15, second=4), set())[1]) == 5
+    assert len(measured_by(monkeypatch, clock.Effort(15), {("a", 10)})[1]) == 5
+
+
+def test_the_second_look_ends_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time at all: one round in each boot, of which nothing is known beforehand."""
+    effort = clock.Effort(15, second=4, seconds=0)
+    found, _ = measured_by(monkeypatch, effort, {("a", 10)})
+    assert len(found.samples["a", "compute", 10].values) == 15 + 5
 
 
 @pytest.mark.parametrize("repeat", [1, 2, 3, 9, 10, 11, 25, 12_345])

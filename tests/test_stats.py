@@ -96,6 +96,20 @@ def test_a_claim_in_the_wrong_direction_is_rarer_than_1_in_1000():
     assert share(verdicts, "slower") <= 0.001 * share(verdicts, "faster")
 
 
+def test_two_looks_cry_wolf_no_more_often_than_one():
+    """Stop wherever there is a claim: the worst rule of stopping there is."""
+    rng = np.random.default_rng(11)
+    rows = simulate(rng, 1000, 0.05, rounds=30)
+    claims, unpaid = set(), set()
+    for looks, claimed in ((2, claims), (1, unpaid)):
+        for rounds in (15, 30):
+            part = rows[:, :, :rounds]
+            found = stats.compare_rows(part[:, 0], part[:, 1], 1, looks)
+            claimed |= {i for i, c in enumerate(found) if stats.verdict(c, c.p) != "~"}
+    assert len(claims) <= 50
+    assert len(unpaid) > len(claims)
+
+
 def test_half_a_percent_is_within_the_margin_and_not_claimed():
     assert share(reports(100, 0.001, shift=0.005, outliers=0), "~") == 1
 
@@ -117,15 +131,16 @@ def test_only_rounds_of_the_same_boot_and_place_are_paired():
 
 
 def test_few_rounds_claim_nothing_even_of_a_double():
-    one = stats.compare([2.0] * 7, [1.0] * 7, 1)
+    few = stats.FEWEST - 1
+    one = stats.compare([2.0] * few, [1.0] * few, 1)
     assert one.p is None
     assert stats.verdict(one, one.p) == "~"
 
 
-def test_eight_rounds_are_enough_for_a_double_in_a_whole_report():
+def test_the_fewest_rounds_are_enough_for_a_double_in_a_whole_report_of_two_looks():
     rng = np.random.default_rng(3)
-    rows = simulate(rng, 74, 0.003, shift=1.0, rounds=8, outliers=0)
-    found = stats.compare_rows(rows[:, 0], rows[:, 1], 1)
+    rows = simulate(rng, 219, 0.003, shift=1.0, rounds=stats.FEWEST, outliers=0)
+    found = stats.compare_rows(rows[:, 0], rows[:, 1], 1, looks=2)
     corrected = stats.holm([c.p for c in found])
     assert all(stats.verdict(c, p) == "faster" for c, p in zip(found, corrected))
 

@@ -5,6 +5,10 @@ In each round every subject is loaded, measured and unloaded, in shuffled order;
 statistical unit. Rounds are spread over several boots: where a module lies, in which pages of which
 colour, hangs on what the machine has done before, and stays much the same until it boots again. Of
 two copies of one stage one was 6 % slower in all of a boot, and not in the next.
+
+There are two looks at the figures. After the first the caller names the subjects and n of those
+comparisons that are undecided and may still be decided; only these get more rounds, for a limited
+time. A verdict may therefore come from either look, and that is paid for: see stats.py.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from __future__ import annotations
 import math
 import os
 import random
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,8 +49,8 @@ ALIKE = 2
 # usual. Of two copies of a stage on such a computer, the rounds' ratios scattered by 9 % with the
 # least of ten, by 6 to 7 % with the third to fifth.
 BATCHES = 10
-# What the median of a boot's rounds should be known to, as a standard error in parts of it.
-SETTLED = 0.015
+# The most that one n of a subject may use in the second look.
+SECOND_BUDGET_NS = 3_000_000_000
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,24 @@ class Effort:
     rounds: int = 15
     target_ns: int = BATCH_NS  # what one n should take in a round
     boots: int = 5  # over which rounds are spread; one takes half a second
-    patience: int = 1  # how many times as many rounds may be taken where they scatter
+    second: int = 0  # rounds of the second look in each of as many boots; 0: there is one look
+    seconds: float = 20.0  # after which no further round of the second look begins
+
+    @property
+    def growth(self) -> float:
+        """Return how many times as many rounds there may be after the second look."""
+        return 1 + self.second * self.boots / self.rounds
 
 
-WHOLE = Effort(patience=3)
+# A verdict may come from either.
+LOOKS = 2
+
+WHOLE = Effort(second=12)
 QUICK = Effort(stats.FEWEST, BATCH_NS // 2)
 
 Tell = Callable[[str, int, int], None]
+# Returns the subjects and n that a second look may help, from the figures of the first.
+Undecided = Callable[[Samples], Collection[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,7 @@ class Plan:
     repeat: int
     rounds: int
     least: int = 1  # repetitions that a batch must have, or the clock's resolution would show
+    second: int = 0  # rounds of each boot in the second look
 
     @property
     def batches(self) -> int:
@@ -101,7 +117,8 @@ class _Session:
 
     def work(self, boot: int, turn: Turn, running: Sequence[Subject]) -> Measured:
         """All rounds of one boot."""
-        effort, rounds, boots = self.effort, self.effort.rounds, self.effort.boots
+        effort = self.effort
+        rounds, boots = effort.rounds, effort.boots
         if boot == 0:
             for i, subject in enumerate(running):
                 self.tell("warm up", i, len(running))
@@ -109,25 +126,45 @@ class _Session:
             if self.alike:
                 self.plans = _alike(self.plans)
         found: Samples = {}
-        share = _share(rounds, boots, boot)
-        most = share * effort.patience
-        for i in range(most):
-            if i < share:
-                self.tell("measure, round", boot * rounds // boots + i + 1, rounds)
-            elif settled([series.values for series in found.values()]):
-                break
-            else:
-                where = f"measure more, as figures scatter: boot {boot + 1} of {boots}, round"
-                self.tell(where, i + 1, most)
-            for subject in self.rng.sample(list(running), len(running)):
-                planned = []
-                for plan in self.plans[subject.key]:
-                    own = _share(plan.rounds, boots, boot)  # a long n has fewer rounds
-                    if i < own or share <= i < share + own * (effort.patience - 1):
-                        planned.append(plan)
-                self._round(turn, subject, planned, found, (boot, i))
-                frame.no_complaint(turn)
+        for i in range(_share(rounds, boots, boot)):
+            self.tell("measure, round", boot * rounds // boots + i + 1, rounds)
+            # A long n has fewer rounds.
+            self._rounds(turn, running, found, (boot, i), lambda p: _share(p.rounds, boots, boot))
         return Measured(found)
+
+    def look_again(self, boot: int, turn: Turn, running: Sequence[Subject]) -> Measured:
+        """All rounds of one boot of the second look.
+
+        They are counted as further rounds of a boot of the first look, so that a verdict still
+        needs as many groups of rounds to agree, each larger than before.
+        """
+        effort, found = self.effort, Samples()
+        first = _share(effort.rounds, effort.boots, boot)
+        begin, share, longest = time.monotonic(), effort.seconds / effort.boots, 0.0
+        what = f"measure again what is undecided, {effort.seconds:.0f} s at most: boot"
+        for i in range(effort.second):
+            before = time.monotonic()
+            # Time alone ends it, not what was measured, which would favour some results.
+            if i and before - begin + longest > share:
+                break
+            self.tell(what, boot + 1, effort.boots)
+            self._rounds(turn, running, found, (boot, first + i), lambda p: first + p.second)
+            longest = max(longest, time.monotonic() - before)
+        return Measured(found)
+
+    def _rounds(
+        self,
+        turn: Turn,
+        running: Sequence[Subject],
+        samples: Samples,
+        place: Round,
+        count: Callable[[Plan], int],
+    ) -> None:
+        """One round of all subjects, of those n that have so many in this boot."""
+        for subject in self.rng.sample(list(running), len(running)):
+            planned = [plan for plan in self.plans[subject.key] if place[1] < count(plan)]
+            self._round(turn, subject, planned, samples, place)
+            frame.no_complaint(turn)
 
     def take(self, found: Samples) -> None:
         """Add what a boot has come to."""
@@ -176,16 +213,6 @@ def _share(rounds: int, boots: int, boot: int) -> int:
     return rounds // boots + (boot < rounds % boots)
 
 
-def settled(rounds: Sequence[Sequence[float]]) -> bool:
-    """Whether the medians of some series of rounds, all of one boot, are known well enough."""
-    usual = statistics.median_low(len(values) for values in rounds)  # long n have fewer
-    medians = [statistics.median(values) for values in rounds]
-    apart = [abs(value / median - 1) for values, median in zip(rounds, medians) for value in values]
-    # Of a normal distribution: its deviation from the middle one of these, the median's from that.
-    deviation = 1.48 * statistics.median(apart)
-    return usual > 1 and 1.25 * deviation <= SETTLED * math.sqrt(usual)
-
-
 def measure(
     machine: Machine,
     subjects: Sequence[Subject],
@@ -194,28 +221,52 @@ def measure(
     tell: Tell,
     effort: Effort = WHOLE,
     alike: bool = False,
+    undecided: Undecided | None = None,
 ) -> Measured:
     """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots.
 
-    alike: subjects that take about as long at an n repeat it as often.
+    alike: subjects that take about as long at an n repeat it as often. undecided: asked after the
+    first look which subjects and n are to be measured again, if the effort has a second.
     """
     session = _Session(random.Random(seed), tell, effort, alike)
     findings: dict[str, Finding] = {}
-    for boot in range(effort.boots):
-        running = [subject for subject in subjects if subject.key not in findings]
-        session.rng.shuffle(running)
-        work = partial(session.work, boot)
-        measured = frame.in_turn(machine, running, contents, work, "measure")
-        findings.update(measured.findings)
-        session.take(measured.samples)
+
+    def boots(work: Callable[[int, Turn, Sequence[Subject]], Measured]) -> None:
+        for boot in range(effort.boots):
+            running = [
+                subject
+                for subject in subjects
+                if subject.key not in findings and session.plans.get(subject.key, True)
+            ]
+            session.rng.shuffle(running)
+            measured = frame.in_turn(machine, running, contents, partial(work, boot), "measure")
+            findings.update(measured.findings)
+            session.take(measured.samples)
+
+    boots(session.work)
+    if undecided and effort.second:
+        again = undecided(_samples(session, subjects, findings))
+        session.plans = {
+            key: [plan for plan in plans if (key, plan.n) in again]
+            for key, plans in session.plans.items()
+        }
+        if again:
+            boots(session.look_again)
     findings = {**session.doubts(), **findings}
+    return Measured(_samples(session, subjects, findings), findings)
+
+
+def _samples(
+    session: _Session, subjects: Sequence[Subject], findings: Mapping[str, Finding]
+) -> Samples:
+    """The samples of those subjects that nothing is wrong with, and their sums of phases."""
     samples = {
         which: series for which, series in session.samples.items() if which[0] not in findings
     }
     for subject in subjects:
         if subject.key not in findings:
             add_wholes(samples, subject.key, subject.wholes)
-    return Measured(samples, findings)
+    return samples
 
 
 def _ask(
@@ -243,8 +294,8 @@ def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> l
         tries.setdefault(n, []).append((repeat, reading))
     for n, some in tries.items():
         tried[n] = sorted(some, key=lambda one: sum(one[1].ns.values()))[TRIES // 2]
-    again = [reading for some in tries.values() for _, reading in some]
-    step = _resolution(turn, subject, rng, [*once, *again])
+    repeated = [reading for some in tries.values() for _, reading in some]
+    step = _resolution(turn, subject, rng, [*once, *repeated])
     for n, (repeat, reading) in tried.items():
         # What took no step of the clock may have taken almost one.
         each = [max(ns or step, 0.5 * repeat) / repeat for ns in reading.ns.values()]
@@ -258,7 +309,8 @@ def _plan(turn: Turn, subject: Subject, rng: random.Random, effort: Effort) -> l
         possible = int(BUDGET_NS / (repetitions * sum(each)))
         fewest = min(effort.rounds, stats.FEWEST)
         rounds = max(fewest, min(effort.rounds, possible))
-        plans.append(Plan(n, repetitions, rounds, least))
+        again = int(SECOND_BUDGET_NS / (repetitions * sum(each) * effort.boots))
+        plans.append(Plan(n, repetitions, rounds, least, min(effort.second, max(1, again))))
     return plans
 
 
@@ -291,6 +343,7 @@ def _alike(plans: Mapping[str, list[Plan]]) -> dict[str, list[Plan]]:
             max(p.repeat for p in some),
             min(p.rounds for p in some),
             max(p.least for p in some),
+            min(p.second for p in some),
         )
         for n, some in together.items()
         if max(p.repeat for p in some) <= ALIKE * min(p.repeat for p in some)
@@ -311,10 +364,7 @@ def disturbances(samples: Samples) -> list[str]:
     if not samples:
         return said
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    if load > 1.5 * cores:
-        said.append(
-            f"{load:.1f} processes want {cores} cores: close what else runs, then measure again"
-        )
+    busy = f"{load:.1f} processes want {cores} cores" if load > 1.5 * cores else ""
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
         said.append(
@@ -327,10 +377,11 @@ def disturbances(samples: Samples) -> list[str]:
             "turbo is on, so that the first rounds may run faster than the last:"
             " scripts/quiet-cpu grader/run.sh turns it off and back on"
         )
-    return said + _in_the_figures(samples)
+    return said + _in_the_figures(samples, busy)
 
 
-def _in_the_figures(samples: Mapping[tuple[str, str, int], Series]) -> list[str]:
+def _in_the_figures(samples: Mapping[tuple[str, str, int], Series], busy: str) -> list[str]:
+    """What the figures show; busy: that the computer is busy, if it is."""
     said: list[str] = []
     few = min(len(series.values) for series in samples.values())
     if few < stats.FEWEST:
@@ -340,10 +391,14 @@ def _in_the_figures(samples: Mapping[tuple[str, str, int], Series]) -> list[str]
         )
     wide = sum(_noisy(series.values) for series in samples.values())
     if wide > len(samples) / 4:
+        why = busy or "this computer is busy, throttles or is a virtual machine"
         said.append(
-            f"{wide} of {len(samples)} figures spread by more than a tenth: this computer is"
-            " busy or throttles, measure again when it is quiet"
+            f"{wide} of {len(samples)} figures spread by more than a tenth ({why}): faster and"
+            " slower are as sure as ever, but differences below a tenth may stay ~; go by the"
+            " instructions there, or measure again when it is quiet"
         )
+    elif busy:
+        said.append(f"{busy}: close what else runs, then measure again")
     return said
 
 

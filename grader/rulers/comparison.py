@@ -25,15 +25,24 @@ class Compared:
     verdict: str  # of the second: "faster", "slower", or "~" when nothing can be claimed
 
 
+# Half of an interval is about so many standard errors, for two looks.
+STANDARD_ERRORS = 2.24
+
 Pairs = Sequence[tuple[Series, Series]]
 
 
-def compare(ruler: str, pairs: Pairs, seed: int, margin: float = stats.MARGIN) -> list[Compared]:
-    """Compare pairs of series; margin: how much a time must differ to be claimed."""
+def compare(
+    ruler: str, pairs: Pairs, seed: int, margin: float = stats.MARGIN, looks: int = 1
+) -> list[Compared]:
+    """Compare pairs of series.
+
+    margin: how much a time must differ to be claimed; looks: how many times the rounds may have
+    been looked at, to take more or not.
+    """
     if ruler == "instructions":
         return [_by_resolution(before.median, after.median) for before, after in pairs]
     rounds = [paired(before, after) for before, after in pairs]
-    found = [stats.compare(one.before, one.after, seed) for one in rounds]
+    found = [stats.compare(one.before, one.after, seed, looks) for one in rounds]
     return [
         Compared(
             before.median,
@@ -48,6 +57,21 @@ def compare(ruler: str, pairs: Pairs, seed: int, margin: float = stats.MARGIN) -
             pairs, rounds, found, stats.holm([c.p for c in found])
         )
     ]
+
+
+def undecided(compared: Sequence[Compared], margin: float, growth: float) -> list[bool]:
+    """Whether more rounds may decide each comparison that is undecided.
+
+    growth: how many times as many rounds there would be. The interval would be narrower by its
+    square root. A claim is possible if it would then leave the margin out, with a true ratio one
+    standard error farther from 1 than the one measured.
+    """
+    found = []
+    for one in compared:
+        half = math.log(one.high / one.low) / 2
+        farther = size(one) + half / STANDARD_ERRORS
+        found.append(one.verdict == "~" and farther > math.log(1 + margin) + half / growth**0.5)
+    return found
 
 
 @dataclass(frozen=True)

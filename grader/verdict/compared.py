@@ -13,7 +13,7 @@ from grader.exercise.workload.stage_workload import PHASES
 from grader.report import figures, plots
 from grader.report.axis import log_axis
 from grader.report.text import UNITS, short_count
-from grader.rulers import comparison
+from grader.rulers import clock, comparison
 from grader.rulers.comparison import Compared
 from grader.rulers.samples import Samples
 
@@ -51,8 +51,17 @@ def rows(both: tuple[Stage, Stage], ruler: str, samples: Samples, seed: int) -> 
     pairs = [
         (samples[both[0].key, phase, n], samples[both[1].key, phase, n]) for phase, n in places
     ]
-    compared = comparison.compare(ruler, pairs, seed, NS_MARGIN)
+    compared = comparison.compare(ruler, pairs, seed, NS_MARGIN, clock.LOOKS)
     return [Row(ruler, phase, n, one) for (phase, n), one in zip(places, compared)]
+
+
+def undecided(
+    both: tuple[Stage, Stage], samples: Samples, seed: int, growth: float
+) -> set[tuple[str, int]]:
+    """Return the two, by key, and n whose times are to be measured again: see clock.measure."""
+    found = rows(both, "ns", samples, seed)
+    maybe = comparison.undecided([row.cost for row in found], NS_MARGIN, growth)
+    return {(stage.key, row.n) for row, more in zip(found, maybe) if more for stage in both}
 
 
 def overall(found: Iterable[Row]) -> str:

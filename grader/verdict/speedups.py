@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.exercise.files.stages import Stage
 from grader.exercise.workload.stage_workload import PHASES, READ
-from grader.rulers import comparison, stats
+from grader.rulers import clock, comparison, stats
 from grader.rulers.samples import Samples
 
 
@@ -41,30 +41,55 @@ def _neighbours(stages: Sequence[Stage]) -> list[tuple[Stage, Stage]]:
     return list(zip(ordered, ordered[1:]))
 
 
-def speedups(
-    stages: Sequence[Stage], ruled: Ruled, seed: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Each stage against the one before it; and the pairs that cannot be compared."""
-    samples = ruled.samples
-    gaps: list[dict[str, Any]] = []
-    pairs: list[_Pair] = []
-    if not samples:
-        return [], gaps
-    for before, after in _neighbours(stages):
-        shared = [
-            _Pair(before, after, phase, n)
-            for phase in (*PHASES, READ)
-            for n in after.manifest.measure
-            if (before.key, phase, n) in samples and (after.key, phase, n) in samples
-        ]
-        if not shared:
-            gaps.append(_gap(before, after, ruled))
-        pairs += shared
+def _pairs(stages: Sequence[Stage], samples: Samples) -> list[_Pair]:
+    """All that can be compared of each stage and the one before it."""
+    return [
+        _Pair(before, after, phase, n)
+        for before, after in _neighbours(stages)
+        for phase in (*PHASES, READ)
+        for n in after.manifest.measure
+        if (before.key, phase, n) in samples and (after.key, phase, n) in samples
+    ]
+
+
+def _compared(
+    pairs: Sequence[_Pair], ruler: str, samples: Samples, seed: int
+) -> list[comparison.Compared]:
     series = [
         (samples[pair.before.key, pair.phase, pair.n], samples[pair.after.key, pair.phase, pair.n])
         for pair in pairs
     ]
-    compared = comparison.compare(ruled.ruler, series, seed)
+    return comparison.compare(ruler, series, seed, looks=clock.LOOKS)
+
+
+def undecided(
+    stages: Sequence[Stage], samples: Samples, seed: int, growth: float
+) -> set[tuple[str, int]]:
+    """Return the stages, by key, and n whose times are to be measured again: see clock.measure."""
+    pairs = _pairs(stages, samples)
+    compared = _compared(pairs, "ns", samples, seed)
+    maybe = comparison.undecided(compared, stats.MARGIN, growth)
+    return {
+        (stage.key, pair.n)
+        for pair, more in zip(pairs, maybe)
+        if more
+        for stage in (pair.before, pair.after)
+    }
+
+
+def speedups(
+    stages: Sequence[Stage], ruled: Ruled, seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Each stage against the one before it; and the pairs that cannot be compared."""
+    if not ruled.samples:
+        return [], []
+    pairs = _pairs(stages, ruled.samples)
+    gaps = [
+        _gap(before, after, ruled)
+        for before, after in _neighbours(stages)
+        if not any(pair.after is after for pair in pairs)
+    ]
+    compared = _compared(pairs, ruled.ruler, ruled.samples, seed)
     rows = [
         {
             "machine": ruled.machine,
