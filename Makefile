@@ -281,7 +281,9 @@ test:  ## the tests of the kit itself
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported
-	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3) $(or $(args),tests)
+# Each worker begins with the files of a third, so that what the tests of a file share is made once.
+# A worker that has finished takes tests of the others.
+	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3 --dist worksteal) $(or $(args),tests)
 
 # not exported
 .PHONY: screenshots
