@@ -31,11 +31,15 @@ typedef unsigned __int128 column_t;
  *
  *	s / B = high * 18 + high * f + low / B, with f = 2^64 / B - 18 = 0.4467...
  *
- * the first term is exact. For the second, f is FRACTION / 2^64 and a bit; that
- * bit takes less than 1, and rounding down less than 1. For the third, low / B
- * is less than 18.4468, low / 2^60 less than 16 and by the factor 2^60 / B
- * smaller: by less than 2.4468, and rounding down takes less than 1. Together
- * the result is never above s / B, and falls short by less than 5.4468.
+ * the first term is exact. For the second, FRACTION is f * 2^64 rounded down:
+ *
+ *	python3 -c 'print(2**128 // 10**18 - 18 * 2**64)'
+ *
+ * This takes less than 1 off the term, and the shift, which rounds down as well,
+ * less than 1. For the third, low / B is less than 18.4468, low / 2^60 less than
+ * 16 and by the factor 2^60 / B smaller: by less than 2.4468, and rounding down
+ * takes less than 1. Together the result is never above s / B, and falls short
+ * by less than 5.4468.
  */
 static inline column_t column_quotient(column_t sum)
 {

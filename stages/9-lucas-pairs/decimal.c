@@ -29,9 +29,13 @@ static const char pairs[] = "00010203040506070809"
  * x / 10^8 as a fraction of 2^32: before the point there is the first digit, and
  * each product with 100 brings two more there, exactly. It may be too large by
  * what still belongs to the last digit, 2^32 / 10^8 > 42.9, but not too small.
- * SCALE is 2^57 / 10^8 and less than 1; with x < 10^9 < 2^30 that comes to less
- * than 2^5 here, and rounding up, by + 1, to no more than 1: together less than
- * 33.
+ *
+ * SCALE is 2^57 / 10^8 rounded up, which is too large by less than 1:
+ *
+ *	python3 -c 'print(2**57 // 10**8 + 1)'
+ *
+ * With x < 10^9 < 2^30 this makes the fraction too large by less than 2^5. The
+ * shift rounds down, and the + 1 makes up for it: together less than 33.
  */
 static inline void half_digits(char *digits, u64 half)
 {
