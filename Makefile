@@ -248,6 +248,7 @@ par: core  ## count the reference's instructions anew, into expected/par.json
 figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: on a quiet computer, ten minutes
 	@$(python) -m grader.verdict.par
 	@$(python) handouts/figures/par_numbers.py
+	@$(python) handouts/figures/graded_tables.py
 	@$(python) handouts/figures/session_numbers.py
 	@scripts/translate.sh update || [ $$? -eq 1 ]  # 1: some paragraphs are not translated yet
 	@grader/run.sh --machine uml,qemu --seed 1

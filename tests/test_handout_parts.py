@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from grader.base import paths
-from grader.exercise.files import stages, tasks
+from grader.base.errors import LabError
+from grader.exercise.files import exercises, stages, tasks
+from handouts.figures import graded_tables
 from tests.language import in_english
+
+HANDOUTS = paths.ROOT / "handouts"
+COURSE = HANDOUTS / "README.md"
 
 
 def test_every_stage_has_its_handout() -> None:
@@ -42,3 +50,86 @@ def test_a_stage_s_handout_has_all_its_parts(number: int) -> None:
     assert "\nGo deeper: " in text
     done = text.split("\n## Done?\n")[1].split("\n## Questions\n")[0]
     assert len(re.findall(r"^- \[ \] ", done.split("\nBefore you go on:\n")[1], re.M)) >= 3
+
+
+# How a handout begins, after its goal; a page without code has no files to read first.
+BEGINNING = (
+    "Afterwards you can",
+    "Read before",
+    "Read these files first",
+    "Shortest way",
+    "You may leave out",
+    "Time",
+)
+PAGES = ("measuring", "debugging", "concurrency")
+
+
+def beginning(handout: Path) -> dict[str, str]:
+    """Return what stands at the top of a handout, by its label."""
+    top = handout.read_text().split("\n## ")[0].split("\n**Goal:** ")[1]
+    return {
+        label: " ".join(text.split())
+        for label, text in re.findall(r"^- \*\*(.+?):\*\* (.*(?:\n  .*)*)", top, re.M)
+    }
+
+
+@in_english
+@pytest.mark.parametrize("name", [*exercises.names(), *PAGES])
+def test_a_handout_begins_with_what_it_needs(name: str) -> None:
+    """Its labels, its hours as in the course's contents, and files that are there."""
+    page = name in PAGES
+    handout = HANDOUTS / f"{name}.md" if page else exercises.find(name).handout
+    top = beginning(handout)
+    assert [label for label in BEGINNING if label in top or not page] == list(top)
+    contents = re.search(
+        rf"\]\({re.escape(handout.name)}\).*\| (\d+) \|$", COURSE.read_text(), re.M
+    )
+    if contents:
+        assert top["Time"].startswith(f"about {contents[1]} hour")
+    if not page:
+        files = re.findall(r"`([\w.]+\.[chS])`", top["Read these files first"])
+        assert files
+        sources = exercises.find(name).sources
+        assert [file for file in files if not (sources / file).is_file()] == []
+
+
+@in_english
+@pytest.mark.parametrize("name", exercises.names())
+def test_what_is_graded_is_what_the_tasks_say(name: str) -> None:
+    """Run python handouts/figures/graded_tables.py when tasks.toml has changed."""
+    exercise = exercises.find(name)
+    text = exercise.handout.read_text()
+    assert graded_tables.renewed(exercise.handout, exercise.course) == text
+    section = text.split("\n## What is graded\n")[1].split("\n## ")[0]
+    assert sum(map(int, re.findall(r"^\| .* \| (\d+) \| .* \|$", section, re.M))) == 100
+
+
+def test_a_stale_table_is_noticed(tmp_path: Path) -> None:
+    exercise = exercises.find(exercises.names()[0])
+    text = exercise.handout.read_text()
+    row = graded_tables.table(exercise.course).splitlines()[2]
+    points = exercise.course.tasks[0].points
+    handout = tmp_path / exercise.handout.name
+    handout.write_text(text.replace(row, row.replace(f"| {points} |", f"| {points + 1} |")))
+    assert handout.read_text() != text
+    assert graded_tables.renewed(handout, exercise.course) == text
+    handout.write_text(text.replace(graded_tables.HEAD, ""))
+    with pytest.raises(LabError, match="no table of what is graded"):
+        graded_tables.renewed(handout, exercise.course)
+
+
+CONSTANT = re.compile(r"python3 -c '(.+?)'.*?const u64 \w+ = (\d+)", re.S)
+
+
+@pytest.mark.skipif(stages.exported(), reason="the constants are part of the solutions")
+@pytest.mark.parametrize(
+    "directory", [path.parent for path in sorted(paths.STAGES.glob("*/column.h"))], ids=paths.shown
+)
+def test_a_comment_s_command_prints_the_constant(directory: Path) -> None:
+    found = 0
+    for name in ("column.h", "decimal.c"):
+        for command, constant in CONSTANT.findall((directory / name).read_text()):
+            done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+            assert done.stdout == f"{constant}\n", f"{name}: {command}"
+            found += 1
+    assert found == 2

@@ -10,7 +10,6 @@ at least.
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,9 @@ import catalogue
 import pytest
 from catalogue import Fault
 
-from grader.base import paths
 from grader.base.finding import Finding
 from grader.course import check
-from grader.exercise.files import exercises, stages, tasks
+from grader.exercise.files import exercises, stages
 from grader.exercise.files.tasks import Count, Idea, Plain
 from grader.exercise.operations import ideas
 from grader.exercise.operations.ideas import Counted
@@ -60,15 +58,6 @@ def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
     whole = earned + exercise.course.device_points
     assert whole >= 60 or "slow" not in fault.options
     assert whole <= 40 or "files" not in fault.options
-
-
-def test_the_handout_states_what_slow_code_keeps() -> None:
-    text = (paths.ROOT / "handouts/README.md").read_text()
-    stated = dict(re.findall(r"^\| (\d+) \| .* \| \d+ \| (\d+) \|$", text, re.M))
-    for number in stages.manifests():
-        speed = tasks.course(number).speed
-        if number > 1:
-            assert int(stated[str(number)]) == 100 - (speed.points if speed else 0)
 
 
 def idea(least: int, most: int, unit: str = "products") -> Idea:

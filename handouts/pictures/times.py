@@ -180,7 +180,80 @@ def race() -> Picture:
     return p
 
 
-PICTURES: tuple[Callable[[], Picture], ...] = (read, doubling, lucas, clock, latency, race)
+def unwinding() -> Picture:
+    """The four steps of fibdrv_init, and where each jumps to when it fails."""
+    p = Picture("unwinding", "A step of init that fails undoes those before it", 392)
+    steps = ("alloc_chrdev_region", "class_register", "cdev_add", "device_create")
+    undo = ("cdev_del", "class_unregister", "unregister_chrdev_region")
+    p.text(14, 20, "fibdrv_init, downwards", "bold", size=13)
+    for i, step in enumerate(steps):
+        y = 32 + 46 * i
+        p.box(14, y, 146, 30, step, "blue", "mono", SMALL)
+        p.arrow(87, y + 30, 87, y + 44)
+    p.box(14, 216, 146, 30, "return 0", "green", "mono", SMALL)
+    p.text(14, 264, "all went well:", "dim", size=SMALL)
+    p.text(14, 280, "everything stays", "dim", size=SMALL)
+    for i, call in enumerate(undo):
+        y = 170 + 46 * i
+        p.box(204, y, 186, 30, call, "orange", "mono", SMALL)
+        p.arrow(297, y + 30, 297, y + 44)
+    p.box(204, 308, 186, 30, "return err", "red", "mono", SMALL)
+    p.text(204, 356, "nothing is left", "dim", size=SMALL)
+    for i in range(len(steps)):
+        y, to = 47 + 46 * i, 323 - 46 * i
+        p.text(166, y - 5, "fails", "dim", size=11)
+        if y == to:
+            p.arrow(160, y, 202, y)
+        else:
+            x = 448 - 16 * i
+            p.arrow(160, y, x, y, x, to, 392, to)
+    p.text(14, 384, "fibdrv_exit is the same list, from device_destroy on.", size=SMALL)
+    return p
+
+
+def lost_line() -> Picture:
+    """Two writers without a lock: both append at the same place."""
+    used, a, b = 23, "55", "89"
+    p = Picture("lost-line", "Two writers without a lock: one line is lost", 424)
+    for x, name in ((78, "caller A"), (224, "caller B"), (384, "the notebook")):
+        p.text(x, 20, name, "bold", "middle", 13)
+    p.line(78, 30, 78, 262, dashed=True)
+    p.line(224, 30, 224, 262, dashed=True)
+
+    def step(y: int, x: int, words: str, result: str, fill: str) -> None:
+        p.box(x - 66, y, 132, 26, words, fill, "mono", SMALL)
+        p.arrow(x + 66, y + 13, 316, y + 13)
+        p.box(318, y, 134, 26, result, "red" if "gone" in result else "page", size=SMALL)
+
+    end = used + len(a) + 1
+    step(38, 78, f"at = {used}", f"{used} bytes of text", "blue")
+    step(76, 224, f"at = {used}", f"{used} bytes of text", "orange")
+    step(114, 78, f"copy {a} to {used}", f"{a} is there", "blue")
+    step(152, 224, f"copy {b} to {used}", f"{a} is gone: {b}", "orange")
+    step(190, 78, f"used = {end}", f"{end} bytes of text", "blue")
+    step(228, 224, f"used = {end}", f"{end} bytes of text", "orange")
+    p.text(12, 284, "Two lines were written, and one is there. With a lock B waits:", size=SMALL)
+    p.box(12, 298, 132, 40, f"A has the lock:\n{used} → {end}", "blue", size=SMALL)
+    p.box(158, 298, 132, 40, "B waits", "page", size=SMALL, dashed=True)
+    p.box(158, 352, 132, 40, f"B has the lock:\n{end} → {end + len(b) + 1}", "orange", size=SMALL)
+    p.arrow(224, 338, 224, 350)
+    p.arrow(290, 372, 316, 372)
+    p.box(318, 352, 134, 40, f"{a} and {b},\n{end + len(b) + 1} bytes", "green", size=SMALL)
+    words = "What belongs together: to look at the end, to copy, to move the end."
+    p.text(12, 412, words, "dim", size=11)
+    return p
+
+
+PICTURES: tuple[Callable[[], Picture], ...] = (
+    read,
+    doubling,
+    lucas,
+    clock,
+    latency,
+    race,
+    unwinding,
+    lost_line,
+)
 
 
 # not exported

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Put the table of what is graded into the handout of each exercise, from its tasks.toml."""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from grader.base import command, paths
+from grader.base.errors import LabError
+from grader.exercise.files import exercises
+from grader.exercise.files.tasks import Count, Course, Idea, Speed, Task
+
+HEAD = "| part | points | what is judged |"
+TABLE = re.compile(rf"^{re.escape(HEAD)}\n(?:\|.*\n)+", re.M)
+OPERANDS = {
+    "add": "a sum",
+    "create": "room for three numbers",
+    "decimal": "the digits",
+    "fft": "a product of digits",
+    "mul": "a product",
+    "square": "a square",
+}
+
+
+def table(course: Course) -> str:
+    """Return the table of what is graded, as Markdown."""
+    rows = [(f"{t.number} **{t.name}**", t.points, _task(t)) for t in course.tasks]
+    if course.device_points:
+        text = (
+            "the module: it loads and unloads, all calls and all F(n) are right, the log is clean"
+        )
+        rows.append(("**device**", course.device_points, text))
+    if course.speed:
+        rows.append(("**speed**", course.speed.points, _speed(course.speed)))
+    lines = [f"| {name} | {points} | {text} |" for name, points, text in rows]
+    return "\n".join([HEAD, "|---|---|---|", *lines, ""])
+
+
+def _task(task: Task) -> str:
+    """Return what a task is judged by: the code that is written, and what it may take."""
+    left = [part for part in task.parts if part.stub is not None] or list(task.parts)
+    written = []
+    for file, parts in groupby(left, lambda part: part.file):
+        functions = dict.fromkeys(f"`{part.function}`" for part in parts if part.function)
+        written.append(f"{', '.join(functions)} in `{file}`" if functions else f"`{file}`")
+    bounds = [_bound(idea, task.points) for idea in task.ideas]
+    return ". ".join(text[0].upper() + text[1:] for text in ["; ".join(written), *bounds])
+
+
+def _bound(idea: Idea, points: int) -> str:
+    """Return the bound that tells the method of a task, in words."""
+    most = f"{idea.most:,.0f} {idea.unit}" if idea.most > 1 else f"{idea.most:.0f} {idea.unit[:-1]}"
+    if idea.of:
+        most = f"{idea.most:g} times the {idea.unit} of {_call(idea.of)}"
+    less = f", else {idea.points} points less" if idea.points < points else ""
+    return f"{_call(idea.takes)}: at most {most}{less}"
+
+
+def _call(count: Count) -> str:
+    if count.operation == "compute":
+        return f"F({count.size:,})"
+    if count.operation == "decimal":
+        return f"the digits of F({count.size:,})"
+    return f"{OPERANDS[count.operation]} of {count.size:,} words"
+
+
+def _speed(speed: Speed) -> str:
+    phase = {"compute": "computing F(n)", "read": "a whole read of F(n)"}[speed.phase]
+    return (
+        f"instructions of {phase}, at one n from {speed.n - speed.n // 2:,} to {speed.n:,}. All "
+        f"points: a tenth above the kit's count. None: the count of stage {speed.before}"
+    )
+
+
+def renewed(handout: Path, course: Course) -> str:
+    """Return the text of a handout with the table as the tasks have it."""
+    text = handout.read_text(encoding="utf-8")
+    if len(TABLE.findall(text)) != 1:
+        raise LabError(f"{paths.shown(handout)}: no table of what is graded; add {HEAD!r}")
+    new = table(course)
+    return TABLE.sub(lambda _: new, text)
+
+
+def graded() -> list[tuple[Path, Course]]:
+    """Return the handouts of all exercises that are there, each with its tasks."""
+    found = [exercises.find(name) for name in exercises.names()]
+    return [(one.handout, one.course) for one in found]
+
+
+def main() -> int:
+    """Put all of them."""
+    for handout, course in graded():
+        text = renewed(handout, course)
+        if text != handout.read_text(encoding="utf-8"):
+            handout.write_text(text, encoding="utf-8")
+            print(f"{paths.shown(handout)}: the table of what is graded is new")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("graded_tables", main))
