@@ -133,8 +133,9 @@ def _hard_dividends(rng: random.Random) -> Iterator[int]:
 
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
-    numbers += _hard_dividends(rng)
-    if not stage.traits.numbers:
+    if stage.traits.numbers:
+        numbers += _hard_dividends(rng)
+    else:
         numbers = [a & (1 << 64) - 1 for a in numbers]
     for a in numbers:
         text = str(a)
