@@ -197,6 +197,32 @@ def test_a_stage_that_does_not_exist_is_an_error_that_names_those_that_do() -> N
         exercises.find(99)
 
 
+def test_a_student_repository_names_the_stages_there_are_as_well(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "exported", lambda: True)
+    monkeypatch.setattr(paths, "WORK", place / "work")
+    known = f"there is no stage 99: say one of 0 to {STAGES[-1]}"
+    with pytest.raises(LabError, match=known):
+        stages.home([99])
+    solved(1, place)
+    with pytest.raises(LabError, match=known):
+        stages.find(paths.WORK, [99])
+    with pytest.raises(LabError, match="you have no stage 3 yet: make stage=3 start"):
+        stages.find(paths.WORK, [3])
+
+
+def test_where_only_the_device_is_tried_without_memory_the_next_step_says_so() -> None:
+    right = points.Line("multiply", 20, 20, "355 tries, all right", 4)
+    repeat = "make stage=3 sanitize n=1000 fail=5"
+    wrong = points.Line("device", 0, 30, "crashed", kind=points.DEVICE, repeat=repeat)
+    said = results.next_step(check.Result("3", "work/3-bignum-u32", (right, wrong)))
+    assert said == (
+        f"next: {repeat} repeats it; the tasks are tried with memory enough, the device without"
+        " as well"
+    )
+
+
 def test_the_copy_is_meant_where_there_is_one(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from grader.exercise.conformance.verify import Verified
 from grader.exercise.driver import verify
 from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines
+from grader.lab.uml import Uml
 
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
 TASKS = [task.number for task in tasks.course(0).tasks]
@@ -149,3 +150,27 @@ def test_memory_that_several_tasks_leave_is_named_once(tmp_path: Path) -> None:
     for other in rest:
         assert other.cause.endswith("unload: the same is left behind as above, see read")
         assert other.failure and re.search(place, other.failure.got)
+
+
+KEPT = "\tif (length > FIRST_BYTES - first_used) {\n\t\tret = -ENOSPC;\n\t\tgoto unlock;\n"
+
+
+@pytest.mark.parametrize("built", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
+    built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By lockdep, if the debug kernel is in the cache; else by the command that asks it."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    assert text.count(KEPT) == 1
+    wrong = text.replace(KEPT, KEPT.replace("goto unlock", "return ret"))
+    line = 1 + wrong[: wrong.index(KEPT.splitlines()[0])].count("\n") - 1
+    monkeypatch.setattr(Uml, "is_built", lambda _: built)
+    cause = tried(tmp_path, wrong, only=[NUMBER["write"]]).by_task[NUMBER["write"]].cause
+    assert cause.startswith("a line one byte too long (write 0 10): no answer"), cause
+    if built:
+        place = rf"in first_write \(\S*driver\.c:{line}\)"
+        assert re.search(
+            f"first_lock is taken {place} by a task that took it already {place}", cause
+        )
+    else:
+        assert cause.endswith("make stage=0 debug names the lines that take a lock")

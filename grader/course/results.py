@@ -70,10 +70,10 @@ def next_step(result: Result) -> str:
             )
         if line.kind == points.SPEED:
             return f"next: faster; {where_time_goes(exercise)}"
-        again = (
-            f"{line.repeat} repeats it" if line.repeat else f"{exercise.command('load')} tries it"
-        )
-        return f"next: correct what the device does; {again}"
+        if line.repeat:
+            tried = "the tasks are tried with memory enough, the device without as well"
+            return f"next: {line.repeat} repeats it; {tried}"
+        return f"next: correct what the device does; {exercise.command('load')} tries it"
     if exercise.stage is None:
         return "done"
     deeper = f"{exercise.command('debug')} looks for what check does not see"

@@ -216,6 +216,9 @@ def _fixed(text: str) -> Callable[[re.Match[str], str, About], str]:
     return lambda match, _report, _about: match.expand(text)
 
 
+# What lockdep reports of locks that are taken twice, or in two orders.
+LOCKDEP = re.compile(r"possible (?:recursive|circular) locking|inconsistent lock state")
+
 _KNOWN: list[tuple[str, Callable[[re.Match[str], str, About], str]]] = [
     (r"BUG: KASAN: ([\w -]+?) in ", _kasan),
     (OVERFLOW, _fixed(f"the stack has overflowed, it seems: {STACK}")),

@@ -52,6 +52,11 @@ class Uml:
             raise LabError("there is no lab kernel: see the message above")
         return Path(script.stdout.strip())
 
+    def is_built(self) -> bool:
+        """Return whether the cache has its kernel, without building it."""
+        script = [str(paths.SCRIPTS / "lab-kernel.sh"), self.name, "--print"]
+        return subprocess.run(script, capture_output=True).returncode == 0
+
     def verifier(self) -> Uml:
         """Itself."""
         return self

@@ -31,9 +31,10 @@ LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
 class WrongError(Exception):
     """What is wrong with the driver; the machine it was found in is used no more."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: Finding, what: str = "") -> None:
         super().__init__(finding.cause)
         self.finding = finding
+        self.what = what  # was being done when the machine ended or did not answer
 
 
 def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
@@ -44,9 +45,10 @@ def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
 class Session:
     """One machine, up as long as nothing is wrong in it."""
 
-    def __init__(self, machine: Machine, module: Module) -> None:
+    def __init__(self, machine: Machine, module: Module, patience: float = PATIENCE) -> None:
         self.machine = machine
         self.module = module
+        self.patience = patience
         self.passed = 0
         self._nonce = 0  # of the last load
         self._guest: Running | None = None
@@ -61,7 +63,7 @@ class Session:
     @property
     def seconds(self) -> float:
         """How long an answer may take."""
-        return PATIENCE * self.guest.speed_factor
+        return self.patience * self.guest.speed_factor
 
     def end(self) -> None:
         """Down with it."""
@@ -96,7 +98,7 @@ class Session:
         )
         late = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
         found = ending.of(error, self.guest, self.module, late=late)
-        return WrongError(found.within(what))
+        return WrongError(found.within(what), what)
 
     def shell(self, command: str) -> tuple[int, str]:
         """A shell command's status and output."""

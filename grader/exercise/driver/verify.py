@@ -7,6 +7,7 @@ another machine.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,7 @@ from grader.base.finding import Code, Failure, Finding
 from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import Built
 from grader.exercise.conformance.verify import Tally, Verified
-from grader.exercise.driver import concurrency, init_and_exit, system_calls
+from grader.exercise.driver import concurrency, init_and_exit, locks, system_calls
 from grader.exercise.driver.session import NOTHING_LEFT, Session, WrongError
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
@@ -101,12 +102,19 @@ def _try_tasks(
     names = {task.number: task.name for task in course(built.stage.number).tasks}
     with Session(machine, built.module) as session, _Together(built, machine) as together:
         for task in tasks:
-            tell(f"task {task}, {names[task]}")
+            name = names[task]
+            tell(f"task {task}, {name}")
             try:
-                _test_task(names[task], session, together)
+                _test_task(name, session, together)
                 show(task, None)
             except WrongError as error:
-                found[task] = _once(error.finding, found, names)
+                finding = error.finding
+                # One hang is enough to ask about: another is most often the same one again.
+                if all(other.status != "timeout" for other in found.values()):
+                    finding = locks.named(
+                        error, built, machine, functools.partial(_test_alone, name)
+                    )
+                found[task] = _once(finding, found, names)
                 show(task, found[task])
                 session.end()
                 together.end()
@@ -147,14 +155,26 @@ def _loads(session: Session) -> bool:
 
 def _test_task(task: str, session: Session, together: _Together) -> None:
     """Test a task, by its name; raise the first thing that is wrong."""
+    _test_by_one_caller(task, session)
+    if task in concurrency.TESTS:
+        concurrency.test(task, together.session())
+
+
+def _test_by_one_caller(task: str, session: Session) -> None:
     if task in init_and_exit.TESTS:
         init_and_exit.TESTS[task](session)
     for cases in system_calls.CASES.get(task, ()):
         session.must_load()
         session.try_cases(cases)
         session.must_unload("when all files are closed")
+
+
+def _test_alone(task: str, session: Session) -> None:
+    """Test a task on a machine with one CPU; raise the first thing that is wrong."""
+    _test_by_one_caller(task, session)
     if task in concurrency.TESTS:
-        concurrency.test(task, together.session())
+        session.must_load()
+        concurrency.TESTS[task](session, "")
 
 
 class _Together:

@@ -162,6 +162,7 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
     missing = sorted(wanted - {s.number for s in stages})
     there = ", ".join(sorted({d.name.split("-")[0] for d in _directories(tree)}, key=int))
     if missing and exported() and tree == paths.WORK:
+        directory_of(missing[0])
         begin = paths.make(f"stage={missing[0]} start")
         raise LabError(f"you have no stage {missing[0]} yet: {begin}")
     if missing:
@@ -212,6 +213,8 @@ def home(wanted: Sequence[int] = ()) -> Path:
         return paths.STAGES
     work = paths.WORK
     if not work.is_dir() or not _directories(work):
+        if wanted:
+            directory_of(wanted[0])
         begin = paths.make(f"stage={wanted[0] if wanted else 1} start")
         raise LabError(f"there is no stage in {paths.shown(work)}/ yet: {begin}")
     return work

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Say which lock a call waits for: lockdep knows, in the debug kernel.
+
+A call that hangs is most often right. It waits for a lock that this call or an earlier one has
+taken, and where that was only lockdep has written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from grader.base import paths
+from grader.base.errors import LabError
+from grader.base.finding import Finding
+from grader.exercise.build import stage_module
+from grader.exercise.build.stage_module import Built
+from grader.exercise.driver.session import Session, WrongError
+from grader.exercise.files.stages import Stage
+from grader.lab import kernel_log, log_meaning, uml_debug
+from grader.lab.machines import Machine
+
+# Seconds for an answer: lockdep reports at once, and no verdict depends on it.
+PATIENCE = 1.0
+
+
+def named(
+    error: WrongError, built: Built, machine: Machine, test: Callable[[Session], None]
+) -> Finding:
+    """Return what is wrong; of a call that hangs, with the lock and the lines that take it.
+
+    test runs the task on a machine and raises what is wrong. Without a debug kernel in the cache
+    the finding names the command that builds one and asks it. An untrusted driver is not loaded
+    there: a process of this computer is no security boundary.
+    """
+    finding, stage = error.finding, built.stage
+    if finding.status != "timeout" or stage.isolated or machine.debug:
+        return finding
+    if not uml_debug.MACHINE.is_built():
+        command = paths.make(f"stage={stage.number} debug")
+        return replace(finding, cause=f"{finding.cause} {command} names the lines that take a lock")
+    meaning, excerpt = _lockdep(stage, test)
+    if not meaning:
+        return finding
+    said = f"{error.what}: no answer: {meaning} (so says lockdep, in the debug kernel)"
+    return replace(finding, cause=said, excerpt=excerpt)
+
+
+def _lockdep(stage: Stage, test: Callable[[Session], None]) -> tuple[str, str]:
+    """Run a task in the debug kernel. Return what lockdep reports, in a sentence and as it is."""
+    machine = uml_debug.UNTRACKED
+    built = stage_module.build(stage, machine.kernel())
+    if not built.ok:
+        return "", ""
+    with Session(machine, built.module, PATIENCE) as session:
+        try:
+            test(session)
+        except (WrongError, LabError):
+            pass
+        console = session.guest.console()
+    if not log_meaning.LOCKDEP.search(console):
+        return "", ""
+    about = kernel_log.about(built.module)
+    return log_meaning.sentence(console, about), kernel_log.excerpt(console, built.module)
