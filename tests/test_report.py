@@ -118,7 +118,7 @@ def test_seven_stages_by_two_rulers(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "report"
     report = fabricate([1, 2, 3, 4, 5, 6, 7], rulers=2)
     page = drawn(report, out)
-    pictures = ("speedup", "time", "instructions", "memory")
+    pictures = ("speedup", "steps-ns", "steps-instructions", "time", "instructions", "memory")
     expected = {f"{name}.{kind}" for name in pictures for kind in ("svg", "png")}
     assert {p.name for p in out.iterdir()} == expected | {"report.json", "index.html"}
     for name in pictures:

@@ -71,7 +71,7 @@ def test_many_stages_of_one_number(tmp_path: Path) -> None:
     time = (tmp_path / "report/time.svg").read_text(encoding="utf-8")
     assert all(f">2-mutant-{i}<" in time for i in range(20))
     assert "2-mutant-19" in page.text
-    looks = [stage_figures.figures(report)[1].panels[0].series[i][0] for i in range(20)]
+    looks = [figure_of(report, "time").panels[0].series[i][0] for i in range(20)]
     assert len({(look.colour, look.filled) for look in looks}) == 20
 
 
@@ -103,11 +103,9 @@ def titles(report: dict[str, Any], name: str) -> list[tuple[str, bool]]:
 
 
 def test_two_phases_stand_side_by_side() -> None:
-    assert titles(fabricate([1, 2], 2), "speedup") == [
-        ("speedup in ns: compute, uml", False),
-        ("speedup in ns: decimal, uml", False),
-        ("speedup in instructions: compute, qemu", False),
-        ("speedup in instructions: decimal, qemu", False),
+    assert titles(fabricate([1, 2], 2), "time") == [
+        ("time of one call: compute, uml", False),
+        ("time of one call: decimal, uml", False),
     ]
 
 
@@ -118,8 +116,7 @@ def test_the_whole_read_comes_first() -> None:
         ("time of one call: compute, uml", False),
         ("time of one call: decimal, uml", False),
     ]
-    rows = [title.split(": ")[1] for title, wide in titles(report, "speedup") if not wide]
-    assert rows == [f"{p}, {m}" for p in ("read", *PARTS) for m in ("uml", "qemu")]
+    assert titles(report, "speedup") == [("read: how many times as fast as the stage before", True)]
     captions = {f.name: f.caption for f in stage_figures.figures(report)}
     assert all("read: the whole of a read" in caption for caption in captions.values())
 
@@ -128,10 +125,10 @@ def test_three_machines_keep_their_rows() -> None:
     report = fabricate([1, 2], 1, PHASES)
     for name in ("host", "other"):
         report["machines"].append({**report["machines"][0], "name": name})
-        report["speedups"] += [
-            {**s, "machine": name} for s in report["speedups"] if s["machine"] == "uml"
-        ]
-    found = titles(report, "speedup")
+        for stage in report["stages"]:
+            own = [s for s in stage["samples"] if s["machine"] == "uml"]
+            stage["samples"] += [{**s, "machine": name} for s in own]
+    found = titles(report, "time")
     assert [wide for _, wide in found] == [True, False, False] * 3
     assert [title.split(": ")[1].split(",")[0] for title, _ in found] == [
         p for p in ("read", *PARTS) for _ in range(3)
@@ -174,31 +171,77 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
     assert own not in before.values()
 
 
-def speedup_panel(lines: dict[tuple[int, int], dict[int, float]]) -> figures.Panel:
-    report = fabricate([1, 2])
+def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
+    """A report with these ratios, by pair and n; own: for "n2" the n of stage 2's speed."""
+    report = fabricate(sorted({number for pair in lines for number in pair}))
     common = {"machine": "uml", "ruler": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [
         {**common, "from": pair[0], "to": pair[1], "n": n, "ratio": ratio, "ci95": None}
         for pair, values in lines.items()
         for n, ratio in values.items()
     ]
-    return stage_figures.figures(report)[0].panels[0]
+    for stage in report["stages"]:
+        if f"n{stage['number']}" in own:
+            stage["speed_n"] = own[f"n{stage['number']}"]
+    return report
 
 
-def test_a_ratio_stands_on_no_other_line_where_colours_repeat() -> None:
-    lines = {(i, i + 1): {10: 2.0**i, 1000: 2.0**i} for i in range(1, 9)}
-    lines[9, 10] = {10: 4.0, 100: 4.0}  # ends on the line of 2 → 3
-    lines[10, 11] = {10: 2.0**10, 100: 2.0**10}  # ends beside all others
-    tags = [(x, text) for x, _, text, _ in speedup_panel(lines).tags]
-    assert (100, "×4.00") not in tags
-    assert (100, "×1,024") in tags
-    assert len(tags) == 9
+def figure_of(report: dict[str, Any], name: str) -> figures.Figure:
+    return next(f for f in stage_figures.figures(report) if f.name == name)
+
+
+def test_the_summary_has_a_row_for_each_step_at_its_own_n() -> None:
+    lines = {(1, 2): {10: 1.5, 93: 3.0}, (2, 3): {10: 1.1, 93: 1.2}, (3, 4): {10: 2.0, 93: 4.0}}
+    (panel,) = figure_of(gains(lines, n2=93, n4=40), "speedup").panels
+    assert [label for _, label in panel.y.major] == [
+        "1 → 2, n = 93", "2 → 3, n = 93", "3 → 4, n = 10"
+    ]  # fmt: skip
+    ((look, points),) = panel.series
+    assert look.label == "time, uml"
+    assert [(point.x, round(point.y)) for point in points] == [(3.0, 1), (1.2, 2), (2.0, 3)]
+    assert [text for _, _, text, _ in panel.tags] == ["×3.00", "×1.20", "×2.00"]
+
+
+def test_the_summary_has_a_mark_for_each_machine_and_hollow_ones() -> None:
+    report = fabricate([2, 3], 2, PHASES)
+    for entry in report["speedups"]:
+        entry.update(ratio=2.0, verdict="~" if entry["machine"] == "uml" else "faster")
+    (panel,) = figure_of(report, "speedup").panels
+    assert [[point.sure for point in points] for _, points in panel.series] == [[False], [True]]
+    assert len({point.y for _, points in panel.series for point in points}) == 2
+
+
+def test_a_great_loss_is_a_note_and_takes_no_room() -> None:
+    figure = figure_of(gains({(1, 2): {93: 2.0}, (2, 3): {93: 0.002}}), "speedup")
+    assert len(figure.panels[0].y.major) == 1 and figure.panels[0].x.low > 0.1
+    assert figure.notes == ["2 → 3 is not drawn: at n = 93 it takes 500 times the time"]
+
+
+def test_each_step_has_a_small_panel_of_at_most_three_lines() -> None:
+    report = fabricate(list(range(1, 12)), 2, PHASES)
+    for ruler in ("ns", "instructions"):
+        figure = figure_of(report, f"steps-{ruler}")
+        assert [panel.title.split(",")[0] for panel in figure.panels] == [
+            f"{i} → {i + 1}" for i in range(1, 11)
+        ]
+        assert all(len(panel.series) == 3 for panel in figure.panels)
 
 
 def test_long_ratios_are_shortened() -> None:
-    panel = speedup_panel({(7, 8): {10: 2.0, 1_000_000: 618_650.0}})
+    (panel,) = figure_of(gains({(7, 8): {10: 2.0, 1_000_000: 618_650.0}}), "steps-ns").panels
     assert [text for _, _, text, _ in panel.tags] == ["×619k"]
     assert "×100k" in [label for _, label in panel.y.major]
+
+
+def test_rows_of_panels_are_as_high_as_they_need() -> None:
+    x, rows = axis.log_axis([1, 100], str, 10), axis.row_axis(["a", "b"])
+    panels = [
+        figures.Panel("", x, rows, [], wide=True, rows=2),
+        *(figures.Panel("", x, x, [], height=230) for _ in range(4)),
+    ]
+    places, columns = plots._places(panels, 3)
+    first = plots.TOP + 2 * plots.ROW_HEIGHT + plots.BOTTOM
+    assert columns == 3 and plots._tops(panels, places) == [0, first, first + 230, first + 460]
 
 
 # Drawing without a report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Logarithmic axes whose ticks carry units that people read."""
+"""Logarithmic axes whose ticks carry units that people read, and axes of labelled rows."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ MOST_TICKS = 7
 
 
 class Axis(NamedTuple):
-    """A logarithmic axis: its range, its labelled ticks and its ticks without a label."""
+    """An axis: its range, its labelled ticks and its ticks without a label."""
 
     low: float
     high: float
@@ -42,6 +42,13 @@ def log_axis(values: Iterable[float], label: Callable[[float], str], least_span:
         if len(major) < 3:
             major, minor = _even(low, high), []
     return Axis(low, high, [(x, label(x)) for x in major], minor)
+
+
+def row_axis(labels: list[str]) -> Axis:
+    """An axis of rows with a label each; row 1 is the uppermost."""
+    return Axis(
+        len(labels) + 0.6, 0.4, [(float(i), label) for i, label in enumerate(labels, 1)], []
+    )
 
 
 def _even(low: float, high: float) -> list[float]:

@@ -51,7 +51,10 @@ class Series(NamedTuple):
 class Panel:
     """One pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour).
 
-    wide: it takes a whole row where others stand two to a row.
+    wide: it takes a whole row where others stand beside each other.
+    rows: how many labelled rows y has; then x is what is measured, a point's low and high are its
+    ends, the baseline is an x, and no line joins the points.
+    height: in pixels of the SVG; of rows it follows from their number.
     """
 
     title: str
@@ -62,6 +65,8 @@ class Panel:
     tags: list[tuple[float, float, str, str]] = field(default_factory=list)
     x_label: str = "n"
     wide: bool = False
+    rows: int = 0
+    height: int = 360
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Figure:
     panels: list[Panel]
     missing: str
     notes: list[str] = field(default_factory=list)
+    columns: int = 2  # panels beside each other on a wide page
 
 
 def style(index: int, label: str) -> Style:

@@ -26,21 +26,21 @@ FONT = "DejaVu Sans"
 GNUPLOT_SECONDS = 60
 
 # All in pixels of the SVG; the PNG has twice as many each way.
-PANEL_HEIGHT = 360
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 52
+ROW_HEIGHT = 34
 LINE_HEIGHT = 20
 CHARACTER = 7.4
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A width in pixels and how many panels stand beside each other."""
+    """A width in pixels and how many panels may stand beside each other."""
 
     width: int
-    columns: int
+    most_columns: int
 
 
-WIDE = Layout(980, 2)
+WIDE = Layout(980, 3)
 NARROW = Layout(430, 1)
 
 
@@ -77,7 +77,7 @@ def picture(figure: Figure, out: Path) -> Picture:
         )
 
 
-def draw_one(figure: Figure, output: Path) -> None:
+def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
     """Write one figure to output, SVG or PNG by its suffix: the whole file or, on errors, none.
 
     Raises ReportError, in one line, also for a figure without data.
@@ -93,7 +93,7 @@ def draw_one(figure: Figure, output: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".plot-", dir=output.parent) as name:
             # A name of ours: any other may mean something to gnuplot.
             drawn = Path(name) / f"picture.{kind}"
-            _gnuplot(figure, WIDE, kind, drawn, Path(name))
+            _gnuplot(figure, layout, kind, drawn, Path(name))
             if kind == "svg":
                 _name_picture(drawn, figure)
             drawn.replace(output)
@@ -134,8 +134,8 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
 
 def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) -> str:
     """The script of one picture; writes its data files into work."""
-    places, columns = _places(figure.panels, layout.columns)
-    rows = places[-1][0] + 1
+    places, columns = _places(figure.panels, min(figure.columns, layout.most_columns))
+    tops = _tops(figure.panels, places)
     legend = _legend(figure)
     widest = max(len(style.label) for style in legend) * CHARACTER + 70
     per_row = max(1, min(len(legend), int(layout.width // widest)))
@@ -145,16 +145,17 @@ def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) 
         for note in figure.notes
         for line in textwrap.wrap(note, int((layout.width - 20) // CHARACTER))
     ]
-    height = rows * PANEL_HEIGHT + legend_height + len(notes) * LINE_HEIGHT
+    height = tops[-1] + legend_height + len(notes) * LINE_HEIGHT
+    sizes = layout.width / columns, layout.width, height
     context: dict[str, Any] = {
         "terminal": _terminal(kind, layout.width, height),
         "output": output,
         "panels": [
-            _panel(panel, index, place, (layout.width / columns, layout.width, height), work)
+            _panel(panel, index, (height - tops[place[0]], *place[1:]), sizes, work)
             for index, (panel, place) in enumerate(zip(figure.panels, places, strict=True))
         ],
         "legend": legend,
-        "legend_top": _share(height - rows * PANEL_HEIGHT - 4, height),
+        "legend_top": _share(height - tops[-1] - 4, height),
         "columns": per_row,
         "notes": [
             {"text": line, "y": _share((len(notes) - index) * LINE_HEIGHT - 8, height)}
@@ -207,6 +208,19 @@ def _places(panels: list[Panel], columns: int) -> tuple[list[tuple[int, int, int
     return places, columns
 
 
+def _height(panel: Panel) -> int:
+    return TOP + panel.rows * ROW_HEIGHT + BOTTOM if panel.rows else panel.height
+
+
+def _tops(panels: list[Panel], places: list[tuple[int, int, int]]) -> list[int]:
+    """How far down each row of panels begins; the last is where they end."""
+    tops = [0]
+    for row in range(places[-1][0] + 1):
+        heights = [_height(p) for p, place in zip(panels, places, strict=True) if place[0] == row]
+        tops.append(tops[-1] + max(heights))
+    return tops
+
+
 def _panel(
     panel: Panel,
     index: int,
@@ -216,28 +230,35 @@ def _panel(
 ) -> dict[str, Any]:
     """Where a panel lies, in shares of the picture, and what is drawn in it.
 
-    sizes: width of a column, width and height of the picture.
+    place: its top, column, and columns. sizes: width of a column, width and height of the picture.
     """
-    row, column, span = place
+    top, column, span = place
     cell, width, height = sizes
-    top = height - row * PANEL_HEIGHT
+    left = LEFT
+    if panel.rows:
+        left = int(max(len(label) for _, label in panel.y.major) * CHARACTER) + 14
+    title = panel.title
+    if len(title) * CHARACTER > span * cell:
+        title = title.split(" (")[0]
     series = []
     for number, (style, points) in enumerate(panel.series):
         file = f"{index}-{number}.dat"
         lines = [f"{p.x!r} {p.y!r} {p.low!r} {p.high!r} {int(p.sure)}\n" for p in points]
         (work / file).write_text("".join(lines), encoding="ascii")
         # Earlier stages have larger marks, so that one that coincides with a later one shows.
-        size = 1.0 - 0.07 * min(number, 6)
+        # In rows they are small, so that they do not cover their intervals.
+        size = 0.55 if panel.rows else 1.0 - 0.07 * min(number, 6)
         series.append({"file": file, "style": style, "size": f"{size:.2f}"})
     return {
-        "left": _share(column * cell + LEFT, width),
+        "left": _share(column * cell + left, width),
         "right": _share((column + span) * cell - RIGHT, width),
         "top": _share(top - TOP, height),
-        "bottom": _share(top - PANEL_HEIGHT + BOTTOM, height),
-        "title": panel.title,
+        "bottom": _share(top - _height(panel) + BOTTOM, height),
+        "title": title,
         "x": panel.x,
         "x_label": panel.x_label,
         "y": panel.y,
+        "rows": panel.rows,
         "baseline": panel.baseline,
         "tags": panel.tags,
         "series": series,

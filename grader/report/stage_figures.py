@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from grader.report import text
-from grader.report.axis import Axis, log_axis
-from grader.report.figures import COLOURS, Figure, Panel, Point, Series, Style, style
+from grader.report.axis import Axis, log_axis, row_axis
+from grader.report.figures import Figure, Panel, Point, Series, Style, style
 from grader.report.schema import Report
 from grader.report.text import Json
 
@@ -19,12 +18,21 @@ PHASES = ("compute", "decimal", "read")
 WHOLE = "read"
 WHOLE_CAPTION = f" {WHOLE}: the whole of a read, compute and decimal together."
 TIMES = "\N{MULTIPLICATION SIGN}"
+_WORDS = {"ns": "time", "instructions": "instructions"}
+# The colours of the phases, by number.
+PHASE_STYLES = {"compute": 2, "decimal": 6, "read": 5}
+# Pixels of a panel of one step.
+STEP_HEIGHT = 230
+# A gain below this would take the picture's width from all others; a note states it.
+LEAST_DRAWN = 0.1
 
 
 def figures(report: Report) -> list[Figure]:
     """Every picture of the report, in the order in which a reader meets them."""
     rulers = {machine["ruler"] for machine in report["machines"]}
-    found = [speedup(report), cost(report, "ns")]
+    found = [speedup(report)]
+    found += [steps(report, ruler) for ruler in ("ns", "instructions") if ruler in rulers]
+    found.append(cost(report, "ns"))
     if "instructions" in rulers:
         found.append(cost(report, "instructions"))
     found.append(_memory(report))
@@ -141,29 +149,102 @@ def _cost_panel(series: list[Series], title: str, ruler: str) -> Panel:
 
 
 def speedup(report: Report) -> Figure:
-    """Speedup of each stage over the stage before, against n."""
-    panels = []
-    for machine in report["machines"]:
-        for phase in PHASES:
-            key = (machine["name"], machine["ruler"], phase)
-            entries = [
-                s
-                for s in report["speedups"]
-                if (s["machine"], s["ruler"], s["phase"]) == key and s["n"] > 0
-            ]
-            if entries:
-                where = text.printable(machine["name"])
-                title = f"speedup in {machine['ruler']}: {phase}, {where}"
-                panels.append((phase, _speedup_panel(entries, title)))
+    """The gain of each step at one n, a row for each: what a reader looks for first."""
+    phase = WHOLE if any(s["phase"] == WHOLE for s in report["speedups"]) else PHASES[0]
+    entries = [s for s in report["speedups"] if s["phase"] == phase and s["n"] > 0]
+    chosen = _at_own_n(entries, report)
+    off = {pair for pair, some in chosen.items() if all(s["ratio"] < LEAST_DRAWN for s in some)}
+    drawn = {pair: some for pair, some in chosen.items() if pair not in off}
+    notes = [_off_the_picture(chosen[pair]) for pair in sorted(off)]
     return Figure(
         "speedup",
-        "Speedup of each stage over the stage before",
-        "How many times faster a stage is than the stage before, with its interval. Above the "
-        "line at 1 the later stage is faster; a hollow mark: no difference can be claimed."
-        + _on_whole(panels),
-        _arranged(panels),
+        "Gain of each step over the one before",
+        f"How many times as fast a stage is as the stage before, {phase}, at the n that its speed "
+        "is judged at, with its 95 % interval. Right of the line at 1 the later stage is faster; a "
+        "hollow mark: no difference can be claimed." + (WHOLE_CAPTION if phase == WHOLE else ""),
+        [_summary(drawn, report, phase)] if drawn else [],
         "no two stages were measured at the same n",
-        [gap_text(gap) for gap in report.get("gaps", [])],
+        [gap_text(gap) for gap in report.get("gaps", [])] + notes,
+    )
+
+
+def _at_own_n(entries: list[Json], report: Report) -> dict[tuple[int, int], list[Json]]:
+    """The speedups of each pair at the later stage's own n, or else at the greatest there is."""
+    own = {stage["number"]: stage.get("speed_n", math.inf) for stage in report["stages"]}
+    found: dict[tuple[int, int], list[Json]] = {}
+    for pair in sorted({(s["from"], s["to"]) for s in entries}):
+        some = [s for s in entries if (s["from"], s["to"]) == pair]
+        wanted = own.get(pair[1], math.inf)
+        n = max((s["n"] for s in some if s["n"] <= wanted), default=min(s["n"] for s in some))
+        found[pair] = [s for s in some if s["n"] == n]
+    return found
+
+
+def _off_the_picture(entries: list[Json]) -> str:
+    """A note in place of a gain that is too small for the picture."""
+    pair, n = text.versus(entries[0]), entries[0]["n"]
+    losses = [f"{1 / s['ratio']:,.0f} times the {_WORDS[s['ruler']]}" for s in entries]
+    return f"{pair} is not drawn: at n = {n:,} it takes {', '.join(losses)}"
+
+
+def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: str) -> Panel:
+    """A panel with a row for each pair, and in it a mark for each machine."""
+    names = [machine["name"] for machine in report["machines"]]
+    series, tags = [], []
+    for index, machine in enumerate(report["machines"]):
+        offset = (index - (len(names) - 1) / 2) * 0.8 / len(names)
+        label = f"{_WORDS[machine['ruler']]}, {text.printable(machine['name'])}"
+        look = style((5, 2, 6, 3)[index % 4], label)
+        points = []
+        for row, some in enumerate(chosen.values(), 1):
+            for s in (s for s in some if s["machine"] == machine["name"]):
+                low, high = _ends(s["ci95"], s["ratio"])
+                points.append(Point(s["ratio"], row + offset, low, high, s["verdict"] != "~"))
+                tags.append((high, row + offset, _times(s["ratio"], text.ratio), look.colour))
+        if points:
+            series.append(Series(look, points))
+    values = [v for _, line in series for p in line for v in (p.x, p.low, p.high)] + [1.0]
+    x = log_axis(values, _times, 2)
+    labels = [
+        f"{start} → {end}, n = {text.short_count(some[0]['n'])}"
+        for (start, end), some in chosen.items()
+    ]
+    return Panel(
+        f"{phase}: how many times as fast as the stage before",
+        x._replace(high=x.high * (x.high / x.low) ** 0.12),
+        row_axis(labels),
+        series,
+        baseline=1.0,
+        tags=tags,
+        x_label="",
+        wide=True,
+        rows=len(labels),
+    )
+
+
+def steps(report: Report, ruler: str) -> Figure:
+    """How the gain of each step depends on n: a small panel for each step."""
+    panels = []
+    for machine in (m for m in report["machines"] if m["ruler"] == ruler):
+        own = [
+            s
+            for s in report["speedups"]
+            if (s["machine"], s["ruler"]) == (machine["name"], ruler) and s["n"] > 0
+        ]
+        for pair in sorted({(s["from"], s["to"]) for s in own}):
+            some = [s for s in own if (s["from"], s["to"]) == pair]
+            title = f"{pair[0]} → {pair[1]}, {text.printable(machine['name'])}"
+            panels.append(_step_panel(some, title))
+    what = f"in {_WORDS[ruler]}"
+    return Figure(
+        f"steps-{ruler}",
+        f"Each step {what}, against n",
+        f"How many times as fast a stage is as the stage before, {what}, with its interval. Above "
+        "the line at 1 the later stage is faster; a hollow mark: no difference can be claimed."
+        + (WHOLE_CAPTION if any(s["phase"] == WHOLE for s in report["speedups"]) else ""),
+        panels,
+        f"no two stages were compared in {ruler}",
+        columns=3,
     )
 
 
@@ -173,49 +254,47 @@ def gap_text(gap: Json) -> str:
     return f"{', '.join([text.versus(gap), *where])}: {text.printable(gap['reason'])}"
 
 
-def _speedup_panel(entries: list[Json], title: str) -> Panel:
-    pairs = sorted({(entry["from"], entry["to"]) for entry in entries})
+def _step_panel(entries: list[Json], title: str) -> Panel:
     series = []
-    for pair in pairs:
+    for phase in phases(entries):
         line = sorted(
             (
                 Point(e["n"], e["ratio"], *_ends(e["ci95"], e["ratio"]), e["verdict"] != "~")
                 for e in entries
-                if (e["from"], e["to"]) == pair
+                if e["phase"] == phase
             ),
             key=lambda point: point.x,
         )
-        series.append(Series(style(pair[1] - 1, f"{pair[0]} → {pair[1]}"), line))
+        series.append(Series(style(PHASE_STYLES[phase], phase), line))
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)] + [1.0]
     n_axis = _n_axis([point.x for point in points])
     y_axis = log_axis(values, _times, 2)
-    room = (n_axis.high / n_axis.low) ** 0.13
+    room = (n_axis.high / n_axis.low) ** 0.2
+    tags = _end_tags(series, y_axis)
+    highest = max((y for _, y, _, _ in tags), default=1.0) * (y_axis.high / y_axis.low) ** 0.05
     return Panel(
         title,
         n_axis._replace(high=n_axis.high * room),
-        y_axis,
+        y_axis._replace(high=max(y_axis.high, highest)),
         series,
         baseline=1.0,
-        tags=_speedup_tags(series, n_axis, y_axis),
+        tags=tags,
+        height=STEP_HEIGHT,
     )
 
 
 def _times(ratio: float, label: Callable[[float], str] = "{:,.6g}".format) -> str:
     """A ratio as a label; long ones would not fit beside their axis."""
+    if ratio < 0.01:
+        return f"{TIMES}{ratio:.1g}"
     return TIMES + (text.short_count(float(f"{ratio:.3g}")) if ratio >= 1e4 else label(ratio))
 
 
-def _speedup_tags(
-    series: list[Series], x_axis: Axis, y_axis: Axis
-) -> list[tuple[float, float, str, str]]:
-    """The ratio at each line's end, moved up until legible; none on the line at 1.
-
-    Where there are more lines than colours, none on another line either: whose is it?
-    """
+def _end_tags(series: list[Series], y_axis: Axis) -> list[tuple[float, float, str, str]]:
+    """The ratio at each line's end, moved up until legible; none on the line at 1."""
     span = y_axis.high / y_axis.low
-    apart, off_baseline = span**0.055, span**0.03
-    reach = (x_axis.high / x_axis.low) ** 0.15
+    apart, off_baseline = span**0.1, span**0.05
     tags: list[tuple[float, float, str, str]] = []
     for one in sorted(series, key=lambda one: one.points[-1].y):
         end = one.points[-1]
@@ -225,27 +304,8 @@ def _speedup_tags(
         for x, below, _, _ in tags:
             if x == end.x and y < below * apart:
                 y = below * apart
-        others = [other.points for other in series if other is not one]
-        place = (end.x, end.x * reach, y / off_baseline, y * off_baseline)
-        if len(series) > len(COLOURS) and any(_crosses(line, place) for line in others):
-            continue
         tags.append((end.x, y, _times(end.y, text.ratio), one.style.colour))
     return tags
-
-
-def _crosses(line: list[Point], place: tuple[float, float, float, float]) -> bool:
-    """Whether a line comes into a rectangle: its left, right, low and high side."""
-    left, right, low, high = place
-    for before, after in itertools.pairwise(line):
-        start, end = max(before.x, left), min(after.x, right)
-        if start >= end:
-            continue
-        # Straight on logarithmic axes.
-        slope = math.log(after.y / before.y) / math.log(after.x / before.x)
-        ends = [before.y * (x / before.x) ** slope for x in (start, end)]
-        if min(ends) < high and max(ends) > low:
-            return True
-    return False
 
 
 def _memory(report: Report) -> Figure:

@@ -12,7 +12,15 @@ from grader.report.stage_figures import figures
 
 REPORT_FILE = "report.json"
 PAGE_FILE = "index.html"
-PICTURES = ("speedup", "time", "instructions", "memory", "user-kernel")
+PICTURES = (
+    "speedup",
+    "steps-ns",
+    "steps-instructions",
+    "time",
+    "instructions",
+    "memory",
+    "user-kernel",
+)
 FILES = {REPORT_FILE, PAGE_FILE} | {f"{p}.{kind}" for p in PICTURES for kind in ("svg", "png")}
 
 

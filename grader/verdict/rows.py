@@ -11,6 +11,7 @@ from typing import Any
 
 from grader.base import paths
 from grader.base.finding import Failure, Finding
+from grader.exercise.files import stages, tasks
 from grader.lab.machines import Machine
 from grader.verdict.pipeline import Judged
 from grader.verdict.speedups import Ruled, sample_rows
@@ -78,6 +79,9 @@ def stage_row(
         "points": _points(judged),
         "samples": [row for one in ruled for row in sample_rows(stage, one, seed)],
     }
+    speed = tasks.course(stage.number).speed if stage.number in stages.known() else None
+    if speed:
+        row["speed_n"] = speed.n
     if judged.note:
         row["points_note"] = judged.note
     if judged.status.log:
