@@ -323,9 +323,13 @@ def test_the_figures_are_small_and_say_where_they_come_from() -> None:
     for figure in figures:
         text = figure.read_text()
         assert len(text.encode()) <= FIGURE_BYTES, figure
-        assert re.search(r"(uml \d+\.\d+|user space).*gcc", text), f"{figure} names no machine"
-        places = [d for d in DOCUMENTS if f"figures/{figure.name}" in d.read_text()]
+        assert re.search(r"(uml \d+\.\d+|user space).*gcc", text, re.S), (
+            f"{figure} names no machine"
+        )
+        wide = figure.name.replace("-narrow.svg", ".svg")
+        places = [d for d in DOCUMENTS if f"figures/{wide}" in d.read_text()]
         assert places, f"{figure} is nowhere to be seen"
+        assert (figure.parent / wide.replace(".svg", "-narrow.svg")).is_file(), f"{wide} alone"
 
 
 # Words that are right and in no dictionary.

@@ -72,7 +72,7 @@ def _panel(run: Run, phase: str, wide: bool) -> Panel:
             lines[name] = Series(_style(name), points)
     x = log_axis([float(n) for n in run.numbers()], text.short_count, 10)
     y = log_axis(values, text.short_count, 10)
-    x = x._replace(high=x.high * (x.high / x.low) ** 0.05)
+    x = x._replace(high=x.high * (x.high / x.low) ** 0.09)
     y = y._replace(high=y.high * (y.high / y.low) ** TAG_HEIGHT)
     title = f"{phase}: how many times as long as GMP ({WHAT[phase]})"
     tags = _tags(lines, x, y)

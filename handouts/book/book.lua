@@ -363,6 +363,16 @@ local function breakable(inlines)
   return broken
 end
 
+-- A figure and, for a narrow window, the same figure drawn for one: there letters keep their size.
+local function with_narrow(image, data, name)
+  local width, height = data:match('<svg[^>]- viewBox="0 0 (%d+) (%d+)"')
+  write("pictures/" .. name, data)
+  image.classes:insert("drawn-twice")
+  local shown = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ image }) }), "html")
+  return pandoc.RawInline("html", ('<picture><source media="(max-width: 720px)" srcset="pictures/%s"'
+    .. ' width="%s" height="%s">%s</picture>'):format(name, width, height, shown))
+end
+
 -- What of a page depends on where it stands: links, pictures, names of sections.
 local function rules(chapter, book)
   return {
@@ -401,8 +411,8 @@ local function rules(chapter, book)
       if kind == "png" then
         width, height = (">I4I4"):unpack(data, 17)
       end
-      -- A drawing that a phone can show whole; wider ones are moved in the window.
-      if tonumber(width) <= 480 then
+      -- A drawing that a phone can show whole, and a screenshot; wider drawings are moved in the window.
+      if tonumber(width) <= 480 or kind == "png" then
         image.classes:insert("narrow")
       end
       -- With its size known, a page does not jump when a picture arrives.
@@ -416,6 +426,10 @@ local function rules(chapter, book)
       if html then
         image.src = "pictures/" .. path:match("[^/]*$")
         write(image.src, data)
+        local narrow = path:gsub("%.svg$", "-narrow.svg")
+        if narrow ~= path and exists(narrow) and chapter.id ~= "index" then
+          return with_narrow(image, read(narrow), narrow:match("[^/]*$"))
+        end
       else
         kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
         -- gnuplot hides points by a scale of 0, which rsvg-convert takes for an error.

@@ -6,6 +6,9 @@ cost.svg      time of each stage over n, both phases     from report.json
 speedup.svg   each stage's whole read against the one before  from report.json
 compare-gmp.svg  the whole read over GMP's              from build/compare-gmp/rows.tsv
 loops.svg     distributions of 98, 99 and 100 loops      measured here, half a minute
+
+Each is drawn twice: NAME.svg for a wide page, NAME-narrow.svg for a phone, whose page on the site
+shows that one.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from grader.base.progress import Progress
 from grader.lab import machines, qemu
 from grader.report import stage_figures
 from grader.report.figures import COLOURS, Figure
-from grader.report.plots import draw_one
+from grader.report.plots import NARROW, WIDE, draw_one
 from grader.rulers import sensitivity
 from grader.tools import peer_figure, peer_rows
 
@@ -47,7 +50,7 @@ set output '{output}'
 set border 3 linecolor rgb '#57606a'
 set tics nomirror scale 0.5, 0.25 textcolor rgb '#57606a'
 set grid linewidth 0.6 linetype 1 linecolor rgb '#d0d7de'
-set label 1 '{caption}' at screen 0.5,0.02 center noenhanced textcolor rgb '#57606a'
+set label 1 "{caption}" at screen 0.5,{low} center noenhanced textcolor rgb '#57606a'
 set bmargin 5
 set key samplen 1.5 textcolor rgb '#24292f'
 """
@@ -58,9 +61,12 @@ def plain(text: str) -> str:
     return re.sub(r"[^\w .,:;()+/×%-]", "", text)
 
 
-def draw(name: str, size: tuple[int, int], caption: str, script: str) -> None:
-    """Run gnuplot on a script and keep the picture."""
-    head = HEAD.format(width=size[0], height=size[1], output="/dev/stdout", caption=plain(caption))
+def draw(name: str, size: tuple[int, int], caption: list[str], script: str) -> None:
+    """Run gnuplot on a script and keep the picture; the caption's lines stand at its foot."""
+    width, height = size
+    said = "\\n".join(map(plain, caption))
+    low = 0.02 + 17 * (len(caption) - 1) / height
+    head = HEAD.format(width=width, height=height, output="/dev/stdout", caption=said, low=low)
     done = subprocess.run(["gnuplot", "-d"], input=head + script, capture_output=True, text=True)
     if done.returncode or not done.stdout:
         raise LabError(f"gnuplot: {done.stderr.strip()[-200:]}")
@@ -101,8 +107,9 @@ def keep_figure(name: str, figure: Figure) -> None:
     """Draw what the report or a tool would draw, and keep the picture."""
     with tempfile.TemporaryDirectory(prefix=".draw-", dir=HERE) as folder:
         drawn = Path(folder) / "picture.svg"
-        draw_one(figure, drawn)
-        keep(name, drawn.read_text(encoding="utf-8"))
+        for layout, kind in ((WIDE, ""), (NARROW, "-narrow")):
+            draw_one(figure, drawn, layout)
+            keep(name + kind, drawn.read_text(encoding="utf-8"))
 
 
 def draw_cost(report: dict[str, Any]) -> None:
@@ -160,9 +167,18 @@ def draw_loops(report: dict[str, Any], runs: int) -> None:
         print(f"{title}: 98-99 p = {p[0].pvalue:.2g}, 99-99 p = {p[1].pvalue:.2g}")
     script += "set xrange [96.5:104]\nset yrange [0:1]\nset xlabel 'percent of the median of 99'\n"
     script += "set key bottom right title 'loops'\n"
-    script += f"set multiplot layout 1,3\n{plots}unset multiplot\n"
-    caption = f"share of {runs} runs that took no longer; each program twice; "
-    draw("loops", (900, 360), caption + machine_text(report, "ns"), script)
+    machine = machine_text(report, "ns")
+    draw_distributions(script, plots, f"share of {runs} runs that took no longer", machine)
+
+
+def draw_distributions(script: str, plots: str, caption: str, machine: str) -> None:
+    """Draw three plots beside each other, and one below the other for a phone."""
+    drawn = script + "set multiplot layout LAYOUT\n" + plots + "unset multiplot\n"
+    wide = [f"{caption}; each program twice; {machine}"]
+    draw("loops", (900, 360), wide, drawn.replace("LAYOUT", "1,3"))
+    narrow = [f"{caption};", "each program twice", *machine.split(", ", 2)]
+    below = "3,1 margins 0.13,0.96,0.16,0.96 spacing 0,0.11"
+    draw("loops-narrow", (430, 1000), narrow, drawn.replace("LAYOUT", below))
 
 
 def draw_compare_gmp(recorded: Path) -> None:

@@ -97,20 +97,20 @@ class Row:
 
 
 def _rows(name: str, title: str, rows: list[Row]) -> Picture:
-    left, right, step = 118, 620, 52
+    left, right, step = 14, 446, 72
     unit = (right - left) / 24
-    p = Picture(name, title, step * len(rows) + 16, 640)
+    p = Picture(name, title, step * len(rows) + 10)
     for i, row in enumerate(rows):
-        base = step * i + 34
-        p.text(left - 12, base - 6, row.label, "", "end", 13)
+        base = step * i + 48
+        p.text(left, base - 30, row.label, "bold", size=13)
         p.line(left, base, right, base)
         for region in row.regions:
             x, wide = left + region.first * unit, (region.last - region.first) * unit
             p.box(x, base - 22, wide, 22, region.text, region.fill, size=11, dashed=region.dashed)
         for at, words in row.marks:
-            p.text(left + at * unit, base + 14, words, "dim", "middle", SMALL)
+            p.text(left + at * unit, base + 15, words, "dim", "middle", SMALL)
         if row.note:
-            p.text(left, base + 14, row.note, "dim", size=SMALL)
+            p.text(left, base + 15, row.note, "dim", size=SMALL)
     return p
 
 
@@ -150,20 +150,20 @@ def reentry() -> Picture:
 def hole() -> Picture:
     """What was reserved when it was passed is free after the growth."""
     grown = [
-        Region(1, 4, "new array", "red"),
+        Region(1, 4, "new", "red"),
         Region(5, 8, "in", "orange"),
         Region(8, 11, "free", "page", True),
         Region(11, 17, "in"),
         Region(17, 21, "left", "orange", True),
     ]
     rows = [
-        Row("before", [Region(8, 11, "old array", "red"), Region(15, 17, "1")]),
+        Row("before, with the old array", [Region(8, 11, "old", "red"), Region(15, 17, "1")]),
         Row(
             "range",
             [Region(5, 21, "base ... end", "orange")],
             marks=[(5.5, "base"), (17.5, "full here")],
         ),
-        Row("it grows", grown, "going on at “full here” never fills the hole"),
+        Row("it grows: new array", grown, "going on at “full here” never fills the hole"),
     ]
     return _rows("memblock-hole", "What the growth has freed below stays free", rows)
 
