@@ -20,7 +20,7 @@ from catalogue import Fault
 
 from grader.base.finding import Finding
 from grader.course import check
-from grader.exercise.files import exercises, stages
+from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.tasks import Count, Idea, Plain
 from grader.exercise.operations import ideas
 from grader.exercise.operations.ideas import Counted

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
-from grader.exercise.files.tasks import Count, Course, Idea, Speed, Task
+from grader.exercise.files.tasks import UNBOUNDED, Count, Course, Idea, Speed, Task
 
 HEAD = "| part | points | what is judged |"
 TABLE = re.compile(rf"^{re.escape(HEAD)}\n(?:\|.*\n)+", re.M)
@@ -52,11 +52,10 @@ def _task(task: Task) -> str:
 
 def _bound(idea: Idea, points: int) -> str:
     """Return the bound that tells the method of a task, in words."""
-    most = f"{idea.most:,.0f} {idea.unit}" if idea.most > 1 else f"{idea.most:.0f} {idea.unit[:-1]}"
-    if idea.of:
-        most = f"{idea.most:g} times the {idea.unit} of {_call(idea.of)}"
+    bounds = [f"at least {idea.least:,}"] if idea.least else []
+    bounds += [f"at most {idea.most:,}"] if idea.most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""
-    return f"{_call(idea.takes)}: at most {most}{less}"
+    return f"{_call(idea.takes)}: {' and '.join(bounds)} {idea.unit}{less}"
 
 
 def _call(count: Count) -> str:
