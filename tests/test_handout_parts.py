@@ -104,6 +104,7 @@ def test_what_is_graded_is_what_the_tasks_say(name: str) -> None:
     assert sum(map(int, re.findall(r"^\| .* \| (\d+) \| .* \|$", section, re.M))) == 100
 
 
+@in_english
 def test_a_stale_table_is_noticed(tmp_path: Path) -> None:
     exercise = exercises.find(exercises.names()[0])
     text = exercise.handout.read_text()
