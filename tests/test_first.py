@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
+from grader.base.finding import Code
 from grader.course import check, results, skeleton
 from grader.course.export import leaks
 from grader.course.export.solutions import squeezed
@@ -174,3 +175,15 @@ def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
         )
     else:
         assert cause.endswith("make stage=0 debug names the lines that take a lock")
+
+
+def test_behind_two_tasks_that_hang_nothing_is_tried(tmp_path: Path) -> None:
+    """Each test of a call that hangs takes all the time that there is for an answer."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    looked = "\tif (!mine)\n\t\treturn -ENOMEM;\n"
+    assert text.count(looked) == 1
+    hangs = text.replace(looked, f"{looked}\tfor (;;)\n\t\tcpu_relax();\n")
+    found = tried(tmp_path, hangs).by_task
+    assert [found[n].code for n in (3, 4)] == [Code.TIMEOUT] * 2
+    assert {n: found[n].code for n in found if n > 4} == dict.fromkeys(TASKS[4:], Code.NOT_TRIED)
+    assert found[5].cause.startswith("not tried: task 3 and task 4 hang")

@@ -16,7 +16,7 @@ from grader.lab.module import Recipe
 FILE = "driver.c"
 OBJECT = "stage/driver"
 INTERPOSER = "grader/exercise/driver"
-KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h")
+KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h", "may_fault.h")
 # An access outside of an array or a structure is reported (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
 # As the kernel's scripts/Makefile.kcsan has it. The driver's text must not depend on it.
@@ -54,7 +54,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
             f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",
-            f"CFLAGS_{OBJECT}.o := {RACED if raced else BOUNDS}",
+            f"CFLAGS_{OBJECT}.o := -include may_fault.h {RACED if raced else BOUNDS}",
             *([f"always-y += {OBJECT}.i"] if raced else []),
         ),
         labels={"stage": stages.place(stage), "kit": INTERPOSER},

@@ -166,6 +166,8 @@ static void report_free(void *unused)
 	int size;
 
 	if (report.steps) {
+		report.paused = false;
+		race_report();
 		write_steps();
 		size = scnprintf(line, sizeof(line), TEST_RECORD_FORMAT,
 				 TEST_RECORD_ARGUMENTS(&report.record));

@@ -3,10 +3,13 @@
 #define FIRST_REPORT_H
 
 /*
- * Notes a step in any context: "+", "-" or "!", the function, what it is about; and
- * where in the driver it was called, or 0.
+ * Notes a step in any context: "+", "-", "!" or "=", the function, what it is
+ * about; and where in the driver it was called, or 0.
  */
 void report_step(char what, const char *name, unsigned long about,
 		 unsigned long caller);
+
+/* Notes how many accesses came by race.c, and how many of them waited. */
+void race_report(void);
 
 #endif

@@ -16,7 +16,7 @@ from grader.exercise.files import driver_device
 REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 # The parameter is there while the module is loaded; to read it has all steps written.
 COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
-_LINE = re.compile(r"^([-+!]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
+_LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
 # By the function that undoes it: the one that does.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
@@ -41,7 +41,7 @@ BEFORE = {
 class Step:
     """One line of the witness."""
 
-    kind: str  # "+", "-" or "!"
+    kind: str  # "+", "-", "!" or "="
     name: str
     about: int
     caller: str = ""  # symbol+0xoffset/0xsize in the driver, of memory
@@ -53,10 +53,15 @@ def read(text: str) -> list[Step]:
     return [Step(kind, name, int(about, 16), caller) for kind, name, about, caller in found]
 
 
+def told(steps: Sequence[Step], name: str) -> list[int]:
+    """Return what the witness tells under a name beside the steps."""
+    return [step.about for step in steps if step.kind == "=" and step.name == name]
+
+
 def fault(text: str, nonce: int) -> str:
     """Return what is wrong with the record of a module that is gone, or nothing."""
-    told, record = test_record.split(text)
-    return test_record.fault(record, nonce, test_record.texts(told.splitlines()))
+    lines, record = test_record.split(text)
+    return test_record.fault(record, nonce, test_record.texts(lines.splitlines()))
 
 
 def left(steps: Sequence[Step]) -> list[Step]:

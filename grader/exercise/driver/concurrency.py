@@ -8,9 +8,10 @@ about 7 of 100 lines on every computer, however busy it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from grader.exercise.driver import system_calls
+from grader.exercise.driver import call_trace, system_calls
+from grader.exercise.driver.call_trace import Step
 from grader.exercise.driver.session import TOGETHER, Session, wrong
 
 RACE = 8
@@ -20,6 +21,9 @@ COUNT = 400
 # How often two callers write the last line that fits.
 LAST_LINES = 3
 CPUS = {"": "on one CPU", " two": "on two CPUs"}
+# The test is one where this many accesses came by, and of them the share waited that was asked for,
+# or half of that by chance.
+ACCESSES = COUNT
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
@@ -39,14 +43,20 @@ def _lines(session: Session, cpus: str) -> None:
     (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
+    _was_raced(session.must_unload(title))
+    _last_line(session, cpus)
+
+
+def _last_line(session: Session, cpus: str) -> None:
+    """Let both write where one line fits; the client sets how many accesses wait meanwhile."""
     for _ in range(LAST_LINES):
-        session.must_unload(title)
         session.must_load()
         title = f"two callers write a line each where one fits, {CPUS[cpus]}"
         written, size = _numbers(session, f"last{cpus}", title, 2)
         if (written, size) != (1, system_calls.BYTES):
             raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
                         f"{written}, {size} bytes")  # fmt: skip
+        session.must_unload(title)
 
 
 def _lines_file(session: Session, cpus: str) -> None:
@@ -55,6 +65,7 @@ def _lines_file(session: Session, cpus: str) -> None:
     (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "a number", f"{odd} reads that fail")
+    _was_raced(session.must_unload("when both have closed their files"))
 
 
 def _calls(session: Session, cpus: str) -> None:
@@ -65,6 +76,7 @@ def _calls(session: Session, cpus: str) -> None:
     said = session.ask(["show calls"])[0]
     if said != rf"0 {2 * COUNT}\n":
         raise wrong(TOGETHER, title, rf'"{2 * COUNT}\n"', system_calls.in_words("show calls", said))
+    _was_raced(session.must_unload("when both have closed their files"))
 
 
 def _notebook(session: Session, cpus: str) -> None:
@@ -85,6 +97,7 @@ def _notebook(session: Session, cpus: str) -> None:
     written, mine = _numbers(session, f"same {COUNT}{cpus}", title, 2)
     if written != mine:
         raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
+    _was_raced(session.must_unload("when both have closed their files"))
 
 
 def _numbers(session: Session, request: str, title: str, count: int) -> list[int]:
@@ -93,6 +106,15 @@ def _numbers(session: Session, request: str, title: str, count: int) -> list[int
     if words[:1] != ["0"] or len(words) != count + 1:
         raise wrong(TOGETHER, title, "0", system_calls.in_words("pair", " ".join(words)))
     return [int(word) for word in words[1:]]
+
+
+def _was_raced(done: Sequence[Step]) -> None:
+    """Raise where the driver was not made to give way: it can change the parameter."""
+    for count in call_trace.told(done, "accesses"):
+        waited = max(call_trace.told(done, "waited"))
+        if count < ACCESSES or 2 * RACE * waited < count:
+            raise wrong(TOGETHER, "two callers", f"one in {RACE} accesses waits for the other",
+                        f"{waited} of {count} waited")  # fmt: skip
 
 
 # By the task's name.
@@ -109,4 +131,3 @@ def test(task: str, session: Session) -> None:
     for cpus in CPUS:
         session.must_load(PARAMETER)
         TESTS[task](session, cpus)
-        session.must_unload("when both have closed their files")

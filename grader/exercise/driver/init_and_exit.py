@@ -6,14 +6,18 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Mapping
 
+from grader.exercise.build import driver_recipe
 from grader.exercise.driver import call_trace, system_calls
 from grader.exercise.driver.session import LOAD, Session, wrong
 from grader.exercise.driver.system_calls import Case
 from grader.exercise.files import driver_device
+from grader.exercise.static_contract import driver_contract
 
 # More steps than an init has that is to be read.
 MOST_STEPS = 24
 MEMORY = "kmalloc"  # what the witness calls all steps that take memory
+# Bytes of static data, with the compiler's own. A notebook of numbers n alone takes twice as many.
+MOST_STATIC = 16384
 CHARACTER_DEVICE = "20600"  # root's alone
 WHILE_OPEN = (
     Case(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -32,8 +36,14 @@ def _device(session: Session) -> None:
 def _memory(session: Session) -> None:
     """Look for the notebook's memory; let each step fail, now with something to undo."""
     done = _there_and_gone(session, "load")
-    if not any(step.kind == "+" and step.name == MEMORY for step in done):
-        raise wrong(LOAD, "init", f"memory for the notebook, by {MEMORY}", "none")
+    taken = sum(call_trace.told(done, "bytes"))
+    if taken < system_calls.BYTES:
+        want = f"{system_calls.BYTES} bytes of memory for the notebook, by {MEMORY}"
+        raise wrong(LOAD, "init", want, f"{taken}" if taken else "none")
+    static = driver_contract.static_bytes(session.module.directory / f"{driver_recipe.OBJECT}.o")
+    if static > MOST_STATIC:
+        raise wrong(LOAD, "the notebook", f"in the memory that {MEMORY} returns",
+                    f"{static} bytes of static data")  # fmt: skip
     _each_step_fails(session, done, "", True)
 
 
@@ -78,6 +88,9 @@ def _owner(session: Session) -> None:
         raise wrong(
             LOAD, "unload when it is closed", "0", system_calls.in_words("unload", str(error))
         )
+    # A module can also keep itself by hand, and is then gone too early, or never.
+    if 1 not in call_trace.told(session.steps(), "owner"):
+        raise wrong(LOAD, "the file operations", "owner is THIS_MODULE", "another owner, or none")
 
 
 def _with_failing_step(session: Session, number: int, memory: bool) -> bool:

@@ -13,7 +13,9 @@
  *
  * "+" is a step that was done, "-" one that was undone, "!" one that was made
  * to fail, with the error. Behind the function's name stands what it is about,
- * the same in both directions.
+ * the same in both directions. "=" tells more of the step before: how many bytes
+ * of memory were taken; or of the step behind it, whether the file operations name the module as their
+ * owner.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -29,6 +31,7 @@
 #include <linux/vmalloc.h>
 
 #include "call_trace.h"
+#include "may_fault.h"
 
 static int fail;
 module_param(fail, int, 0600);
@@ -88,6 +91,11 @@ static int done(const char *name, int error, unsigned long about)
 	return error;
 }
 
+static void told_owner(const struct file_operations *fops)
+{
+	told('=', "owner", fops && fops->owner == THIS_MODULE);
+}
+
 WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
      unsigned int count, const char *name)
 {
@@ -109,6 +117,7 @@ WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
 {
 	if (fails("cdev_add", CDEV_FAILS))
 		return -CDEV_FAILS;
+	told_owner(cdev->ops);
 	return done("cdev_add", __real_cdev_add(cdev, number, count),
 		    ABOUT(cdev));
 }
@@ -176,6 +185,7 @@ WRAP(int, misc_register, struct miscdevice *misc)
 {
 	if (fails("misc_register", MISC_FAILS))
 		return -MISC_FAILS;
+	told_owner(misc->fops);
 	return done("misc_register", __real_misc_register(misc), ABOUT(misc));
 }
 
@@ -193,7 +203,7 @@ static bool no_memory(gfp_t gfp)
 	return fails("kmalloc", ENOMEM);
 }
 
-static void *taken(void *memory, unsigned long caller)
+static void *taken(void *memory, size_t size, unsigned long caller)
 {
 	if (!memory)
 		return NULL;
@@ -201,6 +211,7 @@ static void *taken(void *memory, unsigned long caller)
 		pr_info("witness: + kmalloc %lx %pS\n", ABOUT(memory),
 			(void *)caller);
 	report_step('+', "kmalloc", ABOUT(memory), caller);
+	told('=', "bytes", size);
 	return memory;
 }
 
@@ -210,12 +221,12 @@ static void given_back(const void *memory)
 		told('-', "kfree", ABOUT(memory));
 }
 
-#define WRAP_TAKE(name, gfp, arguments, ...)                             \
-	WRAP(void *, name, __VA_ARGS__)                                  \
-	{                                                                \
-		return no_memory(gfp) ?                                  \
-			       NULL :                                    \
-			       taken(__real_##name arguments, _RET_IP_); \
+#define WRAP_TAKE(name, gfp, arguments, ...)                           \
+	WRAP(void *, name, __VA_ARGS__)                                \
+	{                                                              \
+		if (no_memory(gfp))                                    \
+			return NULL;                                   \
+		return taken(__real_##name arguments, size, _RET_IP_); \
 	}
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
@@ -244,6 +255,15 @@ WRAP(void, vfree, const void *memory)
 {
 	given_back(memory);
 	__real_vfree(memory);
+}
+
+/*
+ * may_fault.h has all that follows an address in a user's memory call this first,
+ * also where the kernel writes it out in place.
+ */
+void first_may_fault(void)
+{
+	may_sleep("copy_to_user, copy_from_user, or the like");
 }
 
 /* Where the kernel does not write them out in place. */

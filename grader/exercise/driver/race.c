@@ -9,12 +9,15 @@
  *
  * The kernel's own KCSAN needs a kernel that is built with it, for x86-64 only.
  */
+#include <linux/atomic.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+
+#include "call_trace.h"
 
 #define WATCHES 4
 
@@ -42,6 +45,9 @@ struct watch {
 static DEFINE_SPINLOCK(watch_lock);
 static struct watch watches[WATCHES];
 static bool found;
+
+/* A driver can find the parameter, and change it: the record has what came of it. */
+static atomic_t accesses, waited;
 
 /* The first data race since the module was loaded is printed. */
 static void find_race(const struct watch *access)
@@ -121,12 +127,14 @@ static void before_access(unsigned long address, size_t size, bool write,
 	int race = READ_ONCE(waits);
 	struct watch *watch;
 
+	atomic_inc(&accesses);
 	if (race <= 0)
 		return;
 	if (!marked)
 		find_race(&access);
 	if (!is_chosen(race))
 		return;
+	atomic_inc(&waited);
 	watch = marked ? NULL : watch_begin(&access);
 	wait();
 	if (watch)
@@ -169,6 +177,12 @@ ACCESSES(16)
 
 ACCESS_RANGE(read_range, false)
 ACCESS_RANGE(write_range, true)
+
+void race_report(void)
+{
+	report_step('=', "accesses", atomic_read(&accesses), 0);
+	report_step('=', "waited", atomic_read(&waited), 0);
+}
 
 /* Nothing is to be set up. */
 void __tsan_init(void);

@@ -17,7 +17,7 @@ from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import Built
 from grader.exercise.conformance.verify import Tally, Verified
 from grader.exercise.driver import concurrency, init_and_exit, locks, system_calls
-from grader.exercise.driver.session import NOTHING_LEFT, Session, WrongError
+from grader.exercise.driver.session import NOTHING_LEFT, PATIENCE, Session, WrongError
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
@@ -30,6 +30,11 @@ NOT_TRIED = Finding("wrong", "not tried", kind=Code.NOT_TRIED)
 NOT_LOADED = replace(
     NOT_TRIED, cause=f"{NOT_TRIED.cause}: task 1 comes first, there is no {driver_device.NODE}"
 )
+
+# A call that hangs takes all the time there is for an answer, in each task that makes it. Behind
+# the first such task an answer has fewer seconds, behind this many nothing is tried.
+MOST_HANGS = 2
+PATIENCE_LEFT = PATIENCE / 4
 
 Tell = Callable[[str], None]
 Show = Callable[[int, Finding | None], None]
@@ -97,6 +102,7 @@ def _try_tasks(
     show: Show,
 ) -> Tried:
     found: dict[int, Finding] = {}
+    hung: list[int] = []
     rest: Sequence[int] = ()
     why = NOT_TRIED
     names = {task.number: task.name for task in course(built.stage.number).tasks}
@@ -118,8 +124,13 @@ def _try_tasks(
                 show(task, found[task])
                 session.end()
                 together.end()
-                if task == 1 and all_tasks and not _loads(session):
+                if error.finding.code == Code.TIMEOUT:
+                    hung.append(task)
+                    session.patience = together.patience = PATIENCE_LEFT
+                if task == 1 and all_tasks and (hung or not _loads(session)):
                     why, all_tasks = NOT_LOADED, False
+                elif len(hung) == MOST_HANGS:
+                    why, all_tasks = _not_tried_behind(hung), False
                 if not all_tasks:
                     rest = tasks[tasks.index(task) + 1 :]
                     break
@@ -140,6 +151,13 @@ def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, st
             said = f"{failure.title}: the same is left behind as above, see {names[task]}"
             return replace(finding, cause=said)
     return finding
+
+
+def _not_tried_behind(hung: Sequence[int]) -> Finding:
+    """Return why the tasks behind those that hang are not tried."""
+    named = " and ".join(f"task {task}" for task in hung)
+    cause = f"{NOT_TRIED.cause}: {named} hang, and each test waits for that; repair them first"
+    return replace(NOT_TRIED, cause=cause)
 
 
 def _loads(session: Session) -> bool:
@@ -183,6 +201,7 @@ class _Together:
     def __init__(self, built: Built, machine: Machine) -> None:
         self.built = built
         self.machine = machine
+        self.patience = PATIENCE
         self._session: Session | None = None
 
     @property
@@ -202,6 +221,7 @@ class _Together:
             if not built.ok:
                 raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
             self._session = Session(machine, built.module)
+        self._session.patience = self.patience
         return self._session
 
     def end(self) -> None:

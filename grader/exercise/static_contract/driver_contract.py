@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.exercise.static_contract import stage_contract
+from grader.exercise.static_contract import elf, stage_contract
 from grader.exercise.static_contract.stage_contract import Breach
 from grader.lab import allowed_c
 
@@ -25,7 +25,7 @@ WATCHED = (
 ).split()
 # And what takes nothing that is to be given back.
 HARMLESS = re.compile(
-    r"cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
+    r"first_may_fault|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
     r"|(fixed_size|no_seek_end|generic_file|no|noop|default)_llseek|vfs_setpos|nonseekable_open"
     r"|_?printk|dump_stack|sysfs_emit(_at)?|v?s[cn]?n?printf|kstrto\w+|_kstrto\w+|simple_strto\w+"
     r"|mem(cpy|set|move|cmp|chr|chr_inv)|str(n?len|n?cmp|s?n?cpy|scpy|n?chr|rchr|strip|im|sep)"
@@ -55,9 +55,25 @@ INSTEAD = {
 OTHERS = re.compile(r"__(wrap|real|tsan|ubsan|asan|kcsan|kasan|sanitizer)_")
 
 
+# The kernel's ways to user memory that do not look whether the caller may sleep.
+UNCHECKED = re.compile(
+    r"\b(raw_copy_(?:to|from)_user|__copy_(?:to|from)_user_inatomic\w*|copy_user_generic\w*"
+    r"|__copy_user_\w+|unsafe_(?:put|get)_user|unsafe_copy_(?:to|from)_user|user_access_begin)\b"
+)
+
+
+def static_bytes(path: Path) -> int:
+    """Return the bytes of data that an object has, which are not constant."""
+    return sum(section.size for section in elf.read(path).sections if section.writable)
+
+
 def breaches(path: Path, tree: Path) -> list[Breach]:
     """What the driver's object has against it; tree is the kernel's headers."""
-    found = []
+    source = path.with_suffix(".c").read_text(errors="replace")
+    found: list[Breach] = [
+        Breach("copy_to_user, copy_from_user, put_user and get_user", f"a use of {name}")
+        for name in sorted(set(UNCHECKED.findall(source)))
+    ]
     for letter, name in sorted(stage_contract.symbols(path)):
         if letter == "U" and name not in WATCHED and not HARMLESS.fullmatch(name):
             advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
@@ -75,4 +91,4 @@ def evades(path: Path, shown: str) -> str:
     return allowed_c.unsanitized(text, "stage/").replace("stage/driver.c", shown)
 
 
-HEADERS: Sequence[str] = ("first.h",)
+HEADERS: Sequence[str] = ("first.h", "may_fault.h")
