@@ -15,6 +15,7 @@ args :=
 yes :=
 phase :=
 trace :=
+look :=
 instructor :=
 lang :=
 flint :=
@@ -123,7 +124,7 @@ build: core  ## stage=N: build the module (what `make stage=N` does)
 
 .PHONY: load
 load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded (trace=1: with fib_trace)
-	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options) $(if $(filter 1,$(trace)),--trace))
+	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options) $(if $(filter 1,$(trace)),--trace) $(if $(filter 1,$(look)),--look))
 
 .PHONY: unload
 unload: core  ## end the machine that stays up
@@ -142,9 +143,9 @@ dmesg: core  ## that machine's kernel log; after a crash, its last words
 	@$(lab) dmesg
 
 .PHONY: gdb
-gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols
+gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols (look=1: compiled for a debugger)
 	@$(stage_only) $(setup) user
-	@$(lab) gdb --stage $(call quote,$(stage)) --args=$(call quote,$(args))
+	@$(lab) gdb --stage $(call quote,$(stage)) $(if $(filter 1,$(look)),--look) --args=$(call quote,$(args))
 
 .PHONY: check
 check: core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)

@@ -24,8 +24,10 @@ from grader.lab.machines import Machine
 BEGIN = paths.make("stage=1 load")
 
 
-def _built(stage: stages.Stage, machine: Machine, trace: bool = False) -> stage_module.Built:
-    built = stage_module.build(stage, machine.kernel(), trace=trace)
+def _built(
+    stage: stages.Stage, machine: Machine, trace: bool = False, look: bool = False
+) -> stage_module.Built:
+    built = stage_module.build(stage, machine.kernel(), trace=trace, look=look)
     for breach in built.breaches:
         print(f"note: {breach.got}; {built.rules} allows {breach.expected}", file=sys.stderr)
     if not built.ok:
@@ -41,16 +43,16 @@ def make(number: str, machine_name: str) -> None:
     print(f"built {paths.shown(built.module.path)}")
 
 
-def load(number: str, machine_name: str, trace: bool = False) -> None:
+def load(number: str, machine_name: str, trace: bool = False, look: bool = False) -> None:
     """Load a stage on the machine that stays up; start it, or swap the stage.
 
-    With trace it prints what fib_trace is given.
+    With trace it prints what fib_trace is given; with look it is compiled for a debugger.
     """
     machine = machines.get(machine_name)
     stage = learner_copy.choose_one(number, "load")
     if stage.manifest.driver:
         driver_device.refuse_host(machine)
-    built = _built(stage, machine, trace)
+    built = _built(stage, machine, trace, look)
     with standing.alone(machine.name):
         programs = {driver_device.CLIENT: driver_device.client()}
         running = standing.start(machine, device.contents({}, programs))
@@ -63,6 +65,7 @@ def load(number: str, machine_name: str, trace: bool = False) -> None:
                 "number": stage.number,
                 "module": str(built.module.path),
                 "name": built.module.name,
+                "look": look,
             }
         )
     )
@@ -101,8 +104,11 @@ def fib(numbers: str) -> int:
     return standing.run(f"{device.CLIENT} read {' '.join(words)}", BEGIN)
 
 
-def gdb(number: str, arguments: str) -> int:
-    """gdb on the running lab kernel, with the loaded stage's symbols at their addresses."""
+def gdb(number: str, arguments: str, look: bool) -> int:
+    """gdb on the running lab kernel, with the loaded stage's symbols at their addresses.
+
+    With look a stage that was loaded as it is graded makes way for one compiled for a debugger.
+    """
     if shutil.which("gdb") is None:
         raise LabError("there is no gdb: scripts/setup.sh user installs it")
     try:
@@ -110,8 +116,9 @@ def gdb(number: str, arguments: str) -> int:
         loaded = json.loads(_loaded(name).read_text())
     except (LabError, OSError):
         name, loaded = "", {}
-    if number and str(loaded.get("number")) != number or not loaded:
-        load(number, "uml")
+    other = number and str(loaded.get("number")) != number
+    if other or not loaded or (look and not loaded.get("look")):
+        load(number or str(loaded.get("number", "")), "uml", look=look)
         name, _ = standing.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     if name != "uml":
@@ -161,6 +168,7 @@ def main() -> int:
     parser.add_argument("--n", default="")
     parser.add_argument("--args", default="")
     parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--look", action="store_true")
     options = parser.parse_args()
     machine = options.machine or os.environ.get("LAB_MACHINE") or "uml"
     try:
@@ -168,7 +176,7 @@ def main() -> int:
             if options.verb == "make":
                 make(options.stage, machine)
             else:
-                load(options.stage, machine, options.trace)
+                load(options.stage, machine, options.trace, options.look)
         elif options.verb == "unload":
             unload()
         elif options.verb == "fib":
@@ -178,7 +186,7 @@ def main() -> int:
         elif options.verb == "dmesg":
             return standing.dmesg(BEGIN)
         elif options.verb == "gdb":
-            return gdb(options.stage, options.args)
+            return gdb(options.stage, options.args, options.look)
         else:
             parser.error(f"no verb {options.verb}")
         return 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -83,11 +83,17 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
             yield path
 
 
-def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> Built:
+# For a debugger: at -O2 a variable often has no place in memory or in a register.
+LOOK = "-O0"
+
+
+def build(
+    stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False, look: bool = False
+) -> Built:
     """Build a stage for a kernel, or find that nothing has changed since the last time.
 
-    With trace what fib_trace is given is printed: to be looked at by whoever wrote it, never
-    graded.
+    With trace what fib_trace is given is printed; with look the stage's own files are compiled for
+    a debugger. Neither is ever graded.
     """
     if not stage.fits(kernel.arch):
         raise LabError(
@@ -95,10 +101,13 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
             f" kernels of {kernel.arch}: choose another machine, or a copy of yours"
         )
     if stage.manifest.driver:
-        return build_driver(stage, kernel, jobs)
+        return build_driver(stage, kernel, jobs, look=look)
     left_out: list[str] = []
     text = _texts(stage, left_out, trace)
     recipe = _recipe(stage, kernel, text)
+    if look:
+        own = [name for name in recipe.objects if name.startswith("stage/")]
+        recipe = _for_a_debugger(recipe, own)
     if text.cause:
         made = Module(device.NAME, module.folder_of(recipe, kernel), text.cause)
         return Built(stage, made, (), tuple(left_out))
@@ -115,7 +124,7 @@ def build(stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False) -> B
         if missing:
             made = replace(made, cause=_undefined(missing[1], files, stage))
         return Built(stage, made, (), tuple(left_out))
-    breaches = () if trace else tuple(_breaches(stage, made, files, kernel))
+    breaches = () if trace or look else tuple(_breaches(stage, made, files, kernel))
     return Built(stage, made, breaches, tuple(left_out))
 
 
@@ -131,7 +140,15 @@ def _texts(stage: Stage, left_out: list[str], trace: bool = False) -> preprocess
     return preprocess.texts(stage, list(sources(stage, left_out)), trace)
 
 
-def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False) -> Built:
+def _for_a_debugger(recipe: Recipe, objects: Sequence[str]) -> Recipe:
+    """Return a recipe by which some objects are compiled so that a debugger sees variables."""
+    more = tuple(f"CFLAGS_{name}.o += {LOOK}" for name in objects)
+    return replace(recipe, settings=(*recipe.settings, *more))
+
+
+def build_driver(
+    stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False, look: bool = False
+) -> Built:
     """The same of a stage whose driver is what is asked for; raced: see driver_recipe.py."""
     homes = {"stage": stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
     built = partial(Built, stage, rules=f"stage {stage.number}", homes=homes)
@@ -148,6 +165,8 @@ def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = Fals
     ]
     text, shown = path.read_bytes(), paths.shown(path)
     recipe = driver_recipe.recipe(stage, text, raced)
+    if look:
+        recipe = _for_a_debugger(recipe, [driver_recipe.OBJECT])
     if said := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
         made = Module(recipe.name, module.folder_of(recipe, kernel), said)
         return built(made, left_out=tuple(left_out))
@@ -155,7 +174,7 @@ def build_driver(stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = Fals
     if made.ok and raced:
         said = driver_contract.evades(made.directory / f"{driver_recipe.OBJECT}.i", shown)
         made = replace(made, cause=said)
-    if not made.ok or raced:
+    if not made.ok or raced or look:
         return built(made, left_out=tuple(left_out))
     broken = driver_contract.breaches(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)
     return built(made, tuple(broken), tuple(left_out))
