@@ -118,6 +118,11 @@ doctor:  ## say what this computer can and cannot do, and what to do about it
 core:
 	$(asked)@$(setup) core
 
+# What a first verdict needs, several things at once.
+.PHONY: first-run
+first-run:
+	$(asked)@$(if $(machine),,scripts/first-run.sh)
+
 .PHONY: build
 build: core  ## stage=N: build the module (what `make stage=N` does)
 	@$(stage_only) $(lab) make $(lab_options)
@@ -148,7 +153,7 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols (loo
 	@$(lab) gdb --stage $(call quote,$(stage)) $(if $(filter 1,$(look)),--look) --args=$(call quote,$(args))
 
 .PHONY: check
-check: core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
+check: first-run core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
 	$(asked)@$(if $(elective)$(own),$(if $(filter 1,$(long)),$(call door,long),$(call exercise,check) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(args)),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
 
 .PHONY: start

@@ -3,5 +3,14 @@
 # Grade the stages: set up what is missing, then let grader/__main__.py do it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# The first time, all that a run on the usual machines needs is set up at once.
+first=1
+[ -z "${LAB_MACHINE:-}" ] || first=
+for word; do
+	case $word in
+	-h | --help | --machine* | --tree*) first= ;;
+	esac
+done
+[ -z "$first" ] || "$root/scripts/first-run.sh"
 "$root/scripts/setup.sh" core
 exec "$root/scripts/python.sh" "$root/scripts/module.py" grader "$@"

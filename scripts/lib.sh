@@ -97,11 +97,18 @@ log_tail() {
 	say "  the whole log: $1"
 }
 
-# progress_line LABEL DONE TOTAL SECONDS: DONE may be empty (unknown).
+# Lines of the log that begin the last part of a step, and the name of that part, if it has one.
+LAB_LAST_PART=
+LAB_LAST_PART_NAME=
+
+# progress_line LABEL DONE TOTAL SECONDS LOG: DONE may be empty (unknown).
 progress_line() {
 	local text=$1
 	if [ -n "$2" ] && [ "$3" -gt 0 ]; then
 		text+=", $2 of about $(($3 > $2 ? $3 : $2))"
+	fi
+	if [ -n "$LAB_LAST_PART" ] && grep -qE -- "$LAB_LAST_PART" "$5"; then
+		text+=", $LAB_LAST_PART_NAME"
 	fi
 	printf '%s, %d s' "$text" "$4"
 }
@@ -125,11 +132,11 @@ run_step() {
 			seen=$(grep -cE -- "$pattern" "$log" || true)
 		fi
 		if [ -t 2 ]; then
-			printf '\r\033[K%s' "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)))" >&2
+			printf '\r\033[K%s' "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)) "$log")" >&2
 			sleep 0.3
 		else
 			if ((SECONDS - begun >= next)); then
-				say "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)))"
+				say "$(progress_line "$label" "$seen" "$total" $((SECONDS - begun)) "$log")"
 				next=$((SECONDS - begun + 10))
 			fi
 			sleep 0.2

@@ -21,6 +21,7 @@ def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProc
     (folder / "scripts").mkdir(exist_ok=True)
     for name, text in (
         ("setup.sh", "exit 0"),
+        ("first-run.sh", "exit 0"),
         ("python.sh", f'echo "$*" "in=$LAB_WORK"; exit {status}'),
     ):
         script = folder / "scripts" / name
