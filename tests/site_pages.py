@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
+
+import pytest
 
 from grader.base import paths
 
@@ -31,6 +34,21 @@ def make_site(
         timeout=300,
         env={**os.environ, "LAB_BUILD": str(build), "LC_ALL": "C.UTF-8"},
     )
+
+
+def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site without options, sample report and PDFs: made once for all tests and workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent  # which the workers of a run share
+    build = folder / "kit-site"
+    with (folder / "kit-site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (build / "made").exists():
+            done = make_site(build, "--site", "--pages")
+            assert done.returncode == 0, done.stderr
+            (build / "made").touch()
+    return build / "site"
 
 
 class Page(HTMLParser):

@@ -32,6 +32,7 @@ from tests.site_pages import (
     make_site,
     page_name,
     read_pages,
+    site_of_the_kit,
     source,
 )
 
@@ -46,11 +47,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the kit, without the sample report and the PDFs."""
-    build = tmp_path_factory.mktemp("build")
-    done = make_site(build, "--site", "--pages")
-    assert done.returncode == 0, done.stderr
-    return build / "site"
+    return site_of_the_kit(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
