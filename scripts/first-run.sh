@@ -54,4 +54,4 @@ main() {
 	jobs=()
 }
 
-main
+main; exit
