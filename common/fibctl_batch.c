@@ -58,11 +58,11 @@ static void print_data(const unsigned char *data, size_t count)
 {
 	if (!count)
 		putchar('-');
-	for (size_t i = 0; i < count; i++) {
-		if (isdigit(data[i]))
-			putchar(data[i]);
+	for (const unsigned char *end = data + count; data < end; data++) {
+		if (isdigit(*data))
+			putchar(*data);
 		else
-			printf("\\x%02x", data[i]);
+			printf("\\x%02x", *data);
 	}
 	putchar('\n');
 }

@@ -309,10 +309,8 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 	fft->f = fft->table + table_blocks(&fft->shape);
 	fft->g = fft->f + all_blocks(&fft->shape);
 	err = make_table(call, fft);
-	if (err)
-		return ERR_PTR(err);
 	fft->shape.points = 0; /* no roots yet */
-	return fft;
+	return err ? ERR_PTR(err) : fft;
 }
 
 /* The roots of the top passes; in fft->angle, what each leads to. */

@@ -68,7 +68,7 @@ def _stub(stage: int, one: Carried) -> str:
     if part.stub is None:
         raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
     head, _ = definition(stage, one.file, one.function)
-    if re.match(r"(static )?(inline )?void ", head) and "*" not in head.split("(")[0]:
+    if re.match(r"(static )?((__always_)?inline )?void ", head) and "*" not in head.split("(")[0]:
         return "\n".join(x for x in part.stub.splitlines() if not x.startswith("return "))
     return part.stub
 
@@ -104,7 +104,7 @@ def _unused(source: str) -> list[str]:
     return [
         name
         for name, there in skeleton.functions(source).items()
-        if re.compile(r"static (?!inline)").match(source, there.begin)
+        if re.compile(r"static (?!(?:__always_)?inline)").match(source, there.begin)
         and len(re.findall(rf"\b{name}\b", source)) == 1
     ]
 

@@ -24,13 +24,13 @@ static void print_text(const unsigned char *text, size_t size)
 {
 	if (!size)
 		putchar('-');
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] == '\n')
+	for (const unsigned char *end = text + size; text < end; text++) {
+		if (*text == '\n')
 			fputs("\\n", stdout);
-		else if (isgraph(text[i]))
-			putchar(text[i]);
+		else if (isgraph(*text))
+			putchar(*text);
 		else
-			printf("\\x%02x", text[i]);
+			printf("\\x%02x", *text);
 	}
 	putchar('\n');
 }
