@@ -21,6 +21,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -218,9 +219,17 @@ def check_stage(check: str, stage: Path) -> None:
             print(f"{time.monotonic() - begin:.1f} s", flush=True)
 
 
+class _Parser(argparse.ArgumentParser):
+    """The command line; a mistake in it is one line, as others are."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise it."""
+        raise LabError(f"{message}; check.py --help shows the usage")
+
+
 def main(arguments: list[str]) -> int:
     """The command line: see the head of this file."""
-    parser = argparse.ArgumentParser(prog="check.py", description=__doc__)
+    parser = _Parser(prog="check.py", description=__doc__)
     parser.add_argument("check", choices=("memcheck", "sanitize"))
     parser.add_argument("--n", type=int)
     parser.add_argument("--fail", type=int, metavar="K")
