@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# The one door to the lab kit. `make` or `make help` says what there is.
+# The commands of the lab kit. `make` or `make help` says what there is.
 
 # To be said on the command line; a variable of the environment that is called n is not meant.
 stage :=
@@ -43,8 +43,8 @@ numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
 measured = $(filter-out 0 1,$(numbers))
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
-# A verb that an elective has of its own: $(call door,TARGET).
-door = $(python) -m electives $(call quote,$(elective)) $(1)
+# A verb that an elective has of its own: $(call elective_command,TARGET).
+elective_command = $(python) -m electives $(call quote,$(elective)) $(1)
 # What all exercises share: $(call exercise,VERB), for stage=N or elective=NAME.
 exercise = $(course) $(1) --exercise $(call quote,$(or $(elective),$(stage)))
 # Ahead of what only stages have.
@@ -80,7 +80,7 @@ kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)
 verdicts := check bench debug memcheck sanitize doctor release-check
 ifneq ($(MAKECMDGOALS),)
 ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
-asked := +
+may_fail := +
 MAKEFLAGS += -q
 unexport MAKEFLAGS
 endif
@@ -112,16 +112,16 @@ setup:  ## install what is missing, build the lab kernel (all targets do this by
 
 .PHONY: doctor
 doctor:  ## say what this computer can and cannot do, and what to do about it
-	$(asked)@scripts/doctor.sh
+	$(may_fail)@scripts/doctor.sh
 
 .PHONY: core
 core:
-	$(asked)@$(setup) core
+	$(may_fail)@$(setup) core
 
 # What a first verdict needs, several things at once.
 .PHONY: first-run
 first-run:
-	$(asked)@$(if $(machine),,scripts/first-run.sh)
+	$(may_fail)@$(if $(machine),,scripts/first-run.sh)
 
 .PHONY: build
 build: core  ## stage=N: build the module (what `make stage=N` does)
@@ -129,7 +129,7 @@ build: core  ## stage=N: build the module (what `make stage=N` does)
 
 .PHONY: load
 load: core elective  ## stage=N, or elective=NAME: load the stage on a machine that stays up; swaps it when one is loaded (trace=1: with fib_trace)
-	@$(if $(elective),$(call door,load) $(kbench_options),$(lab) load $(lab_options) $(if $(filter 1,$(trace)),--trace) $(if $(filter 1,$(look)),--look))
+	@$(if $(elective),$(call elective_command,load) $(kbench_options),$(lab) load $(lab_options) $(if $(filter 1,$(trace)),--trace) $(if $(filter 1,$(look)),--look))
 
 .PHONY: unload
 unload: core  ## end the machine that stays up
@@ -154,7 +154,7 @@ gdb: core  ## stage=N: gdb on the live lab kernel, with the stage's symbols (loo
 
 .PHONY: check
 check: first-run core elective  ## [stage=N or elective=NAME]: verify the stage, or all; your copy in work/ for points (ref=1: the kit's)
-	$(asked)@$(if $(elective)$(own),$(if $(filter 1,$(long)),$(call door,long),$(call exercise,check) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(args)),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
+	$(may_fail)@$(if $(elective)$(own),$(if $(filter 1,$(long)),$(call elective_command,long),$(call exercise,check) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(args)),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
 
 .PHONY: start
 start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do (work=build/try: elsewhere)
@@ -182,7 +182,7 @@ predict: core  ## stage=N [n=NUMBER] [compute=TIMES decimal=TIMES]: how much fas
 
 .PHONY: bench
 bench: core  ## [stage=N]: verify and measure the stage and the one before it, or all
-	$(asked)@$(stage_only) grader/run.sh $(if $(stage),--own --stage $(if $(filter $(measured),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
+	$(may_fail)@$(stage_only) grader/run.sh $(if $(stage),--own --stage $(if $(filter $(measured),$(stage)),$$(( $(stage) - 1 ))-)$(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(if $(stage),--out $(build)/bench)
 
 .PHONY: profile
 profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of one call go, by callgrind
@@ -191,9 +191,9 @@ profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of 
 
 .PHONY: debug
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
-	$(asked)@$(stage_only) $(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
+	$(may_fail)@$(stage_only) $(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
-# F(n) with one allocation failing, or killed at one look-up: what check says to repeat.
+# F(n) with one allocation failing, or killed at one yield: what check says to repeat.
 place_options = $(if $(fail)$(kill),$(if $(n),--n $(call quote,$(n)))) $(if $(fail),--fail $(call quote,$(fail))) $(if $(kill),--kill $(call quote,$(kill)))
 
 # These take one stage, the learner's copy if there is one, or all of the kit's.
@@ -208,13 +208,13 @@ user: core  ## [stage=N]: the stage as a program with malloc underneath: build/u
 
 .PHONY: memcheck
 memcheck: core  ## [stage=N]: that program under valgrind, every allocation failing in turn
-	$(asked)@$(stage_only) $(setup) user
-	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
+	$(may_fail)@$(stage_only) $(setup) user
+	$(may_fail)@dirs=$(stage_dirs) && $(python) common/userspace/check.py memcheck $$dirs
 
 .PHONY: sanitize
 sanitize: core  ## [stage=N] [n=NUMBER fail=K]: the same under ASan and UBSan, with and without assembly
-	$(asked)@$(stage_only) $(setup) user
-	$(asked)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $(place_options) $$dirs
+	$(may_fail)@$(stage_only) $(setup) user
+	$(may_fail)@dirs=$(stage_dirs) && $(python) common/userspace/check.py sanitize $(place_options) $$dirs
 
 .PHONY: compare-gmp
 compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if it is in DIR, in user space: build/compare-gmp/
@@ -224,14 +224,14 @@ compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if i
 # What an elective needs besides core: a group of packages of its name.
 .PHONY: elective
 elective:
-	$(asked)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/exercise.toml))))),$(elective)))
+	$(may_fail)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/exercise.toml))))),$(elective)))
 
 .PHONY: run
 run: core elective  ## elective=NAME: what it is there for; without a name, the electives there are
-	@$(if $(elective),$(call door,run) $(kbench_options) $(args),$(python) -m electives list)
+	@$(if $(elective),$(call elective_command,run) $(kbench_options) $(args),$(python) -m electives list)
 
 .PHONY: kbench
-kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all rulers; see handouts/electives
+kbench: core  ## PROG=FILE: a program, C or LLVM IR, inside a kernel, by all metrics; see handouts/electives
 	@$(setup) kbench
 	@$(python) -m electives.kbench $(kbench_options)
 
@@ -242,17 +242,17 @@ memblock: core  ## the kernel's early allocator made faster, tested and measured
 
 .PHONY: kernel
 kernel: core elective  ## elective=memblock: the lab kernel with your function in it: boots, logs the same, runs stage 2
-	@$(call door,kernel) $(args)
+	@$(call elective_command,kernel) $(args)
 	@LAB_LINUX=$(build)/memblock/linux grader/run.sh --stage 2 --no-measure --out $(build)/memblock/stage2
 
 # not exported
 .PHONY: par
 par: core  ## count the reference's instructions anew, into expected/par.json
-	@$(python) -m grader.verdict.par
+	@$(python) -m grader.scoring.par
 
 .PHONY: figures
 figures: core  ## count and measure again all figures of expected/, README, handouts and pictures: on a quiet computer, ten minutes
-	@$(python) -m grader.verdict.par
+	@$(python) -m grader.scoring.par
 	@$(python) handouts/figures/par_numbers.py
 	@$(python) handouts/figures/graded_tables.py
 	@$(python) handouts/figures/session_numbers.py
@@ -309,8 +309,8 @@ mutation: core  ## small faults in the bignum stages: which part of the kit catc
 
 .PHONY: release-check
 release-check: core  ## what must be true before a release besides make test and make lint
-	$(asked)@$(setup) translations
-	$(asked)@$(python) -m grader.tools.release_check
+	$(may_fail)@$(setup) translations
+	$(may_fail)@$(python) -m grader.tools.release_check
 
 # /not exported
 .PHONY: lint

@@ -73,7 +73,7 @@ void fib_free(const void *pointer)
 	kvfree(block);
 }
 
-int fib_look_up(struct fib_call *call)
+int fib_yield(struct fib_call *call)
 {
 	call->work = 0;
 	cond_resched();

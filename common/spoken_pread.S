@@ -5,7 +5,7 @@
  * A pread() between marker instructions, then a marker for each digit that it
  * has read, up to the first byte that is none: see marker.h. In assembly, so
  * that it takes the same number of instructions whatever the compiler:
- * grader/rulers/counter.py knows how many.
+ * grader/measure/instructions.py knows how many.
  *
  * Return: what the system call returned.
  */

@@ -5,7 +5,7 @@
  * A stage is the arithmetic behind /dev/fibonacci: it defines fib_compute,
  * fib_decimal, fib_limbs and fib_release, and nothing else that is seen from
  * outside. It keeps nothing between two calls (no writable static data), takes
- * memory only from fib_alloc, and says how much work it does by fib_spend. The
+ * memory only from fib_alloc, and says how much work it does by fib_account_work. The
  * same sources build as part of a kernel module and as a user-space program.
  */
 #ifndef FIBDRV_STAGE_H
@@ -62,10 +62,10 @@ union fib_value {
  * struct fib_call - what one call has used so far
  * @error: the last thing that failed, -ENOMEM or -EINTR; 0 if nothing has
  * @allocations: blocks taken from fib_alloc
- * @blocks: blocks not yet given back
+ * @blocks: blocks not yet released
  * @bytes: bytes in those blocks, as they were asked for
  * @peak_bytes: the most that @bytes ever was
- * @work: limb products since the call last looked up from its work
+ * @work: limb products since the last yield
  */
 struct fib_call {
 	int error;
@@ -85,21 +85,21 @@ struct fib_call {
 void *fib_alloc(struct fib_call *call, size_t count, size_t size);
 
 /**
- * fib_free() - give a block of fib_alloc back; NULL is fine
+ * fib_free() - release a block of fib_alloc; NULL is fine
  */
 void fib_free(const void *block);
 
 /*
- * The most limb products between two looks: some 0.1 ms of work, so that
- * neither a waiting task nor a Ctrl-C waits for long, yet the look costs less
- * than a thousandth of what is looked at.
+ * The most limb products between two yields: approximately 0.1 ms of work, so that
+ * neither a waiting task nor a Ctrl-C waits for long, yet a yield costs less
+ * than a thousandth of the work between two of them.
  */
 #define FIB_WORK_LIMIT 100000
 
-int fib_look_up(struct fib_call *call);
+int fib_yield(struct fib_call *call);
 
 /**
- * fib_spend() - account for work, and from time to time let others run
+ * fib_account_work() - account for work, and from time to time yield
  * @call: the call the work belongs to
  * @products: the work just done or about to be done, in products of two limbs
  *	or steps of like cost; at most FIB_WORK_LIMIT at once
@@ -107,17 +107,17 @@ int fib_look_up(struct fib_call *call);
  * Return: 0, or -EINTR when the caller has been killed: release everything and
  * return; @call->error says the same.
  */
-static inline int fib_spend(struct fib_call *call, size_t products)
+static inline int fib_account_work(struct fib_call *call, size_t products)
 {
 	call->work += products;
-	return call->work < FIB_WORK_LIMIT ? 0 : fib_look_up(call);
+	return call->work < FIB_WORK_LIMIT ? 0 : fib_yield(call);
 }
 
 /**
  * fib_compute() - the n-th Fibonacci number
  * @call: account of this call
  * @n: 0 to the stage's max_n, which the driver has checked
- * @f: where F(n) goes; to be given back by fib_release
+ * @f: where F(n) goes; to be released by fib_release
  *
  * Return: 0, -ENOMEM or -EINTR; after an error nothing is left to release.
  */
@@ -145,7 +145,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 size_t fib_limbs(const union fib_value *f);
 
 /**
- * fib_release() - give back what fib_compute took
+ * fib_release() - release what fib_compute took
  */
 void fib_release(union fib_value *f);
 

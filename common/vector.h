@@ -17,7 +17,7 @@ bool fib_has_avx2(void);
  * fib_fpu_begin() - begin a section that uses vector registers
  *
  * The section must end in the same function, within 0.1 ms: until then no other
- * task gets this CPU. It must not sleep, and so not take memory nor call fib_spend.
+ * task gets this CPU. It must not sleep, and so not take memory nor call fib_account_work.
  */
 void fib_fpu_begin(void);
 

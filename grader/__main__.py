@@ -130,7 +130,7 @@ def main(words: list[str]) -> int:
     if said:
         progress.say(said)
     result = run.grade(
-        run.Options(
+        run.RunOptions(
             stages=chosen,
             machines=_machines(arguments, tree),
             needed=bool(arguments.machine or os.environ.get("LAB_MACHINE")),
@@ -148,7 +148,7 @@ def main(words: list[str]) -> int:
         shutil.copy(out / "report.json", arguments.json)
     progress.clear()
     print(terminal.summary(result))
-    if arguments.own and (said := predictions.beside(result)):
+    if arguments.own and (said := predictions.comparison_with_prediction(result)):
         print(said)
     if arguments.stats == "all":
         print(stats_table.stats_table(result))

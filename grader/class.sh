@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Grade a class: set up what is missing, then let grader/class_door.py do it.
+# Grade a class: set up what is missing, then let grader/class_command.py do it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 groups=(core qemu sandbox)
@@ -19,4 +19,4 @@ case " $* " in
 *" --help "* | *" -h "*) ;;
 *) "$root/scripts/setup.sh" "${groups[@]}" ;;
 esac
-exec "$root/scripts/python.sh" "$root/scripts/module.py" grader.class_door "$@"
+exec "$root/scripts/python.sh" "$root/scripts/module.py" grader.class_command "$@"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/compare.sh: is the second of two stage directories faster? Both rulers, one line."""
+"""grader/compare.sh: is the second of two stage directories faster? Both metrics, one line."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import Verified
 from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import machines
-from grader.rulers import clock, counter
-from grader.rulers.frame import Measured
-from grader.verdict import pipeline, status
-from grader.verdict.compared import (
-    Row,
-    Side,
+from grader.measure import instructions, timing
+from grader.measure.guest_session import Measurements
+from grader.scoring import pipeline, status
+from grader.scoring.stage_comparison import (
+    ComparedStage,
+    ComparisonRow,
     details,
     lines_by_n,
     plot,
@@ -34,10 +34,10 @@ from grader.verdict.compared import (
     undecided,
     verdict_line,
 )
-from grader.verdict.status import Found
+from grader.scoring.status import ReportedFinding
 
 # Some more than the grader takes: few n leave the time.
-EFFORT = clock.Effort(20, second=12)
+EFFORT = timing.SamplingPlan(20, second=12)
 # By default some n of the manifest, none above this: a call then takes 10 ms at most.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
@@ -62,10 +62,10 @@ def pair(first: Path, second: Path, number: int | None) -> tuple[Stage, Stage]:
     return one, two
 
 
-def chosen_n(one: Stage, two: Stage, asked: Iterable[int]) -> tuple[int, ...]:
+def chosen_n(one: Stage, two: Stage, requested_n: Iterable[int]) -> tuple[int, ...]:
     """The n to measure: those asked for, else a few that both manifests have."""
     most = min(one.manifest.max_n, two.manifest.max_n)
-    wanted = sorted(set(asked))
+    wanted = sorted(set(requested_n))
     if wanted:
         if wanted[-1] > most:
             raise LabError(f"--n {wanted[-1]}: the two go to n = {most} at most")
@@ -79,17 +79,17 @@ def chosen_n(one: Stage, two: Stage, asked: Iterable[int]) -> tuple[int, ...]:
     return tuple(fitting[i] for i in sorted(places))
 
 
-def _count(both: tuple[Stage, Stage]) -> Measured:
-    """The exact ruler: its counts do not mind what else runs."""
+def _count(both: tuple[Stage, Stage]) -> Measurements:
+    """The exact metric: its counts do not mind what else runs."""
     machine = machines.counting()
     made = {stage.key: pipeline.build_subject(stage, machine) for stage in both}
     broken = {
         key: one.within("machine qemu") for key, one in made.items() if isinstance(one, Finding)
     }
     if broken:
-        return Measured({}, broken)
-    subjects = [one for one in made.values() if isinstance(one, StageSubject)]
-    return counter.count(machine, subjects, contents, lambda *_: None, len(subjects))
+        return Measurements({}, broken)
+    subjects = [one for one in made.values() if isinstance(one, StageWorkload)]
+    return instructions.count(machine, subjects, contents, lambda *_: None, len(subjects))
 
 
 def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[Verified]:
@@ -101,7 +101,7 @@ def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[
             built = replace(results[0].built, stage=stage)
             results.append(replace(results[0], built=built))
             continue
-        tell = progress.of(stage.key)
+        tell = progress.substeps(stage.key)
         tell("build")
         built = stage_module.build(stage, machine.kernel())
         for note in built.left_out:
@@ -161,24 +161,24 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             machines.counting()
         except LabError as error:
-            progress.say(f"note: by time only, without the exact ruler: {error}")
+            progress.say(f"note: by time only, without the exact metric: {error}")
             arguments.no_exact = True
     counting = None
     if not arguments.no_exact:
         counting = Background(lambda: _count(both))
     results = _verified(both, arguments.seed, progress)
-    found: list[Row] = []
-    rulers: dict[str, Measured] = {}
+    found: list[ComparisonRow] = []
+    metrics: dict[str, Measurements] = {}
     if all(result.ok for result in results) and counting:
         progress.step("count instructions")
         try:
-            rulers["instructions"] = counting.result()
+            metrics["instructions"] = counting.result()
         except (LabError, HostFault) as error:
             progress.say(f"note: by time only: {error}")
-    if not _wrong(results, rulers):
+    if not _wrong(results, metrics):
         progress.step("measure")
-        subjects = [StageSubject(result.built) for result in results]
-        rulers["ns"] = clock.measure(
+        subjects = [StageWorkload(result.built) for result in results]
+        metrics["ns"] = timing.measure(
             machines.get("uml"),
             subjects,
             contents,
@@ -189,18 +189,18 @@ def _run(arguments: argparse.Namespace) -> int:
             undecided=lambda samples: undecided(both, samples, arguments.seed, EFFORT.growth),
         )
     progress.clear()
-    for i, stands in (wrong := _wrong(results, rulers)).items():
+    for i, stands in (wrong := _wrong(results, metrics)).items():
         print(f"{names[i]}: {stands.name}: {stands.cause}")
     if wrong:
         return 1
-    for ruler, measured in rulers.items():
-        found += rows(both, ruler, measured.samples, arguments.seed)
+    for metric, measured in metrics.items():
+        found += rows(both, metric, measured.samples, arguments.seed)
     print(verdict_line(names, found))
     if len(asked) > 1:
         print(lines_by_n(found))
     if arguments.details:
-        print(details([Side(*side) for side in zip(names, results)], found))
-        for warning in clock.disturbances(rulers["ns"].samples):
+        print(details([ComparedStage(*side) for side in zip(names, results)], found))
+        for warning in timing.disturbances(metrics["ns"].samples):
             print(f"note: {warning}")
     if arguments.plot:
         plot(found, names, arguments.plot)
@@ -208,16 +208,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wrong(results: list[Verified], rulers: dict[str, Measured]) -> dict[int, status.Status]:
+def _wrong(results: list[Verified], metrics: dict[str, Measurements]) -> dict[int, status.Status]:
     """How those stand that are not right, by their place."""
     found = {}
     for i, result in enumerate(results):
-        mine = [Found("verify", finding) for finding in result.findings]
-        for measured in rulers.values():
+        mine = [ReportedFinding("verify", finding) for finding in result.findings]
+        for measured in metrics.values():
             finding = measured.findings.get(result.built.stage.key)
-            mine += [Found("verify", finding)] if finding else []
+            mine += [ReportedFinding("verify", finding)] if finding else []
         if mine:
-            found[i] = status.of(mine)
+            found[i] = status.decide(mine)
     return found
 
 

@@ -11,9 +11,9 @@ from grader.base import command
 from grader.base.progress import Progress
 from grader.course import learner_copy
 from grader.exercise.files import stages
-from grader.exercise.stress.debug_kernel import Examined, Plan, in_words
+from grader.exercise.stress.debug_kernel import StressPlan, StressResult, in_words
 from grader.lab import machines
-from grader.verdict import pipeline
+from grader.scoring import pipeline
 
 EPILOG = """\
 Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
@@ -21,7 +21,7 @@ Exit status: 0 nothing found, 1 something found, 2 the run itself could not be d
 EXCERPT_LINES = 25
 
 
-def _show(result: Examined, plan: Plan) -> None:
+def _show(result: StressResult, plan: StressPlan) -> None:
     stage = result.built.stage
     figures = in_words(result.figures)
     verdict = f"A FAULT, found after {figures}" if result.cause else f"clean: {figures}"
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--calls", type=int, default=100_000, help="random calls (100,000)")
     parser.add_argument("--quick", action="store_true", help="a short form: 5,000 calls")
     options = parser.parse_args(words)
-    plan = Plan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
+    plan = StressPlan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
                 options.quick)  # fmt: skip
     progress = Progress()
     found = 0
@@ -61,7 +61,7 @@ def main(words: list[str]) -> int:
     chosen = numbers and not options.tree
     tree = options.tree or stages.home()
     for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):
-        tell = progress.of(f"stage {stage.number}", always=True)
+        tell = progress.substeps(f"stage {stage.number}", always=True)
         result = pipeline.stress(stage, machine, plan, tell)
         progress.clear()
         _show(result, plan)

@@ -18,7 +18,7 @@ from grader.base.errors import LabError, MachineError
 from grader.course import learner_copy
 from grader.exercise.build import stage_module
 from grader.exercise.files import device, driver_device, stages
-from grader.lab import machines, standing
+from grader.lab import machines, persistent_machine
 from grader.lab.machines import Machine
 
 BEGIN = paths.make("stage=1 load")
@@ -26,10 +26,10 @@ BEGIN = paths.make("stage=1 load")
 
 def _built(
     stage: stages.Stage, machine: Machine, trace: bool = False, look: bool = False
-) -> stage_module.Built:
+) -> stage_module.BuiltStage:
     built = stage_module.build(stage, machine.kernel(), trace=trace, look=look)
-    for breach in built.breaches:
-        print(f"note: {breach.got}; {built.rules} allows {breach.expected}", file=sys.stderr)
+    for violation in built.violations:
+        print(f"note: {violation.got}; {built.rules} allows {violation.expected}", file=sys.stderr)
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
     for warning in built.module.warnings:
@@ -53,12 +53,12 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
     if stage.manifest.driver:
         driver_device.refuse_host(machine)
     built = _built(stage, machine, trace, look)
-    with standing.alone(machine.name):
+    with persistent_machine.alone(machine.name):
         programs = {driver_device.CLIENT: driver_device.client()}
-        running = standing.start(machine, device.contents({}, programs))
+        running = persistent_machine.start(machine, device.contents({}, programs))
         # As device.MODULES and driver_device.KO have it.
         path = f"/lib/{built.module.name}/{built.module.name}.ko"
-        standing.swap(machine.name, running, built.module, "the stage", path)
+        persistent_machine.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
         json.dumps(
             {
@@ -87,12 +87,12 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
 
 def _loaded(machine: str) -> Path:
     """Where it is noted which stage is loaded there."""
-    return standing.folder(machine) / "loaded.json"
+    return persistent_machine.folder(machine) / "loaded.json"
 
 
 def unload() -> None:
     """End every machine of this checkout that stays up."""
-    down = standing.end_all()
+    down = persistent_machine.end_all()
     print(f"machine {', '.join(down)} is down" if down else "no machine was up")
 
 
@@ -101,7 +101,7 @@ def fib(numbers: str) -> int:
     words = numbers.replace(",", " ").split()
     if not words or not all(word.isdigit() for word in words):
         raise LabError("which n? say a number of 0 or more, like make fib n=93")
-    return standing.run(f"{device.CLIENT} read {' '.join(words)}", BEGIN)
+    return persistent_machine.run(f"{device.CLIENT} read {' '.join(words)}", BEGIN)
 
 
 def gdb(number: str, arguments: str, look: bool) -> int:
@@ -112,21 +112,21 @@ def gdb(number: str, arguments: str, look: bool) -> int:
     if shutil.which("gdb") is None:
         raise LabError("there is no gdb: scripts/setup.sh user installs it")
     try:
-        name, _ = standing.find(BEGIN)
+        name, _ = persistent_machine.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     except (LabError, OSError):
         name, loaded = "", {}
     other = number and str(loaded.get("number")) != number
     if other or not loaded or (look and not loaded.get("look")):
         load(number or str(loaded.get("number", "")), "uml", look=look)
-        name, _ = standing.find(BEGIN)
+        name, _ = persistent_machine.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     if name != "uml":
         raise LabError(f"gdb looks into machine uml only: make unload, then {BEGIN}")
-    running = standing.attach(name)
+    running = persistent_machine.attach(name)
     assert running is not None
-    with standing.alone(name):
-        sections = standing.sections(running, loaded["name"])
+    with persistent_machine.alone(name):
+        sections = persistent_machine.sections(running, loaded["name"])
     text = sections.pop(".text", None)
     if text is None:
         raise LabError(f"no stage is loaded there: {BEGIN}")
@@ -135,10 +135,10 @@ def gdb(number: str, arguments: str, look: bool) -> int:
     end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
     # gdb takes the addresses below only if no section of the file has one. From Linux 6.12 on
     # .data has one, so gdb reads a copy of the file without it.
-    symbols = standing.folder(name) / f"{loaded['name']}.ko"
+    symbols = persistent_machine.folder(name) / f"{loaded['name']}.ko"
     objcopy = ["objcopy", "--change-section-address", "*=0", loaded["module"], str(symbols)]
     subprocess.run(objcopy, check=True)
-    pid = json.loads((standing.folder(name) / "state.json").read_text())["pid"]
+    pid = json.loads((persistent_machine.folder(name) / "state.json").read_text())["pid"]
     # On a terminal it would stop at the end of a page, and ask whether the symbols are meant.
     call = ["gdb", "-q", "-nx", "-iex", "set pagination off", "-iex", "set confirm off"]
     # The lab kernel lives by these signals: they are its page faults and its interrupts.
@@ -182,9 +182,9 @@ def main() -> int:
         elif options.verb == "fib":
             return fib(options.n)
         elif options.verb == "shell":
-            return standing.shell(BEGIN)
+            return persistent_machine.shell(BEGIN)
         elif options.verb == "dmesg":
-            return standing.dmesg(BEGIN)
+            return persistent_machine.dmesg(BEGIN)
         elif options.verb == "gdb":
             return gdb(options.stage, options.args, options.look)
         else:

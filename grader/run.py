@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from grader.base.background import Background, Side
+from grader.base.background import Background, WorkerPool
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
@@ -22,18 +22,18 @@ from grader.exercise.build import stage_module
 from grader.exercise.files.stages import Stage, arithmetic
 from grader.exercise.stress import debug_kernel
 from grader.exercise.workload import round_trip
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import machines
 from grader.lab.machines import Machine
+from grader.measure import instructions, timing
+from grader.measure.guest_session import Measurements
 from grader.report import schema
-from grader.rulers import clock, counter
-from grader.rulers.frame import Measured
-from grader.verdict import par, pipeline, rows, speed, speed_n, speedups, status
-from grader.verdict.pipeline import Checked, Judged
-from grader.verdict.points import Line
-from grader.verdict.rows import Besides
-from grader.verdict.speedups import Ruled
-from grader.verdict.status import Found, Status
+from grader.scoring import par, pipeline, report_rows, speed, speed_inputs, speedups, status
+from grader.scoring.pipeline import CheckedStage, JudgedStage
+from grader.scoring.points import Line
+from grader.scoring.report_rows import ExtraMeasurements
+from grader.scoring.speedups import MachineSamples
+from grader.scoring.status import ReportedFinding, Status
 
 # Stages that are built and verified at once.
 AT_A_TIME = 2
@@ -42,11 +42,11 @@ QUICK = 20
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """What to grade, and how."""
 
     stages: list[Stage]
-    machines: list[str]  # the first verifies; each measures by its ruler
+    machines: list[str]  # the first verifies; each measures by its metric
     needed: bool  # whether a machine after the first that cannot be had ends the run
     seed: int
     quick: bool
@@ -56,16 +56,16 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Ruler:
+class MachineMeasurements:
     """What a machine has measured, and what must be known of it."""
 
     machine: Machine
-    measured: Measured
+    measured: Measurements
     warnings: tuple[str, ...] = ()
     known: par.Counts | None = None  # the reference's counts, where speed can earn points
 
 
-def grade(options: Options, progress: Progress) -> dict[str, Any]:
+def grade(options: RunOptions, progress: Progress) -> dict[str, Any]:
     """Build, verify, measure and judge; the report as a dict, see report/schema.json."""
     for name in options.machines:
         machines.get(name)  # a name that is none ends the run before it begins
@@ -73,34 +73,34 @@ def grade(options: Options, progress: Progress) -> dict[str, Any]:
     progress.step("set up the machines")
     progress.clear()
     found = _set_up(options, progress)
-    rights, rulers = _verify_and_measure(options, found, progress)
+    rights, metrics = _verify_and_measure(options, found, progress)
     trips, trip_findings = _round_trips(options, found, rights, progress)
     progress.step("judge")
-    stages = [_judge(right, rulers, trip_findings, options) for right in rights]
-    ruled = [Ruled(r.machine.name, r.machine.ruler, r.measured.samples) for r in rulers]
+    stages = [_judge(right, metrics, trip_findings, options) for right in rights]
+    ruled = [MachineSamples(r.machine.name, r.machine.metric, r.measured.samples) for r in metrics]
     fit = arithmetic(options.stages)
     compared = [speedups.speedups(fit, one, options.seed) for one in ruled]
     found_speedups = [row for more, _ in compared for row in more]
     gaps = {f"{gap['from']}-{gap['to']}": gap for _, some in compared for gap in some}
-    besides = Besides(trips, {r.stage.key: r.figures for r in rights})
+    besides = ExtraMeasurements(trips, {r.stage.key: r.figures for r in rights})
     progress.clear()
     return {
         "schema": schema.VERSION,
-        "commit": rows.commit(),
+        "commit": report_rows.commit(),
         "started": started,
         "seconds": round(progress.elapsed(), 1),
         "seed": options.seed,
         "quick": options.quick,
         "command": options.command,
-        "machines": [rows.machine_row(r.machine, r.warnings) for r in rulers],
-        "stages": [rows.stage_row(stage, ruled, besides, options.seed) for stage in stages],
+        "machines": [report_rows.machine_row(r.machine, r.warnings) for r in metrics],
+        "stages": [report_rows.stage_row(stage, ruled, besides, options.seed) for stage in stages],
         "speedups": found_speedups,
         "gaps": list(gaps.values()),
         "disagreements": speedups.disagreements(found_speedups),
     }
 
 
-def _set_up(options: Options, progress: Progress) -> list[Machine]:
+def _set_up(options: RunOptions, progress: Progress) -> list[Machine]:
     """The machines that can be had; set up before anything else, since it may take minutes."""
     found: list[Machine] = []
     for name in options.machines:
@@ -117,15 +117,15 @@ def _set_up(options: Options, progress: Progress) -> list[Machine]:
 
 
 def _verify_and_measure(
-    options: Options, found: list[Machine], progress: Progress
-) -> tuple[list[Checked], list[Ruler]]:
+    options: RunOptions, found: list[Machine], progress: Progress
+) -> tuple[list[CheckedStage], list[MachineMeasurements]]:
     """Whether each stage is right, and what each machine has measured, in the order of both."""
     works = [partial(_check, options, stage, found[0], progress) for stage in options.stages]
-    verifying = Side(works, AT_A_TIME)
+    verifying = WorkerPool(works, AT_A_TIME)
     counting = {
         machine.name: Background(partial(_count, options, machine, verifying, progress))
         for machine in found
-        if options.measure and machine.ruler == "instructions"
+        if options.measure and machine.metric == "instructions"
     }
     rights = []
     for i, stage in enumerate(options.stages):
@@ -133,34 +133,36 @@ def _verify_and_measure(
         built = rights[-1].verified.built
         for note in (*built.left_out, *built.module.warnings):
             progress.say(f"note: {_label(stage)}: {note}")
-        stands = status.of_verified(rights[-1].verified)
+        stands = status.decide_verified(rights[-1].verified)
         if stands.name != "ok":
             progress.say(f"{_label(stage)}: {stands.name}: {stands.cause}")
-    rulers = {name: work.result() for name, work in counting.items()}
+    metrics = {name: work.result() for name, work in counting.items()}
     for machine in found:
         if options.measure and machine.debug:
-            rights, rulers[machine.name] = _stress(options, machine, found[0], rights, progress)
-        elif options.measure and machine.ruler and machine.name not in rulers:
-            fit = [r for r in rights if r.verified.measurable and not _failed(r, rulers.values())]
-            rulers[machine.name] = _time(options, machine, found[0], fit, progress)
-        elif machine.name not in rulers:
-            rulers[machine.name] = Ruler(machine, Measured())
+            rights, metrics[machine.name] = _stress(options, machine, found[0], rights, progress)
+        elif options.measure and machine.metric and machine.name not in metrics:
+            fit = [r for r in rights if r.verified.measurable and not _failed(r, metrics.values())]
+            metrics[machine.name] = _time(options, machine, found[0], fit, progress)
+        elif machine.name not in metrics:
+            metrics[machine.name] = MachineMeasurements(machine, Measurements())
     for stage in options.stages:
-        for ruler in rulers.values():
-            finding = ruler.measured.findings.get(stage.key)
+        for metric in metrics.values():
+            finding = metric.measured.findings.get(stage.key)
             if finding is not None:
-                said = f"{finding.status}: {ruler.machine.name}: {finding.cause}"
+                said = f"{finding.status}: {metric.machine.name}: {finding.cause}"
                 progress.say(f"{_label(stage)}: {said}")
-    return rights, [rulers[machine.name] for machine in found]
+    return rights, [metrics[machine.name] for machine in found]
 
 
-def _check(options: Options, stage: Stage, machine: Machine, progress: Progress) -> Checked:
+def _check(options: RunOptions, stage: Stage, machine: Machine, progress: Progress) -> CheckedStage:
     """Build a stage, verify it, try its operations; by one compiler, since others are at work."""
-    return pipeline.check_stage(stage, machine, options.seed, progress.of(_label(stage)), jobs=1)
+    return pipeline.check_stage(
+        stage, machine, options.seed, progress.substeps(_label(stage)), jobs=1
+    )
 
 
-def _failed(right: Checked, rulers: Iterable[Ruler]) -> bool:
-    return any(right.stage.key in ruler.measured.findings for ruler in rulers)
+def _failed(right: CheckedStage, metrics: Iterable[MachineMeasurements]) -> bool:
+    return any(right.stage.key in metric.measured.findings for metric in metrics)
 
 
 def _whole_read(stages: Sequence[Stage]) -> bool:
@@ -170,7 +172,7 @@ def _whole_read(stages: Sequence[Stage]) -> bool:
 
 def _subjects(
     stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int, seed: int
-) -> tuple[list[StageSubject], dict[str, Finding]]:
+) -> tuple[list[StageWorkload], dict[str, Finding]]:
     """The stages built for a machine; and what keeps others from being measured there."""
     subjects, findings, whole = [], {}, _whole_read(stages)
     for stage in arithmetic(stages):
@@ -181,8 +183,8 @@ def _subjects(
             )
             continue
         progress.step(f"build for {machine.name}")
-        counts = machine.ruler == "instructions"
-        speed_at = speed_n.judged_at(machine, stage.number, seed) if counts else None
+        counts = machine.metric == "instructions"
+        speed_at = speed_inputs.judged_at(machine, stage.number, seed) if counts else None
         needed = (speed_at.n,) if speed_at else ()
         numbers = (*stage.manifest.measure, *needed)
         made = pipeline.build_subject(stage, machine, numbers, needed, whole, jobs)
@@ -194,50 +196,52 @@ def _subjects(
 
 
 def _count(
-    options: Options, machine: Machine, verifying: Side[Checked], progress: Progress
-) -> Ruler:
+    options: RunOptions, machine: Machine, verifying: WorkerPool[CheckedStage], progress: Progress
+) -> MachineMeasurements:
     """Instructions of each stage, as soon as it is known to be right."""
     try:
         counting = machines.counting()
     except LabError as error:
         progress.say(f"note: {error}")
-        return Ruler(machine, Measured())
+        return MachineMeasurements(machine, Measurements())
     subjects, findings = _subjects(options.stages, machine, progress, 1, options.seed)
     places = {stage.key: i for i, stage in enumerate(options.stages)}
 
-    def right_ones() -> Iterator[StageSubject]:
+    def right_ones() -> Iterator[StageWorkload]:
         for subject in subjects:
             if verifying.result(places[subject.key]).verified.ok:
                 yield subject
 
-    limit = counter.LIMIT / QUICK if options.quick else counter.LIMIT
-    measured = counter.count(counting, right_ones(), contents, progress.step, len(subjects), limit)
+    limit = instructions.LIMIT / QUICK if options.quick else instructions.LIMIT
+    measured = instructions.count(
+        counting, right_ones(), contents, progress.step, len(subjects), limit
+    )
     wrong = {s.key for s in options.stages if not verifying.result(places[s.key]).verified.ok}
     others = {key: finding for key, finding in findings.items() if key not in wrong}
     notes = [f"{note}, leave --quick away" if options.quick else note for note in measured.notes]
     known = speed.reference(options.stages, options.seed, counting, measured.samples, progress)
     measured = replace(measured, findings={**others, **measured.findings})
-    return Ruler(machine, measured, tuple(notes), known)
+    return MachineMeasurements(machine, measured, tuple(notes), known)
 
 
 def _time(
-    options: Options,
+    options: RunOptions,
     machine: Machine,
     verifier: Machine,
-    rights: Sequence[Checked],
+    rights: Sequence[CheckedStage],
     progress: Progress,
-) -> Ruler:
+) -> MachineMeasurements:
     """Nanoseconds of the stages that are right."""
     if machine is verifier:
         whole = _whole_read([right.stage for right in rights])
-        subjects = [StageSubject(r.verified.built, whole_read=whole) for r in rights]
+        subjects = [StageWorkload(r.verified.built, whole_read=whole) for r in rights]
         findings: dict[str, Finding] = {}
     else:
         stages = [right.stage for right in rights]
         subjects, findings = _subjects(stages, machine, progress, 2, options.seed)
-    effort = clock.QUICK if options.quick else clock.WHOLE
+    effort = timing.QUICK if options.quick else timing.WHOLE
     fit = arithmetic([right.stage for right in rights])
-    measured = clock.measure(
+    measured = timing.measure(
         machine,
         subjects,
         contents,
@@ -247,19 +251,19 @@ def _time(
         undecided=lambda samples: speedups.undecided(fit, samples, options.seed, effort.growth),
     )
     measured = replace(measured, findings={**findings, **measured.findings})
-    return Ruler(machine, measured, tuple(clock.disturbances(measured.samples)))
+    return MachineMeasurements(machine, measured, tuple(timing.disturbances(measured.samples)))
 
 
 def _stress(
-    options: Options,
+    options: RunOptions,
     machine: Machine,
     verifier: Machine,
-    rights: Sequence[Checked],
+    rights: Sequence[CheckedStage],
     progress: Progress,
-) -> tuple[list[Checked], Ruler]:
+) -> tuple[list[CheckedStage], MachineMeasurements]:
     """What make debug does, in place of measuring."""
-    plan = debug_kernel.Plan(options.seed, quick=options.quick)
-    after: list[Checked] = []
+    plan = debug_kernel.StressPlan(options.seed, quick=options.quick)
+    after: list[CheckedStage] = []
     findings: dict[str, Finding] = {}
     for right in rights:
         stage = right.stage
@@ -267,7 +271,7 @@ def _stress(
         if not right.verified.measurable and not debug_kernel.leaks(right.verified):
             after.append(right)
             continue
-        tell = progress.of(f"debug {_label(stage)}", always=True)
+        tell = progress.substeps(f"debug {_label(stage)}", always=True)
         if machine is verifier:
             examined = debug_kernel.stress(right.verified, machine, plan, tell)
             after.append(replace(right, verified=examined.as_verified(), figures=examined.figures))
@@ -279,18 +283,21 @@ def _stress(
         kind = f"{examined.findings[0].status}: " if examined.findings else ""
         outcome = f"{kind}{examined.cause}" or "clean"
         progress.say(f"{_label(stage)}: {outcome}: {debug_kernel.in_words(examined.figures)}")
-    return after, Ruler(machine, Measured({}, findings))
+    return after, MachineMeasurements(machine, Measurements({}, findings))
 
 
 def _round_trips(
-    options: Options, found: Sequence[Machine], rights: Sequence[Checked], progress: Progress
+    options: RunOptions,
+    found: Sequence[Machine],
+    rights: Sequence[CheckedStage],
+    progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Finding]]:
     """read() as a user process times it, by stage, on the first machine that has a clock."""
     trips: dict[str, list[dict[str, Any]]] = {}
     findings: dict[str, Finding] = {}
     if not options.user_time:
         return trips, findings
-    machine = next((m for m in found if m.ruler == "ns"), None)
+    machine = next((m for m in found if m.metric == "ns"), None)
     if machine is None:
         raise LabError("--user-time needs a machine with a clock: --machine uml")
     fit = [right for right in rights if right.verified.measurable]
@@ -306,30 +313,30 @@ def _round_trips(
 
 
 def _judge(
-    right: Checked,
-    rulers: Sequence[Ruler],
+    right: CheckedStage,
+    metrics: Sequence[MachineMeasurements],
     trips: Mapping[str, Finding],
-    options: Options,
-) -> Judged:
+    options: RunOptions,
+) -> JudgedStage:
     stage = right.stage
     found = [
-        Found(ruler.machine.name, finding)
-        for ruler in rulers
-        if (finding := ruler.measured.findings.get(stage.key)) is not None
+        ReportedFinding(metric.machine.name, finding)
+        for metric in metrics
+        if (finding := metric.measured.findings.get(stage.key)) is not None
     ]
     if stage.key in trips:
-        found.append(Found("user-time", trips[stage.key]))
+        found.append(ReportedFinding("user-time", trips[stage.key]))
 
     def fast(stands: Status) -> Line | None:
-        for ruler in rulers:
-            samples = ruler.measured.samples
+        for metric in metrics:
+            samples = metric.measured.samples
             line = speed.by_instructions(
-                stage, options.seed, ruler.machine, samples, ruler.known, stands
+                stage, options.seed, metric.machine, samples, metric.known, stands
             )
             if line is not None:
                 return line
-        counted = any(ruler.known is not None for ruler in rulers)
-        timed = next((r.measured.samples for r in rulers if r.machine.ruler == "ns"), {})
+        counted = any(metric.known is not None for metric in metrics)
+        timed = next((r.measured.samples for r in metrics if r.machine.metric == "ns"), {})
         return None if counted else speed.by_time(stage, timed, stands)
 
     return pipeline.judge(right, tuple(found), fast)

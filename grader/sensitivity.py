@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Can a ruler see one percent, and does it cry wolf?
+"""Can a metric see one percent, and does it cry wolf?
 
-Three programs that differ in nothing but doing 98, 99 or 100 loops are measured by each ruler,
-in rounds, in an order that is shuffled anew for each. Each is there twice: what a ruler says of
+Three programs that differ in nothing but doing 98, 99 or 100 loops are measured by each metric,
+in rounds, in an order that is shuffled anew for each. Each is there twice: what a metric says of
 two copies of the same is a false alarm.
 
 For a clock, the Kolmogorov-Smirnov test says whether two sets of runs come from one distribution;
-its p are corrected (Holm) for the number of comparisons. The exact ruler has no distribution: two
+its p are corrected (Holm) for the number of comparisons. The exact metric has no distribution: two
 counts differ by more than its resolution, or they do not.
 """
 
@@ -19,8 +19,8 @@ from grader.base import command
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
-from grader.rulers import counter, sensitivity
-from grader.rulers.stats import ALPHA
+from grader.measure import instructions, sensitivity
+from grader.measure.stats import ALPHA
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
     progress.clear()
     print(f"{args.runs} runs of 98, 99 and 100 loops, twice each.")
     print(f"Clocks: p of Kolmogorov-Smirnov, corrected; below {ALPHA} is a difference.")
-    print(f"Instructions: the difference itself; above {counter.RESOLUTION:.1%} it is one;")
+    print(f"Instructions: the difference itself; above {instructions.RESOLUTION:.1%} it is one;")
     print("of a program and itself the widest between any two runs.")
     print()
     print(sensitivity.table(verdicts))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Which ruler can see one percent? See grader/sensitivity.py.
+# Which metric can see one percent? See grader/sensitivity.py.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 "$root/scripts/setup.sh" core

@@ -17,8 +17,8 @@ check() {
 	fi
 }
 
-# What a floor of grader/ uses: .importlinter. Says nothing while all is well.
-floors() {
+# What a layer of grader/ uses: .importlinter. Says nothing while all is well.
+layers() {
 	local said
 	said=$(PYTHONPATH=$PWD scripts/python.sh -c \
 		'from importlinter.cli import lint_imports_command as lint; lint()' --no-cache 2>&1) ||
@@ -55,7 +55,7 @@ check "kernel checks" scripts/python.sh -m grader.tools.kernel_checks
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
-check "import-linter" floors
+check "import-linter" layers
 check workflows workflows
 check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives handouts/pictures handouts/figures scripts/module.py
 

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.base import paths
-from tests import class_made, class_servers
-from tests.class_made import rows
-from tests.left_over import left_over
+from tests import class_servers, class_submissions
+from tests.class_submissions import rows
+from tests.leftovers import leftovers
 
 NAMES = ("", "$(touch pwned)", "a\nb", '"; reboot #', "ü 'q'", "{} {.}", "-rf")
 SEED = "7"
@@ -41,9 +41,9 @@ def make(place: Path, size: int) -> Must:
         for name in ("submissions", "home", "tmp"):
             shutil.rmtree(place / name, ignore_errors=True)
             (place / name).mkdir(parents=True)
-        secret.write_text(class_made.SECRET)
+        secret.write_text(class_submissions.SECRET)
     must: Must = {}
-    kinds = itertools.cycle(class_made.of_stage_5(secret, home).items())
+    kinds = itertools.cycle(class_submissions.of_stage_5(secret, home).items())
     for i, name in zip(range(size), itertools.cycle(NAMES)):
         kind, (maker, *wanted) = next(kinds)
         student = f"{i:03} {kind} {name}"
@@ -52,7 +52,7 @@ def make(place: Path, size: int) -> Must:
             maker(folder / student)
             if i % 3 == 0 and wanted[1] != "refused":
                 archive = f"{student}{'.zip' if i % 2 else '.tar.gz'}"
-                class_made.packed(folder / student, folder / archive)
+                class_submissions.packed(folder / student, folder / archive)
     made.write_text(str(size))
     return must
 
@@ -79,7 +79,10 @@ class Part:
         words = [self.place / "submissions", "--stage", "5", "--seed", SEED, "--out", self.out]
         with (self.place / "log").open("ab") as log:
             return subprocess.Popen(
-                class_made.command(*words, *more), env=self.environment, stdout=log, stderr=log
+                class_submissions.command(*words, *more),
+                env=self.environment,
+                stdout=log,
+                stderr=log,
             )
 
     def wait_for(self, count: float, process: subprocess.Popen[bytes]) -> bool:
@@ -103,12 +106,12 @@ class Part:
         assert set(found) == set(self.must)
         assert not list((self.place / "home").iterdir()), "something was written to the home"
         until = time.monotonic() + 90  # what a host had begun that is gone ends by itself
-        while left_over(self.place / "tmp") and time.monotonic() < until:
+        while leftovers(self.place / "tmp") and time.monotonic() < until:
             time.sleep(1)
-        assert left_over(self.place / "tmp") == [] and left_over(self.out) == []
+        assert leftovers(self.place / "tmp") == [] and leftovers(self.out) == []
         for path in self.out.rglob("*.*"):
             if path.suffix in (".csv", ".html", ".json"):
-                assert class_made.SECRET not in path.read_text(), path
+                assert class_submissions.SECRET not in path.read_text(), path
 
 
 def alone(part: Part) -> None:
@@ -118,7 +121,7 @@ def alone(part: Part) -> None:
     if part.done() < third and part.wait_for(third, first):
         first.send_signal(signal.SIGINT)
         assert first.wait(120) == 130, f"stopped, it ends with {first.returncode}"
-        assert left_over(part.place / "tmp") == [] and left_over(part.out) == []
+        assert leftovers(part.place / "tmp") == [] and leftovers(part.out) == []
         had = part.done()
         first = part.start()
         assert part.wait_for(had, first) or first.returncode == 0

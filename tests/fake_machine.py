@@ -9,8 +9,8 @@ from grader.base import paths
 from grader.base.errors import MachineError
 from grader.exercise.conformance import system_calls, verify
 from grader.exercise.files import expected_values, stages
+from grader.lab.guest_channel import GuestCommandResult
 from grader.lab.machines import Contents
-from grader.lab.wire import Done
 
 STAGE = stages.find(paths.STAGES, [1])[0]
 CASES = system_calls.cases(STAGE.manifest)
@@ -50,7 +50,7 @@ def right(request: str, time: int) -> str:
     raise AssertionError(request)
 
 
-class FakeWire:
+class FakeChannel:
     """Answers by a function, without a machine; keeps count of what comes in which order."""
 
     def __init__(self, answer: Answer, commands: dict[str, object]) -> None:
@@ -59,34 +59,38 @@ class FakeWire:
         self.seen: dict[str, int] = {}
         self.files: dict[str, str] = {}
 
-    def recite(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
+    def run_script(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
         requests = self.files[path].splitlines()
         assert len(requests) == count
-        return self.converse(client, requests, timeout)
+        return self.stream_requests(client, requests, timeout)
 
-    def converse(self, client: str, requests: Iterable[str], timeout: float) -> Iterator[str]:
+    def stream_requests(
+        self, client: str, requests: Iterable[str], timeout: float
+    ) -> Iterator[str]:
         assert client == "fibctl batch"
         for request in requests:
             time = self.seen.get(request, 0)
             self.seen[request] = time + 1
             yield self.answer(request, time)
 
-    def run(self, command: str, timeout: float) -> Done:
+    def run(self, command: str, timeout: float) -> GuestCommandResult:
         for start, result in self.commands.items():
             if command.startswith(start):
                 if isinstance(result, Exception):
                     raise result
-                assert isinstance(result, Done)
+                assert isinstance(result, GuestCommandResult)
                 return result
         # Nothing is left behind, and rmmod is refused while a file is open.
         fails = command.startswith(("test -e", "grep", "exec 3<"))
-        return Done(1 if fails else 0, "")
+        return GuestCommandResult(1 if fails else 0, "")
 
     def check(self, command: str, timeout: float) -> str:
-        done = self.run(command, timeout)
-        if done.status:
-            raise MachineError(f"{command}: exit {done.status}: {done.output.strip()}")
-        return done.output
+        command_result = self.run(command, timeout)
+        if command_result.status:
+            raise MachineError(
+                f"{command}: exit {command_result.status}: {command_result.output.strip()}"
+            )
+        return command_result.output
 
 
 class FakeGuest:
@@ -94,8 +98,8 @@ class FakeGuest:
 
     speed_factor = 1.5
 
-    def __init__(self, wire: FakeWire, console: str, alive: bool) -> None:
-        self.wire = wire
+    def __init__(self, channel: FakeChannel, console: str, alive: bool) -> None:
+        self.channel = channel
         self.text = console
         self.is_alive = alive
         self.stopped = False
@@ -120,7 +124,7 @@ class FakeMachine:
     """Boots the guest it is given."""
 
     name = "fake"
-    ruler = "ns"
+    metric = "ns"
     debug = False
     cpus = 1
     is_host = False
@@ -132,12 +136,12 @@ class FakeMachine:
         console: str = "",
         alive: bool = True,
     ) -> None:
-        self.guest = FakeGuest(FakeWire(answer, commands or {}), console, alive)
+        self.guest = FakeGuest(FakeChannel(answer, commands or {}), console, alive)
         self.booted = 0
 
     def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
         # What else is on board is of no concern to it.
         wanted = {verify.READS: contents.files[verify.READS]}
-        self.guest.wire.files = {name: path.read_text() for name, path in wanted.items()}
+        self.guest.channel.files = {name: path.read_text() for name, path in wanted.items()}
         return self.guest

@@ -26,18 +26,18 @@ from grader.base.errors import LabError
 from grader.base.finding import Code, Finding
 from grader.course import check
 from grader.exercise.build import preprocess, stage_module
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import verify
 from grader.exercise.contract_tests import runner
 from grader.exercise.driver import verify as first_verify
 from grader.exercise.files import device, exercises, stages, tasks
 from grader.exercise.operations import test_program, unit_tests
-from grader.exercise.stress.debug_kernel import Plan, examine
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.stress.debug_kernel import StressPlan, examine
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import machines
 from grader.lab.module import Kernel
-from grader.rulers import counter
-from grader.verdict import status
+from grader.measure import instructions
+from grader.scoring import status
 
 SEED = 1
 # Enough for stages as small as these; a machine that hangs is not waited for longer.
@@ -78,21 +78,21 @@ def verification(fault: Fault, folder: Path) -> Found:
     before = machine.uses
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     result = verify.verify(built, machine, SEED, True, lambda _: None)
-    stands = status.of_verified(result)
+    stands = status.decide_verified(result)
     test = result.failures[0].test if result.failures else ""
     assert all("build files count" in note for note in built.left_out)
     return Found(stands.code, stands.cause, test, machine.uses > before)
 
 
 def program(fault: Fault, folder: Path) -> Found:
-    """Verify the stage, which must be right as a module; return the objections to the program."""
-    from test_contract import program as breaches
+    """Verify the stage, which must be right as a module; return the rejections to the program."""
+    from test_stage_contract import program as violations
 
     right = verification(fault, folder)
     assert right.code == Code.OK, right
     copy = next(folder.iterdir())
-    found = breaches(folder, sorted(copy.glob("*.c")))
-    return Found(Code.CONTRACT, "\n".join(breach.got for breach in found))
+    found = violations(folder, sorted(copy.glob("*.c")))
+    return Found(Code.CONTRACT, "\n".join(violation.got for violation in found))
 
 
 def sanitizer(fault: Fault, folder: Path) -> Found:
@@ -111,7 +111,7 @@ def sanitizer(fault: Fault, folder: Path) -> Found:
 
 
 @cache
-def _right(number: int, machine: str) -> Built:
+def _right(number: int, machine: str) -> BuiltStage:
     return stage_module.build(stages.kit(number), machines.get(machine).kernel())
 
 
@@ -132,7 +132,7 @@ def contract_tests(fault: Fault, folder: Path) -> Found:
     return Found(failures[0].kind or Code.WRONG, failures[0].title, failures[0].test)
 
 
-def recompiled(built: Built, fault: Fault, folder: Path, kernel: Kernel) -> Built:
+def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) -> BuiltStage:
     """Return the stage with only the faulty files compiled, by the commands that kbuild noted."""
     directory = built.module.directory
     shutil.copytree(directory / "stage", folder / "stage")
@@ -173,7 +173,7 @@ def objects(fault: Fault, folder: Path) -> Found:
     """Read the objects of the stage."""
     built = stage_module.build(catalogue.stage(fault, folder), machines.counting().kernel())
     assert built.ok, built.cause
-    return Found(Code.CONTRACT, "\n".join(breach.got for breach in built.breaches))
+    return Found(Code.CONTRACT, "\n".join(violation.got for violation in built.violations))
 
 
 def count(fault: Fault, folder: Path) -> Found:
@@ -182,7 +182,9 @@ def count(fault: Fault, folder: Path) -> Found:
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.cause
     n = MANY_N if vectors else 93
-    found = counter.one(machine, StageSubject(built, () if vectors else (n,)), contents, n)
+    found = instructions.count_call(
+        machine, StageWorkload(built, () if vectors else (n,)), contents, n
+    )
     return Found(found.code, found.cause) if isinstance(found, Finding) else Found(Code.OK, "")
 
 
@@ -204,24 +206,24 @@ def random_calls(fault: Fault, folder: Path) -> Found:
     """Make random calls to the device."""
     machine = shared("uml")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
-    return Found("", hammered(machine, built, RANDOM_CALLS))
+    return Found("", stressed(machine, built, RANDOM_CALLS))
 
 
 def random_calls_at_once(fault: Fault, folder: Path) -> Found:
     """Make random calls from eight threads."""
     machine = shared("qemu-smp")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
-    return Found("", hammered(machine, built, f"fibstress storm 7 3 8 3000 100000 {verify.MODULE}"))
+    return Found("", stressed(machine, built, f"fibstress storm 7 3 8 3000 100000 {verify.MODULE}"))
 
 
-def hammered(machine: Shared, built: Built, command: str) -> str:
+def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
     """Return what a program of random calls says, which must fail."""
     assert built.ok, built.cause
     programs = {"fibstress": device.stress_client()}
     guest = machine.boot(device.contents({"fibdrv": built.module.stripped}, programs))
     try:
-        guest.wire.check(f"insmod {verify.MODULE}", 30)
-        done = guest.wire.run(command, 120)
+        guest.channel.check(f"insmod {verify.MODULE}", 30)
+        done = guest.channel.run(command, 120)
     finally:
         guest.stop()
     assert done.status == 1
@@ -233,7 +235,7 @@ def debug(fault: Fault, folder: Path) -> Found:
     machine = machines.get("uml-debug")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.module.log
-    found = examine(built, machine, Plan(calls=200, quick=True), lambda _: None)
+    found = examine(built, machine, StressPlan(calls=200, quick=True), lambda _: None)
     meaning = found.excerpt.splitlines()[0] if found.excerpt else ""
     assert re.search(fault.options.get("meaning", ""), meaning), meaning
     return Found(found.findings[0].code if found.findings else Code.OK, found.cause)
@@ -241,9 +243,9 @@ def debug(fault: Fault, folder: Path) -> Found:
 
 def trial(fault: Fault, folder: Path) -> Found:
     """Run a program of the elective fibers."""
-    from electives.fibers import trials as fibers_trials
+    from electives.fibers import runner as fibers_trials
 
-    one: fibers_trials.Trial = getattr(fibers_trials, fault.options["trial"])
+    one: fibers_trials.FiberTest = getattr(fibers_trials, fault.options["trial"])
     files = {file: text.encode() for file, text in catalogue.texts(fault).items()}
     return Found("", fibers_trials.attempt(fault.options["machine"], [one], files)[one])
 
@@ -284,9 +286,9 @@ ELSEWHERE = {
     "operands": "test_operands.py",
     "user build": "test_user_build.py",
     "boot": "test_memblock_boot.py",
-    "sizes": "test_sizes.py",
+    "sizes": "test_size_classes.py",
     "ideas": "test_ideas.py",
-    "repeated count": "test_counting.py",
-    "first door": "test_first_doors.py",
+    "repeated count": "test_instructions.py",
+    "stage 0 commands": "test_stage0_commands.py",
     "random test": "test_memblock.py",
 }

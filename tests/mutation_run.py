@@ -36,9 +36,9 @@ from grader.exercise.build import stage_module  # noqa: E402
 from grader.exercise.conformance import verify  # noqa: E402
 from grader.exercise.files import stages  # noqa: E402
 from grader.exercise.files.stages import Stage  # noqa: E402
-from grader.exercise.stress.debug_kernel import Plan, examine  # noqa: E402
+from grader.exercise.stress.debug_kernel import StressPlan, examine  # noqa: E402
 from grader.lab import machines  # noqa: E402
-from grader.verdict import status  # noqa: E402
+from grader.scoring import status  # noqa: E402
 
 FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
@@ -114,7 +114,7 @@ def by_grader(stage: Stage, thorough: bool) -> str:
     found = verify.verify(built, machine, 1, True, lambda what: None)
     if found.ok and thorough:
         found = verify.verify(built, machine, 1, False, lambda what: None)
-    stands = status.of_verified(found).name
+    stands = status.decide_verified(found).name
     if stands == "ok":
         return ""
     if stands != "wrong":
@@ -125,20 +125,20 @@ def by_grader(stage: Stage, thorough: bool) -> str:
 
 def by_sanitizers(stage: Stage) -> str:
     """Whether the user-space build under sanitizers sees it, with allocations that fail."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, str(paths.COMMON / "userspace/check.py"), "sanitize",
          str(stage.directory)],
         env={**os.environ, "LAB_BUILD": str(paths.BUILD)},
         capture_output=True, text=True, errors="replace", timeout=900,
     )  # fmt: skip
-    return {0: "", 1: "sanitizers"}.get(done.returncode, "not done")
+    return {0: "", 1: "sanitizers"}.get(completed.returncode, "not done")
 
 
 def by_debug(stage: Stage) -> str:
     """Whether make debug sees it, in its short form."""
     machine = machines.get("uml-debug")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
-    return "debug" if examine(built, machine, Plan(calls=2000, quick=True), str).cause else ""
+    return "debug" if examine(built, machine, StressPlan(calls=2000, quick=True), str).cause else ""
 
 
 def one(fault: Fault, number: int) -> Result:

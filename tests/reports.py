@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reports made of invented figures, of any number of stages, rulers and phases; their pages."""
+"""Reports made of invented figures, of any number of stages, metrics and phases; their pages."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PHASES = (*PARTS, "read")
 ALL_N = (0, 10, 93, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
-def machine(name: str, ruler: str) -> dict[str, Any]:
+def machine(name: str, metric: str) -> dict[str, Any]:
     return {
         "name": name,
         "kernel": "6.1.170",
         "compiler": "gcc 12.2.0",
         "cpu": "a cpu",
-        "ruler": ruler,
+        "metric": metric,
         "warnings": [],
     }
 
@@ -94,7 +94,7 @@ def stage(
                 samples.append(
                     {
                         "machine": place["name"],
-                        "ruler": place["ruler"],
+                        "metric": place["metric"],
                         "phase": phase,
                         "n": n,
                         "median": cost,
@@ -121,17 +121,17 @@ def stage(
 
 
 def fabricate(
-    numbers: list[int], rulers: int = 1, phases: tuple[str, ...] = PARTS
+    numbers: list[int], metrics: int = 1, phases: tuple[str, ...] = PARTS
 ) -> dict[str, Any]:
-    """A valid report on some stages, measured with one or two rulers in some phases."""
+    """A valid report on some stages, measured with one or two metrics in some phases."""
     chance = random.Random(1)
-    machines = [machine("uml", "ns"), machine("qemu", "instructions")][:rulers]
+    machines = [machine("uml", "ns"), machine("qemu", "instructions")][:metrics]
     stages = [stage(number, machines, chance, phases) for number in numbers]
     speedups = []
     for before, after in itertools.pairwise(stages):
         for old in before["samples"]:
             for new in after["samples"]:
-                keys = ("machine", "ruler", "phase", "n")
+                keys = ("machine", "metric", "phase", "n")
                 if all(old[key] == new[key] for key in keys):
                     ratio = old["median"] / new["median"]
                     speedups.append(
@@ -141,7 +141,7 @@ def fabricate(
                             "to": after["number"],
                             "ratio": ratio,
                             "ci95": [ratio * 0.98, ratio * 1.02],
-                            "p": None if old["ruler"] == "instructions" else 0.01,
+                            "p": None if old["metric"] == "instructions" else 0.01,
                             "verdict": "faster" if ratio > 1.03 else "~",
                         }
                     )
@@ -180,7 +180,7 @@ def failed() -> dict[str, Any]:
 
 def hostile() -> dict[str, Any]:
     """HOSTILE wherever the form allows any text."""
-    report = fabricate([1, 2], rulers=2)
+    report = fabricate([1, 2], metrics=2)
     report["command"] = report["commit"] = report["started"] = HOSTILE
     for one in report["stages"]:
         one.update(

@@ -20,14 +20,14 @@ import pytest
 
 from grader import sandbox
 from grader.base import paths
-from grader.sandbox import Ended, Limits, Room
+from grader.sandbox import CommandResult, ResourceLimits, SandboxView
 
 HERE = Path(__file__).parent / "sandbox"
 MB = 1 << 20
 NOBODY = 65534
 SECRET = "what the host keeps to itself"
 # Small enough that no attack is felt on this computer.
-TIGHT = Limits(
+TIGHT = ResourceLimits(
     wall_seconds=30,
     cpu_seconds=10,
     memory_bytes=300 * MB,
@@ -37,11 +37,13 @@ TIGHT = Limits(
     store_files=500,
     output_bytes=MB,
 )
-EMPTY = Room()
+EMPTY = SandboxView()
 USERS = ("us", "nobody") if os.geteuid() == 0 else ("us",)
 PYTHON = os.path.realpath(sys.executable)
 
-needs_sandbox = pytest.mark.skipif(bool(sandbox.refused()), reason=sandbox.refused() or "-")
+needs_sandbox = pytest.mark.skipif(
+    bool(sandbox.why_unavailable()), reason=sandbox.why_unavailable() or "-"
+)
 
 
 @pytest.fixture(scope="session")
@@ -94,18 +96,22 @@ class Caller:
         ], answer
 
     def __call__(
-        self, command: list[Any], limits: Limits = TIGHT, room: Room | None = EMPTY, **more: Any
-    ) -> Ended:
-        """Run a command; in a room the attacks are to be seen there."""
+        self,
+        command: list[Any],
+        limits: ResourceLimits = TIGHT,
+        room: SandboxView | None = EMPTY,
+        **more: Any,
+    ) -> CommandResult:
+        """Run a command; in a sandbox the attacks are to be seen there."""
         if room is not None:
             room = replace(room, read=(*room.read, self.attack))
         if not self.other:
             return sandbox.run(command, limits, room, **more)
         argv, answer = self.argv(command, limits, room, more)
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
-        assert answer.is_file(), done.stderr
-        ended: Ended = pickle.loads(answer.read_bytes())
-        return ended
+        completed = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+        assert answer.is_file(), completed.stderr
+        result: CommandResult = pickle.loads(answer.read_bytes())
+        return result
 
     def directory(self, name: str) -> Path:
         """An empty directory of this user's."""
@@ -150,7 +156,7 @@ def gone(place: Path, seconds: float = 10) -> bool:
     return not running(place)
 
 
-def done(ended: Ended) -> list[str]:
+def done(result: CommandResult) -> list[str]:
     """The lines of an attack that succeeded."""
-    assert ended.status is not None, ended
-    return [line for line in ended.text.splitlines() if "refused" not in line]
+    assert result.status is not None, result
+    return [line for line in result.text.splitlines() if "refused" not in line]

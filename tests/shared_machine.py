@@ -38,13 +38,13 @@ class Shared:
         if self._guest is None:
             self._guest = self.machine.boot(contents)
             self._files = {path: _digest(file) for path, file in contents.files.items()}
-            self._places = self._guest.wire.check(PLACES, SECONDS)
+            self._places = self._guest.channel.check(PLACES, SECONDS)
             self.boots += 1
         for path, file in contents.files.items():
             if self._files.get(path) != _digest(file):
-                self._guest.wire.check(f"mkdir -p {Path(path).parent}; rm -f {path}", SECONDS)
-                self._guest.wire.put(path, file.read_bytes(), SECONDS)
-                self._guest.wire.check(f"chmod 755 {path}", SECONDS)
+                self._guest.channel.check(f"mkdir -p {Path(path).parent}; rm -f {path}", SECONDS)
+                self._guest.channel.put(path, file.read_bytes(), SECONDS)
+                self._guest.channel.check(f"chmod 755 {path}", SECONDS)
                 self._files[path] = _digest(file)
         return Use(self, self._guest)
 
@@ -55,8 +55,8 @@ class Shared:
         try:
             if not DOUBT.search(said) and self._guest.alive():
                 remove = "for m in $(cut -d' ' -f1 /proc/modules); do rmmod $m || exit; done"
-                self._guest.wire.check(remove, SECONDS)
-                if self._guest.wire.check(PLACES, SECONDS) == self._places:
+                self._guest.channel.check(remove, SECONDS)
+                if self._guest.channel.check(PLACES, SECONDS) == self._places:
                     return
         except MachineError:
             pass

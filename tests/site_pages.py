@@ -45,8 +45,8 @@ def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "kit-site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (build / "made").exists():
-            done = make_site(build, "--site", "--pages")
-            assert done.returncode == 0, done.stderr
+            completed = make_site(build, "--site", "--pages")
+            assert completed.returncode == 0, completed.stderr
             (build / "made").touch()
     return build / "site"
 

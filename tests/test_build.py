@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 from grader.exercise.build import diagnostics, stage_module
 from grader.exercise.build.preprocess import Texts
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
 from grader.lab import module
@@ -77,7 +77,7 @@ def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Pa
     (tmp_path / "stage").mkdir()
     for name in ("fib.c", "fib.o", "gone.o", "kept.o", "kept.o_shipped"):
         (tmp_path / "stage" / name).touch()
-    built = Built(stage, Module("fibdrv", tmp_path))
+    built = BuiltStage(stage, Module("fibdrv", tmp_path))
     assert [path.name for path in stage_module.stage_objects(built)] == ["fib.o", "kept.o"]
 
 
@@ -218,7 +218,7 @@ def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 @pytest.mark.machine
 def test_build(outside: Stage, kernel: Kernel) -> None:
     built = stage_module.build(outside, kernel)
-    assert (built.ok, built.cause, built.breaches) == (True, "", ())
+    assert (built.ok, built.cause, built.violations) == (True, "", ())
     assert built.module.stripped.stat().st_size < built.module.path.stat().st_size
     made = built.module.path.stat().st_mtime_ns
 
@@ -271,7 +271,7 @@ def test_a_source_that_never_ends(
     # Time alone, and hardly any memory: that has a limit of its own.
     twice = '#include "fib.c"\n#include "fib.c"\n'
     (outside.directory / "fib.c").write_text(f"#if __INCLUDE_LEVEL__ < 150\n{twice}#endif\n")
-    built: Built = stage_module.build(outside, kernel)
+    built: BuiltStage = stage_module.build(outside, kernel)
     assert built.cause == "the compiler was stopped: it was not done after 1 s"
     running = subprocess.run(
         ["pgrep", "-f", str(built.module.directory)], capture_output=True, text=True

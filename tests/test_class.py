@@ -19,15 +19,15 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import HostFault, LabError, MachineDied, MachineTimeout, ProgramKilled
-from grader.classroom import engine, fingerprint, one, outcome, pages, tables
-from grader.classroom.outcome import Outcome
+from grader.classroom import dispatcher, fingerprint, grade_one, outcome, pages, tables
+from grader.classroom.outcome import SubmissionOutcome
 from grader.classroom.submissions import Submission
-from grader.classroom.tables import Row
+from grader.classroom.tables import ClassRow
 from grader.exercise.files import exercises
-from grader.verdict.points import Line
-from tests import class_made
-from tests.class_made import class_sh, rows
-from tests.left_over import left_over
+from grader.scoring.points import Line
+from tests import class_submissions
+from tests.class_submissions import class_sh, rows
+from tests.leftovers import leftovers
 from tests.sandbox_calls import needs_sandbox
 
 SEED = 7
@@ -50,14 +50,14 @@ EXPECTED = {
 
 
 def _make_class(folder: Path, secret: Path) -> None:
-    class_made.reference(folder / ODD, 1)
-    class_made.solved(folder / "anna", 1)
-    class_made.mistake(folder / "bob", 1, "one step too many")
-    class_made.packed(folder / "bob", folder / "bob.zip")
-    class_made.faulty(folder / "carol", 1, "has-a-constructor")
-    class_made.faulty(folder / "dave", 1, "does-not-compile")
-    class_made.packed(folder / "dave", folder / "dave.tar.gz")
-    class_made.added(folder / "eve", 1, f'asm(".incbin \\"{secret}\\"");\n')
+    class_submissions.reference(folder / ODD, 1)
+    class_submissions.solved(folder / "anna", 1)
+    class_submissions.mistake(folder / "bob", 1, "one step too many")
+    class_submissions.packed(folder / "bob", folder / "bob.zip")
+    class_submissions.faulty(folder / "carol", 1, "has-a-constructor")
+    class_submissions.faulty(folder / "dave", 1, "does-not-compile")
+    class_submissions.packed(folder / "dave", folder / "dave.tar.gz")
+    class_submissions.added(folder / "eve", 1, f'asm(".incbin \\"{secret}\\"");\n')
     (folder / "frank").symlink_to(paths.STAGES)
     (folder / "x.c").write_text("")
     with tarfile.open(folder / "grace.tar", "w") as archive:
@@ -86,15 +86,15 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
 @needs_parallel
 @pytest.mark.machine
 def test_a_class_of_eight(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text(class_made.SECRET)
+    (tmp_path / "secret").write_text(class_submissions.SECRET)
     (tmp_path / "submissions").mkdir()
     (tmp_path / "tmp").mkdir()
     _make_class(tmp_path / "submissions", tmp_path / "secret")
-    done = _grade(tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "no submissions, and left alone: 'grades.csv'" in done.stderr
-    assert "8 of 8 are graded: 1 with 100 points, 2 refused" in done.stdout
-    assert left_over(tmp_path / "tmp") == []
+    completed = _grade(tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert "no submissions, and left alone: 'grades.csv'" in completed.stderr
+    assert "8 of 8 are graded: 1 with 100 points, 2 refused" in completed.stdout
+    assert leftovers(tmp_path / "tmp") == []
     _each_has_the_points_that_it_must_have(tmp_path)
     _nothing_says_where_it_was_made_or_what_the_host_keeps(tmp_path)
     _a_students_page_has_nothing_of_the_others(tmp_path)
@@ -121,7 +121,7 @@ def _nothing_says_where_it_was_made_or_what_the_host_keeps(graded: Path) -> None
             text = path.read_text()
             for place in (graded / "submissions", graded / "tmp", graded / "out"):
                 assert str(place) not in text, path
-            assert class_made.SECRET not in text, path
+            assert class_submissions.SECRET not in text, path
 
 
 def _a_students_page_has_nothing_of_the_others(graded: Path) -> None:
@@ -153,8 +153,8 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
     dave = next(path for path in results.iterdir() if path.name.startswith("dave"))
     dave.unlink()
-    done = _grade(graded)
-    assert done.returncode == 0 and "7 are done, 1 to do" in done.stderr, done.stderr
+    completed = _grade(graded)
+    assert completed.returncode == 0 and "7 are done, 1 to do" in completed.stderr, completed.stderr
     after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
     refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
     assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
@@ -162,8 +162,10 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
     # As a cluster does it, one by one.
     dave.unlink()
     archive = graded / "submissions" / "dave.tar.gz"
-    done = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
-    assert done.returncode == 0 and "0 of 100 points; build-failed" in done.stdout, done.stderr
+    completed = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
+    assert completed.returncode == 0 and "0 of 100 points; build-failed" in completed.stdout, (
+        completed.stderr
+    )
     assert "all are done" in _grade(graded).stderr
     # A damaged one counts as none.
     dave.write_text(dave.read_text()[:-20])
@@ -177,7 +179,7 @@ def _line(name: str, earned: int) -> Line:
 def test_the_computers_fault_is_never_the_submissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = class_made.reference(tmp_path / "anna", 1).parent
+    path = class_submissions.reference(tmp_path / "anna", 1).parent
     for error in (
         LabError("killed\nmore"),
         HostFault("full\nmore"),
@@ -190,15 +192,19 @@ def test_the_computers_fault_is_never_the_submissions(
         def fails(*_: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr(one, "_judged", fails)
-        made = one.grade(path, exercises.find(1), SEED)
+        monkeypatch.setattr(grade_one, "_judged", fails)
+        made = grade_one.grade(path, exercises.find(1), SEED)
         assert made.status == outcome.NOT_GRADED and not made.lines and "\n" not in made.cause
         assert made.cause
 
 
 def test_not_graded_is_no_number_and_no_result(tmp_path: Path) -> None:
-    undone = Row(Submission("=anna", tmp_path), Outcome("f", outcome.NOT_GRADED, "full"))
-    done = Row(Submission("bob", tmp_path), Outcome("f", "ok", "", (_line("a", 50),)))
+    undone = ClassRow(
+        Submission("=anna", tmp_path), SubmissionOutcome("f", outcome.NOT_GRADED, "full")
+    )
+    done = ClassRow(
+        Submission("bob", tmp_path), SubmissionOutcome("f", "ok", "", (_line("a", 50),))
+    )
     text = tables.class_csv([undone, done], ["a"])
     assert text.splitlines()[1:] == ["'=anna,,,not graded,full,0.0,f", "bob,50,50,ok,,0.0,f"]
     tables.write_gradescope(tmp_path / "results.json", done.outcome)
@@ -227,21 +233,22 @@ def test_a_time_out_counts_when_it_comes_again(
         calls.append(1)
         return Judged(50 * len(calls), "assertion: no answer within 50 s, it was not done after")
 
-    monkeypatch.setattr(one, "judge", judge)
+    monkeypatch.setattr(grade_one, "judge", judge)
     stage = exercises.find(1)
-    assert one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
+    assert grade_one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
     # Words that a submission can choose have it tried once.
     calls.clear()
     late[:] = [False]
-    assert one._judged(tmp_path, stage, SEED).earned == 50 and len(calls) == 1
+    assert grade_one._judged(tmp_path, stage, SEED).earned == 50 and len(calls) == 1
 
 
 def test_another_seed_kit_or_text_is_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     prints = {
-        fingerprint.of(*a) for a in ((b"a", "1", 1), (b"b", "1", 1), (b"a", "2", 1), (b"a", "1", 2))
+        fingerprint.of_submission(*a)
+        for a in ((b"a", "1", 1), (b"b", "1", 1), (b"a", "2", 1), (b"a", "1", 2))
     }
     monkeypatch.setattr(fingerprint, "kit", lambda: "other")
-    assert len(prints | {fingerprint.of(b"a", "1", 1)}) == 5
+    assert len(prints | {fingerprint.of_submission(b"a", "1", 1)}) == 5
 
 
 def test_bounds_of_the_longest_line() -> None:
@@ -262,10 +269,10 @@ def test_bounds_of_the_longest_line() -> None:
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
-    done = subprocess.run(
-        class_made.command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60
+    completed = subprocess.run(
+        class_submissions.command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 2 and said in done.stderr.splitlines()[-1], done.stderr
+    assert completed.returncode == 2 and said in completed.stderr.splitlines()[-1], completed.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -276,9 +283,11 @@ def test_interrupted_it_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     folder = tmp_path / "submissions"
     for name in ("a", "b", "c"):
-        class_made.added(folder / name, 1, f"/* {name} */\n")
+        class_submissions.added(folder / name, 1, f"/* {name} */\n")
     out = tmp_path / "out"
-    words = class_made.command(folder, "--stage", "1", "--seed", "7", "--jobs", "2", "--out", out)
+    words = class_submissions.command(
+        folder, "--stage", "1", "--seed", "7", "--jobs", "2", "--out", out
+    )
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     first = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
@@ -288,8 +297,8 @@ def test_interrupted_it_leaves_nothing_running(tmp_path: Path) -> None:
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
     assert first.returncode == 130 and said.splitlines()[-1].startswith("class: stopped;"), said
-    assert left_over(tmp_path / "tmp") == []
-    assert left_over(out) == []
+    assert leftovers(tmp_path / "tmp") == []
+    assert leftovers(out) == []
     assert not list((out / "results").glob("*.json"))
 
 
@@ -311,11 +320,11 @@ def _qemu_of(place: Path) -> list[int]:
 @pytest.mark.long
 def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
-    class_made.reference(tmp_path / "submissions" / "anna", 1)
+    class_submissions.reference(tmp_path / "submissions" / "anna", 1)
     out = tmp_path / "out"
-    words = class_made.command(tmp_path / "submissions", "--stage", "1", "--out", out)
+    words = class_submissions.command(tmp_path / "submissions", "--stage", "1", "--out", out)
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    for fewest, most, status, points in ((1, 1, 0, "100"), (engine.TRIES, 99, 2, "")):
+    for fewest, most, status, points in ((1, 1, 0, "100"), (dispatcher.TRIES, 99, 2, "")):
         shutil.rmtree(out, ignore_errors=True)
         call = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
         killed: set[int] = set()
@@ -331,13 +340,13 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
         assert fewest <= len(killed) <= most
         assert (call.returncode, rows(out)["anna"]["points"]) == (status, points), call.stdout
     assert rows(out)["anna"]["status"] == "not graded"
-    assert left_over(tmp_path / "tmp") == []
+    assert leftovers(tmp_path / "tmp") == []
 
 
 def test_the_call_quotes_what_may_hold_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = engine.Engine(tmp_path, exercises.find(5), 7, kept=("ODD",))
+    work = dispatcher.Dispatcher(tmp_path, exercises.find(5), 7, kept_packages=("ODD",))
     monkeypatch.setenv("ODD", "a b$(x)")
     assert "'ODD=a b$(x)'" in work.parallel()[-1]
     assert "--sshloginfile" not in work.parallel()

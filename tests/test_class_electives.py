@@ -10,12 +10,12 @@ import pytest
 
 from electives import source_folder
 from electives.memblock import verbs
-from grader.base import passages, paths
+from grader.base import marked_regions, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
-from tests import class_made
-from tests.class_made import class_sh, rows
-from tests.left_over import left_over
+from tests import class_submissions
+from tests.class_submissions import class_sh, rows
+from tests.leftovers import leftovers
 from tests.sandbox_calls import needs_sandbox
 
 pytestmark = [pytest.mark.machine, pytest.mark.timeout(1800)]
@@ -26,25 +26,25 @@ CONSTRUCTOR = "__attribute__((constructor)) static void at_once(void)\n{\n\t%s\n
 
 def _memblock(folder: Path, solved: bool, more: str = "") -> None:
     text = (paths.ROOT / "electives/memblock/solution" / FUNCTION).read_text()
-    text = text if solved else passages.skeleton(text, FUNCTION)
+    text = text if solved else marked_regions.skeleton(text, FUNCTION)
     folder.mkdir(parents=True)
     (folder / FUNCTION).write_text(text + more)
 
 
 def _grade(tmp_path: Path, name: str) -> dict[str, dict[str, str]]:
     (tmp_path / "tmp").mkdir()
-    done = class_sh(
+    completed = class_sh(
         tmp_path / "submissions", "--elective", name, "--seed", "7", "--out", tmp_path / "out",
         TMPDIR=str(tmp_path / "tmp"), HOME=str(tmp_path / "home"),
         XDG_CACHE_HOME=str(Path.home() / ".cache"),
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert left_over(tmp_path / "tmp") == []
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert leftovers(tmp_path / "tmp") == []
     for path in (tmp_path / "out").rglob("*.*"):
         if path.suffix in (".csv", ".html", ".json"):
             text = path.read_text()
             places = [str(tmp_path / name) for name in ("submissions", "tmp", "out")]
-            assert not any(said in text for said in (class_made.SECRET, *places)), path
+            assert not any(said in text for said in (class_submissions.SECRET, *places)), path
     return rows(tmp_path / "out")
 
 
@@ -53,7 +53,7 @@ def _grade(tmp_path: Path, name: str) -> dict[str, dict[str, str]]:
 @needs_parallel
 def test_memblock_by_strangers(tmp_path: Path) -> None:
     secret, home = tmp_path / "secret", tmp_path / "home"
-    secret.write_text(class_made.SECRET)
+    secret.write_text(class_submissions.SECRET)
     home.mkdir()
     made = {
         "unfinished": ("", "wrong", "expected 2"),
@@ -120,7 +120,7 @@ def test_memblock_has_the_points_of_check(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.long
 def test_fibers_by_strangers(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    secret.write_text(class_made.SECRET)
+    secret.write_text(class_submissions.SECRET)
     (tmp_path / "home").mkdir()
     kernel = paths.ROOT / "electives/fibers/kernel"
     for name in ("right", "unfinished", "reads", "half"):
@@ -129,20 +129,20 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
         for path in kernel.glob("*.c"):
             text = path.read_text()
             if name == "unfinished" or (name == "half" and path.name == "storage.c"):
-                text = passages.skeleton(text, path.name)
+                text = marked_regions.skeleton(text, path.name)
             if name == "reads" and path.name == "fiber.c":
                 text += f'asm(".incbin \\"{secret}\\"");\n'
             if name != "right" or path.name != "list.c":  # which has no task: the kit's is taken
                 (folder / path.name).write_text(text)
         if name == "half":
-            class_made.packed(folder, tmp_path / "submissions/half.tar.gz")
+            class_submissions.packed(folder, tmp_path / "submissions/half.tar.gz")
     found = _grade(tmp_path, "fibers")
     stands = {name: (row["points"], row["status"]) for name, row in found.items()}
     assert stands == {
         "right": ("100", "ok"), "unfinished": ("0", "wrong"),
         "reads": ("0", "build-failed"), "half": ("80", "wrong"),
     }  # fmt: skip
-    # A stranger's has twelve digits of a digest; another of one's own eight.
+    # An untrusted submission's has twelve digits of a digest; another of one's own eight.
     assert not list((paths.BUILD / "modules").rglob(f"fibers-{'[0-9a-f]' * 12}*.lock"))
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from grader.base.errors import LabError
 from grader.classroom import hosts
-from tests import class_made, class_servers
-from tests.class_made import rows
+from tests import class_servers, class_submissions
 from tests.class_servers import Server
-from tests.left_over import left_over
+from tests.class_submissions import rows
+from tests.leftovers import leftovers
 from tests.sandbox_calls import needs_sandbox
 
 needs_ssh = pytest.mark.skipif(not class_servers.THERE, reason="no sshd or parallel")
@@ -42,9 +42,9 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     (tmp_path / "tmp").mkdir()
     folder, out = tmp_path / "submissions", tmp_path / "out"
     for i in range(5):
-        class_made.added(folder / f"right {i}", 1, f"/* {i} */\n")
-    class_made.faulty(folder / "$(broken)'", 1, "does-not-compile")
-    words = class_made.command(folder, "--stage", "1", "--seed", "7", "--out", out)
+        class_submissions.added(folder / f"right {i}", 1, f"/* {i} */\n")
+    class_submissions.faulty(folder / "$(broken)'", 1, "does-not-compile")
+    words = class_submissions.command(folder, "--stage", "1", "--seed", "7", "--out", out)
     words += ["--hosts", str(tmp_path / "hosts")]
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     call = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
@@ -63,9 +63,9 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     assert {line[1] for line in log if line[6] == "0"} <= {"1/alpha", "1/beta", "alpha", "beta"}
     # What the dead one had begun ends by itself, and leaves nothing.
     until = time.monotonic() + 60
-    while left_over(tmp_path / "tmp") and time.monotonic() < until:
+    while leftovers(tmp_path / "tmp") and time.monotonic() < until:
         time.sleep(0.5)
-    assert left_over(tmp_path / "tmp") == []
+    assert leftovers(tmp_path / "tmp") == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 from grader.base.errors import LabError
 from grader.classroom import packing, submissions, unpack, unpacker
 from grader.exercise.files import exercises
-from grader.sandbox import ARCHIVE, Room
+from grader.sandbox import ARCHIVE, SandboxView
 from tests import sandbox_calls
 from tests.sandbox_calls import Caller, needs_sandbox
 
@@ -79,7 +79,7 @@ def test_a_list_of_paths(tmp_path: Path) -> None:
 
 
 def _refused(path: Path) -> str:
-    with pytest.raises(packing.Refused) as why:
+    with pytest.raises(packing.RejectedSubmission) as why:
         packing.packed(path)
     assert "\n" not in str(why.value)
     return str(why.value)
@@ -227,13 +227,13 @@ def _unpacked(call: Caller, packed: bytes) -> tuple[dict[str, Any], list[str]]:
     archive, target = call.folder / "packed", call.directory("content")
     archive.write_bytes(packed)
     script = call.place / "kit/grader/classroom/unpacker.py"
-    ended = call(
+    result = call(
         [unpack.PYTHON, "-I", "-S", "-B", script, archive, target],
         ARCHIVE,
-        Room(read=(script, archive), write=(target,)),
+        SandboxView(read=(script, archive), write=(target,)),
     )
-    assert ended.status == 0, ended
-    answer: dict[str, Any] = json.loads(ended.output)
+    assert result.status == 0, result
+    answer: dict[str, Any] = json.loads(result.output)
     return answer, sorted(str(p.relative_to(target)) for p in target.rglob("*") if p.is_file())
 
 
@@ -303,7 +303,7 @@ def test_the_stage_is_found(tmp_path: Path, names: tuple[str, ...]) -> None:
     ],
 )
 def test_or_it_is_said_why_not(tmp_path: Path, names: tuple[str, ...], said: str) -> None:
-    with pytest.raises(packing.Refused, match=said):
+    with pytest.raises(packing.RejectedSubmission, match=said):
         _stage(tmp_path, *names)
 
 
@@ -322,7 +322,7 @@ def test_an_electives_folder_is_found(tmp_path: Path, names: tuple[str, ...], sa
     packed = _tar(*((name, {}, name.encode()) for name in names))
     what = exercises.for_a_class("memblock")
     if said:
-        with pytest.raises(packing.Refused, match=said):
+        with pytest.raises(packing.RejectedSubmission, match=said):
             unpack.directory(packed, what, tmp_path)
     else:
         found, _ = unpack.directory(packed, what, tmp_path)

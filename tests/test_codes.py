@@ -13,20 +13,20 @@ import pytest
 from grader.base.finding import Failure, Finding
 from grader.base.progress import Progress
 from grader.course import results
-from grader.course.check import Result
+from grader.course.check import CheckResult
 from grader.exercise.files import stages
-from grader.exercise.operations.unit_tests import Outcome
+from grader.exercise.operations.unit_tests import OperationOutcome
 from grader.lab import machines
-from grader.verdict import pipeline
-from grader.verdict.points import Line
-from grader.verdict.speed import measure
+from grader.scoring import pipeline
+from grader.scoring.points import Line
+from grader.scoring.speed import measure
 
 # The texts for people that these values hold.
 TEXTS: dict[type, tuple[str, ...]] = {
     Finding: ("cause", "excerpt"),
     Failure: ("title",),
     Line: ("name", "remark"),
-    Outcome: ("fault",),
+    OperationOutcome: ("fault",),
 }
 PLACEHOLDER = "#"
 
@@ -78,12 +78,12 @@ CASES = {
 }
 
 
-def outcome(copy: Path) -> tuple[Result, list[object]]:
+def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
     """Check a copy. Return the result, and what of it holds no text of the grader's."""
     stage = stages.single(copy, copy.name)
     checked = pipeline.check_stage(stage, machines.get("uml"), 1, lambda _: None)
     right = pipeline.judge(checked, speed=measure(stage, 1, Progress()))
-    result = Result(str(stage.number), str(copy), right.lines, 1)
+    result = CheckResult(str(stage.number), str(copy), right.lines, 1)
     lines = [(line.kind, line.code, line.earned, line.possible) for line in result.lines]
     codes = [one.finding.code for one in right.found]
     return result, [lines, codes, right.status.name, right.status.code, results.next_step(result)]

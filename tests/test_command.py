@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
-from tests.left_over import left_over
+from tests.leftovers import leftovers
 
 HEAD = """
 import errno, os, subprocess, sys, time
@@ -93,16 +93,16 @@ def run(
     ],
 )
 def test_an_ending_is_one_line_and_a_status(line: str, status: int, says: str, place: Path) -> None:
-    done = run(place, line)
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", says)
+    completed = run(place, line)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (status, "", says)
 
 
 def test_a_fault_of_the_kit_is_not_a_failed_stage(place: Path) -> None:
-    done = run(place, "print('so far')", "1 / 0")
-    assert done.returncode == 2
-    assert done.stdout == "so far\n"
-    assert "ZeroDivisionError" in done.stderr
-    assert done.stderr.splitlines()[-1] == "tiny: this is a fault of the kit's own, see above"
+    completed = run(place, "print('so far')", "1 / 0")
+    assert completed.returncode == 2
+    assert completed.stdout == "so far\n"
+    assert "ZeroDivisionError" in completed.stderr
+    assert completed.stderr.splitlines()[-1] == "tiny: this is a fault of the kit's own, see above"
 
 
 MUCH = "print('x' * 100 + '\\n', end='', flush=(i % 7 == 0))"
@@ -112,14 +112,14 @@ MUCH = "print('x' * 100 + '\\n', end='', flush=(i % 7 == 0))"
 @pytest.mark.parametrize("more", ["pass", "sys.stdout.flush()", "print('x' * 100_000)"])
 def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> None:
     full = {"shell": '"$@" >/dev/full', "PYTHONUNBUFFERED": unbuffered}
-    done = run(place, "print('results')", more, **full)
-    assert done.returncode == 2
-    assert done.stderr == "tiny: No space left on device: standard output\n"
+    completed = run(place, "print('results')", more, **full)
+    assert completed.returncode == 2
+    assert completed.stderr == "tiny: No space left on device: standard output\n"
     # Results that are lost are not those of a failed stage.
     assert run(place, "print('results')", more, "return 1", **full).returncode == 2
     # What else is wrong comes first.
-    done = run(place, "sys.stdout.write('results')", "raise errors.LabError('x')", **full)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x')", **full)
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
 
 
 def test_full_errors_leave_the_status(place: Path) -> None:
@@ -138,18 +138,18 @@ def test_full_errors_leave_the_status(place: Path) -> None:
     ],
 )
 def test_a_reader_that_leaves_ends_it_quietly(place: Path, shell: str) -> None:
-    done = run(place, f"for i in range(100_000): {MUCH}", shell=shell)
-    assert done.returncode == 128 + signal.SIGPIPE
-    assert done.stderr == ""
+    completed = run(place, f"for i in range(100_000): {MUCH}", shell=shell)
+    assert completed.returncode == 128 + signal.SIGPIPE
+    assert completed.stderr == ""
 
 
 def test_a_reader_of_the_progress_that_leaves_ends_it_quietly(place: Path) -> None:
     shell = '{ "$@" 2>&1 >/dev/null; echo $? >"$TMPDIR/status"; } | head -1'
-    done = run(
+    completed = run(
         place, "tell = progress.Progress()", "for i in range(100_000): tell.step(str(i))",
         shell=shell,
     )  # fmt: skip
-    assert done.stderr == ""
+    assert completed.stderr == ""
     assert (place / "status").read_text() == "141\n"
 
 
@@ -175,12 +175,12 @@ def test_streams_that_are_closed(place: Path) -> None:
         "kept.write('mine')",
     )
     for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
-        done = run(place, *lines, shell=f'"$@" {closed}')
-        assert done.returncode == 0, (closed, done.stderr)
+        completed = run(place, *lines, shell=f'"$@" {closed}')
+        assert completed.returncode == 0, (closed, completed.stderr)
         assert (place / "file").read_text() == "mine"
     # What is said on a closed stderr does not turn up elsewhere.
-    done = run(place, "raise errors.LabError('x')", shell='"$@" 2>&-')
-    assert (done.returncode, done.stdout) == (2, "")
+    completed = run(place, "raise errors.LabError('x')", shell='"$@" 2>&-')
+    assert (completed.returncode, completed.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -196,14 +196,14 @@ def test_a_signal_leaves_nothing(place: Path, number: signal.Signals) -> None:
     process.stderr.close()
     assert process.wait(10) == 130
     assert said == "tiny: stopped; all is as it was\n"
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 @pytest.mark.parametrize("ending", ["return 1", "raise errors.LabError('x')", "1 / 0"])
 def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
-    done = run(place, AT_WORK.replace("time.sleep(60)", ending))
-    assert done.returncode == (1 if ending == "return 1" else 2)
-    assert left_over(place) == []
+    completed = run(place, AT_WORK.replace("time.sleep(60)", ending))
+    assert completed.returncode == (1 if ending == "return 1" else 2)
+    assert leftovers(place) == []
 
 
 def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
         "raise KeyboardInterrupt",
     )
     assert run(place, *lines).returncode == 130
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 def test_what_has_lost_its_first_process_goes_too(place: Path) -> None:
@@ -233,12 +233,12 @@ def test_what_has_lost_its_first_process_goes_too(place: Path) -> None:
         "print(len(scratch.processes_in(folder)), first.pid)",
         "raise KeyboardInterrupt",
     )
-    done = run(place, *lines)
-    assert done.returncode == 130
-    there, group = map(int, done.stdout.split())
+    completed = run(place, *lines)
+    assert completed.returncode == 130
+    there, group = map(int, completed.stdout.split())
     assert there == 1
     assert not scratch.group_runs(group)
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 def test_what_is_to_stay_stays(place: Path) -> None:

@@ -16,10 +16,10 @@ from grader import compare
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.exercise.files import stages
-from grader.rulers.comparison import Compared
-from grader.verdict import compared
-from grader.verdict.compared import Row
-from tests.left_over import left_over
+from grader.measure.comparison import Compared
+from grader.scoring import stage_comparison
+from grader.scoring.stage_comparison import ComparisonRow
+from tests.leftovers import leftovers
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 
@@ -68,8 +68,8 @@ def run(*words, timeout=240):
     )
 
 
-def row(verdict, ratio=1.0, ruler="ns", phase="compute", n=1000):
-    return Row(ruler, phase, n, Compared(1.0, 1.0, ratio, ratio, ratio, None, verdict))
+def row(verdict, ratio=1.0, metric="ns", phase="compute", n=1000):
+    return ComparisonRow(metric, phase, n, Compared(1.0, 1.0, ratio, ratio, ratio, None, verdict))
 
 
 def test_names_keep_apart(tmp_path):
@@ -112,10 +112,10 @@ def test_n_is_chosen_from_both_manifests():
 
 
 def test_the_verdict_in_one_word():
-    assert compared.overall([row("~"), row("~")]) == "~"
-    assert compared.overall([row("~"), row("slower")]) == "slower"
-    assert compared.overall([row("faster"), row("faster")]) == "faster"
-    assert compared.overall([row("faster"), row("slower")]) == "mixed"
+    assert stage_comparison.overall([row("~"), row("~")]) == "~"
+    assert stage_comparison.overall([row("~"), row("slower")]) == "slower"
+    assert stage_comparison.overall([row("faster"), row("faster")]) == "faster"
+    assert stage_comparison.overall([row("faster"), row("slower")]) == "mixed"
 
 
 def test_the_verdict_in_one_line():
@@ -126,12 +126,12 @@ def test_the_verdict_in_one_line():
         row("~"),
         row("~", phase="decimal"),
     ]
-    line = compared.verdict_line(("A", "B"), found)
+    line = stage_comparison.verdict_line(("A", "B"), found)
     assert line == (
         "slower  B against A; instructions: compute +1.1 % at n = 10,000, decimal ~; time: ~"
     )
     found = [row("faster", 2.5), row("slower", 1 / 1.002, phase="decimal")]
-    assert compared.verdict_line(("A", "B"), found) == (
+    assert stage_comparison.verdict_line(("A", "B"), found) == (
         "mixed  B against A; time: compute 2.50 times less at n = 1,000,"
         " decimal +0.20 % at n = 1,000"
     )
@@ -144,7 +144,7 @@ def test_each_n_that_was_asked_for_has_a_line():
         row("~", 0.9, n=10),
         row("~", phase="decimal", n=10),
     ]
-    assert compared.lines_by_n(found).splitlines() == [
+    assert stage_comparison.lines_by_n(found).splitlines() == [
         "n = 10: instructions: decimal +0.20 %; time: compute ~, decimal ~",
         "n = 1,000: time: compute 2.50 times less",
     ]
@@ -186,7 +186,7 @@ def test_a_stage_against_itself(tmp_path):
 
 @pytest.mark.machine
 @pytest.mark.long
-def test_one_percent_more_is_slower_by_the_exact_ruler(tmp_path):
+def test_one_percent_more_is_slower_by_the_exact_metric(tmp_path):
     done = run(STAGE, slower_copy(tmp_path, 2), "--n", "10000", "--details")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("slower  ")
@@ -197,7 +197,7 @@ def test_one_percent_more_is_slower_by_the_exact_ruler(tmp_path):
 @pytest.mark.long
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
     more = slower_copy(tmp_path, 20)
-    # On a busy computer the noisy ruler may pass once; it must not be wrong, nor blind for long.
+    # On a busy computer the noisy metric may pass once; it must not be wrong, nor blind for long.
     for _ in range(3):
         done = run(STAGE, more, "--n", "10000", "--no-exact")
         assert done.returncode == 0, done.stderr
@@ -250,4 +250,4 @@ def test_interrupted_it_leaves_nothing():
         _, said = process.communicate(timeout=90)
         assert process.returncode == 130
         assert "stopped" in said
-        assert left_over(Path(short)) == []
+        assert leftovers(Path(short)) == []

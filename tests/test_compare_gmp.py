@@ -20,14 +20,14 @@ from grader.exercise.files import expected_values
 from grader.exercise.files.stages import find
 from grader.report.plots import safe_text
 from grader.tools import compare_gmp, decimal_peer, peer_figure, peer_rows
-from grader.tools.peer_rows import COMPUTE, DECIMAL, GMP, PYTHON, READ, Memory, Run
+from grader.tools.peer_rows import COMPUTE, DECIMAL, GMP, PYTHON, READ, Memory, PeerRun
 
 SLOW, FAST = "7 preallocation", "11 number-theoretic-transform"
 
 
-def recorded() -> Run:
+def recorded() -> PeerRun:
     """Three rounds, of which one was hit by something; FAST alone goes to 1,000,000."""
-    run = Run("a computer, gcc 1.2.3", [GMP, SLOW, FAST, PYTHON])
+    run = PeerRun("a computer, gcc 1.2.3", [GMP, SLOW, FAST, PYTHON])
     for n, names in ((100_000, run.names), (1_000_000, [GMP, FAST, PYTHON])):
         for name in names:
             compute, decimal = {
@@ -130,7 +130,7 @@ def test_picture() -> None:
 
 
 def test_every_stage_has_a_look_of_its_own() -> None:
-    run = Run("", [GMP, *(f"{n} stage" for n in range(3, 12)), PYTHON])
+    run = PeerRun("", [GMP, *(f"{n} stage" for n in range(3, 12)), PYTHON])
     for name in run.names:
         run.add(100, name, 1.0, 1.0)
         run.add(1000, name, 1.0, 1.0)
@@ -140,7 +140,7 @@ def test_every_stage_has_a_look_of_its_own() -> None:
 
 def test_a_number_stands_on_no_other_line() -> None:
     """Two lines that end in one place, and a third that goes on: three heights, or none."""
-    run = Run("", [GMP, "3 a", "4 b", "5 c"])
+    run = PeerRun("", [GMP, "3 a", "4 b", "5 c"])
     for n, names in ((100, run.names), (1000, run.names), (10_000, [GMP, "5 c"])):
         for name in names:
             run.add(n, name, 10.0 if name != GMP else 1.0, 0.0)
@@ -186,25 +186,25 @@ def out() -> Path:
 
 @pytest.mark.long
 def test_a_real_run(out: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         call("--rounds", "3", "--most", "100000", "--out", str(out)),
         cwd=paths.ROOT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     # Plain lines in a pipe, each once.
-    steps = [text.split("] ")[1] for text in done.stderr.splitlines()]
+    steps = [text.split("] ")[1] for text in completed.stderr.splitlines()]
     assert "measure n = 100 to 100,000" in steps
     assert len(set(steps)) == len(steps)
-    assert "\r" not in done.stderr
-    assert "\033" not in done.stderr
+    assert "\r" not in completed.stderr
+    assert "\033" not in completed.stderr
     with_bignums = [s for s in find(paths.STAGES) if s.manifest.max_n > 93]
     for stage in with_bignums:
-        cells = line(done.stdout, READ, f"{stage.number} {stage.manifest.name}")
+        cells = line(completed.stdout, READ, f"{stage.number} {stage.manifest.name}")
         most = min(stage.manifest.max_n, 100_000)
         assert len(cells) == len(str(most)) - 2
-    assert len(line(done.stdout, READ, PYTHON)) == 1
+    assert len(line(completed.stdout, READ, PYTHON)) == 1
     assert re.search(r"stage 11 is [\d.]+ times as fast as Python's decimal at n = 100,000",
-                     done.stdout)  # fmt: skip
+                     completed.stdout)  # fmt: skip
     run = peer_rows.read(out / "rows.tsv")
     assert run.numbers() == [100, 300, 1000, 3000, 10_000, 30_000, 100_000]
     assert {len(ns) for ns in run.rows.values()} == {3}
@@ -269,8 +269,8 @@ def test_stopped_while_measuring(out: Path) -> None:
     [(["--rounds", "2"], "3 to 1000"), (["--most", "99"], "from 100 on"), (["--most", "x"], "int")],
 )
 def test_bad_input_is_one_line(words: list[str], said: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         call(*words), cwd=paths.ROOT, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 2
-    assert said in done.stderr.splitlines()[-1]
+    assert completed.returncode == 2
+    assert said in completed.stderr.splitlines()[-1]

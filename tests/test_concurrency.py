@@ -65,13 +65,13 @@ def loaded() -> Iterator[Loaded]:
             )
         )
         running.append((guest, built.module))
-        guest.wire.check(f"insmod {MODULE}", PATIENCE * guest.speed_factor)
+        guest.channel.check(f"insmod {MODULE}", PATIENCE * guest.speed_factor)
         return guest
 
     yield load
     try:
         for guest, module in running:
-            finding = kernel_log.dirt(guest.console(), module)
+            finding = kernel_log.first_problem(guest.console(), module)
             assert finding is None, finding.excerpt
     finally:
         for guest, _ in running:
@@ -79,8 +79,8 @@ def loaded() -> Iterator[Loaded]:
 
 
 def run(guest: Running, command: str) -> tuple[int, str]:
-    done = guest.wire.run(command, SECONDS + PATIENCE * guest.speed_factor)
-    return done.status, done.output
+    result = guest.channel.run(command, SECONDS + PATIENCE * guest.speed_factor)
+    return result.status, result.output
 
 
 def storm(seconds: int, top: int, max_n: int) -> str:
@@ -137,7 +137,7 @@ def test_one_that_never_looks_up_is_caught(loaded: Loaded, tmp_path: Path) -> No
     header = directory / "bignum.h"
     text = header.read_text()
     assert '#include "stage.h"\n' in text
-    instead = "#define fib_spend(call, products) ((void)(call), (void)(products), 0)\n"
+    instead = "#define fib_account_work(call, products) ((void)(call), (void)(products), 0)\n"
     header.write_text(text.replace('#include "stage.h"\n', f'#include "stage.h"\n{instead}'))
     stage = Stage(directory, kit_stage(6).manifest)
     figures = killed(loaded(EXACT_TIMERS, stage), stage, 20)
@@ -187,7 +187,7 @@ fibctl read 1000000 | wc -c
 def test_a_small_memory_cgroup(loaded: Loaded, name: str) -> None:
     """A caller in a group with too little memory gets ENOMEM or is killed; nobody else is."""
     guest = loaded(name, kit_stage(7))
-    guest.wire.put("/tmp/cage.sh", CAGE.encode(), PATIENCE)
+    guest.channel.put("/tmp/cage.sh", CAGE.encode(), PATIENCE)
     status, output = run(guest, "sh /tmp/cage.sh")
     print(output)
     assert status == 0

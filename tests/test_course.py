@@ -33,7 +33,7 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance import verify
 from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines, module
-from grader.verdict import pipeline, points
+from grader.scoring import pipeline, points
 
 STAGES = sorted(stages.manifests())
 
@@ -68,9 +68,9 @@ def test_the_reference_earns_all_points(number: int, place: Path) -> None:
     assert step == f"done; next: {after}"
 
 
-def keep(number: int, copy: Path, earned: int = 100) -> check.Result:
+def keep(number: int, copy: Path, earned: int = 100) -> check.CheckResult:
     """Record some points of a copy as check does."""
-    result = check.Result(
+    result = check.CheckResult(
         str(number), str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
     )
     records.record(result, copy)
@@ -118,7 +118,7 @@ def test_what_is_begun_anew_has_no_points_yet(
 def test_slow_leads_to_where_the_instructions_go() -> None:
     full = check.Line("device", 80, 80, "right", kind=points.DEVICE)
     slow = check.Line("speed", 3, 20, "takes many", kind=points.SPEED)
-    said = {n: results.next_step(check.Result(str(n), "work/x", (full, slow))) for n in (5, 9)}
+    said = {n: results.next_step(check.CheckResult(str(n), "work/x", (full, slow))) for n in (5, 9)}
     assert "make stage=5 profile phase=compute shows" in said[5]
     assert "make stage=9 profile shows" in said[9]
 
@@ -160,8 +160,8 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     monkeypatch.setattr(paths, "BUILD", place / "build")
     remark = "it breaks the contract: a use of snprintf in decimal.c; stage.h allows only "
     text = remark + "memcpy, memmove, " * 9
-    breach = check.Line("compute", 0, 30, text, 1, code=Code.CONTRACT)
-    monkeypatch.setattr(commands, "task_lines", lambda *_: [breach])
+    violation = check.Line("compute", 0, 30, text, 1, code=Code.CONTRACT)
+    monkeypatch.setattr(commands, "task_lines", lambda *_: [violation])
     skeleton.write(1, place / "work")
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
@@ -173,12 +173,12 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
 
 def test_of_a_leak_check_names_memcheck() -> None:
     leak = check.Line("device", 0, 30, "some blocks", kind=points.DEVICE, code=Code.LEAK)
-    result = check.Result("3", "work/x", (leak,))
+    result = check.CheckResult("3", "work/x", (leak,))
     said = results.outcome(result).splitlines()
     assert said[1] == "make stage=3 memcheck names the lines that made what is lost"
     assert said[2].startswith("next: ")
     wrong = replace(leak, remark="3 blocks are left", code=Code.WRONG)
-    other = check.Result("3", "work/x", (wrong,))
+    other = check.CheckResult("3", "work/x", (wrong,))
     assert "memcheck" not in results.outcome(other)
 
 
@@ -216,7 +216,7 @@ def test_where_only_the_device_is_tried_without_memory_the_next_step_says_so() -
     right = points.Line("multiply", 20, 20, "355 tries, all right", 4)
     repeat = "make stage=3 sanitize n=1000 fail=5"
     wrong = points.Line("device", 0, 30, "crashed", kind=points.DEVICE, repeat=repeat)
-    said = results.next_step(check.Result("3", "work/3-bignum-u32", (right, wrong)))
+    said = results.next_step(check.CheckResult("3", "work/3-bignum-u32", (right, wrong)))
     assert said == (
         f"next: {repeat} repeats it; the tasks are tried with memory enough, the device without"
         " as well"
@@ -285,9 +285,9 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     monkeypatch.setattr(records, "_folder", lambda: place / "course")
     copy, checked = solved(1, place), []
 
-    def checks(exercise: exercises.Exercise, *_: object, **_more: object) -> check.Result:
+    def checks(exercise: exercises.Exercise, *_: object, **_more: object) -> check.CheckResult:
         checked.append(exercise.name)
-        return check.Result(exercise.name, "", (check.Line("device", 100, 100, ""),))
+        return check.CheckResult(exercise.name, "", (check.Line("device", 100, 100, ""),))
 
     def is_checked(machine: str = "uml", reuse: bool = True) -> bool:
         checked.clear()
@@ -397,7 +397,7 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
 def test_results_for_machines() -> None:
     full = check.Line("add", 10, 10, "302 tries, all right", 1)
     part = check.Line("device", 12, 30, "F(2,500) has a wrong digit at position 312")
-    result = check.Result("3", "work/3-bignum-u32", (full, part))
+    result = check.CheckResult("3", "work/3-bignum-u32", (full, part))
     scores = result_files.gradescope(result)
     assert scores["score"] == 22
     assert [t["score"] for t in scores["tests"]] == [10, 12]
@@ -432,7 +432,7 @@ def test_what_is_to_be_typed_next_means_the_same_copies(
     copy = skeleton.learner_directory(1)
     assert copy is not None
     task = check.Line("task", 0, 100, "wrong", 1)
-    todo = check.Result("1", str(copy), (task,))
+    todo = check.CheckResult("1", str(copy), (task,))
     assert results.next_step(todo).endswith(f"; make stage=1 hint{end}")
     assert results.to_do(exercises.find(1)) == f"make stage=1 check{end}"
     result = keep(1, copy)

@@ -16,13 +16,13 @@ from grader.base import paths
 from grader.exercise.build import stage_module
 from grader.exercise.conformance import test_inputs
 from grader.exercise.files import device, stages
-from grader.exercise.stress.debug_kernel import Plan, examine
-from grader.lab import log_meaning, machines
-from grader.lab.log_meaning import About
+from grader.exercise.stress.debug_kernel import StressPlan, examine
+from grader.lab import log_diagnostics, machines
+from grader.lab.log_diagnostics import LogContext
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
 
-nowhere = About("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: ("", ""))
+nowhere = LogContext("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: ("", ""))
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ nowhere = About("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: ("", "
     ],
 )  # fmt: skip
 def test_meaning(log: str, meaning: str) -> None:
-    assert meaning in log_meaning.sentence(log, nowhere)
+    assert meaning in log_diagnostics.sentence(log, nowhere)
 
 
 def test_first_report_counts() -> None:
     log = "fibdrv: F(1): the stage returned -5\nWARNING: possible circular locking dependency\n"
-    assert "-ENOMEM" in log_meaning.sentence(log, nowhere)
-    assert log_meaning.sentence("all is well", nowhere) == ""
+    assert "-ENOMEM" in log_diagnostics.sentence(log, nowhere)
+    assert log_diagnostics.sentence("all is well", nowhere) == ""
 
 
 def test_leaks_are_counted_by_place() -> None:
@@ -61,10 +61,10 @@ def test_leaks_are_counted_by_place() -> None:
         "unreferenced object 0x914cb240 (size 32):\n  backtrace:\n"
         "    [<00>] fib_alloc+0x40/0xe0 [fibdrv]\n    [<00>] bn_create+0xc1/0x200 [fibdrv]\n"
     )
-    assert log_meaning.leaked(block * 3) == 3
-    text = log_meaning.leaks(block * 3, nowhere)
+    assert log_diagnostics.leaked(block * 3) == 3
+    text = log_diagnostics.leaks(block * 3, nowhere)
     assert "3 blocks of memory (96 bytes), allocated in bn_create, are never given back" in text
-    assert log_meaning.leaks("", nowhere) == ""
+    assert log_diagnostics.leaks("", nowhere) == ""
 
 
 def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
@@ -72,8 +72,8 @@ def test_a_leak_of_the_kernels_own_is_none_of_the_stage() -> None:
         "unreferenced object 0x1 (size 16):\n  backtrace:\n    [<00>] kobject_set_name+0xe8/0x100\n"
         "    [<00>] __class_register+0x112/0x2f0\n    [<00>] 0xa1809068\n"
     )
-    assert log_meaning.leaked(report) == 0
-    assert log_meaning.leaked(report.replace("__class_register", "fibdrv_init")) == 1
+    assert log_diagnostics.leaked(report) == 0
+    assert log_diagnostics.leaked(report.replace("__class_register", "fibdrv_init")) == 1
 
 
 def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple[int, str]:
@@ -82,9 +82,9 @@ def _hammered(key: str, command: str, machine: Machine, kernel: Kernel) -> tuple
         device.contents({"fibdrv": built.module.stripped}, {"fibstress": device.stress_client()})
     )
     try:
-        guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
-        done = guest.wire.run(command, 120)
-        return done.status, done.output
+        guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 30)
+        result = guest.channel.run(command, 120)
+        return result.status, result.output
     finally:
         guest.stop()
 
@@ -104,7 +104,7 @@ def test_a_sound_stage_is_clean() -> None:
     machine = machines.get("uml-debug")
     stage = next(s for s in stages.find(paths.STAGES) if s.number == 7)
     built = stage_module.build(stage, machine.kernel())
-    result = examine(built, machine, Plan(seed=3, calls=2000, quick=True), lambda what: None)
+    result = examine(built, machine, StressPlan(seed=3, calls=2000, quick=True), lambda what: None)
     assert not result.cause, f"{result.cause}\n{result.excerpt}"
     assert result.figures["calls"] >= 2000
     assert result.figures["failed allocations"] >= 20
@@ -165,9 +165,9 @@ def lab_kernel(call: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_sleeping_in_atomic_context_from_6_12_on(
     tmp_path: Path, number: int, offered: bool
 ) -> None:
-    done = lab_kernel(f"number={number}; fragment", tmp_path)
-    assert done.returncode == 0
-    options = done.stdout.splitlines()
+    completed = lab_kernel(f"number={number}; fragment", tmp_path)
+    assert completed.returncode == 0
+    options = completed.stdout.splitlines()
     assert ("CONFIG_DEBUG_ATOMIC_SLEEP=y" in options) == offered
     for name in ("KASAN", "DEBUG_KMEMLEAK", "PROVE_LOCKING", "UBSAN_BOUNDS", "UBSAN_SHIFT",
                  "FAULT_INJECTION", "FAILSLAB", "FAIL_PAGE_ALLOC"):  # fmt: skip
@@ -191,11 +191,13 @@ def test_sleeping_in_atomic_context_from_6_12_on(
 def test_an_option_that_got_lost_is_an_error(tmp_path: Path, final: str, lost: str) -> None:
     (tmp_path / "fragment").write_text("CONFIG_KASAN=y\nCONFIG_LOG=14\n# CONFIG_TRAP is not set\n")
     (tmp_path / "final").write_text(final)
-    done = lab_kernel("version=6.9; check_config fragment final", tmp_path)
-    assert done.returncode == (2 if lost else 0)
+    completed = lab_kernel("version=6.9; check_config fragment final", tmp_path)
+    assert completed.returncode == (2 if lost else 0)
     if lost:
-        assert f"    {lost}\n" in done.stderr
-        assert "uml-debug lost 1 option(s): mend scripts/kernel" in done.stderr.splitlines()[-1]
+        assert f"    {lost}\n" in completed.stderr
+        assert (
+            "uml-debug lost 1 option(s): mend scripts/kernel" in completed.stderr.splitlines()[-1]
+        )
 
 
 @pytest.mark.machine

@@ -44,15 +44,15 @@ def test_one_line_says_what_to_do_elsewhere(
 ) -> None:
     write_uname(tmp_path, system, release, machine)
     # Nothing else can be relied on there: neither the tools of Linux nor a new bash.
-    done = subprocess.run(
+    completed = subprocess.run(
         [shutil.which("bash") or "bash", str(DOCTOR)],
         env={"PATH": str(tmp_path)},
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.count("\n") == 1
-    said, _, advice = done.stdout.partition(" cannot run the lab kernel")
+    assert (completed.returncode, completed.stderr) == (1, "")
+    assert completed.stdout.count("\n") == 1
+    said, _, advice = completed.stdout.partition(" cannot run the lab kernel")
     assert problem in said and action in advice and "GitHub Codespaces" in advice
 
 
@@ -61,11 +61,13 @@ def test_one_line_says_what_to_do_elsewhere(
 )
 def test_a_pc_is_examined(release: str, word: str, tmp_path: Path) -> None:
     write_uname(tmp_path, "Linux", release, "x86_64")
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(DOCTOR)],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
     )
-    assert f"x86-64 Linux{word}, " in done.stdout.splitlines()[0]
-    assert "packages: core" in done.stdout and "cannot run the lab kernel" not in done.stdout
+    assert f"x86-64 Linux{word}, " in completed.stdout.splitlines()[0]
+    assert (
+        "packages: core" in completed.stdout and "cannot run the lab kernel" not in completed.stdout
+    )

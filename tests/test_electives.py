@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The door of all electives, and what each has to have."""
+"""The commands of all electives, and what each has to have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import electives
 from electives import __main__ as own_verbs
 from electives import source_folder
-from grader.base import passages, paths
+from grader.base import marked_regions, paths
 from grader.base.errors import LabError
 from grader.course import check, skeleton
 from grader.exercise.files import exercises
@@ -40,29 +40,29 @@ def test_an_elective_has_a_handout_points_and_passages(name: str) -> None:
     for task in elective.course.tasks:
         (part,) = task.parts
         text = (elective.sources / part.file).read_text()
-        assert task.number in {passage.task for passage in passages.find(text)}
-        assert f"TODO: task {task.number}" in passages.skeleton(text, part.file)
+        assert task.number in {passage.task for passage in marked_regions.find(text)}
+        assert f"TODO: task {task.number}" in marked_regions.skeleton(text, part.file)
         assert len(task.hints) >= 2
 
 
 def test_a_bad_name_and_a_bad_target() -> None:
-    done = make("elective=nope", "check")
-    assert done.returncode == 2
-    assert f"there is no elective nope: choose one of {', '.join(NAMES)}" in done.stderr
+    completed = make("elective=nope", "check")
+    assert completed.returncode == 2
+    assert f"there is no elective nope: choose one of {', '.join(NAMES)}" in completed.stderr
     (line,) = [line for line in make("run").stdout.splitlines() if NAMES[0] in line]
     assert exercises.find(NAMES[0]).title in line
 
 
 @pytest.mark.parametrize("verb", ["bench", "debug", "profile", "memcheck", "user", "predict"])
 def test_what_an_elective_cannot_do_is_said(verb: str) -> None:
-    done = make(f"elective={NAMES[0]}", verb)
-    assert done.returncode == 2
-    assert f"elective {NAMES[0]} " in done.stderr
+    completed = make(f"elective={NAMES[0]}", verb)
+    assert completed.returncode == 2
+    assert f"elective {NAMES[0]} " in completed.stderr
 
 
 def test_a_mark_without_an_end_is_told() -> None:
     with pytest.raises(LabError, match="x.c: a mark of a task has no end"):
-        passages.skeleton("/* task 1 { */\nint x;\n", "x.c")
+        marked_regions.skeleton("/* task 1 { */\nint x;\n", "x.c")
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def new_elective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_elective_without_packages_needs_no_group(new_elective: Path) -> None:
     scripts = shutil.copytree(paths.SCRIPTS, new_elective.parents[1] / "scripts")
     for group, status in (("new", 0), ("other", 2)):
-        done = subprocess.run([scripts / "setup.sh", group], capture_output=True, text=True)
-        assert (done.returncode, "no package group 'other'" in done.stderr) == (
+        completed = subprocess.run([scripts / "setup.sh", group], capture_output=True, text=True)
+        assert (completed.returncode, "no package group 'other'" in completed.stderr) == (
             status,
             bool(status),
         )

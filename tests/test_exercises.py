@@ -11,10 +11,10 @@ import pytest
 
 from grader.base import paths
 from grader.course import commands, records, skeleton, upgrade
-from grader.course.check import Result
+from grader.course.check import CheckResult
 from grader.exercise.files import exercises
-from grader.exercise.files.exercises import Change, Exercise
-from grader.verdict.points import Line
+from grader.exercise.files.exercises import Exercise, ExerciseChange
+from grader.scoring.points import Line
 
 NAMES = exercises.names()
 
@@ -48,7 +48,7 @@ def test_a_copy_is_made_and_known_as_new(name: str, work: Path) -> None:
 
 def newer(monkeypatch: pytest.MonkeyPatch, name: str) -> Exercise:
     """Have the kit know an exercise as one version newer, with a function renamed."""
-    change = Change(2, "bn_add is called bn_plus", {"bn_add": "bn_plus"})
+    change = ExerciseChange(2, "bn_add is called bn_plus", {"bn_add": "bn_plus"})
     exercise = replace(exercises.find(name), version=2, changes=(change,))
     monkeypatch.setattr(exercises, "find", lambda _: exercise)
     return exercise
@@ -90,7 +90,7 @@ def test_points_by_older_rules_are_not_current(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = skeleton.write("3", work)
-    kept = Result("3", str(copy), (Line("add", 100, 100, "right", 1),))
+    kept = CheckResult("3", str(copy), (Line("add", 100, 100, "right", 1),))
     records.record(kept, copy)
     found = records.recorded("3")
     assert found and found[1]

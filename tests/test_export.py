@@ -23,7 +23,7 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.course import bring_over, skeleton
+from grader.course import carry_forward, skeleton
 from grader.course.export import command as export
 from grader.course.export import exclusions, leaks, objects, skeletons
 from grader.exercise.build import stage_module
@@ -58,9 +58,9 @@ def run_export(target: Path) -> subprocess.CompletedProcess[str]:
 def exported() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="x"))
     (folder / "x").mkdir()  # empty: fine
-    done = run_export(folder / "x")
-    assert done.returncode == 0, done.stderr
-    assert "No line of a solution" in done.stdout
+    completed = run_export(folder / "x")
+    assert completed.returncode == 0, completed.stderr
+    assert "No line of a solution" in completed.stdout
     yield folder / "x"
     shutil.rmtree(folder)
 
@@ -69,8 +69,8 @@ def exported() -> Iterator[Path]:
 def student(exported: Path) -> Iterator[Path]:
     """A clone that a test may change."""
     folder = Path(tempfile.mkdtemp(prefix="x"))
-    done = call(folder, "git", "clone", "--quiet", str(exported), "x")
-    assert done.returncode == 0, done.stderr
+    completed = call(folder, "git", "clone", "--quiet", str(exported), "x")
+    assert completed.returncode == 0, completed.stderr
     yield folder / "x"
     shutil.rmtree(folder)
 
@@ -158,11 +158,11 @@ def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
 @pytest.mark.parametrize("number", STAGES)
 def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> None:
     (directory,) = (exported / "stages").glob(f"{number}-*")
-    done = call(
+    completed = call(
         exported,
         *("make", "-s", "-C", "common/userspace", f"STAGE_DIR={directory}", f"OUT={tmp_path}"),
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 # Starts each stage in turn, keeps what that makes, and then solves it by the reference's files.
@@ -194,21 +194,21 @@ for number in sorted(stages.manifests()):
 @pytest.mark.machine
 def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", A_LEARNER, str(tmp_path), str(paths.STAGES)]
-    done = call(student, *words, PYTHONPATH=str(student))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("is there, as new: begin with task 1") == len(STAGES)
-    _, *said = re.split(r"^work/.* is yours\. Tasks:$", done.stdout, flags=re.M)
+    completed = call(student, *words, PYTHONPATH=str(student))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.count("is there, as new: begin with task 1") == len(STAGES)
+    _, *said = re.split(r"^work/.* is yours\. Tasks:$", completed.stdout, flags=re.M)
     for number in STAGES:
         left = sorted(one.function for one in skeletons.carried(number) if not one.fits)
         assert " ".join(["missing", *left]) in said[number - 1].splitlines()
         reference = skeleton.reference(number)
         for one in skeletons.carried(number):
             made, wanted = (
-                bring_over._text((folder / reference.name / one.file).read_text(), one.function)
+                carry_forward._text((folder / reference.name / one.file).read_text(), one.function)
                 for folder in (tmp_path, paths.STAGES)
             )
             assert (made == wanted) == bool(one.fits), (number, one)
-            assert f"kept {one.function}" in done.stdout
+            assert f"kept {one.function}" in completed.stdout
             what = re.escape(f"{one.function} ({one.file})")
             how = "brought over from .*" if one.fits else "not brought over: "
             assert re.search(f"^{how}{what}", said[number - 1], re.M), said[number - 1]
@@ -247,11 +247,11 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
 
 @pytest.mark.machine
 def test_without_a_copy_it_says_what_to_do(student: Path, tmp_path: Path) -> None:
-    done = call(student, "make", "check", LAB_BUILD=str(tmp_path))
-    assert "there is no stage in work/ yet: make stage=1 start" in done.stderr
-    assert done.returncode == 2
-    done = call(student, "make", "stage=2", "ref=1", "profile", LAB_BUILD=str(tmp_path))
-    assert "stage 2 is here without its source" in done.stderr
+    completed = call(student, "make", "check", LAB_BUILD=str(tmp_path))
+    assert "there is no stage in work/ yet: make stage=1 start" in completed.stderr
+    assert completed.returncode == 2
+    completed = call(student, "make", "stage=2", "ref=1", "profile", LAB_BUILD=str(tmp_path))
+    assert "stage 2 is here without its source" in completed.stderr
 
 
 def test_an_object_is_for_one_kind_of_kernel(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> No
 COUNT = """
 from pathlib import Path
 from grader.lab import machines
-from grader.verdict import par
+from grader.scoring import par
 par.FILE = Path("none")
 places = {(1, "compute", 90), (2, "compute", 90)}
 found = par.counts(machines.counting(), places)
@@ -296,14 +296,14 @@ def test_a_student_can_count_the_reference(student: Path, tmp_path: Path) -> Non
     words = (sys.executable, "-c", COUNT)
     counted = []
     for folder in (student, paths.ROOT):
-        done = call(folder, *words, PYTHONPATH=str(folder), **own)
-        assert done.returncode == 0, done.stderr
-        counted.append([float(word) for word in done.stdout.split()])
+        completed = call(folder, *words, PYTHONPATH=str(folder), **own)
+        assert completed.returncode == 0, completed.stderr
+        counted.append([float(word) for word in completed.stdout.split()])
     by_object, by_source = counted
     assert by_object == pytest.approx(by_source, rel=0.01)
     (student / "reference" / "1-iterative-u64" / "qemu.o_shipped").unlink()
-    done = call(student, *words, PYTHONPATH=str(student), **own)
-    assert "reference/ has no object of stage 1 that machine qemu can count" in done.stderr
+    completed = call(student, *words, PYTHONPATH=str(student), **own)
+    assert "reference/ has no object of stage 1 that machine qemu can count" in completed.stderr
 
 
 @pytest.mark.machine
@@ -316,9 +316,9 @@ def test_a_directory_in_use_is_refused(exported: Path, tmp_path: Path) -> None:
         (paths.ROOT / "build" / "x", "is inside the kit"),
         (tmp_path / "no" / "x", "is not there"),
     ):
-        done = run_export(target)
-        assert done.returncode == 2
-        assert re.fullmatch(rf"export-course: .*{says}.*\n", done.stderr), done.stderr
+        completed = run_export(target)
+        assert completed.returncode == 2
+        assert re.fullmatch(rf"export-course: .*{says}.*\n", completed.stderr), completed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -360,11 +360,11 @@ def test_marked_passages_go() -> None:
 @pytest.mark.long
 def test_its_own_tests_pass(student: Path) -> None:
     begin = time.monotonic()
-    done = call(student, "make", "test", LAB_BUILD="")
-    assert done.returncode == 0, done.stdout[-5000:]
-    print(f"{time.monotonic() - begin:.0f} s: {done.stdout.splitlines()[-1]}")
-    done = call(student, "make", "lint", LAB_BUILD="")
-    assert done.returncode == 0, done.stdout[-5000:]
+    completed = call(student, "make", "test", LAB_BUILD="")
+    assert completed.returncode == 0, completed.stdout[-5000:]
+    print(f"{time.monotonic() - begin:.0f} s: {completed.stdout.splitlines()[-1]}")
+    completed = call(student, "make", "lint", LAB_BUILD="")
+    assert completed.returncode == 0, completed.stdout[-5000:]
 
 
 def test_answers_are_given_on_demand_only(tmp_path: Path) -> None:

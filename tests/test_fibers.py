@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective fibers: the module on every machine, by the programs of electives/fibers/tries."""
+"""Elective fibers: the module on every machine, by the programs of test_programs/."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import catalogue
 import pytest
 
-from electives.fibers import parts, trials, verbs
-from electives.fibers.trials import Trial
+from electives.fibers import build, runner, verbs
+from electives.fibers.runner import FiberTest
 from grader.base import scratch, test_record
 from grader.base.errors import LabError
 from grader.lab.module import Kernel
@@ -27,50 +27,50 @@ def nothing_left() -> Iterator[None]:
     scratch.remove_all()
 
 
-def short(name: str) -> tuple[Trial, ...]:
+def short(name: str) -> tuple[FiberTest, ...]:
     """What takes little."""
     dear = {
-        "uml": {trials.TIMER, trials.MOST, trials.KILL},
+        "uml": {runner.TIMER, runner.MOST, runner.KILL},
         "uml-debug": {
-            trials.TIMER,
-            trials.MOST,
-            trials.KILL,
-            trials.MANY,
-            trials.ERRORS,
-            trials.DYING,
+            runner.TIMER,
+            runner.MOST,
+            runner.KILL,
+            runner.MANY,
+            runner.ERRORS,
+            runner.DYING,
         },
-        "qemu-smp": {trials.TIMER, trials.MOST, trials.KILL},
-        "wide": {trials.TIMER, trials.HAMMER_FEW},
+        "qemu-smp": {runner.TIMER, runner.MOST, runner.KILL},
+        "wide": {runner.TIMER, runner.STRESS_FEW},
     }
-    return tuple(one for one in trials.ALL[name] if one not in dear.get(name, set()))
+    return tuple(one for one in runner.ALL[name] if one not in dear.get(name, set()))
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=[] if name in ("uml", "qemu-smp") else pytest.mark.long)
-        for name in trials.ALL
+        for name in runner.ALL
     ],
 )
 def test_on_every_machine(name: str) -> None:
     """Each trial, nothing left of it, a clean log, and the module can go."""
-    found = trials.attempt(name, short(name))
+    found = runner.attempt(name, short(name))
     assert {one.title: wrong for one, wrong in found.items() if wrong} == {}
     assert set(found) == set(short(name))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", trials.ALL)
+@pytest.mark.parametrize("name", runner.ALL)
 def test_long(name: str) -> None:
-    """All, a minute of the hammer, 300 processes killed."""
-    more = (*trials.ALL[name], *trials.LONG.get(name, ()))
-    assert {k.title: v for k, v in trials.attempt(name, more).items() if v} == {}
+    """All, a minute of the stress test, 300 processes killed."""
+    more = (*runner.ALL[name], *runner.LONG.get(name, ()))
+    assert {k.title: v for k, v in runner.attempt(name, more).items() if v} == {}
 
 
 @pytest.mark.parametrize("name", ["used", pytest.param("lost", marks=pytest.mark.long)])
 def test_a_fault_that_is_planted_is_found(name: str) -> None:
-    trial, word = trials.PLANTED[name]
-    assert word in trials.attempt(name, [trial])[trial]
+    trial, word = runner.PLANTED[name]
+    assert word in runner.attempt(name, [trial])[trial]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_a_fault_that_is_planted_is_found(name: str) -> None:
     [
         ("basic", ["there-and-back", "thread", "moves", "signal", "windows"]),
         ("storage", []),
-        ("hammer", ["2", "3", "1000"]),
-        ("hammer", ["8", "1000", "1000"]),
+        ("stress", ["2", "3", "1000"]),
+        ("stress", ["8", "1000", "1000"]),
     ],
 )
 def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[str]) -> None:
@@ -87,18 +87,18 @@ def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[
     output = tmp_path / program
     subprocess.run(
         ["gcc", "-std=gnu11", "-O2", "-Wall", "-pthread", "-DFIBERS_USERSPACE", "-o", output,
-         f"-I{parts.SOURCES}", f"-I{parts.USER}", f"-I{test_record.INCLUDE}",
-         parts.TRIES / f"{program}.c"],
+         f"-I{build.SOURCES}", f"-I{build.USER}", f"-I{test_record.INCLUDE}",
+         build.TEST_PROGRAMS / f"{program}.c"],
         check=True,
     )  # fmt: skip
-    done = subprocess.run([output, *words], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    completed = subprocess.run([output, *words], capture_output=True, text=True, timeout=60)
+    assert (completed.returncode, completed.stderr) == (0, ""), completed.stdout
 
 
 def test_a_processor_that_is_not_known() -> None:
-    kernel = Kernel("key", parts.HERE, "arm64", "6.1", "gcc")
+    kernel = Kernel("key", build.HERE, "arm64", "6.1", "gcc")
     with pytest.raises(LabError, match="know the registers of x86 and of user-mode Linux, not arm"):
-        parts.built(kernel)
+        build.built(kernel)
 
 
 @pytest.mark.parametrize("machine", ["wide", "poison"])
@@ -106,7 +106,7 @@ def test_a_class_is_graded_on_the_machine_that_finds_it(machine: str) -> None:
     tried = {trial for task in verbs.IN_QEMU.values() for name, them in task if name == machine
              for trial in them}  # fmt: skip
     needed = {
-        getattr(trials, fault.options["trial"])
+        getattr(runner, fault.options["trial"])
         for fault in catalogue.found_by("trial")
         if fault.options["machine"] == machine
     }

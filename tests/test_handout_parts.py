@@ -130,7 +130,9 @@ def test_a_comment_s_command_prints_the_constant(directory: Path) -> None:
     found = 0
     for name in ("column.h", "decimal.c"):
         for command, constant in CONSTANT.findall((directory / name).read_text()):
-            done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
-            assert done.stdout == f"{constant}\n", f"{name}: {command}"
+            completed = subprocess.run(
+                [sys.executable, "-c", command], capture_output=True, text=True
+            )
+            assert completed.stdout == f"{constant}\n", f"{name}: {command}"
             found += 1
     assert found == 2

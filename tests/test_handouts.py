@@ -221,14 +221,16 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
                 continue
             # A noisy neighbour may fool the clock once, hardly three times.
             for _ in range(3 if command.startswith("grader/compare.sh") else 1):
-                done = run(checkout, command)
+                completed = run(checkout, command)
                 # Where no output is shown, none is promised.
-                wrong = shown and mismatch(shown, done.stdout, "numbers vary" in block.check)
+                wrong = shown and mismatch(shown, completed.stdout, "numbers vary" in block.check)
                 if not wrong:
                     break
             assert not wrong, f"{block}: $ {command}\n{wrong}"
             if "exit" not in block.check:
-                assert done.returncode == 0, f"{block}: $ {command}: status {done.returncode}"
+                assert completed.returncode == 0, (
+                    f"{block}: $ {command}: status {completed.returncode}"
+                )
 
 
 def dangerous(command: str) -> bool:
@@ -296,10 +298,12 @@ def test_the_formulas_can_be_read(document: Path) -> None:
 def bad_formulas(text: str) -> str:
     """What pandoc cannot make of the formulas, or takes for text though it has dollars."""
     command = ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "html", "--mathml"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    page = re.sub(r"<(pre|code)\b.*?</\1>|<annotation.*?</annotation>", "", done.stdout, flags=re.S)
+    completed = subprocess.run(command, input=text, capture_output=True, text=True)
+    page = re.sub(
+        r"<(pre|code)\b.*?</\1>|<annotation.*?</annotation>", "", completed.stdout, flags=re.S
+    )
     # From 3.9 on pandoc has another name for the option, and says so.
-    said = re.sub(r"^\[WARNING\] Deprecated: --mathml\..*\n", "", done.stderr, flags=re.M)
+    said = re.sub(r"^\[WARNING\] Deprecated: --mathml\..*\n", "", completed.stderr, flags=re.M)
     return said + "".join(re.findall(r"^.*\$.*$", page, re.M))
 
 
@@ -349,8 +353,10 @@ def misspelt(text: str) -> set[str]:
     if shutil.which("aspell") is None:
         pytest.skip("there is no aspell: scripts/setup.sh test installs it")
     command = ["aspell", "list", "--lang=en_GB", "--encoding=utf-8"]
-    done = subprocess.run(command, input=prose(text), capture_output=True, text=True, check=True)
-    return {word.removesuffix("'s") for word in done.stdout.split()} - set(
+    completed = subprocess.run(
+        command, input=prose(text), capture_output=True, text=True, check=True
+    )
+    return {word.removesuffix("'s") for word in completed.stdout.split()} - set(
         WORDS.read_text().split()
     )
 

@@ -173,10 +173,10 @@ def test_says_what_it_does_and_uses_sudo_for_nothing_else(root, module, capsys):
     said = capsys.readouterr().err
     assert "sudo insmod" in said
     assert "sudo rmmod" in said
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
-    guest.wire.check("test -e /dev/fibonacci && test -e /sys/module/fibdrv", 10)
-    guest.wire.check("rmmod fibdrv", 10)
-    assert guest.wire.run("test -e /dev/fibonacci", 10).status == 1
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.check("test -e /dev/fibonacci && test -e /sys/module/fibdrv", 10)
+    guest.channel.check("rmmod fibdrv", 10)
+    assert guest.channel.run("test -e /dev/fibonacci", 10).status == 1
     guest.stop()
     assert asked_of_sudo(root) == ["-v", "insmod", "chown", "rmmod"]
     assert not guest.folder.exists()
@@ -184,14 +184,14 @@ def test_says_what_it_does_and_uses_sudo_for_nothing_else(root, module, capsys):
 
 def test_stop_unloads(root, module):
     guest = host.Host().boot(contents({"5-a": module}))
-    guest.wire.check("insmod /lib/fibdrv/5-a.ko", 10)
+    guest.channel.check("insmod /lib/fibdrv/5-a.ko", 10)
     assert loaded(root)
     guest.stop()
     guest.stop()
     assert not loaded(root)
     assert not guest.alive()
     with pytest.raises(MachineDied):
-        guest.wire.run("true", 1)
+        guest.channel.run("true", 1)
 
 
 def test_stop_leaves_a_module_of_others_alone(root, module):
@@ -205,7 +205,7 @@ def test_stop_leaves_a_module_of_others_alone(root, module):
 
 def test_a_module_that_cannot_be_unloaded_is_said(root, module):
     guest = host.Host().boot(contents({"fibdrv": module}))
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "busy").touch()
     with pytest.raises(LabError, match="Module fibdrv is in use"):
         guest.stop()
@@ -213,17 +213,17 @@ def test_a_module_that_cannot_be_unloaded_is_said(root, module):
 
 def test_what_a_crash_has_left_is_unloaded_by_the_next(root, module):
     lost = host.Host().boot(contents({"fibdrv": module}))
-    lost.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    lost.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     guest = host.Host().boot(contents({"fibdrv": module}))
     assert not loaded(root)
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     guest.stop()
     assert not loaded(root)
 
 
 def test_a_module_in_the_place_of_ours_is_not_ours(root, module):
     lost = host.Host().boot(contents({"fibdrv": module}))
-    lost.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    lost.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "sys/module/fibdrv/notes/.note.gnu.build-id").write_text("build id 2")
     with pytest.raises(LabError, match="not from this kit"):
         host.Host().boot(contents({}))
@@ -234,8 +234,8 @@ def test_one_that_stays(root, module, tmp_path):
     folder = tmp_path / "stays"
     machine = host.Host()
     guest = machine.boot_to_stay(contents({}), folder)
-    guest.wire.put("/lib/fibdrv/fibdrv.ko", module.read_bytes(), 1)
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.put("/lib/fibdrv/fibdrv.ko", module.read_bytes(), 1)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     again = host.Host().attach(folder)
     assert again is not None
     with pytest.raises(LabError, match="make unload first"):
@@ -247,7 +247,7 @@ def test_one_that_stays(root, module, tmp_path):
 
 def test_none_stays_when_the_computer_starts_anew(root, module, tmp_path):
     guest = host.Host().boot_to_stay(contents({"fibdrv": module}), tmp_path / "stays")
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     (root / "proc/sys/kernel/random/boot_id").write_text("boot-2")
     assert host.Host().attach(tmp_path / "stays") is None
 
@@ -255,30 +255,30 @@ def test_none_stays_when_the_computer_starts_anew(root, module, tmp_path):
 def test_console_is_what_the_kernel_has_said_since(root, module):
     guest = host.Host().boot(contents({"fibdrv": module}))
     assert guest.console() == ""
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 10)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 10)
     assert guest.console() == "[ 12.5] fibdrv: here\n"
     guest.stop()
 
 
 @pytest.fixture
-def wire(root):
+def channel(root):
     guest = host.Host().boot(contents({}))
-    yield guest.wire
+    yield guest.channel
     guest.stop()
 
 
-def test_run(wire):
-    done = wire.run("echo out; echo err >&2; exit 3", 10)
+def test_run(channel):
+    done = channel.run("echo out; echo err >&2; exit 3", 10)
     assert (done.status, done.output) == (3, "out\nerr\n")
-    assert wire.run("cat", 10).output == "", "nothing to read"
+    assert channel.run("cat", 10).output == "", "nothing to read"
     with pytest.raises(MachineError, match="exit 1"):
-        wire.check("false", 10)
+        channel.check("false", 10)
 
 
-def test_run_gives_up_and_kills_all_that_was_started(wire, tmp_path):
+def test_run_gives_up_and_kills_all_that_was_started(channel, tmp_path):
     begin = time.monotonic()
     with pytest.raises(MachineTimeout):
-        wire.run(f"sleep 50 & echo $! >{tmp_path}/pid; wait", 0.5)
+        channel.run(f"sleep 50 & echo $! >{tmp_path}/pid; wait", 0.5)
     assert time.monotonic() - begin < 40  # of the 50 s that it would sleep
     pid = (tmp_path / "pid").read_text().strip()
     time.sleep(0.1)
@@ -286,33 +286,36 @@ def test_run_gives_up_and_kills_all_that_was_started(wire, tmp_path):
     assert not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] in "ZX"
 
 
-def test_batch_is_the_real_client(wire):
+def test_batch_is_the_real_client(channel):
     many = [f"sync {'x' * 100}{i}" for i in range(200)]
-    answers = list(wire.converse("fibctl batch", ["sync hello", *many], 10))
+    answers = list(channel.stream_requests("fibctl batch", ["sync hello", *many], 10))
     assert answers[0] == "hello\n"
     assert answers[200] == f"{'x' * 100}199\n"
     # Nothing serves F(n) here: the client says so by minus errno, and goes on.
     if not Path("/dev/fibonacci").exists():
-        assert list(wire.converse("fibctl batch", ["open 0 r", "sync a"], 10)) == ["-2\n", "a\n"]
+        assert list(channel.stream_requests("fibctl batch", ["open 0 r", "sync a"], 10)) == [
+            "-2\n",
+            "a\n",
+        ]
 
 
-def test_requests_from_a_file(wire):
-    wire.put("/lib/requests.txt", b"sync hello\nsync again\n", 10)
-    answers = wire.recite("fibctl batch", "/lib/requests.txt", 2, 10)
+def test_requests_from_a_file(channel):
+    channel.put("/lib/requests.txt", b"sync hello\nsync again\n", 10)
+    answers = channel.run_script("fibctl batch", "/lib/requests.txt", 2, 10)
     assert list(answers) == ["hello\n", "again\n"]
     with pytest.raises(MachineError, match="ended early"):
-        list(wire.recite("fibctl batch", "/lib/requests.txt", 3, 10))
+        list(channel.run_script("fibctl batch", "/lib/requests.txt", 3, 10))
 
 
-def test_batch_says_when_the_client_ends(wire, root):
+def test_batch_says_when_the_client_ends(channel, root):
     client = next((root.parent / "tmp").rglob("bin/fibctl"))
     client.unlink()
     client.write_text("#!/bin/sh\nread a; echo one; exit 4\n")
     client.chmod(0o755)
     with pytest.raises(MachineError, match="exit 4"):
-        list(wire.converse("fibctl batch", ["a", "b"], 10))
+        list(channel.stream_requests("fibctl batch", ["a", "b"], 10))
     client.write_text("#!/bin/sh\nread a; echo one; sleep 50\n")
-    answers = wire.converse("fibctl batch", ["a", "b"], 0.5)
+    answers = channel.stream_requests("fibctl batch", ["a", "b"], 0.5)
     assert next(answers) == "one\n"
     with pytest.raises(MachineTimeout):
         next(answers)
@@ -331,7 +334,7 @@ def test_whose_the_device_was_before_chown(root):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="says so already")
 def test_on_this_computer_it_can_or_says_in_one_line_why_not(monkeypatch):
     monkeypatch.delenv("LAB_HOST_ROOT", raising=False)
-    said = host.refused()
+    said = host.why_unavailable()
     assert "\n" not in said
     if not Path("/proc/modules").exists():
         assert "built without loadable modules" in said

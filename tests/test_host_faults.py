@@ -14,16 +14,16 @@ import pytest
 from grader import sandbox
 from grader.base import paths
 from grader.base.errors import HostFault, ProgramKilled
-from grader.classroom import one
+from grader.classroom import grade_one
 from grader.exercise.build import stage_module
 from grader.exercise.files import exercises, stages
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_program
-from grader.exercise.operations.test_program import UntriedError
+from grader.exercise.operations.test_program import NoTestProgramError
 from grader.lab.module import Kernel
-from grader.sandbox import COMPILER, Ended, running
-from tests import class_made
-from tests.class_made import rows
+from grader.sandbox import COMPILER, CommandResult, running
+from tests import class_submissions
+from tests.class_submissions import rows
 from tests.sandbox_calls import needs_sandbox
 from tests.test_printable import _obeyed
 
@@ -74,7 +74,7 @@ def test_a_source_that_says_so_is_its_authors_fault(
         stage = _stage(folder, form.replace("{}", said), header)
         built = stage_module.build(stage, kernel)
         assert not built.ok and built.cause
-        with pytest.raises(UntriedError, match="does not compile"):
+        with pytest.raises(NoTestProgramError, match="does not compile"):
             test_program.program(stage)
 
 
@@ -91,11 +91,13 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
         "=2+2": '#line 1 "\\x1b[31m"\nint x = ;',
     }
     for name, text in texts.items():
-        class_made.added(folder / name, 1, f"{text}\n")
-    class_made.reference(folder / "right", 1)
-    done = class_made.class_sh(folder, "--stage", "1", "--seed", "7", "--jobs", "1", "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert _obeyed(done.stdout) == _obeyed(done.stderr) == []
+        class_submissions.added(folder / name, 1, f"{text}\n")
+    class_submissions.reference(folder / "right", 1)
+    completed = class_submissions.class_sh(
+        folder, "--stage", "1", "--seed", "7", "--jobs", "1", "--out", out
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert _obeyed(completed.stdout) == _obeyed(completed.stderr) == []
     found = rows(out)
     assert len(found) == len(texts) + 1 and found["right"]["points"] == "100"
     for name, row in found.items():
@@ -109,15 +111,15 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
 # What is this computer's fault indeed.
 
 
-def _ended(status: int) -> Ended:
-    return Ended(status, b"", b"")
+def _ended(status: int) -> CommandResult:
+    return CommandResult(status, b"", b"")
 
 
 def test_a_tool_that_was_killed(tmp_path: Path) -> None:
-    ended = sandbox.run(["sh", "-c", "kill -KILL $$"], COMPILER)
-    assert ended.status == -signal.SIGKILL
+    result = sandbox.run(["sh", "-c", "kill -KILL $$"], COMPILER)
+    assert result.status == -signal.SIGKILL
     with pytest.raises(ProgramKilled):
-        ended.check_host(tmp_path)
+        result.check_host(tmp_path)
     _ended(1).check_host(tmp_path)
     _ended(0).check_host(tmp_path)
 
@@ -136,7 +138,7 @@ def test_a_tool_whose_child_the_kernel_has_killed(monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_told_by_errno(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """With a real one: tests/test_odd_places.py."""
+    """With a real one: tests/test_environment.py."""
 
     def refused(*_: int) -> None:
         raise OSError(number, "it says nothing")
@@ -155,11 +157,11 @@ def test_a_fault_of_the_host_makes_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No handler that turns an error into points or a remark takes it."""
-    submission = class_made.reference(tmp_path / "anna", 2).parent
+    submission = class_submissions.reference(tmp_path / "anna", 2).parent
 
-    def killed(*_: object, **__: object) -> Ended:
+    def killed(*_: object, **__: object) -> CommandResult:
         raise ProgramKilled
 
     monkeypatch.setattr(test_program.sandbox, "run", killed)
-    outcome = one.grade(submission, exercises.find(2), 7)
+    outcome = grade_one.grade(submission, exercises.find(2), 7)
     assert outcome.status == "not graded" and "was killed on this computer" in outcome.cause

@@ -21,11 +21,11 @@ from catalogue import Fault
 from grader.base.finding import Finding
 from grader.course import check
 from grader.exercise.files import exercises, stages, tasks
-from grader.exercise.files.tasks import Count, Idea, Plain
+from grader.exercise.files.tasks import CountedCall, Idea, Plain
 from grader.exercise.operations import ideas
-from grader.exercise.operations.ideas import Counted
+from grader.exercise.operations.ideas import OperationCost
 from grader.lab import machines
-from grader.verdict import par
+from grader.scoring import par
 
 
 def handed_in(fault: Fault, folder: Path) -> Path:
@@ -61,20 +61,20 @@ def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
 
 
 def idea(least: int, most: int, unit: str = "products") -> Idea:
-    plain = Plain(5, Count("mul", 64))
-    return Idea("half of the products", Count("square", 64), least, most, unit, 20, plain)
+    plain = Plain(5, CountedCall("mul", 64))
+    return Idea("half of the products", CountedCall("square", 64), least, most, unit, 20, plain)
 
 
 @pytest.mark.parametrize(
     ("took", "said"), [(79, "79 products; at least 80"), (80, ""), (90, ""), (91, "at most 90")]
 )
 def test_a_count_is_held_against_its_bounds(took: int, said: str) -> None:
-    unmet = ideas.unmet(idea(80, 90), {Count("square", 64): Counted(1000, took, 0)})
+    unmet = ideas.unmet(idea(80, 90), {CountedCall("square", 64): OperationCost(1000, took, 0)})
     assert bool(unmet) is bool(said) and said in unmet
 
 
 def test_a_call_that_was_wrong_follows_no_idea() -> None:
-    takes = Count("square", 64)
+    takes = CountedCall("square", 64)
     assert ideas.unmet(
         idea(0, 0, "allocations"), {takes: Finding("wrong", "square of 64 words is wrong")}
     )
@@ -87,7 +87,7 @@ def test_a_call_that_was_wrong_follows_no_idea() -> None:
 def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
     own: int, plain: int, said: str
 ) -> None:
-    found = ideas.inconsistent(idea(0, 80), Counted(0, own, 0), Counted(0, plain, 0))
+    found = ideas.inconsistent(idea(0, 80), OperationCost(0, own, 0), OperationCost(0, plain, 0))
     assert bool(found) is bool(said) and said in found
 
 

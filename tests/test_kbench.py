@@ -16,8 +16,8 @@ import pytest
 
 from electives import source_folder
 from electives.kbench import kernel, native
-from electives.kbench.program import Options, Program, prepare
-from electives.kbench.rulers import differs
+from electives.kbench.metrics import differs
+from electives.kbench.program import CompileOptions, Program, prepare
 from grader.base import paths, scratch
 from grader.course import check, skeleton
 from grader.course.export import leaks
@@ -58,11 +58,11 @@ def program(name: str, form: str, folder: Path) -> Program:
     """One of the programs in a form."""
     source = HERE / f"{name}.c"
     if form == "c":
-        return prepare(source, Options())
+        return prepare(source, CompileOptions())
     text = clang(source, form[1]) if form in ("O0", "O2") else bare(clang(source, "0"))
     written = folder / f"{name}-{form}.ll"
     written.write_text(text)
-    return prepare(written, Options())
+    return prepare(written, CompileOptions())
 
 
 def given(name: str) -> bytes:
@@ -89,7 +89,7 @@ def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
         made = program(name, form, tmp_path)
         ran = native.run(made, given(name))
         assert ran.ok, (name, form, ran)
-        tasks[name, form] = kernel.Task.after(made, given(name), ran), ran
+        tasks[name, form] = kernel.ProgramTask.after(made, given(name), ran), ran
     machine = machines.get(where)
     wrong = {}
     with kernel.session(machine, [task for task, _ in tasks.values()]) as session:
@@ -109,10 +109,10 @@ def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
 @pytest.mark.machine
 @pytest.mark.timeout(300)
 def test_a_students_ir_with_the_library_of_its_course(tmp_path: Path) -> None:
-    made = prepare(HERE / "sysy.ll", Options(sysy=True))
+    made = prepare(HERE / "sysy.ll", CompileOptions(sysy=True))
     ran = native.run(made, b"21\n")
     assert ran.output == "42\n4: 4 3 2 1\n" and ran.status == 42
-    task = kernel.Task.after(made, b"21\n", ran)
+    task = kernel.ProgramTask.after(made, b"21\n", ran)
     with kernel.session(machines.get("uml"), [task]) as session:
         assert differs(session.run(task), ran) == ""
 

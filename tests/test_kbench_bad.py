@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from electives.kbench import kernel, native, report
-from electives.kbench.program import Options, prepare
+from electives.kbench.program import CompileOptions, prepare
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
@@ -65,7 +65,7 @@ def test_refused_in_one_line(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / f"bad{suffix}"
     path.write_bytes(os.fsencode(source))
     with pytest.raises(LabError) as error:
-        prepare(path, Options())
+        prepare(path, CompileOptions())
     assert said in str(error.value) and "\n" not in str(error.value)
     assert str(error.value).startswith(str(path))
     assert not list((tmp_path / "build/kbench/programs").glob("*")), "half of it is left"
@@ -81,7 +81,7 @@ def test_ir_of_another_version(tmp_path: Path) -> None:
     refused = []
     for one in (path, old):
         try:
-            prepare(one, Options())
+            prepare(one, CompileOptions())
         except LabError as error:
             refused.append(str(error))
     # LLVM 15 and 16 take both.
@@ -138,7 +138,7 @@ def test_what_ends_a_process_is_said(name: str, tmp_path: Path) -> None:
     source, said, _ = FATAL[name]
     path = tmp_path / "bad.c"
     path.write_text(source)
-    ran = native.run(prepare(path, Options()), b"")
+    ran = native.run(prepare(path, CompileOptions()), b"")
     assert not ran.ok
     assert said in f"as a process: {ran.fault}"
 
@@ -151,7 +151,7 @@ def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
     source, process, inside = FATAL[name]
     path = tmp_path / "bad.c"
     path.write_text(source)
-    asked = report.Asked(Options(), b"", 1, "")
+    asked = report.KbenchRequest(CompileOptions(), b"", 1, "")
     with pytest.raises(LabError) as error:
         report.ready(path, asked, Progress())
     assert process in str(error.value)
@@ -174,10 +174,10 @@ def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_bad_words_on_the_command_line(words: list[str], said: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["make", "-s", "kbench", *words], cwd=paths.ROOT, capture_output=True, text=True,
         env={**os.environ, "MAKEFLAGS": ""},
     )  # fmt: skip
-    lines = [line for line in done.stderr.splitlines() if line.startswith("kbench: ")]
-    assert done.returncode == 2 and len(lines) == 1
+    lines = [line for line in completed.stderr.splitlines() if line.startswith("kbench: ")]
+    assert completed.returncode == 2 and len(lines) == 1
     assert said in lines[0]

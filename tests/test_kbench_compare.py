@@ -11,21 +11,31 @@ from pathlib import Path
 
 import pytest
 
-from electives.kbench import against, compilers, ends, ir, kernel, native, objects, report, rulers
-from electives.kbench.program import Options, prepare
-from electives.kbench.rulers import CALLGRIND, QEMU, UML, USER
+from electives.kbench import (
+    against,
+    compilers,
+    ir,
+    kernel,
+    metrics,
+    native,
+    objects,
+    program_failure,
+    report,
+)
+from electives.kbench.metrics import CALLGRIND, QEMU, UML, USER
+from electives.kbench.program import CompileOptions, prepare
 from electives.kbench.source_table import LOOP
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.lab import machines
-from grader.rulers import comparison
-from grader.rulers.comparison import Compared
-from grader.rulers.samples import Series
+from grader.measure import comparison
+from grader.measure.comparison import Compared
+from grader.measure.samples import Series
 
 EXERCISE = "kbench"
 
 HERE = paths.ROOT / "tests/kbench"
-ASKED = report.Asked(Options(), b"", 1, "")
+ASKED = report.KbenchRequest(CompileOptions(), b"", 1, "")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,8 +52,8 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
     """Instructions: identical in two boots, +1.0 % for one loop more, ~ for the same."""
     tasks = []
     for loops in (99, 100):
-        program = prepare(LOOP, Options(defines=(f"-DOUT_LOOP={loops}", "-DSTEPS=100000")))
-        tasks.append(kernel.Task.after(program, b"", native.run(program, b"")))
+        program = prepare(LOOP, CompileOptions(defines=(f"-DOUT_LOOP={loops}", "-DSTEPS=100000")))
+        tasks.append(kernel.ProgramTask.after(program, b"", native.run(program, b"")))
     boots = []
     for _ in range(2):
         with kernel.session(machines.get("qemu"), tasks) as session:
@@ -61,11 +71,11 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
 @pytest.mark.timeout(300)
 def test_the_red_zone_is_no_place_for_a_variable() -> None:
     """With interrupts, what lies there is written over: another count each time, or no end."""
-    task = kernel.Task(prepare(LOOP, Options(red_zone=True)), b"", 30.0, "quiet=0")
+    task = kernel.ProgramTask(prepare(LOOP, CompileOptions(red_zone=True)), b"", 30.0, "quiet=0")
     with kernel.session(machines.get("qemu"), [task]) as session:
         try:
             counts = {session.run(task).cycles for _ in range(2)}
-        except ends.Ended as error:
+        except program_failure.ProgramFailure as error:
             assert error.timeout
         else:
             assert len(counts) == 2
@@ -73,11 +83,11 @@ def test_the_red_zone_is_no_place_for_a_variable() -> None:
 
 @pytest.mark.timeout(300)
 def test_callgrind_says_the_same_without_a_kernel() -> None:
-    program = prepare(HERE / "queens.c", Options())
+    program = prepare(HERE / "queens.c", CompileOptions())
     ran = native.run(program, b"")
-    task = kernel.Task.after(program, b"", ran)
+    task = kernel.ProgramTask.after(program, b"", ran)
     found = [
-        rulers.measure([task], [ran], [CALLGRIND], 1, lambda *_: None).values[CALLGRIND][0]
+        metrics.measure([task], [ran], [CALLGRIND], 1, lambda *_: None).values[CALLGRIND][0]
         for _ in range(2)
     ]
     assert found[0] == found[1] and found[0][0] > 10_000
@@ -107,9 +117,9 @@ def test_programs_that_print_something_else_are_not_compared(tmp_path: Path) -> 
         ({USER: "faster", UML: "faster", QEMU: "faster"}, ""),
     ],
 )
-def test_why_rulers_disagree(verdicts: dict[rulers.Ruler, str], said: str) -> None:
+def test_why_metrics_disagree(verdicts: dict[metrics.Metric, str], said: str) -> None:
     one = Compared(1.0, 1.0, 1.0, 1.0, 1.0, None, "~")
-    found = {ruler: replace(one, verdict=verdict) for ruler, verdict in verdicts.items()}
+    found = {metric: replace(one, verdict=verdict) for metric, verdict in verdicts.items()}
     lines = against.why(found)
     assert said in " ".join(lines)
     assert bool(lines) == bool(said)
@@ -165,7 +175,7 @@ def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
                 check=True, capture_output=True, text=True,
             ).stdout  # fmt: skip
             (folder / f"clang{level}.ll").write_text(text)
-        ran = native.run(prepare(HERE / f"{name}.c", Options()), b"")
+        ran = native.run(prepare(HERE / f"{name}.c", CompileOptions()), b"")
         (folder / "output").write_text(ran.output)
         (folder / "status").write_text(f"{ran.status}\n")
     (tmp_path / "queens/student.ll").write_text(CRASHES)

@@ -11,7 +11,7 @@ import pytest
 
 from grader.base import paths, toml
 from grader.tools import kernel_checks
-from grader.tools.kernel_checks import Complaint
+from grader.tools.kernel_checks import ToolFinding
 
 FAULTY = """// SPDX-License-Identifier: GPL-2.0
 void f(void *p)
@@ -27,10 +27,10 @@ void f(void *p)
 
 @pytest.fixture(scope="module")
 def source() -> Path:
-    done = subprocess.run([paths.SCRIPTS / "kernel-checks.sh"], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(done.stderr.strip())
-    return Path(done.stdout.strip())
+    completed = subprocess.run([paths.SCRIPTS / "kernel-checks.sh"], capture_output=True, text=True)
+    if completed.returncode:
+        pytest.skip(completed.stderr.strip())
+    return Path(completed.stdout.strip())
 
 
 def test_checkpatch_finds_braces(source: Path, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_coccinelle_finds_a_needless_test(source: Path, tmp_path: Path) -> None:
 
 def test_only_exceptions_that_are_needed() -> None:
     config = {"exception": [{"types": ["BRACES"], "files": ["a/*"], "reason": "shown"}]}
-    needed, other = Complaint("a/f.c", "6", "BRACES", "x"), Complaint("b.c", "1", "BRACES", "x")
+    needed, other = ToolFinding("a/f.c", "6", "BRACES", "x"), ToolFinding("b.c", "1", "BRACES", "x")
     names = ["a/f.c", "b.c"]
     assert kernel_checks.unexpected([needed], config, names) == []
     assert kernel_checks.unexpected([needed, other], config, names) == ["b.c:1: BRACES: x"]

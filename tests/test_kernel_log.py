@@ -153,8 +153,8 @@ def after_call(module: Module, which: int) -> int:
 
 def test_clean() -> None:
     assert kernel_log.suspects(CLEAN, NONE) == []
-    assert kernel_log.dirt(CLEAN, NONE) is None
-    assert kernel_log.dirt("", NONE) is None
+    assert kernel_log.first_problem(CLEAN, NONE) is None
+    assert kernel_log.first_problem("", NONE) is None
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_clean() -> None:
     ],
 )
 def test_dirty(line: str) -> None:
-    finding = kernel_log.dirt(f"{CLEAN}[    1.000000] {line}\n", NONE)
+    finding = kernel_log.first_problem(f"{CLEAN}[    1.000000] {line}\n", NONE)
     assert finding is not None
     assert finding.cause == line
     assert finding.excerpt.splitlines()[-1] == line
@@ -191,11 +191,11 @@ def test_memory_that_has_run_out_outside() -> None:
 
 @pytest.mark.parametrize("line", ["random: crng init done", "Freeing unused memory: 100K"])
 def test_harmless(line: str) -> None:
-    assert kernel_log.dirt(f"[    1.000000] {line}\n", NONE) is None
+    assert kernel_log.first_problem(f"[    1.000000] {line}\n", NONE) is None
 
 
 def test_warning_names_its_place() -> None:
-    finding = kernel_log.dirt(WARN, NONE)
+    finding = kernel_log.first_problem(WARN, NONE)
     assert finding is not None
     assert finding.cause == "WARNING in fib_compute, build/planted/1-warns/fib.c:15"
     assert "\n------------[ cut here ]" in f"\n{finding.excerpt}"
@@ -206,7 +206,7 @@ def test_warning_of_a_newer_kernel() -> None:
     text = (
         "[ 1.5] WARNING: stages/3-x/fib.c:15 at fib_compute.part.0+0x85/0xa0 [fibdrv], CPU#0: x/9\n"
     )
-    finding = kernel_log.dirt(text, NONE)
+    finding = kernel_log.first_problem(text, NONE)
     assert finding is not None
     assert finding.cause == "WARNING in fib_compute, stages/3-x/fib.c:15"
 
@@ -285,7 +285,7 @@ def test_oops_of_a_pc(module: Module) -> None:
 
 
 def test_load_that_finds_leavings() -> None:
-    finding = kernel_log.dirt(DUPLICATE, NONE)
+    finding = kernel_log.first_problem(DUPLICATE, NONE)
     assert finding is not None
     assert finding.cause == "sysfs: cannot create duplicate filename '/class/fibonacci'"
 

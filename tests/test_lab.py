@@ -14,7 +14,7 @@ import pytest
 
 from grader.base import scratch
 from grader.base.errors import MachineError
-from grader.lab import cost, ending, kernel_log, leak_scan, machines, module
+from grader.lab import cost, failure_classification, kernel_log, leak_scan, machines, module
 from grader.lab.guest_program import compiled
 from grader.lab.machines import Contents, Running
 from grader.lab.module import Module
@@ -94,7 +94,7 @@ def loaded(request: pytest.FixtureRequest, sources: Path) -> Iterator[tuple[Runn
     program.write_text(ANSWERS)
     answers = compiled("test-answers", [program])
     guest = machine.boot(Contents({KO: built.stripped, "/bin/answers": answers}, "knock"))
-    guest.wire.check(f"insmod {KO}", SECONDS)
+    guest.channel.check(f"insmod {KO}", SECONDS)
     yield guest, built
     guest.stop()
     scratch.remove_all()
@@ -102,23 +102,23 @@ def loaded(request: pytest.FixtureRequest, sources: Path) -> Iterator[tuple[Runn
 
 def test_a_module_of_a_directory(loaded: tuple[Running, Module]) -> None:
     guest, built = loaded
-    answers = guest.wire.converse("answers", ["a", "b"], SECONDS)
+    answers = guest.channel.stream_requests("answers", ["a", "b"], SECONDS)
     assert [answer.strip() for answer in answers] == ["you said a", "you said b"]
-    assert kernel_log.dirt(guest.console(), built) is None
-    few = cost.of_write(guest, DOOR, "w 1000", 3, SECONDS)
-    many = cost.of_write(guest, DOOR, "w 3000000", 3, SECONDS)
+    assert kernel_log.first_problem(guest.console(), built) is None
+    few = cost.time_writes(guest, DOOR, "w 1000", 3, SECONDS)
+    many = cost.time_writes(guest, DOOR, "w 3000000", 3, SECONDS)
     assert min(many) > min(few)
-    guest.wire.check("rmmod knock", SECONDS)
-    assert guest.wire.run(f"test -e {DOOR}", SECONDS).status == 1
+    guest.channel.check("rmmod knock", SECONDS)
+    assert guest.channel.run(f"test -e {DOOR}", SECONDS).status == 1
     with pytest.raises(MachineError, match="exit 1"):
-        cost.of_write(guest, DOOR, "w", 1, SECONDS)
+        cost.time_writes(guest, DOOR, "w", 1, SECONDS)
 
 
 def test_a_crash_is_told_with_its_line(loaded: tuple[Running, Module]) -> None:
     guest, built = loaded
     with pytest.raises(MachineError) as error:
-        guest.wire.check(f"echo c >{DOOR}", SECONDS)
-    found = ending.of(error.value, guest, built)
+        guest.channel.check(f"echo c >{DOOR}", SECONDS)
+    found = failure_classification.classify(error.value, guest, built)
     assert found.status == "crashed"
     line = 1 + KNOCK.splitlines().index(next(x for x in KNOCK.splitlines() if "*nowhere = 1" in x))
     assert f"knocker/knock.c:{line}" in found.cause
@@ -129,8 +129,8 @@ def test_no_answer_is_no_crash(loaded: tuple[Running, Module]) -> None:
     guest, built = loaded
     with pytest.raises(MachineError) as error:
         # Not asleep: an idle machine whose time is counted in instructions skips to the end.
-        guest.wire.run("while :; do :; done", 0.5)
-    assert ending.of(error.value, guest, built).status == "timeout"
+        guest.channel.run("while :; do :; done", 0.5)
+    assert failure_classification.classify(error.value, guest, built).status == "timeout"
     assert guest.alive()
 
 
@@ -147,7 +147,7 @@ def test_instructions_are_the_same_each_time(sources: Path) -> None:
     counts = []
     for _ in range(2):
         guest = machine.boot(Contents({KO: built.stripped}, "knock"), digits=0)
-        guest.wire.check(f"insmod {KO}", SECONDS)
+        guest.channel.check(f"insmod {KO}", SECONDS)
         counts += cost.count_writes(guest, DOOR, "w 100000", 3, SECONDS)
         guest.stop()
     assert counts == counts[:1] * 6
@@ -158,8 +158,8 @@ def test_lost_memory_is_found(sources: Path) -> None:
     machine = machines.get("uml-debug")
     built = module.build(module.from_directory(sources, "knock"), machine.kernel())
     guest = machine.boot(Contents({KO: built.stripped}, "knock"))
-    guest.wire.check(f"insmod {KO} && echo l >{DOOR} && echo l >{DOOR}", SECONDS)
-    found = leak_scan.read(guest.wire.check(leak_scan.COMMAND, SECONDS), built)
+    guest.channel.check(f"insmod {KO} && echo l >{DOOR} && echo l >{DOOR}", SECONDS)
+    found = leak_scan.read(guest.channel.check(leak_scan.COMMAND, SECONDS), built)
     guest.stop()
     assert found.blocks >= 1
     assert "allocated in lose" in found.meaning and "never given back" in found.meaning

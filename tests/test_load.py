@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.lab import guest_process, standing
-from tests.left_over import left_over
+from grader.lab import guest_process, persistent_machine
+from tests.leftovers import leftovers
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_load_ask_swap_unload(place: Path) -> None:
     assert shell.stdout == "stage 1\nmax_n 93\nktime_measure 1\n0"
     assert "fibdrv: loading out-of-tree module" in make(place, "dmesg").stdout
     assert "is down" in make(place, "unload").stdout
-    assert left_over(place) == []
+    assert leftovers(place) == []
     assert "no machine was up" in make(place, "unload").stdout
 
 
@@ -75,18 +75,18 @@ def test_load_ask_swap_unload(place: Path) -> None:
 def test_a_mistake_is_one_line_that_says_what_to_do(
     place: Path, words: list[str], says: str
 ) -> None:
-    done = make(place, *words)
-    assert done.returncode == 2
-    ours = [line for line in done.stderr.splitlines() if not line.startswith("make")]
+    completed = make(place, *words)
+    assert completed.returncode == 2
+    ours = [line for line in completed.stderr.splitlines() if not line.startswith("make")]
     assert len(ours) == 1
     assert says in ours[0]
 
 
 def test_n_above_max_n_says_so(place: Path) -> None:
     make(place, "stage=1", "load")
-    done = make(place, "fib", "n=94")
-    assert done.returncode != 0
-    assert "larger than this stage's max_n" in done.stdout + done.stderr
+    completed = make(place, "fib", "n=94")
+    assert completed.returncode != 0
+    assert "larger than this stage's max_n" in completed.stdout + completed.stderr
 
 
 def test_an_error_of_the_stage_leads_to_the_log(place: Path) -> None:
@@ -97,9 +97,9 @@ def test_an_error_of_the_stage_leads_to_the_log(place: Path) -> None:
     assert text.count("\treturn 1;") == 1
     own.write_text(text.replace("\treturn 1;", "\treturn 0;"))
     assert make(place, *mine, "load").returncode == 0
-    done = make(place, "fib", "n=10")
-    assert done.returncode != 0
-    assert "make dmesg shows" in done.stdout + done.stderr
+    completed = make(place, "fib", "n=10")
+    assert completed.returncode != 0
+    assert "make dmesg shows" in completed.stdout + completed.stderr
     assert "F(10): the stage returned 0" in make(place, "dmesg").stdout
 
 
@@ -113,7 +113,7 @@ def test_a_machine_that_dies_leaves_its_last_words(place: Path) -> None:
     assert said.returncode == 0
     assert "Linux version" in said.stdout or "fibdrv" in said.stdout
     assert "stack" not in said.stderr
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 def test_the_last_words_of_one_that_dies_when_nobody_looks(place: Path) -> None:
@@ -148,7 +148,7 @@ def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
     assert make(place, *copies, "load").returncode == 0
     assert "is down" in make(place, "unload").stdout
     assert "stack" not in make(place, "dmesg").stderr
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
@@ -167,8 +167,8 @@ def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
     time.sleep(3)
     os.killpg(asked.pid, 2)
     asked.wait(20)
-    done = make(place, "fib", "n=10")
-    assert done.stdout == "55\n"
+    completed = make(place, "fib", "n=10")
+    assert completed.stdout == "55\n"
 
 
 def test_a_stopped_kernel_is_said_to_be_stopped(place: Path) -> None:
@@ -195,19 +195,19 @@ def test_a_stopped_kernel_is_said_to_be_stopped(place: Path) -> None:
             else:
                 assert "is down" in make(place, "unload").stdout
                 assert "the machine ended" in asked.stderr.read()
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 def test_a_busy_kernel_is_not_said_to_be_stopped(capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
-        notice = standing._Notice(process.pid)
-        notice.silent(standing.SILENCE + 1)
+        notice = persistent_machine._StoppedNotice(process.pid)
+        notice.silent(persistent_machine.SILENCE + 1)
         os.kill(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)
-        notice.silent(standing.SILENCE - 1)
+        notice.silent(persistent_machine.SILENCE - 1)
         assert capsys.readouterr().err == ""
         for _ in range(2):
-            notice.silent(standing.SILENCE + 1)
+            notice.silent(persistent_machine.SILENCE + 1)
         process.kill()
     assert capsys.readouterr().err.count("is stopped by a signal") == 1
 
@@ -255,11 +255,11 @@ def test_gdb_asks_nothing_on_a_terminal(place: Path) -> None:
 # not exported
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
 def test_gdb_knows_the_stage(place: Path) -> None:
-    done = make(
+    completed = make(
         place, "stage=2", "gdb", "args=-batch -ex 'info symbol fib_compute' -ex 'list fib_compute'"
     )
-    assert "fib_compute in section .text" in done.stdout
-    assert "int fib_compute(struct fib_call *call" in done.stdout
+    assert "fib_compute in section .text" in completed.stdout
+    assert "int fib_compute(struct fib_call *call" in completed.stdout
     assert make(place, "fib", "n=10").stdout == "55\n"
 
 

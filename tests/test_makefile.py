@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The Makefile as a door: what it prints of its own, and in which order it offers things."""
+"""The Makefile: what it prints of its own, and in which order it offers things."""
 
 from __future__ import annotations
 

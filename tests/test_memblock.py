@@ -22,15 +22,15 @@ from electives.memblock import (
     kernels,
     measure,
     points,
+    runner,
     sample,
     splice,
-    trial,
     variants,
     verbs,
 )
-from electives.memblock.kernels import Built, NotBuiltError
+from electives.memblock.kernels import BuiltTests, VariantNotBuiltError
 from electives.memblock.variants import Variant
-from grader.base import passages, paths, scratch
+from grader.base import marked_regions, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import skeleton
@@ -54,7 +54,7 @@ def kernel() -> Path:
     return kernels.source()
 
 
-def built(kernel: Path, way: kernels.Way) -> Built:
+def built(kernel: Path, way: kernels.Way) -> BuiltTests:
     """The kernel's tests."""
     return kernels.tests(kernel, way, Progress())
 
@@ -75,7 +75,7 @@ def faulty(fault: Fault) -> Variant:
 
 def mode(fault: Fault) -> str:
     """The letters that the random test takes; without one of them, all."""
-    return str(getattr(trial, fault.options.get("mode", "ALL"), fault.options.get("mode")))
+    return str(getattr(runner, fault.options.get("mode", "ALL"), fault.options.get("mode")))
 
 
 @pytest.mark.parametrize("fault", catalogue.found_by("random test"), ids=lambda fault: fault.name)
@@ -88,8 +88,8 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
         pytest.skip("no fault of this kernel's")
     tests = built(kernel, kernels.UMA)
     out = variants.build(kernel, tests, faulty(fault))
-    assert trial.kernels_tests(out).wrong == ""
-    said = trial.random_test(out, mode(fault), 0, SEEDS).wrong
+    assert runner.kernels_tests(out).wrong == ""
+    said = runner.random_test(out, mode(fault), 0, SEEDS).wrong
     assert said.startswith("seed "), said
     assert re.search(fault.says, said)
 
@@ -112,7 +112,7 @@ def test_a_function_that_ends_its_tests_has_proved_nothing(kernel: Path, ending:
     spliced = splice.spliced(source, text, "mm/memblock.c", "x.c")
     out = scratch.folder()
     built(kernel, kernels.UMA).variant(include + spliced, "x.c", out)
-    for outcome in (trial.random_test(out, "", 0, 1000), trial.kernels_tests(out)):
+    for outcome in (runner.random_test(out, "", 0, 1000), runner.kernels_tests(out)):
         assert re.search("no record|of [0-9,]+ checks|not that of this run", outcome.wrong), outcome
         assert not outcome.did or outcome.did.isdigit()
 
@@ -126,11 +126,11 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
     passed = set()
     for variant in (variants.KERNEL, kits("look")):
         out = variants.build(kernel, built(kernel, way), variant)
-        own = trial.kernels_tests(out)
+        own = runner.kernels_tests(out)
         assert own.wrong == ""
         passed.add(own.did)
-        for letters in (trial.ALL, trial.ALL + trial.SINGLE_BYTES):
-            random = trial.random_test(out, letters, SEEDS, SEEDS)
+        for letters in (runner.ALL, runner.ALL + runner.SINGLE_BYTES):
+            random = runner.random_test(out, letters, SEEDS, SEEDS)
             assert random.wrong == ""
             # Each thing that may happen does, thousands of times.
             counts = [int(word) for word in random.did.split() if word.isdigit()]
@@ -163,7 +163,7 @@ def test_points_follow_the_tasks_that_are_solved(
     monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
     skeleton.write("memblock", tmp_path / "work")
     own = tmp_path / "work/memblock" / variants.SOLUTION
-    assert own.read_text() == passages.skeleton(text, "x")
+    assert own.read_text() == marked_regions.skeleton(text, "x")
     expected: dict[int, list[int]] = {5: [1, 2, 3, 4, 5]}
     if os.environ.get("LAB_TESTS") == "long":
         expected |= {0: [], 1: [1], 2: [1, 2], 3: [1, 2, 3], 4: [1, 2, 3, 4]}
@@ -179,12 +179,12 @@ def _with(text: str, solved: int) -> str:
     for number in range(1, solved + 1):
         text = text.replace(f"/* task {number} {{ */\n", "")
         text = re.sub(rf"[ \t]*/\* }} task {number}\b.*?\*/\n", "", text, flags=re.DOTALL)
-    return passages.skeleton(text, "x")
+    return marked_regions.skeleton(text, "x")
 
 
 def test_what_does_not_compile_is_said_in_one_line(kernel: Path) -> None:
     text = kits("look").text.replace("unsigned long idx, missing;", "unsigned long idx;")
-    with pytest.raises(NotBuiltError) as caught:
+    with pytest.raises(VariantNotBuiltError) as caught:
         variants.build(kernel, built(kernel, kernels.UMA), Variant("x", "", text, "x.c"))
     said = str(caught.value)
     assert "\n" not in said
@@ -208,7 +208,7 @@ def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: 
     )
     assert line in text
     with pytest.raises(
-        NotBuiltError, match=rf"^x.c:\d+: {said}.* is not allowed|^x.c:\d+: {said} "
+        VariantNotBuiltError, match=rf"^x.c:\d+: {said}.* is not allowed|^x.c:\d+: {said} "
     ):
         variants.build(kernel, built(kernel, kernels.PLAIN), Variant("x", "", text, "x.c"))
 
@@ -218,7 +218,7 @@ def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
     # One behind the last of the array that memblock begins with.
     outside = kits("look").text.replace("*to++ = next;", "to[128 - idx] = next, to++;")
     out = variants.build(kernel, tests, Variant("x", "", outside, "x.c"))
-    assert "-buffer-overflow" in trial.random_test(out, "", 0, 1).wrong
+    assert "-buffer-overflow" in runner.random_test(out, "", 0, 1).wrong
 
 
 def test_what_is_counted_must_be_done(kernel: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_file_without_the_function_is_the_learners_fault(kernel: Path, tmp_pat
     file = tmp_path / "add_range.c"
     file.write_bytes(b"/* \xff */\n")
     variant = variants.of_file(file, "x", "")
-    with pytest.raises(NotBuiltError, match="0 definitions of memblock_add_range"):
+    with pytest.raises(VariantNotBuiltError, match="0 definitions of memblock_add_range"):
         variants.build(kernel, built(kernel, kernels.PLAIN), variant)
 
 
@@ -254,14 +254,14 @@ def test_the_splice_wants_one_function_of_that_name() -> None:
     ],
 )
 def test_a_source_that_is_none_is_refused_in_one_line(source: str, said: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(paths.SCRIPTS / "memblock-source.sh")],
         env={**os.environ, "KSRC": source},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 2
-    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert completed.returncode == 2
+    assert said in completed.stderr and completed.stderr.count("\n") == 1
 
 
 def test_the_share_is_read_from_perfs_table() -> None:
@@ -277,7 +277,11 @@ def test_callgrinds_file_is_read() -> None:
     )
     part = callgrind.parse(text)
     assert part.name == "append 64"
-    assert (part.total(), part.of("inner"), part.of("outer")) == (36, 30, 6)
+    assert (part.total(), part.instructions_of("inner"), part.instructions_of("outer")) == (
+        36,
+        30,
+        6,
+    )
     assert part.inside("memblock.c") == 36
     assert part.with_called("inner", "other") == 30
     assert part.with_called("inner", "outer") == 0

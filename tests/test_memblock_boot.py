@@ -18,12 +18,12 @@ import catalogue
 import pytest
 
 from electives.memblock import boot, kernels, variants
-from electives.memblock.kernels import NotBuiltError
+from electives.memblock.kernels import VariantNotBuiltError
 from electives.memblock.variants import Variant
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.lab import standing, uml
+from grader.lab import persistent_machine, uml
 
 EXERCISE = "memblock"
 
@@ -88,17 +88,17 @@ def test_another_executable_is_booted_in_place_of_the_labs(tmp_path: Path) -> No
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_lab_kernel_with_the_change_says_the_same_and_takes_stage_2(entry: Path) -> None:
-    done = make("elective=memblock", "kernel", LAB_REF="1")
-    assert done.returncode == 0, done.stdout
-    assert "with look boots; memblock=debug says the same" in done.stdout
-    assert "memblock_reserve: [0x" in done.stdout and "reserved[0x0]" in done.stdout
+    completed = make("elective=memblock", "kernel", LAB_REF="1")
+    assert completed.returncode == 0, completed.stdout
+    assert "with look boots; memblock=debug says the same" in completed.stdout
+    assert "memblock_reserve: [0x" in completed.stdout and "reserved[0x0]" in completed.stdout
     # What is asked for F(n) is the changed kernel, not the one that the lab has.
     ours = paths.BUILD / "memblock" / "linux"
     assert os.access(ours, os.X_OK)
     loaded = make("stage=2", "load", LAB_LINUX=str(ours))
     try:
         said = make("-s", "fib", "n=93").stdout
-        pid = json.loads((standing.folder("uml") / "state.json").read_text())["pid"]
+        pid = json.loads((persistent_machine.folder("uml") / "state.json").read_text())["pid"]
         assert Path(f"/proc/{pid}/exe").resolve() == ours.resolve()
     finally:
         make("unload")
@@ -129,7 +129,7 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
 @pytest.mark.timeout(1800)
 def test_a_function_that_does_not_compile_leaves_no_kernel(entry: Path) -> None:
     there = sorted(boot.FOLDER.glob("*"))
-    with pytest.raises(NotBuiltError, match=r"add_range.c:\d+:\d+: error: .*idx"):
+    with pytest.raises(VariantNotBuiltError, match=r"add_range.c:\d+:\d+: error: .*idx"):
         boot.built(entry, faulty("a variable is not declared"), Progress())
     assert sorted(boot.FOLDER.glob("*")) == there
 

@@ -13,7 +13,7 @@ import catalogue
 import pytest
 from test_memblock import built, faulty, kernel, kits, mode
 
-from electives.memblock import kernels, measure, points, trial, variants
+from electives.memblock import kernels, measure, points, runner, variants
 from grader.base import paths, scratch
 from grader.base.progress import Progress
 
@@ -100,7 +100,7 @@ def test_a_mistake_is_told_as_the_handout_shows_it(
     fault = catalogue.named("memblock", name)
     if name in BEHIND:
         out = variants.build(kernel, built(kernel, kernels.UMA), faulty(fault))
-        assert SHOWN[name] == trial.random_test(out, mode(fault), 0, points.SEEDS).wrong
+        assert SHOWN[name] == runner.random_test(out, mode(fault), 0, points.SEEDS).wrong
         return
     monkeypatch.setattr(variants, "solution", lambda: faulty(fault))
     found = points.judge(Progress())

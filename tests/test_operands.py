@@ -204,25 +204,25 @@ def program(stage: int, flavour: str) -> Path:
 def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.CompletedProcess[str]:
     """Ask for some results; those that came are in stdout, without the record at its end."""
     text = test_record.line(test_record.draw()) + "".join(line + "\n" for line in lines)
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(operands)], input=text, capture_output=True, text=True, errors="replace",
         timeout=seconds,
     )  # fmt: skip
-    done.stdout, _ = test_record.split(done.stdout)
-    return done
+    completed.stdout, _ = test_record.split(completed.stdout)
+    return completed
 
 
 def first_wrong(operands: Path, stage: int) -> str:
     """The first case that goes wrong, in words; empty when all are right."""
     asked = cases(stage)
-    done = run(operands, [case.line(stage) for case in asked])
-    for case, line in zip(asked, done.stdout.splitlines(), strict=False):
+    completed = run(operands, [case.line(stage) for case in asked])
+    for case, line in zip(asked, completed.stdout.splitlines(), strict=False):
         if line != case.result(stage):
             return f"{case.line(stage)}: {line} instead of {case.result(stage)}"
-    said = len(done.stdout.splitlines())
-    if done.returncode or said != len(asked):
+    said = len(completed.stdout.splitlines())
+    if completed.returncode or said != len(asked):
         at = asked[min(said, len(asked) - 1)].line(stage)
-        return f"status {done.returncode} at {at}: {done.stderr[-2000:]}"
+        return f"status {completed.returncode} at {at}: {completed.stderr[-2000:]}"
     return ""
 
 
@@ -243,16 +243,16 @@ def test_operands(stage: int, flavour: str) -> None:
     ],
 )
 def test_an_alias_that_is_not_allowed_is_asserted(stage: int, op: str, alias: str) -> None:
-    done = run(program(stage, "plain"), [Case(op, alias, 2**100, 2**100).line(stage)])
-    assert done.returncode < 0
-    assert "Assertion" in done.stderr
+    completed = run(program(stage, "plain"), [Case(op, alias, 2**100, 2**100).line(stage)])
+    assert completed.returncode < 0
+    assert "Assertion" in completed.stderr
 
 
 @pytest.mark.parametrize("stage", [4, 5, 6, 7, *DECIMAL])
 def test_a_subtraction_below_zero_is_asserted(stage: int) -> None:
-    done = run(program(stage, "plain"), [Case("sub", "none", 2**100, 2**100 + 1).line(stage)])
-    assert done.returncode < 0
-    assert "Assertion" in done.stderr
+    completed = run(program(stage, "plain"), [Case("sub", "none", 2**100, 2**100 + 1).line(stage)])
+    assert completed.returncode < 0
+    assert "Assertion" in completed.stderr
 
 
 # Limbs that make sums as large as they get: the largest limb; the largest digit, and the smallest,
@@ -336,13 +336,13 @@ def long_pairs(stage: int) -> list[tuple[str, str]]:
 def long_wrong(operands: Path, pairs: list[tuple[str, str]]) -> str:
     """The first long product that goes wrong, in words; empty when all are right."""
     lines = [f"square {a}" if a is b else f"mul {a} {b}" for a, b in pairs]
-    done = run(operands, lines)
+    completed = run(operands, lines)
     exact = decimal.Context(prec=5 * 10**6, Emax=decimal.MAX_EMAX, traps=[decimal.Inexact])
-    for (a, b), line in zip(pairs, done.stdout.splitlines(), strict=False):
+    for (a, b), line in zip(pairs, completed.stdout.splitlines(), strict=False):
         if line != format(exact.multiply(decimal.Decimal(a), decimal.Decimal(b)), "f"):
             return f"{a[:40]}... ({len(a)} digits) times {b[:40]}... ({len(b)} digits)"
-    if done.returncode or len(done.stdout.splitlines()) != len(pairs):
-        return f"status {done.returncode}: {done.stderr[-2000:]}"
+    if completed.returncode or len(completed.stdout.splitlines()) != len(pairs):
+        return f"status {completed.returncode}: {completed.stderr[-2000:]}"
     return ""
 
 

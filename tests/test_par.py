@@ -15,12 +15,12 @@ from grader.base.errors import LabError
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
 from grader.exercise.files.tasks import Speed, course
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import machines
-from grader.rulers import counter
-from grader.rulers.samples import Samples, Series
-from grader.verdict import par, points, speed_n, speedups
-from grader.verdict.status import Status
+from grader.measure import instructions
+from grader.measure.samples import Samples, Series
+from grader.scoring import par, points, speed_inputs, speedups
+from grader.scoring.status import Status
 
 PAR = {(4, "compute", 10000): 90000.0, (5, "compute", 10000): 9000.0}
 SPEED = Speed(20, 4, 10000, "compute", 30.0)
@@ -60,14 +60,14 @@ def test_what_is_wrong_earns_nothing_for_being_fast() -> None:
 
 
 def test_par_is_asked_for_the_stage_and_the_one_before() -> None:
-    assert par.places(5, SPEED) == set(PAR)
+    assert par.benchmark_sizes(5, SPEED) == set(PAR)
 
 
 def test_expected_has_par_for_every_stage_and_n() -> None:
     record = json.loads(par.FILE.read_text())["records"][0]
     for stage in stages.find(paths.STAGES):
         counts = record["stages"][str(stage.number)]["compute"]
-        wanted = {*stage.manifest.measure, *speed_n.counted(stage.number)}
+        wanted = {*stage.manifest.measure, *speed_inputs.counted(stage.number)}
         assert set(counts) <= {str(n) for n in wanted}
         assert len(counts) >= len(wanted) - 1
 
@@ -90,11 +90,13 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         par._records()
 
 
-def _counted(values: dict[tuple[int, int], float]) -> tuple[list[stages.Stage], speedups.Ruled]:
+def _counted(
+    values: dict[tuple[int, int], float],
+) -> tuple[list[stages.Stage], speedups.MachineSamples]:
     found = stages.find(paths.STAGES, [5, 6])
     keys = {stage.number: stage.key for stage in found}
     series = {(keys[s], "compute", n): Series([v]) for (s, n), v in values.items()}
-    return found, speedups.Ruled("qemu", "instructions", series)
+    return found, speedups.MachineSamples("qemu", "instructions", series)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +129,11 @@ def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
     assert [gap["reason"] for gap in gaps] == [said]
 
 
-def test_disagreements_of_the_rulers_are_named() -> None:
+def test_disagreements_of_the_metrics_are_named() -> None:
     row = {"phase": "compute", "n": 1000, "from": 5, "to": 6}
     rows = [
-        {**row, "ruler": "ns", "verdict": "slower"},
-        {**row, "ruler": "instructions", "verdict": "faster"},
+        {**row, "metric": "ns", "verdict": "slower"},
+        {**row, "metric": "instructions", "verdict": "faster"},
     ]
     found = speedups.disagreements(rows)
     assert len(found) == 1
@@ -168,11 +170,11 @@ def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
     subjects = []
     for stage in both:
         built = stage_module.build(stage, machine.kernel())
-        assert not built.objection, built.objection
-        subjects.append(StageSubject(built, (asked.n,)))
-    counted = counter.count(machine, subjects, contents, lambda *_: None, len(subjects))
+        assert not built.rejection, built.rejection
+        subjects.append(StageWorkload(built, (asked.n,)))
+    counted = instructions.count(machine, subjects, contents, lambda *_: None, len(subjects))
     assert not counted.findings
-    known = par.counts(machine, par.places(2, asked))
+    known = par.counts(machine, par.benchmark_sizes(2, asked))
     right, twice = (
         points.speed_by_instructions(2, stage.key, asked, counted.samples, known, OK).earned
         for stage in both

@@ -17,10 +17,10 @@ from grader.base.errors import LabError
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
 from grader.lab.module import Kernel, Module
-from grader.rulers import counter
-from grader.rulers.frame import Measured
-from grader.rulers.samples import Series
-from grader.verdict import par
+from grader.measure import instructions
+from grader.measure.guest_session import Measurements
+from grader.measure.samples import Series
+from grader.scoring import par
 
 PLACES = {(4, "compute", 9000), (5, "compute", 9000)}
 KERNEL = Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
@@ -29,7 +29,7 @@ KERNEL = Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
 class Counting:
     """A machine that counts nothing, and the counts that are made on it."""
 
-    name, ruler = "qemu", "instructions"
+    name, metric = "qemu", "instructions"
 
     def __init__(self) -> None:
         self.emulator = "QEMU 1"
@@ -40,10 +40,10 @@ class Counting:
     def facts(self) -> dict[str, str]:
         return {"emulator": self.emulator}
 
-    def count(self, _machine: object, subjects: list[Any], *_: object) -> Measured:
+    def count(self, _machine: object, subjects: list[Any], *_: object) -> Measurements:
         self.counting()
         self.asked += [(subject.key, subject.sizes) for subject in subjects]
-        return Measured(
+        return Measurements(
             {
                 (subject.key, phase, n): Series([1000.0 * subject.built.stage.number + n])
                 for subject in subjects
@@ -57,8 +57,8 @@ class Counting:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     made = Counting()
     monkeypatch.setattr(paths, "CACHE", tmp_path)
-    monkeypatch.setattr(counter, "count", made.count)
-    monkeypatch.setattr(par, "_built", lambda _machine, number: stage_module.Built(
+    monkeypatch.setattr(instructions, "count", made.count)
+    monkeypatch.setattr(par, "_built", lambda _machine, number: stage_module.BuiltStage(
         stages.kit(number), Module("x", tmp_path)))  # fmt: skip
     return made
 

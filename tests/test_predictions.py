@@ -25,22 +25,22 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def measured(to: int, n: int, ratio: float, **more: Any) -> dict[str, Any]:
-    row = {"from": to - 1, "to": to, "n": n, "ratio": ratio, "phase": "compute", "ruler": "ns"}
+    row = {"from": to - 1, "to": to, "n": n, "ratio": ratio, "phase": "compute", "metric": "ns"}
     return row | more
 
 
 def test_bench_shows_it_beside_what_was_measured() -> None:
-    assert predictions.beside({"speedups": [measured(5, 10000, 8.0)]}) == ""
+    assert predictions.comparison_with_prediction({"speedups": [measured(5, 10000, 8.0)]}) == ""
     said = predictions.keep(5, 10000, {"compute": 20, "decimal": 0.5})
     assert said.endswith("n = 10,000: compute 20 times as fast, decimal 2 times as slow")
     rows = [
         measured(5, 10000, 8.0),
-        measured(5, 10000, 40.69, ruler="instructions"),
+        measured(5, 10000, 40.69, metric="instructions"),
         measured(5, 1000, 3.0),
         measured(6, 10000, 4.0),
         measured(5, 10000, 165.19, phase="decimal"),
     ]
-    lines = predictions.beside({"speedups": rows}).splitlines()
+    lines = predictions.comparison_with_prediction({"speedups": rows}).splitlines()
     assert lines[1:] == [
         "  stage 5, n = 10,000, compute: predicted 20 times as fast; measured 8 times as fast by"
         " ns, 40.7 times as fast by instructions",
@@ -54,9 +54,9 @@ def test_what_was_measured_is_said_in_plain_figures() -> None:
     rows = [
         measured(3, 93, 1 / 2084),
         measured(3, 93, 0.9991, phase="decimal"),
-        measured(3, 93, 1.0004, phase="decimal", ruler="instructions"),
+        measured(3, 93, 1.0004, phase="decimal", metric="instructions"),
     ]
-    compute, decimal = predictions.beside({"speedups": rows}).splitlines()[1:]
+    compute, decimal = predictions.comparison_with_prediction({"speedups": rows}).splitlines()[1:]
     assert compute.endswith("measured 2,084 times as slow by ns")
     assert decimal.endswith("measured just as fast by ns, just as fast by instructions")
 
@@ -66,12 +66,12 @@ def test_a_later_prediction_takes_the_place_of_an_earlier_one(file: Path) -> Non
     predictions.keep(2, 93, {"compute": 4})
     predictions.keep(2, 93, {"compute": 5})
     rows = [measured(2, 93, 3.0), measured(10, 100000, 2.0)]
-    said = predictions.beside({"speedups": rows})
+    said = predictions.comparison_with_prediction({"speedups": rows})
     assert "predicted 5" in said
     assert "predicted 4" not in said
     assert said.index("stage 2") < said.index("stage 10")
     file.write_text("{ spoilt")
-    assert predictions.beside({"speedups": rows}) == ""
+    assert predictions.comparison_with_prediction({"speedups": rows}) == ""
 
 
 @pytest.mark.parametrize(("words", "value"), [("20", 20), ("1/4", 0.25), (" 1.5", 1.5)])
@@ -89,7 +89,7 @@ def test_where_nothing_is_compared() -> None:
     with pytest.raises(LabError, match="bench compares stages 4 and 5 at n = 100, 300"):
         predictions.keep(5, 77, {"compute": 2})
     with pytest.raises(LabError, match="no stage before it"):
-        predictions.places(1)
+        predictions.benchmark_sizes(1)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_make(words: tuple[str, ...], status: int, says: str) -> None:
     kept = paths.ROOT / "work/predictions.json"
     before = kept.read_bytes() if kept.exists() else None
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["make", "-C", str(paths.ROOT), *words, "predict"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -117,16 +117,16 @@ def test_make(words: tuple[str, ...], status: int, says: str) -> None:
             kept.write_bytes(before)
         else:
             kept.unlink(missing_ok=True)
-    assert done.returncode == status, done.stderr
-    assert says in done.stdout + done.stderr
+    assert completed.returncode == status, completed.stderr
+    assert says in completed.stdout + completed.stderr
 
 
 def test_the_run_that_bench_makes_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = reports.fabricate([1, 2], rulers=2)
+    found = reports.fabricate([1, 2], metrics=2)
     row = next(s for s in found["speedups"] if s["phase"] == "compute")
-    monkeypatch.setattr(predictions, "places", lambda number: [row["n"]])
+    monkeypatch.setattr(predictions, "benchmark_sizes", lambda number: [row["n"]])
     predictions.keep(2, row["n"], {"compute": 7.5})
     monkeypatch.setattr(run, "grade", lambda options, progress: found)
     main(["--own", "--stage", "1-2", "--out", str(tmp_path / "out")])

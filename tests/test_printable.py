@@ -19,9 +19,9 @@ from grader.base import paths
 from grader.base.errors import in_one_line
 from grader.base.printable import decoded, in_a_line, printable
 from grader.classroom import tables
-from grader.classroom.outcome import Outcome
+from grader.classroom.outcome import SubmissionOutcome
 from grader.classroom.submissions import Submission, find
-from grader.classroom.tables import Row
+from grader.classroom.tables import ClassRow
 from grader.exercise.build import stage_module
 from grader.exercise.build.preprocess import Texts
 from grader.exercise.files import stages
@@ -29,8 +29,8 @@ from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.guest_process import console_text
 from grader.lab.module import Kernel
-from grader.sandbox import Ended
-from grader.verdict.points import Line
+from grader.sandbox import CommandResult
+from grader.scoring.points import Line
 
 # Forms of what terminals obey, and of what reorders or hides text.
 HOSTILE = {
@@ -89,11 +89,11 @@ def test_names_that_people_have_stay_theirs() -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_each_door_of_untrusted_text(text: str, tmp_path: Path) -> None:
     content = text.encode(errors="surrogatepass")
-    ended = Ended(1, content, content)
+    result = CommandResult(1, content, content)
     submission = Submission(f"a{text}", tmp_path)
     for said in (
-        ended.text,
-        ended.error_text,
+        result.text,
+        result.error_text,
         console_text(content),
         paths.shown(tmp_path / f"x{text.replace(chr(0), '')}"),
         in_one_line(OSError(2, "No such file", f"x{text}")),
@@ -150,8 +150,8 @@ def test_what_a_build_says(kernel: Kernel, tmp_path: Path, text: str, place: str
             module.folder_of(stage_module._recipe(stage, kernel, Texts()), kernel),
             ignore_errors=True,
         )
-    said = [built.cause, built.objection, built.module.log, *built.module.warnings]
-    said += [str(breach.got) for breach in built.breaches]
+    said = [built.cause, built.rejection, built.module.log, *built.module.warnings]
+    said += [str(violation.got) for violation in built.violations]
     assert any(said), "nothing is said of it"
     assert [_obeyed(one) for one in said if _obeyed(one)] == []
 
@@ -164,9 +164,9 @@ FORMULAS = [
 ]  # fmt: skip
 
 
-def _row(name: str, cause: str) -> Row:
+def _row(name: str, cause: str) -> ClassRow:
     lines = (Line("add", 3, 10, "x"),)
-    return Row(Submission(name, Path()), Outcome("f" * 8, "wrong", cause, lines))
+    return ClassRow(Submission(name, Path()), SubmissionOutcome("f" * 8, "wrong", cause, lines))
 
 
 def _random_names() -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The qemu machine: its kernel, the KVM probe, two CPUs, and the ruler that counts exactly."""
+"""The qemu machine: its kernel, the KVM probe, two CPUs, and the metric that counts exactly."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineDied
 from grader.exercise.build import stage_module
 from grader.exercise.files import device, stages
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import kvm, machines, qemu, snapshot
 from grader.lab.machines import NOTHING, Machine
-from grader.rulers import counter, sensitivity
-from grader.rulers.frame import Measured
+from grader.measure import instructions, sensitivity
+from grader.measure.guest_session import Measurements
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
 # What the script and the steps it runs may call, apt-get and dpkg-deb aside.
@@ -96,9 +96,9 @@ def test_kernel_is_kept_and_whole(tmp_path: Path) -> None:
 
 
 def test_without_apt_it_says_so(tmp_path: Path, bare: Path) -> None:
-    done = script(tmp_path / "cache", str(bare))
-    assert done.returncode == 2 and done.stdout == ""
-    assert "no apt-get" in done.stderr and len(done.stderr.splitlines()) == 1
+    completed = script(tmp_path / "cache", str(bare))
+    assert completed.returncode == 2 and completed.stdout == ""
+    assert "no apt-get" in completed.stderr and len(completed.stderr.splitlines()) == 1
     assert script(tmp_path / "cache", str(bare), "--print").returncode == 1
 
 
@@ -161,33 +161,33 @@ def ubuntu(tmp_path: Path, bare: Path) -> Path:
 
 def test_ubuntu_names(tmp_path: Path, ubuntu: Path) -> None:
     cache = tmp_path / "cache"
-    done = script(cache, str(ubuntu))
-    assert done.returncode == 0, done.stderr
-    entry = Path(done.stdout.strip())
+    completed = script(cache, str(ubuntu))
+    assert completed.returncode == 0, completed.stderr
+    entry = Path(completed.stdout.strip())
     assert entry.name == "distro-9.9.0-1-generic"
     assert (entry / "vmlinuz").read_text() == "an image\n"
     assert (entry / "build/Makefile").resolve() == (
         entry / "usr/src/linux-headers-9.9.0-1/Makefile"
     )
-    assert script(cache, "/nonexistent:/usr/bin:/bin", "--print").stdout == done.stdout
+    assert script(cache, "/nonexistent:/usr/bin:/bin", "--print").stdout == completed.stdout
 
 
 def test_headers_that_are_not_whole_are_refused(tmp_path: Path, ubuntu: Path) -> None:
     (tmp_path / "debs/linux-headers-9.9.0-1.deb").write_bytes(
         (tmp_path / "debs/linux-image-9.9.0-1-generic.deb").read_bytes()
     )
-    done = script(tmp_path / "cache", str(ubuntu))
-    assert done.returncode == 2 and done.stdout == ""
-    assert "do not make a kernel" in done.stderr.splitlines()[-1]
+    completed = script(tmp_path / "cache", str(ubuntu))
+    assert completed.returncode == 2 and completed.stdout == ""
+    assert "do not make a kernel" in completed.stderr.splitlines()[-1]
     assert entries(tmp_path / "cache") == []
 
 
 def test_a_failed_download_leaves_nothing(tmp_path: Path, ubuntu: Path) -> None:
     cache = tmp_path / "cache"
     put_program(ubuntu, "apt-get", "echo 'E: no network'; exit 100")
-    done = script(cache, str(ubuntu))
-    assert done.returncode == 2 and done.stdout == ""
-    assert "network" in done.stderr.splitlines()[-1]
+    completed = script(cache, str(ubuntu))
+    assert completed.returncode == 2 and completed.stdout == ""
+    assert "network" in completed.stderr.splitlines()[-1]
     assert entries(cache) == []
 
 
@@ -210,20 +210,20 @@ def test_a_kvm_that_hangs_is_given_up_once(probed: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(kvm, "LIMIT", 1.0)
     put_program(probed, qemu.QEMU, f"echo x >>{probed}/runs; sleep 1000")
     begin = time.monotonic()
-    assert "hung" in kvm.refused(probed / "entry/vmlinuz")
+    assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
     assert time.monotonic() - begin < 500  # half of what it would sleep
-    assert "hung" in kvm.refused(probed / "entry/vmlinuz")
+    assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
     assert (probed / "runs").read_text() == "x\n"
 
 
 def test_a_kvm_that_works_is_taken(probed: Path) -> None:
     put_program(probed, qemu.QEMU, f"echo 'Kernel panic: {kvm.ROOTLESS}'")
-    assert kvm.refused(probed / "entry/vmlinuz") == ""
+    assert kvm.why_unavailable(probed / "entry/vmlinuz") == ""
 
 
 def test_a_kvm_that_dies_says_how(probed: Path) -> None:
     put_program(probed, qemu.QEMU, "echo 'assertion failed' >&2; exit 134")
-    assert "assertion failed" in kvm.refused(probed / "entry/vmlinuz")
+    assert "assertion failed" in kvm.why_unavailable(probed / "entry/vmlinuz")
 
 
 def test_the_limit_is_below_fifteen_seconds() -> None:
@@ -233,17 +233,17 @@ def test_the_limit_is_below_fifteen_seconds() -> None:
 # Machines
 
 
-def built(number: int, machine: Machine = qemu.MACHINE) -> stage_module.Built:
+def built(number: int, machine: Machine = qemu.MACHINE) -> stage_module.BuiltStage:
     return stage_module.build(stages.find(paths.STAGES, [number])[0], machine.kernel())
 
 
 def test_two_cpus_and_a_panic() -> None:
     guest = qemu.SMP.boot(device.contents({"fibdrv": built(1, qemu.SMP).module.stripped}))
-    assert guest.wire.check("nproc", 60).strip() == "2"
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 60)
-    assert guest.wire.check("fibctl read 93", 60).strip() == "12200160415121876738"
+    assert guest.channel.check("nproc", 60).strip() == "2"
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 60)
+    assert guest.channel.check("fibctl read 93", 60).strip() == "12200160415121876738"
     with pytest.raises(MachineDied):
-        guest.wire.run("echo c >/proc/sysrq-trigger", 60)
+        guest.channel.run("echo c >/proc/sysrq-trigger", 60)
     assert "sysrq triggered crash" in guest.console()
     guest.stop()
 
@@ -254,7 +254,7 @@ def test_one_that_stays_rests(tmp_path: Path) -> None:
     guest = qemu.MACHINE.boot_to_stay(NOTHING, folder)
     try:
         found = qemu.MACHINE.attach(folder)
-        assert found is not None and found.wire.check("echo here", 60) == "here\n"
+        assert found is not None and found.channel.check("echo here", 60) == "here\n"
         time.sleep(2)
         before = cpu_ticks(guest.pid)
         time.sleep(3)
@@ -269,12 +269,12 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-# The exact ruler
+# The exact metric
 
 
-def count(built_stages: list[stage_module.Built]) -> Measured:
-    subjects = [StageSubject(one) for one in built_stages]
-    return counter.count(
+def count(built_stages: list[stage_module.BuiltStage]) -> Measurements:
+    subjects = [StageWorkload(one) for one in built_stages]
+    return instructions.count(
         machines.counting(), subjects, contents, lambda *_: None, len(subjects), limit=30_000_000
     )
 
@@ -284,12 +284,12 @@ def test_two_boots_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """One resumed from what is kept of a boot, the other booted."""
     both = [built(2), built(7)]
     first = count(both).samples
-    monkeypatch.setattr(snapshot, "kept", lambda *_: None)
+    monkeypatch.setattr(snapshot, "obtain", lambda *_: None)
     second = count(both[::-1]).samples
     assert len(first) > 20 and first.keys() == second.keys()
     for which, series in first.items():
         a, b = series.median, second[which].median
-        assert not counter.differ(a, b), (which, a, b)
+        assert not instructions.differ(a, b), (which, a, b)
         assert a > 10
 
 
@@ -298,7 +298,7 @@ def test_one_percent_is_seen_of_any_module() -> None:
     todo = [(loops, "a") for loops in (99, 100)]
     runs = sensitivity.machine_runs(qemu.MACHINE, todo, lambda *_: None)
     (a,), (b,) = runs[99, "a"], runs[100, "a"]
-    assert counter.differ(a, b) and 1.009 < b / a < 1.011
+    assert instructions.differ(a, b) and 1.009 < b / a < 1.011
 
 
 def test_a_machine_without_kvm_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

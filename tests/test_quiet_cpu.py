@@ -97,7 +97,7 @@ def intel(tmp_path):
     return Computer(tmp_path, INTEL)
 
 
-def look(computer):
+def machine_finding(computer):
     """A command that notes what the computer's files hold while it runs."""
     return ["sh", "-c", f'cd {computer.root} && grep -rH "" . && echo "pinned $PINNED"']
 
@@ -108,7 +108,7 @@ def seen(output):
 
 
 def test_sets_everything_and_restores_it(intel):
-    done = intel.run(*look(intel))
+    done = intel.run(*machine_finding(intel))
     assert done.returncode == 0
     assert seen(done.stdout) == QUIET
     assert "pinned 3" in done.stdout
@@ -126,7 +126,7 @@ def test_amd_turbo_and_an_isolated_cpu(tmp_path):
         "proc/irq/9/smp_affinity": "ff",
     }
     computer = Computer(tmp_path, files)
-    done = computer.run(*look(computer))
+    done = computer.run(*machine_finding(computer))
     assert "pinned 5" in done.stdout
     assert seen(done.stdout) == files | {
         f"{CPU}/cpufreq/boost": "0",
@@ -141,7 +141,7 @@ def test_masks_of_more_than_32_cpus(tmp_path):
     computer = Computer(
         tmp_path, {f"{CPU}/online": "0-39", "proc/irq/9/smp_affinity": "ff,ffffffff"}
     )
-    done = computer.run(*look(computer))
+    done = computer.run(*machine_finding(computer))
     assert seen(done.stdout)["proc/irq/9/smp_affinity"] == "7f,ffffffff"
     assert computer.files()["proc/irq/9/smp_affinity"] == "ff,ffffffff"
 

@@ -147,11 +147,11 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
 
 
 class Answering:
-    """A machine whose trial answers with these lines, as itself and as the machine's wire."""
+    """A machine whose trial answers with these lines, as itself and as the machine's channel."""
 
     def __init__(self, said: str) -> None:
         self.said = said
-        self.wire = self
+        self.channel = self
 
     def check(self, command: str, _timeout: float) -> str:
         return self.said if command.startswith("echo") else ""

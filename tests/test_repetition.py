@@ -17,7 +17,7 @@ from grader.exercise.contract_tests import runner
 from grader.exercise.files import stages
 from grader.exercise.operations import sanitizer_report
 from grader.lab import machines
-from grader.verdict import pipeline
+from grader.scoring import pipeline
 
 SQUARED = """	b2 = bn_square(b);
 	if (IS_ERR(b2)) {
@@ -64,18 +64,20 @@ def test_the_command_that_check_prints_repeats_what_it_found(mistake: str, tmp_p
     # What make calls for that command: here, and for the stage without the mistake.
     call = [sys.executable, paths.COMMON / "userspace/check.py", "sanitize"]
     call += ["--n", found[2], "--fail", found[3]]
-    done = subprocess.run([*call, copy], capture_output=True, text=True, cwd=paths.ROOT)
+    completed = subprocess.run([*call, copy], capture_output=True, text=True, cwd=paths.ROOT)
     again = said.replace(r" of \d+ was made", " was made")
-    assert done.returncode == 1 and re.search(again, done.stdout), done.stdout + done.stderr
+    assert completed.returncode == 1 and re.search(again, completed.stdout), (
+        completed.stdout + completed.stderr
+    )
     kit = subprocess.run([*call, stages.directory_of(3)], capture_output=True, cwd=paths.ROOT)
     assert kit.returncode == 0, kit.stdout
 
 
 def test_a_log_names_what_failed_when_the_kernel_panicked() -> None:
     panic = "[    3.1] Kernel panic - not syncing: Kernel mode fault at addr 0x10, ip 0x60\n"
-    last = "<0>[    3.1] fibtrial: F(1000) with a failed allocation, 5 of 123\n"
+    last = "<0>[    3.1] fibcontract: F(1000) with a failed allocation, 5 of 123\n"
     assert runner.last_fault(panic + last) == Fault(1000, "fail", 5, 123)
-    killed = last.replace("with a failed allocation, 5", "when killed at look-up 6")
+    killed = last.replace("with a failed allocation, 5", "when killed at yield 6")
     assert runner.last_fault(panic + killed) == Fault(1000, "kill", 6, 123)
     assert runner.last_fault(panic) is None
 

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from grader import report as lab_report
 from grader.base.errors import LabError
-from grader.report import store
+from grader.report import report_file
 from grader.report.schema import VERSION
 from tests.reports import NAMES, PHASES, drawn, fabricate, failed, hostile, lose
 
@@ -42,7 +42,7 @@ def test_schema_is_a_schema_and_every_field_is_described() -> None:
 
 @pytest.mark.parametrize("numbers", [[], [1], [1, 2], [1, 2, 3, 4, 5, 6, 7]])
 def test_valid_reports_pass(numbers: list[int]) -> None:
-    lab_report.validate(fabricate(numbers, rulers=2))
+    lab_report.validate(fabricate(numbers, metrics=2))
     lab_report.validate(fabricate(numbers, phases=PHASES))
 
 
@@ -114,9 +114,9 @@ def test_invalid_reports_are_refused_in_one_line(
 # Files
 
 
-def test_seven_stages_by_two_rulers(tmp_path: Path) -> None:
+def test_seven_stages_by_two_metrics(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "report"
-    report = fabricate([1, 2, 3, 4, 5, 6, 7], rulers=2)
+    report = fabricate([1, 2, 3, 4, 5, 6, 7], metrics=2)
     page = drawn(report, out)
     pictures = ("speedup", "steps-ns", "steps-instructions", "time", "instructions", "memory")
     expected = {f"{name}.{kind}" for name in pictures for kind in ("svg", "png")}
@@ -257,7 +257,7 @@ def test_hostile_strings_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_new_report_takes_the_place_of_the_old(tmp_path: Path) -> None:
     out = tmp_path / "report"
-    lab_report.write(fabricate([1, 2], rulers=2), out)
+    lab_report.write(fabricate([1, 2], metrics=2), out)
     assert (out / "instructions.svg").exists()
     lab_report.write(failed(), out)
     assert {p.name for p in out.iterdir()} == {"report.json", "index.html"}
@@ -285,7 +285,7 @@ def test_a_stopped_write_changes_nothing(
     if place == "rename":
         monkeypatch.setattr(Path, "rename", halt_second)
     else:
-        monkeypatch.setattr(store, place, halt)
+        monkeypatch.setattr(report_file, place, halt)
     with pytest.raises((stop, LabError)):
         lab_report.write(fabricate([1, 2]), out)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
@@ -333,21 +333,21 @@ def test_redraw(tmp_path: Path) -> None:
     out = tmp_path / "report"
     lab_report.write(fabricate([1, 2]), out)
     (out / "time.svg").unlink()
-    done = redraw(out)
-    assert done.returncode == 0, done.stderr
+    completed = redraw(out)
+    assert completed.returncode == 0, completed.stderr
     assert (out / "time.svg").exists()
-    assert "All 2 stages are right." in done.stdout
+    assert "All 2 stages are right." in completed.stdout
 
 
 @pytest.mark.parametrize("content", [None, "", "[1]", '{"schema": 7}', f'{{"schema": {VERSION}}}'])
 def test_redraw_refuses_in_one_line(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "report.json").write_text(content)
-    done = redraw(tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.count("report.json") == 1
+    completed = redraw(tmp_path)
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert len(completed.stderr.splitlines()) == 1
+    assert completed.stderr.count("report.json") == 1
 
 
 def test_redraw_says_what_to_do_about_an_older_report(tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def test_many_stages_of_one_number(tmp_path: Path) -> None:
     assert all(f">2-mutant-{i}<" in time for i in range(20))
     assert "2-mutant-19" in page.text
     looks = [figure_of(report, "time").panels[0].series[i][0] for i in range(20)]
-    assert len({(look.colour, look.filled) for look in looks}) == 20
+    assert (
+        len({(machine_finding.colour, machine_finding.filled) for machine_finding in looks}) == 20
+    )
 
 
 def test_safe_text_leaves_nothing_to_gnuplot() -> None:
@@ -149,7 +151,7 @@ def test_a_wide_panel_has_a_row_of_its_own() -> None:
 # Many stages
 
 
-def test_eleven_stages_by_two_rulers_in_three_phases(tmp_path: Path) -> None:
+def test_eleven_stages_by_two_metrics_in_three_phases(tmp_path: Path) -> None:
     report = fabricate(list(range(1, 12)), 2, PHASES)
     page = drawn(report, tmp_path / "report")
     assert "All 11 stages are right." in page.text
@@ -174,7 +176,7 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
 def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
     """A report with these ratios, by pair and n; own: for "n2" the n of stage 2's speed."""
     report = fabricate(sorted({number for pair in lines for number in pair}))
-    common = {"machine": "uml", "ruler": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
+    common = {"machine": "uml", "metric": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [
         {**common, "from": pair[0], "to": pair[1], "n": n, "ratio": ratio, "ci95": None}
         for pair, values in lines.items()
@@ -196,8 +198,8 @@ def test_the_summary_has_a_row_for_each_step_at_its_own_n() -> None:
     assert [label for _, label in panel.y.major] == [
         "1 → 2, n = 93", "2 → 3, n = 93", "3 → 4, n = 10"
     ]  # fmt: skip
-    ((look, points),) = panel.series
-    assert look.label == "time, uml"
+    ((machine_finding, points),) = panel.series
+    assert machine_finding.label == "time, uml"
     assert [(point.x, round(point.y)) for point in points] == [(3.0, 1), (1.2, 2), (2.0, 3)]
     assert [text for _, _, text, _ in panel.tags] == ["×3.00", "×1.20", "×2.00"]
 
@@ -219,8 +221,8 @@ def test_a_great_loss_is_a_note_and_takes_no_room() -> None:
 
 def test_each_step_has_a_small_panel_of_at_most_three_lines() -> None:
     report = fabricate(list(range(1, 12)), 2, PHASES)
-    for ruler in ("ns", "instructions"):
-        figure = figure_of(report, f"steps-{ruler}")
+    for metric in ("ns", "instructions"):
+        figure = figure_of(report, f"steps-{metric}")
         assert [panel.title.split(",")[0] for panel in figure.panels] == [
             f"{i} → {i + 1}" for i in range(1, 11)
         ]
@@ -251,7 +253,7 @@ def circles(panels: int = 1) -> figures.Figure:
     """A figure that has nothing to do with stages."""
     x = axis.log_axis([1, 64], str, 10)
     line = [figures.Point(2.0**i, 3.0**i, 2.9**i, 3.1**i, i != 3) for i in range(7)]
-    series = [figures.Series(figures.style(i, f"size <{i}>"), line) for i in range(2)]
+    series = [figures.PlotSeries(figures.style(i, f"size <{i}>"), line) for i in range(2)]
     panel = figures.Panel("bytes over cores", x, axis.log_axis([1, 800], str, 10), series,
                           x_label="cores")  # fmt: skip
     return figures.Figure("cores", "Cores & bytes", "a caption", [panel] * panels, "no cores")

@@ -19,7 +19,7 @@ def lines_of(report: dict[str, object]) -> list[str]:
 
 
 def test_summary_has_the_tables() -> None:
-    report = fabricate([1, 2, 3, 4, 5, 6, 7], rulers=2)
+    report = fabricate([1, 2, 3, 4, 5, 6, 7], metrics=2)
     report["gaps"] = [{"from": 2, "to": 3, "phase": "decimal", "reason": "no n in common"}]
     shown = lab_report.summary(report, colour=False)
     assert all(len(line) <= terminal.COLUMNS for line in shown.splitlines())
@@ -94,22 +94,22 @@ def test_findings_beside_the_cause() -> None:
 # Many stages, three phases
 
 
-@pytest.mark.parametrize("rulers", [1, 2])
+@pytest.mark.parametrize("metrics", [1, 2])
 @pytest.mark.parametrize("count", [2, 7, 11, 12])
-def test_three_phases_fit(count: int, rulers: int) -> None:
-    lines = lines_of(fabricate(list(range(1, count + 1)), rulers, PHASES))
+def test_three_phases_fit(count: int, metrics: int) -> None:
+    lines = lines_of(fabricate(list(range(1, count + 1)), metrics, PHASES))
     heads = [line.split() for line in lines if line.startswith("stages ")]
-    assert len(heads) == rulers
+    assert len(heads) == metrics
     for head in heads:
         assert [word for word in head if word in PHASES] == list(PHASES)
         assert head[-3:] == ["read", "interval", "verdict"]
-    assert len(re.findall(r"^\d+ → \d+ ", "\n".join(lines), re.M)) == rulers * (count - 1)
+    assert len(re.findall(r"^\d+ → \d+ ", "\n".join(lines), re.M)) == metrics * (count - 1)
 
 
 def test_a_table_has_the_phases_that_were_compared() -> None:
     report = fabricate([1, 2], 2, PHASES)
     report["speedups"] = [
-        s for s in report["speedups"] if s["ruler"] == "ns" or s["phase"] == "read"
+        s for s in report["speedups"] if s["metric"] == "ns" or s["phase"] == "read"
     ]
     heads = [line.split() for line in lines_of(report) if line.startswith("stages ")]
     assert [[word for word in head if word in PHASES] for head in heads] == [
@@ -118,11 +118,11 @@ def test_a_table_has_the_phases_that_were_compared() -> None:
     ]
 
 
-@pytest.mark.parametrize("rulers", [1, 2])
-def test_of_one_stage_the_figures_themselves_are_shown(rulers: int) -> None:
-    lines = lines_of(fabricate([1], rulers))
+@pytest.mark.parametrize("metrics", [1, 2])
+def test_of_one_stage_the_figures_themselves_are_shown(metrics: int) -> None:
+    lines = lines_of(fabricate([1], metrics))
     head = next(i for i, line in enumerate(lines) if line.startswith("One call of 1 "))
-    assert lines[head + 1].split() == ["n", *PARTS * rulers]
+    assert lines[head + 1].split() == ["n", *PARTS * metrics]
     rows = lines[head + 2 : lines.index("", head)]
     assert [row.split()[0] for row in rows] == [str(n) for n in ALL_N if n <= 93]
     assert all(len(re.findall(r" [nµm]s\b", row)) == len(PARTS) for row in rows)

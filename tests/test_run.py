@@ -17,7 +17,7 @@ import pytest
 
 from grader.base import paths
 from grader.report import schema
-from tests.left_over import left_over
+from tests.leftovers import leftovers
 
 RUN = paths.ROOT / "grader/run.sh"
 
@@ -42,10 +42,10 @@ def run(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_two_stages_make_a_report(place: Path) -> None:
     out = place / "report"
-    done = run(
+    completed = run(
         place, "--stage", "1,2", "--quick", "--out", str(out), "--json", str(place / "r.json")
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     report = json.loads((out / "report.json").read_text())
     schema.validate(report)
     assert json.loads((place / "r.json").read_text()) == report
@@ -58,7 +58,7 @@ def test_two_stages_make_a_report(place: Path) -> None:
     assert next(s["ratio"] for s in compute if s["n"] == 93) > 1.2
     for name in ("index.html", "time.svg", "time.png", "speedup.svg", "speedup.png"):
         assert (out / name).stat().st_size > 1000
-    assert left_over(place) == []
+    assert leftovers(place) == []
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_two_stages_make_a_report(place: Path) -> None:
     ],
 )
 def test_a_bad_request_is_one_line_and_exit_2(place: Path, words: list[str], says: str) -> None:
-    done = run(place, *words)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
+    completed = run(place, *words)
+    assert completed.returncode == 2
+    assert says in completed.stderr
+    assert len(completed.stderr.strip().splitlines()) == 1
+    assert completed.stdout == ""
 
 
 def test_a_failing_stage_is_exit_1_and_the_others_go_on(place: Path) -> None:
@@ -87,10 +87,10 @@ def test_a_failing_stage_is_exit_1_and_the_others_go_on(place: Path) -> None:
     source = broken / "fib.c"
     source.write_text(source.read_text().replace("f->word = a;", "f->word = a + (n == 77);"))
     (broken / "Makefile").write_text(f"all:\n\ttouch {place}/ran\n$(shell touch {place}/ran)\n")
-    done = run(
+    completed = run(
         place, "--tree", str(tree), "--machine", "uml", "--no-measure", "--out", str(place / "out")
     )
-    assert done.returncode == 1
+    assert completed.returncode == 1
     report = json.loads((place / "out/report.json").read_text())
     assert [stage["status"] for stage in report["stages"]] == ["ok", "wrong"]
     assert "F(77)" in report["stages"][1]["cause"]
@@ -121,7 +121,7 @@ def test_a_signal_leaves_nothing(place: Path, moment: str, number: signal.Signal
     rest = process.stderr.read()
     assert process.wait(30) in (130, 0 if moment == "draw" else 130), rest
     assert "Traceback" not in rest
-    assert left_over(place) == []
+    assert leftovers(place) == []
     assert not out.exists() or (out / "index.html").exists()
 
 
@@ -140,6 +140,6 @@ def test_a_killed_grader_takes_its_machine_along(place: Path) -> None:
     process.kill()
     process.wait()
     deadline = time.monotonic() + 10
-    while left_over(place) and time.monotonic() < deadline:
+    while leftovers(place) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert left_over(place) == []
+    assert leftovers(place) == []

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
-from grader.sandbox import Ended, Room
+from grader.sandbox import CommandResult, SandboxView
 from tests import sandbox_calls
 from tests.sandbox_calls import EMPTY, MB, SECRET, TIGHT, Caller, done, needs_sandbox, running
 
@@ -43,20 +43,20 @@ def test_a_source_reads_no_file_of_the_host(call: Caller, how: str) -> None:
     stage = call.directory(how.replace(" ", "-"))
     (stage / "fib.c").write_text(source + "\n")
     compile_it = ["gcc", "-c", "-o", "fib.o", "fib.c"]
-    ended = call(compile_it, room=Room(write=(stage,)), together=True)
-    assert ended.status == 1
-    assert any(said in ended.text for said in ("No such file", "not found", "can't open"))
-    assert SECRET not in ended.text and not (stage / "fib.o").exists()
+    result = call(compile_it, view=SandboxView(write=(stage,)), together=True)
+    assert result.status == 1
+    assert any(said in result.text for said in ("No such file", "not found", "can't open"))
+    assert SECRET not in result.text and not (stage / "fib.o").exists()
     # It is the sandbox that keeps it: elsewhere it is read.
-    ended = call(compile_it, room=None, cwd=stage, together=True)
-    assert "what the host" in ended.text or ended.status == 0
+    result = call(compile_it, view=None, cwd=stage, together=True)
+    assert "what the host" in result.text or result.status == 0
 
 
 @needs_sandbox
 @pytest.mark.parametrize("path", ["secret", "/etc/passwd", "/etc/shadow", "/root", "/sys/kernel"])
 def test_a_program_reads_no_file_of_the_host(call: Caller, path: str) -> None:
-    ended = call([call.attack, "read", call.place / path])
-    assert done(ended) == []
+    result = call([call.attack, "read", call.place / path])
+    assert done(result) == []
 
 
 @needs_sandbox
@@ -68,9 +68,9 @@ def test_a_program_writes_nothing_to_the_host(call: Caller) -> None:
         call.attack,
         Path("/proc/sys/kernel/core_pattern"),
     ):
-        ended = call([call.attack, "write", target])
+        result = call([call.attack, "write", target])
         # /tmp is there, and another.
-        assert bool(done(ended)) == (target.parent == Path("/tmp")), target
+        assert bool(done(result)) == (target.parent == Path("/tmp")), target
         assert not target.exists() or target == call.attack or target.parts[1] == "proc"
 
 
@@ -78,11 +78,11 @@ def test_a_program_writes_nothing_to_the_host(call: Caller) -> None:
 def test_the_environment_holds_no_secret(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_SECRET", "swordfish")
     command = ["sh", "-c", "env; cat /proc/*/environ /proc/*/cmdline"]
-    ended = call(command, environment={"SAID": "hello"})
-    assert "SAID=hello" in ended.text and "HOME=/tmp" in ended.text
-    assert "swordfish" not in ended.text and "swordfish" not in ended.errors.decode()
+    result = call(command, environment={"SAID": "hello"})
+    assert "SAID=hello" in result.text and "HOME=/tmp" in result.text
+    assert "swordfish" not in result.text and "swordfish" not in result.errors.decode()
     # Nor does it learn where things are here.
-    assert str(paths.ROOT) not in ended.text
+    assert str(paths.ROOT) not in result.text
 
 
 @needs_sandbox
@@ -94,7 +94,7 @@ def test_no_network(call: Caller) -> None:
         attack = [call.attack, "network", str(port)]
         assert done(call(attack)) == []
         # They listen indeed.
-        assert len(done(call(attack, room=None))) == 2
+        assert len(done(call(attack, view=None))) == 2
 
 
 @needs_sandbox
@@ -104,15 +104,15 @@ def test_other_processes_are_out_of_reach(call: Caller) -> None:
 
 @needs_sandbox
 def test_killing_everything_kills_nothing_outside(call: Caller) -> None:
-    ended = call([call.attack, "kill-all"])
-    # Where the warden is the same user it has killed the warden too: that ends the sandbox.
-    assert ended.status in (0, -signal.SIGKILL) and not ended.ended_by
+    result = call([call.attack, "kill-all"])
+    # Where the supervisor is the same user it has killed the supervisor too: that ends the sandbox.
+    assert result.status in (0, -signal.SIGKILL) and not result.ended_by
 
 
 @needs_sandbox
-def test_stopping_the_warden_does_not_stop_the_time(call: Caller) -> None:
-    ended = call([call.attack, "stop-all"], replace(TIGHT, wall_seconds=1))
-    assert ended.ended_by == "time"
+def test_stopping_the_supervisor_does_not_stop_the_time(call: Caller) -> None:
+    result = call([call.attack, "stop-all"], replace(TIGHT, wall_seconds=1))
+    assert result.ended_by == "time"
 
 
 @needs_sandbox
@@ -120,7 +120,7 @@ def test_stopping_the_warden_does_not_stop_the_time(call: Caller) -> None:
 def test_no_terminal(call: Caller) -> None:
     master, slave = pty.openpty()
     try:
-        room = Room(read=(call.attack,))
+        room = SandboxView(read=(call.attack,))
         argv, answer = call.argv([call.attack, "terminal"], TIGHT, room, {})
         subprocess.run(
             ["setsid", "--ctty", "--wait", *argv],
@@ -144,23 +144,23 @@ def test_no_memory_that_is_nobodys(call: Caller) -> None:
 @pytest.mark.parametrize("what", ["forks", "threads"])
 def test_processes_and_threads_are_bounded(call: Caller, what: str) -> None:
     limits = replace(TIGHT, processes=20, address_bytes=512 * MB)
-    ended = call([call.attack, what], limits)
-    assert ended.status == 0, ended
-    assert 10 <= int(ended.text) <= 20
-    assert ended.left == (int(ended.text) if what == "forks" else 0)
+    result = call([call.attack, what], limits)
+    assert result.status == 0, result
+    assert 10 <= int(result.text) <= 20
+    assert result.survivors == (int(result.text) if what == "forks" else 0)
 
 
 @needs_sandbox
 def test_a_fork_bomb_ends(call: Caller) -> None:
     begin = time.monotonic()
-    ended = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=1))
-    assert ended.ended_by == "time"
+    result = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=1))
+    assert result.ended_by == "time"
     assert time.monotonic() - begin < 20
 
 
 @needs_sandbox
 def test_runs_at_once_do_not_take_each_others_processes(call: Caller) -> None:
-    ended: list[Ended] = []
+    ended: list[CommandResult] = []
     runs = [
         threading.Thread(target=lambda: ended.append(call([call.attack, "forks"])))
         for _ in range(4)
@@ -174,52 +174,52 @@ def test_runs_at_once_do_not_take_each_others_processes(call: Caller) -> None:
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
 @pytest.mark.parametrize("how", ["memory 0", "memory 1", "hidden-thread", "page-tables"])
-def test_memory_is_bounded(call: Caller, how: str, room: Room | None) -> None:
+def test_memory_is_bounded(call: Caller, how: str, room: SandboxView | None) -> None:
     limits = replace(TIGHT, memory_bytes=100 * MB, processes=100)
     assert call([call.attack, *how.split()], limits, room).ended_by == "memory"
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_address_space_is_bounded(call: Caller, room: Room | None) -> None:
+def test_address_space_is_bounded(call: Caller, room: SandboxView | None) -> None:
     limits = replace(TIGHT, address_bytes=100 * MB, wall_seconds=1)
-    ended = call([call.attack, "memory", "0"], limits, room)
+    result = call([call.attack, "memory", "0"], limits, room)
     # It was refused more before it was too much.
-    assert ended.ended_by == "time"
+    assert result.ended_by == "time"
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_time_is_bounded(call: Caller, room: Room | None) -> None:
-    ended = call([call.attack, "sleep"], replace(TIGHT, wall_seconds=0.5), room)
-    assert (ended.status, ended.ended_by) == (None, "time")
-    assert ended.cause == "it was not done after 0.5 s"
-    ended = call([call.attack, "loop"], replace(TIGHT, cpu_seconds=1), room)
-    assert (ended.status, ended.ended_by) == (None, "cpu")
+def test_time_is_bounded(call: Caller, room: SandboxView | None) -> None:
+    result = call([call.attack, "sleep"], replace(TIGHT, wall_seconds=0.5), room)
+    assert (result.status, result.ended_by) == (None, "time")
+    assert result.cause == "it was not done after 0.5 s"
+    result = call([call.attack, "loop"], replace(TIGHT, cpu_seconds=1), room)
+    assert (result.status, result.ended_by) == (None, "cpu")
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_output_is_bounded(call: Caller, room: Room | None) -> None:
+def test_output_is_bounded(call: Caller, room: SandboxView | None) -> None:
     limits = replace(TIGHT, output_bytes=100_000)
-    ended = call(["yes"], limits, room)
-    assert ended.ended_by == "output" and len(ended.output) == 100_000
-    ended = call(["sh", "-c", "echo first; exec yes >&2"], limits, room)
-    assert ended.ended_by == "output" and ended.output == b"first\n"
-    assert len(ended.errors) + len(ended.output) == 100_000
+    result = call(["yes"], limits, room)
+    assert result.ended_by == "output" and len(result.output) == 100_000
+    result = call(["sh", "-c", "echo first; exec yes >&2"], limits, room)
+    assert result.ended_by == "output" and result.output == b"first\n"
+    assert len(result.errors) + len(result.output) == 100_000
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_output_that_is_kept_open(call: Caller, room: Room | None) -> None:
+def test_output_that_is_kept_open(call: Caller, room: SandboxView | None) -> None:
     begin = time.monotonic()
-    ended = call([call.attack, "left-behind"], TIGHT, room)
+    result = call([call.attack, "left-behind"], TIGHT, room)
     assert time.monotonic() - begin < 20
-    assert (ended.status, ended.output, ended.left) == (0, b"ended\n", 1)
+    assert (result.status, result.output, result.survivors) == (0, b"ended\n", 1)
     assert running(call.place) == []
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_a_file_is_bounded(call: Caller, room: Room | None) -> None:
+def test_a_file_is_bounded(call: Caller, room: SandboxView | None) -> None:
     target = Path("/tmp/zeros") if room else call.directory("zeros") / "zeros"
-    ended = call(["dd", "if=/dev/zero", f"of={target}", "bs=64k"], TIGHT, room)
-    assert ended.ended_by == "file"
+    result = call(["dd", "if=/dev/zero", f"of={target}", "bs=64k"], TIGHT, room)
+    assert result.ended_by == "file"
     if not room:
         assert target.stat().st_size == TIGHT.file_bytes
 
@@ -232,9 +232,9 @@ def test_all_files_together_are_bounded(call: Caller, files: tuple[str, str]) ->
 
 def test_a_bomb_without_a_room(call: Caller) -> None:
     # What the user's other processes need is not counted: the watch bounds it.
-    ended = call([call.attack, "forks"], replace(TIGHT, processes=100), None)
-    assert ended.ended_by == "processes" or ended.left == 500
+    result = call([call.attack, "forks"], replace(TIGHT, processes=100), None)
+    assert result.ended_by == "processes" or result.survivors == 500
     if call.other or os.geteuid():
         # Faster than it can be killed one by one, if it could.
-        ended = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=0.5), None)
-        assert ended.ended_by in ("time", "processes")
+        result = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=0.5), None)
+        assert result.ended_by in ("time", "processes")

@@ -21,7 +21,7 @@ from grader.base.errors import LabError
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
 from grader.lab.module import Kernel
-from grader.sandbox import Ended, Limits, Room, refusal
+from grader.sandbox import CommandResult, ResourceLimits, SandboxView, availability
 from tests import sandbox_calls
 from tests.sandbox_calls import EMPTY, MB, NOBODY, TIGHT, Caller, gone, needs_sandbox, running
 
@@ -33,7 +33,7 @@ place = sandbox_calls.place
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_interrupted_it_leaves_nothing(call: Caller, number: int, room: Room | None) -> None:
+def test_interrupted_it_leaves_nothing(call: Caller, number: int, room: SandboxView | None) -> None:
     script = f"setsid setsid {call.attack} sleep & {call.attack} sleep"
     seen = replace(room, read=(call.attack,)) if room else None
     argv, _ = call.argv(["sh", "-c", script], TIGHT, seen, {})
@@ -59,8 +59,8 @@ def test_only_plain_files_come_home(call: Caller) -> None:
         mkdir shut; echo in > shut/in; chmod 0 shut/in shut; echo s > set; chmod 6755 set
         printf x > "$(printf 'a\\nb')"; printf x > '$(reboot) "q'
     """
-    ended = call(["sh", "-c", script], room=Room(write=(target,)))
-    assert ended.status == 0 and ended.output == b"kept", ended
+    result = call(["sh", "-c", script], view=SandboxView(write=(target,)))
+    assert result.status == 0 and result.output == b"kept", result
     found = {str(p.relative_to(target)): p for p in target.rglob("*")}
     assert sorted(found) == sorted(
         ["kept", "old", "a", "a/b", "a/b/c", "x", "hard", "shut", "shut/in", "set", "a\nb",
@@ -80,7 +80,7 @@ def test_only_plain_files_come_home(call: Caller) -> None:
 def test_nothing_comes_home_of_what_was_ended(call: Caller) -> None:
     target = call.directory("home")
     command = ["sh", "-c", "echo x > x; exec yes"]
-    assert call(command, room=Room(write=(target,))).ended_by == "output"
+    assert call(command, view=SandboxView(write=(target,))).ended_by == "output"
     assert list(target.iterdir()) == []
 
 
@@ -95,7 +95,7 @@ def test_nothing_comes_home_of_what_was_ended(call: Caller) -> None:
 )
 def test_what_is_too_much_to_come_home(call: Caller, script: str) -> None:
     target = call.directory("home")
-    assert call(["sh", "-c", script], room=Room(write=(target,))).ended_by == "store"
+    assert call(["sh", "-c", script], view=SandboxView(write=(target,))).ended_by == "store"
 
 
 # Archives.
@@ -112,11 +112,13 @@ def _archive(path: Path, *members: tuple[str, dict[str, Any], bytes]) -> Path:
     return path
 
 
-def _unpack(call: Caller, archive: Path, limits: Limits = TIGHT) -> tuple[Ended, list[str]]:
+def _unpack(
+    call: Caller, archive: Path, limits: ResourceLimits = TIGHT
+) -> tuple[CommandResult, list[str]]:
     target = call.directory("unpacked")
     command = ["tar", "-xf", archive, "-C", target]
-    ended = call(command, limits, Room(read=(archive,), write=(target,)), together=True)
-    return ended, sorted(str(p.relative_to(target)) for p in target.rglob("*"))
+    result = call(command, limits, SandboxView(read=(archive,), write=(target,)), together=True)
+    return result, sorted(str(p.relative_to(target)) for p in target.rglob("*"))
 
 
 @needs_sandbox
@@ -136,8 +138,8 @@ def test_an_archive_that_reaches_out(call: Caller) -> None:
         ("secret", {"type": tarfile.LNKTYPE, "linkname": str(call.place / "secret")}, b""),
         ("device", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}, b""),
     )
-    ended, found = _unpack(call, archive)
-    assert ended.status == 2, ended
+    result, found = _unpack(call, archive)
+    assert result.status == 2, result
     assert victim.read_text() == "whole"
     assert found[0] == "fib.c" and not {"passwd", "secret", "device", "out/victim"} & set(found)
 
@@ -145,21 +147,21 @@ def test_an_archive_that_reaches_out(call: Caller) -> None:
 @needs_sandbox
 def test_an_archive_of_zeros(call: Caller) -> None:
     archive = _archive(call.folder / "a.tar.gz", *((str(i), {}, bytes(3 * MB)) for i in range(20)))
-    ended, found = _unpack(call, archive)
+    result, found = _unpack(call, archive)
     # Which of the two comes first: no room for tar, or the watch that has seen it.
-    assert (ended.ended_by == "store" or "No space left" in ended.text) and ended.status != 0
+    assert (result.ended_by == "store" or "No space left" in result.text) and result.status != 0
     assert sum((call.folder / "unpacked" / name).stat().st_size for name in found) <= 16 * MB
     archive = _archive(call.folder / "a.tar.gz", ("0", {}, bytes(20 * MB)))
     shutil.rmtree(call.folder / "unpacked")
-    ended, _ = _unpack(call, archive)
-    assert ended.status != 0
+    result, _ = _unpack(call, archive)
+    assert result.status != 0
 
 
 @needs_sandbox
 def test_an_archive_of_many_files(call: Caller) -> None:
     archive = _archive(call.folder / "a.tar.gz", *((str(i), {}, b"") for i in range(3000)))
-    ended, found = _unpack(call, archive)
-    assert ended.ended_by == "store" and found == []
+    result, found = _unpack(call, archive)
+    assert result.ended_by == "store" and found == []
 
 
 # Used as the grader does.
@@ -168,26 +170,26 @@ def test_an_archive_of_many_files(call: Caller) -> None:
 @needs_sandbox
 def test_input_and_both_outputs(call: Caller) -> None:
     command = ["sh", "-c", "cat; echo error >&2; exit 3"]
-    ended = call(command, stdin=b"a line\n" * 100_000)
-    assert (ended.status, len(ended.output), ended.errors) == (3, 700_000, b"error\n")
-    ended = call(command, stdin=b"a line\n", together=True)
-    assert (ended.output, ended.errors) == (b"a line\nerror\n", b"")
+    result = call(command, stdin=b"a line\n" * 100_000)
+    assert (result.status, len(result.output), result.errors) == (3, 700_000, b"error\n")
+    result = call(command, stdin=b"a line\n", together=True)
+    assert (result.output, result.errors) == (b"a line\nerror\n", b"")
     # The input stays what it was, whatever a program does with it.
     assert call(["sh", "-c", "echo x > /proc/self/fd/0 || echo refused"]).text == "refused\n"
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
-def test_a_program_that_is_not_there(room: Room | None) -> None:
+def test_a_program_that_is_not_there(room: SandboxView | None) -> None:
     with pytest.raises(LabError, match="no-such-program: No such file"):
         sandbox.run(["no-such-program"], TIGHT, room)
-    ended = sandbox.run(["sh", "-c", "kill -SEGV $$"], TIGHT, room)
-    assert ended.status == -signal.SIGSEGV
+    result = sandbox.run(["sh", "-c", "kill -SEGV $$"], TIGHT, room)
+    assert result.status == -signal.SIGSEGV
 
 
 @needs_sandbox
 def test_a_place_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(sandbox.SetUpError, match="nowhere"):
-        sandbox.run(["true"], TIGHT, Room(read=(tmp_path / "nowhere",)))
+        sandbox.run(["true"], TIGHT, SandboxView(read=(tmp_path / "nowhere",)))
 
 
 @needs_sandbox
@@ -196,14 +198,14 @@ def test_a_place_that_is_roots_alone(tmp_path: Path) -> None:
     place = tmp_path / "shut"
     place.mkdir(0o700)
     with pytest.raises(LabError, match="chmod -R o[+]rX"):
-        sandbox.run(["true"], TIGHT, Room(read=(place,)))
+        sandbox.run(["true"], TIGHT, SandboxView(read=(place,)))
 
 
 @needs_sandbox
 def test_descriptors_are_given_back() -> None:
-    sandbox.run(["true"], TIGHT, Room())
+    sandbox.run(["true"], TIGHT, SandboxView())
     before = len(list(Path("/proc/self/fd").iterdir()))
-    for room in (Room(), None):
+    for room in (SandboxView(), None):
         sandbox.run(["true"], TIGHT, room)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -220,9 +222,9 @@ def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None
     for path in (module, folder / "fibdrv.o", folder / "stage/fib.o"):
         path.unlink()
     make = ["make", "-j2", "-C", kernel.tree, f"M={folder}", f"ARCH={kernel.arch}"]
-    room = Room(read=sandbox.kernel_places(kernel.tree), write=(folder,))
-    ended = sandbox.run([*make, "modules"], sandbox.COMPILER, room, together=True)
-    assert ended.status == 0, ended.text
+    room = SandboxView(read=sandbox.kernel_build_paths(kernel.tree), write=(folder,))
+    result = sandbox.run([*make, "modules"], sandbox.COMPILER, room, together=True)
+    assert result.status == 0, result.text
     assert module.read_bytes() == whole
 
 
@@ -234,7 +236,7 @@ def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    refusal._refused.cache_clear()
+    availability._refused.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -251,17 +253,19 @@ def test_one_line_says_what_to_do(
 ) -> None:
     _fake(tmp_path, monkeypatch, "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
     name, _, value = setting.partition("=")
-    monkeypatch.setattr(refusal, "_setting", lambda asked: value if asked == name else "")
-    monkeypatch.setattr(refusal, "_in_container", lambda: False)
+    monkeypatch.setattr(availability, "_setting", lambda asked: value if asked == name else "")
+    monkeypatch.setattr(availability, "_in_container", lambda: False)
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
     try:
         with pytest.raises(LabError, match=f"no sandbox: (?=.*denied).*(?:{cure})") as raised:
             sandbox.require()
     finally:
-        refusal._refused.cache_clear()
+        availability._refused.cache_clear()
     assert "\n" not in str(raised.value) and "--no-sandbox" in str(raised.value)
 
 
 def test_a_missing_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sandbox.refused() == "bubblewrap is missing: scripts/setup.sh sandbox installs it"
+    assert (
+        sandbox.why_unavailable() == "bubblewrap is missing: scripts/setup.sh sandbox installs it"
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
-from tests.left_over import left_over
+from tests.leftovers import leftovers
 
 # A thread starts a machine that makes its own folder, as user-mode Linux does, while the run ends.
 # The pauses stand for a busy computer: between fork and exec, and wherever the run ends the rest.
@@ -57,7 +57,7 @@ def test_a_machine_that_just_starts_leaves_nothing(
     tmp_path: Path, until_exec: str, until_removed: str
 ) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", RACE, until_exec, until_removed],
         cwd=paths.ROOT,
         env=environment,
@@ -65,8 +65,8 @@ def test_a_machine_that_just_starts_leaves_nothing(
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert left_over(tmp_path) == []
+    assert completed.returncode == 0, completed.stderr
+    assert leftovers(tmp_path) == []
 
 
 def test_a_folder_that_a_thread_is_removing_goes_as_well(

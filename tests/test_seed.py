@@ -14,8 +14,8 @@ from grader.course import commands, records
 from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.tasks import course
 from grader.lab import machines
-from grader.rulers.samples import Samples, Series
-from grader.verdict import par, speed_n, speedups
+from grader.measure.samples import Samples, Series
+from grader.scoring import par, speed_inputs, speedups
 
 NUMBERS = sorted(stages.manifests())
 FAST = [number for number in NUMBERS if course(number).speed]
@@ -55,7 +55,7 @@ def test_without_the_reference_it_is_one_of_those_in_expected(
     machine = machines.get("qemu")
     for here in (True, False):
         monkeypatch.setattr(stages.Stage, "fits", lambda *_, here=here: here)
-        judged = {s: speed_n.judged_at(machine, number, s) for s in range(1, 9)}
+        judged = {s: speed_inputs.judged_at(machine, number, s) for s in range(1, 9)}
         rule = tasks.drawn if here else tasks.listed
         assert judged == {s: rule(speed, s) for s in range(1, 9)}
     drawn = [tasks.listed(speed, s).n for s in range(1, 9)]
@@ -65,7 +65,7 @@ def test_without_the_reference_it_is_one_of_those_in_expected(
     assert max(drawn) == speed.n
     for one in (number, speed.before):
         assert speed.n <= stages.manifests()[one].max_n
-        assert set(drawn) <= set(speed_n.counted(one))
+        assert set(drawn) <= set(speed_inputs.counted(one))
 
 
 @pytest.mark.parametrize("number", FAST)
@@ -76,7 +76,7 @@ def test_par_is_known_for_each_of_them(number: int) -> None:
     assert speed
     for s in range(1, 9):
         asked = tasks.listed(speed, s)
-        assert par.places(number, asked) <= set(known)
+        assert par.benchmark_sizes(number, asked) <= set(known)
         own, before = (known[one, asked.phase, asked.n] for one in (number, speed.before))
         # Between all points and none there is room, whichever n it is.
         assert before > 1.05 * par.TOLERANCE * own, (number, asked.n)
@@ -85,7 +85,7 @@ def test_par_is_known_for_each_of_them(number: int) -> None:
 def test_the_drawn_n_is_in_no_table() -> None:
     (stage,) = stages.find(paths.STAGES, [5])
     samples: Samples = {(stage.key, "compute", n): Series([9.0]) for n in (10_000, 8_409)}
-    rows = speedups.sample_rows(stage, speedups.Ruled("qemu", "instructions", samples), 1)
+    rows = speedups.sample_rows(stage, speedups.MachineSamples("qemu", "instructions", samples), 1)
     assert [row["n"] for row in rows] == [10_000]
 
 

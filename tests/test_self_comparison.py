@@ -23,13 +23,13 @@ from grader import compare
 from grader.base import paths
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
-from grader.exercise.workload.stage_workload import StageSubject, contents
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab.machines import Machine
-from grader.rulers import clock, comparison, stats
-from grader.rulers.clock import Effort
-from grader.rulers.comparison import Compared
-from grader.rulers.samples import Series
-from grader.verdict import compared
+from grader.measure import comparison, stats, timing
+from grader.measure.comparison import Compared
+from grader.measure.samples import Series
+from grader.measure.timing import SamplingPlan
+from grader.scoring import stage_comparison
 
 RECORDED = (2, 5, 7)
 RECORDED_BOOTS, RECORDED_ROUNDS = 16, 12
@@ -47,9 +47,9 @@ def record(number: int, uml: Machine) -> list[Boot]:
     both = compare.pair(stage.directory, stage.directory, None)
     n = compare.chosen_n(*both, [])
     built = stage_module.build(both[0], uml.kernel())
-    subjects = [StageSubject(replace(built, stage=one), n) for one in both]
-    effort = Effort(RECORDED_BOOTS * RECORDED_ROUNDS, boots=RECORDED_BOOTS)
-    measured = clock.measure(uml, subjects, contents, number, lambda *_: None, effort, alike=True)
+    subjects = [StageWorkload(replace(built, stage=one), n) for one in both]
+    effort = SamplingPlan(RECORDED_BOOTS * RECORDED_ROUNDS, boots=RECORDED_BOOTS)
+    measured = timing.measure(uml, subjects, contents, number, lambda *_: None, effort, alike=True)
     assert not measured.findings, measured.findings
     boots: list[Boot] = [{} for _ in range(RECORDED_BOOTS)]
     for phase, size in [(phase, size) for phase in subjects[0].phases for size in n]:
@@ -63,7 +63,7 @@ def record(number: int, uml: Machine) -> list[Boot]:
 
 
 def drawn(
-    rng: random.Random, boots: list[Boot], effort: Effort, margin: float, slower: float
+    rng: random.Random, boots: list[Boot], effort: SamplingPlan, margin: float, slower: float
 ) -> list[Compared]:
     """A comparison as it might have been: some boots, some rounds of each, at one look or two."""
     chosen = rng.sample(boots, 2 * effort.boots)
@@ -82,25 +82,25 @@ def drawn(
                     one.values.append(value * more)
                     one.rounds.append((number, begin + i))
 
-    def look() -> list[Compared]:
+    def machine_finding() -> list[Compared]:
         pairs = list(series.values())
-        return comparison.compare("ns", pairs, len(pairs), margin, clock.LOOKS)
+        return comparison.compare("ns", pairs, len(pairs), margin, timing.LOOKS)
 
-    shares = [clock._share(effort.rounds, effort.boots, boot) for boot in range(effort.boots)]
+    shares = [timing._share(effort.rounds, effort.boots, boot) for boot in range(effort.boots)]
     for number, (boot, share) in enumerate(zip(first, shares)):
         add(boot, number, 0, share, list(series))
-    found = look()
+    found = machine_finding()
     more = comparison.undecided(found, margin, effort.growth)
     again = {n for (_, n), maybe in zip(series, more) if maybe}
     if not again:
         return found
     for number, (boot, share) in enumerate(zip(second, shares)):
         add(boot, number, share, effort.second, [p for p in series if p[1] in again])
-    return look()
+    return machine_finding()
 
 
 def judged(
-    pool: list[list[Boot]], effort: Effort, margin: float, slower: float, times: int
+    pool: list[list[Boot]], effort: SamplingPlan, margin: float, slower: float, times: int
 ) -> list[list[str]]:
     rng = random.Random(effort.rounds)
     return [
@@ -114,8 +114,8 @@ def judged(
 def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
     pool = [record(number, uml) for number in RECORDED]
     for effort, margin in (
-        (compare.EFFORT, compared.NS_MARGIN),
-        (clock.WHOLE, stats.MARGIN),
+        (compare.EFFORT, stage_comparison.NS_MARGIN),
+        (timing.WHOLE, stats.MARGIN),
     ):
         made = judged(pool, effort, margin, 1.0, COMPARISONS)
         claims = [v for v in made if set(v) != {"~"}]
@@ -134,7 +134,7 @@ def test_the_resampling_sees_a_boot_and_a_difference() -> None:
         rows = [[100 * rng.lognormvariate(0, 0.01) for _ in range(8)] for _ in range(2)]
         return {("compute", 100): (rows[0], [value * shift for value in rows[1]])}
 
-    odd_effort = clock.Effort(20, second=8)
+    odd_effort = timing.SamplingPlan(20, second=8)
     odd = [boot(1.08 if i % 4 == 0 else 1.0) for i in range(16)]
     assert all(v == ["~"] for v in judged([odd], odd_effort, 0.03, 1.0, 200))
     assert judged([odd], odd_effort, 0.03, 1.1, 100).count(["slower"]) >= 85

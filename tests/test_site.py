@@ -154,7 +154,7 @@ def in_browser(file: Path, value: str) -> Any:
     copy = file.with_name("copy.html")
     policy = re.compile(r"<meta http-equiv[^>]*>")
     copy.write_text(policy.sub("", file.read_text()).replace("</body>", script))
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             browser,
             "--headless",
@@ -170,10 +170,10 @@ def in_browser(file: Path, value: str) -> Any:
         timeout=120,
     )
     copy.unlink()
-    if not re.search(r"<main|said\[", done.stdout):
-        pytest.skip(f"{browser} shows no page: {done.stderr[-300:]}")
-    found = re.search(r"said(\[.*\])said", done.stdout, re.S)
-    assert found, done.stdout[-500:] + done.stderr[-500:]
+    if not re.search(r"<main|said\[", completed.stdout):
+        pytest.skip(f"{browser} shows no page: {completed.stderr[-300:]}")
+    found = re.search(r"said(\[.*\])said", completed.stdout, re.S)
+    assert found, completed.stdout[-500:] + completed.stderr[-500:]
     return json.loads(html.unescape(found[1]))
 
 
@@ -248,8 +248,8 @@ def assert_old(kit: Path) -> None:
 
 
 def test_a_site_in_one_language_has_no_switch(kit: Path) -> None:
-    done = make_site(kit / "build", "--site", "--pages", kit=kit)
-    assert done.returncode == 0, done.stderr
+    completed = make_site(kit / "build", "--site", "--pages", kit=kit)
+    assert completed.returncode == 0, completed.stderr
     assert dead_links(kit / "build/site") == []
     assert "hreflang" not in (kit / "build/site/course.html").read_text()
     assert (kit / "build/site").stat().st_mode & 0o777 == 0o755
@@ -258,9 +258,9 @@ def test_a_site_in_one_language_has_no_switch(kit: Path) -> None:
 def test_a_question_without_its_answer_is_refused(kit: Path) -> None:
     text = kit / "handouts/5-schoolbook-squaring.md"
     text.write_text(text.read_text().replace("\nGo deeper", "7. And why is that?\n\nGo deeper"))
-    done = make_site(kit / "build", "--site", "--pages", "--instructor", kit=kit)
-    assert done.returncode == 2
-    assert "5-schoolbook-squaring.md: 7 questions, and 6 answers" in done.stderr
+    completed = make_site(kit / "build", "--site", "--pages", "--instructor", kit=kit)
+    assert completed.returncode == 2
+    assert "5-schoolbook-squaring.md: 7 questions, and 6 answers" in completed.stderr
     assert_old(kit)
 
 
@@ -268,9 +268,9 @@ def test_a_question_without_its_answer_is_refused(kit: Path) -> None:
 def test_what_cannot_be_shown_is_refused_and_the_old_site_stays(fault: str, kit: Path) -> None:
     with (kit / "handouts/measuring.md").open("a") as text:
         text.write(f"\nThe fault is {fault} here.\n")
-    done = make_site(kit / "build", "--site", "--pages", kit=kit)
-    assert done.returncode == 2
-    assert "handouts/measuring.md" in done.stderr
+    completed = make_site(kit / "build", "--site", "--pages", kit=kit)
+    assert completed.returncode == 2
+    assert "handouts/measuring.md" in completed.stderr
     assert_old(kit)
 
 
@@ -294,24 +294,24 @@ def test_an_interrupted_run_leaves_the_old_site(kit: Path) -> None:
 
 def test_without_latex_there_is_no_book_and_the_old_one_stays(kit: Path) -> None:
     (kit / "scripts/setup.sh").write_text('#!/bin/sh\n[ "$1" != pdf ]\n')
-    done = make_site(kit / "build", kit=kit)
-    assert done.returncode == 2
-    assert "LaTeX is missing" in done.stderr
+    completed = make_site(kit / "build", kit=kit)
+    assert completed.returncode == 2
+    assert "LaTeX is missing" in completed.stderr
     assert_old(kit)
 
 
 def test_a_site_has_its_languages_all_at_once(tmp_path: Path) -> None:
-    done = make_site(tmp_path, "--site", "--lang", "zh-TW")
-    assert done.returncode == 2
-    assert done.stderr == "book.sh: a site is in all languages; leave --lang out\n"
+    completed = make_site(tmp_path, "--site", "--lang", "zh-TW")
+    assert completed.returncode == 2
+    assert completed.stderr == "book.sh: a site is in all languages; leave --lang out\n"
 
 
 @pytest.mark.long
 def test_the_pdf(tmp_path: Path) -> None:
     if shutil.which("lualatex") is None:
         pytest.skip("there is no LaTeX: scripts/setup.sh pdf")
-    done = make_site(tmp_path, "--site")
-    assert done.returncode == 0, done.stderr
+    completed = make_site(tmp_path, "--site")
+    assert completed.returncode == 0, completed.stderr
     assert dead_links(tmp_path / "site") == []
     for folder in ("site", "site/zh-TW"):
         pdf = (tmp_path / folder / "fibdrv-lab.pdf").read_bytes()

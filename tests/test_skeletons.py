@@ -42,7 +42,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     stage = stages.single(directory, directory.name, number)
     built = stage_module.build(stage, machines.get("uml").kernel())
     assert built.ok, built.cause
-    assert not built.breaches
+    assert not built.violations
     assert not built.module.warnings
     result = check.check(exercises.find(number), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)

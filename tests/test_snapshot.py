@@ -15,7 +15,7 @@ import pytest
 from grader.base import scratch
 from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, qemu, snapshot
-from grader.lab.guest_process import Around
+from grader.lab.guest_process import Surroundings
 from grader.lab.machines import Contents
 
 pytestmark = pytest.mark.machine
@@ -41,7 +41,7 @@ def _answers(files: dict[str, Path]) -> guest_process.GuestProcess:
     guest = qemu.SMP.boot(Contents(files))
     try:
         for name, path in files.items():
-            sum_there = guest.wire.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
+            sum_there = guest.channel.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
             ours = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
             assert sum_there == ours.stdout.split()[0]
         # On a busy computer the kernel says how long a timer's interrupt took.
@@ -73,10 +73,10 @@ def test_made_once_and_resumed_with_files(cache: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_what_one_writes_no_other_sees(cache: Path) -> None:
     first = qemu.SMP.boot()
-    first.wire.check("echo mine >/root/file; dd if=/dev/urandom of=/tmp/x bs=1M count=32", 60)
+    first.channel.check("echo mine >/root/file; dd if=/dev/urandom of=/tmp/x bs=1M count=32", 60)
     second = qemu.SMP.boot()
-    assert second.wire.run("cat /root/file /tmp/x", 60).status != 0
-    assert first.wire.check("cat /root/file", 60) == "mine\n"
+    assert second.channel.run("cat /root/file /tmp/x", 60).status != 0
+    assert first.channel.check("cat /root/file", 60) == "mine\n"
     first.stop()
     second.stop()
 
@@ -88,7 +88,7 @@ def test_one_that_is_damaged_is_made_anew(cache: Path) -> None:
     whole = (place / "devices").read_bytes()
     (place / "devices").write_bytes(whole[: len(whole) // 2])
     guest = qemu.SMP.boot()
-    assert guest.wire.check("echo up", 60) == "up\n" and "Linux version" not in guest.console()
+    assert guest.channel.check("echo up", 60) == "up\n" and "Linux version" not in guest.console()
     guest.stop()
     assert _kept(cache) == []
     qemu.SMP.boot().stop()
@@ -102,7 +102,7 @@ def test_without_room_it_boots(cache: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(snapshot, "_write", full)
     guest = qemu.SMP.boot()
-    assert guest.wire.check("echo up", 60) == "up\n"
+    assert guest.channel.check("echo up", 60) == "up\n"
     guest.stop()
     assert [p.name for p in cache.iterdir() if p.name.startswith("snapshot")] == []
 
@@ -132,12 +132,14 @@ def test_another_kernel_or_agent_is_another_snapshot(
     monkeypatch.setattr(snapshot, "_make", lambda place, *_: (made.append(place), place.mkdir()))
 
     def kept(facts: str = "a", memory: str = "256M") -> Path | None:
-        return snapshot.kept(cache, "qemu", lambda _folder, _fds: ["-m", memory], facts, Around())
+        return snapshot.obtain(
+            cache, "qemu", lambda _folder, _fds: ["-m", memory], facts, Surroundings()
+        )
 
     assert kept() == kept() and len(made) == 1
     kept("b")
     kept("a", "128M")
-    monkeypatch.setattr(snapshot, "_board", lambda: {"/bin/carry": Path(__file__)})
+    monkeypatch.setattr(snapshot, "_board", lambda: {"/bin/file_transfer": Path(__file__)})
     kept()
     assert len(set(made)) == 4
 
@@ -148,7 +150,10 @@ def test_a_machine_that_ends_while_it_resumes_is_one_line(cache: Path) -> None:
     (place,) = _kept(cache)
     with pytest.raises(LabError, match="the machine did not come up"):
         snapshot.resume(
-            place, Contents(), lambda folder, _fds: ["sh", "-c", "exit 3", str(folder)], Around()
+            place,
+            Contents(),
+            lambda folder, _fds: ["sh", "-c", "exit 3", str(folder)],
+            Surroundings(),
         )
 
 
@@ -160,7 +165,7 @@ def test_a_machine_killed_while_it_resumes_says_nothing_of_its_snapshot(
     kept = _kept(cache)
     command = ["sh", "-c", "kill -KILL $$"]
     monkeypatch.setattr(qemu.SMP, "_command", lambda *_: command)
-    monkeypatch.setattr(snapshot, "kept", lambda *_: kept[0])
+    monkeypatch.setattr(snapshot, "obtain", lambda *_: kept[0])
     with pytest.raises(MachineKilled, match="was killed on this computer"):
         qemu.SMP.boot()
     assert _kept(cache) == kept

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The statistics keep what grader/stats.py promises, on simulated rounds where the truth is known.
+"""grader/measure/stats.py keeps its promises on simulated rounds where the truth is known.
 
 The simulation is the grader's own situation: two stages measured in the same rounds, a drift that
 both share, lognormal scatter, and now and then a round that something else on the computer has
@@ -11,8 +11,8 @@ import math
 import numpy as np
 import pytest
 
-from grader.rulers import comparison, stats
-from grader.rulers.samples import Series
+from grader.measure import comparison, stats
+from grader.measure.samples import Series
 
 ROUNDS = 15
 COMPARISONS = 14  # of a report with one pair of stages
@@ -198,14 +198,14 @@ def test_stats_table_shows_every_figure():
     from grader.report.stats_table import stats_table
 
     sample = {
-        "machine": "uml", "ruler": "ns", "phase": "compute", "n": 1000, "median": 1234.5,
+        "machine": "uml", "metric": "ns", "phase": "compute", "n": 1000, "median": 1234.5,
         "ci95": [1200.25, 1300.0], "count": 15, "mean": 1250.0, "trimmed_mean": 1240.0,
         "min": 99.04, "max": 2345678.0, "outliers": 2,
     }  # fmt: skip
-    exact = dict(sample, machine="qemu", ruler="instructions", ci95=None, count=1)
+    exact = dict(sample, machine="qemu", metric="instructions", ci95=None, count=1)
     del exact["outliers"]
     report = {
-        "machines": [{"name": "uml", "ruler": "ns"}, {"name": "qemu", "ruler": "instructions"}],
+        "machines": [{"name": "uml", "metric": "ns"}, {"name": "qemu", "metric": "instructions"}],
         "stages": [{"number": 5, "samples": [sample, exact]}],
     }
     lines = stats_table(report).splitlines()

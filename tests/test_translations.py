@@ -112,7 +112,7 @@ def _parts(file: Path) -> dict[str, Counter[str]]:
     ).stdout
     found: dict[str, Counter[str]] = {kind: Counter() for kind in (*KEPT, "Str", "length")}
 
-    def look(node: Any) -> None:
+    def machine_finding(node: Any) -> None:
         if isinstance(node, dict):
             kind, what = node.get("t"), node.get("c")
             if kind in ("Link", "Image"):
@@ -128,12 +128,12 @@ def _parts(file: Path) -> dict[str, Counter[str]]:
             elif kind == "Str":
                 found["Str"][what] += 1
                 found["length"][what] += len(what)
-            look(list(node.values()))
+            machine_finding(list(node.values()))
         elif isinstance(node, list):
             for one in node:
-                look(one)
+                machine_finding(one)
 
-    look(json.loads(text)["blocks"])
+    machine_finding(json.loads(text)["blocks"])
     return found
 
 
@@ -278,8 +278,8 @@ def test_the_site_of_the_kit_has_no_answers(kit_site: Path) -> None:
 
 
 def test_the_site_for_teachers_has_all_answers(tmp_path: Path) -> None:
-    done = make_site(tmp_path, "--site", "--pages", "--instructor")
-    assert done.returncode == 0, done.stderr
+    completed = make_site(tmp_path, "--site", "--pages", "--instructor")
+    assert completed.returncode == 0, completed.stderr
     (site,) = tmp_path.glob("site*")
     assert site.name == "site-instructor"
     wanted = sum(map(questions, DOCUMENTS))
@@ -297,8 +297,8 @@ def test_the_site_of_a_course_has_all_answers_or_none(
     export._copy_kit(tmp_path / "course", answers)
     if language:
         export._translate(tmp_path / "course", language)
-    done = make_site(tmp_path, "--site", "--pages", kit=tmp_path / "course")
-    assert done.returncode == 0, done.stderr
+    completed = make_site(tmp_path, "--site", "--pages", kit=tmp_path / "course")
+    assert completed.returncode == 0, completed.stderr
     assert dead_links(tmp_path / "site") == []
     assert shown_answers(tmp_path / "site") == (sum(map(questions, DOCUMENTS)) if answers else 0)
     pages = read_pages(tmp_path / "site")
@@ -325,8 +325,8 @@ def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path
     (kit / "handouts/7-preallocation.md").write_text(text)
     shutil.copy(kit / "handouts/zh-TW/book.yaml", kit / "handouts/book/book.yaml")
     shutil.rmtree(kit / "handouts/zh-TW")
-    done = make_site(tmp_path / "build", "--site", "--pages", "--instructor", kit=kit)
-    assert done.returncode == 0, done.stderr
+    completed = make_site(tmp_path / "build", "--site", "--pages", "--instructor", kit=kit)
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.machine
@@ -342,8 +342,8 @@ def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
         (course, ["make", "test", "args=tests/test_handouts.py tests/test_pictures.py"]),
         (course, ["scripts/book.sh", "--site", "--pages"]),
     ):
-        done = subprocess.run(call, cwd=folder, env=keep, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+        completed = subprocess.run(call, cwd=folder, env=keep, capture_output=True, text=True)
+        assert completed.returncode == 0, completed.stdout[-5000:] + completed.stderr[-2000:]
     assert '<html lang="zh-TW">' in (course / "build/site/course.html").read_text()
 
 
@@ -351,6 +351,6 @@ def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
     "call", [["scripts/book.sh", "--lang"], ["scripts/translate.sh", "check", "--lang"]]
 )
 def test_a_language_that_there_is_not(call: list[str]) -> None:
-    done = subprocess.run([*call, "tlh"], cwd=paths.ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no language 'tlh': there are zh-TW" in done.stderr
+    completed = subprocess.run([*call, "tlh"], cwd=paths.ROOT, capture_output=True, text=True)
+    assert completed.returncode == 2
+    assert "no language 'tlh': there are zh-TW" in completed.stderr

@@ -61,9 +61,9 @@ def test_its_steps_are_commands_of_the_kit() -> None:
     ],
 )
 def test_a_wrong_command_line(words: tuple[str, ...], said: str) -> None:
-    done = run(*words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    completed = run(*words)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert said in completed.stderr
 
 
 @pytest.fixture
@@ -82,25 +82,27 @@ def kit(tmp_path: Path) -> Path:
 
 
 def test_the_table_says_what_failed_and_why(kit: Path) -> None:
-    done = run(
+    completed = run(
         "--here",
         "--steps",
         "doctor,run,test",
         program=kit / "scripts" / "try-release",
         LAB_BUILD="",
     )
-    assert done.returncode == 1
-    assert re.search(r"^make doctor +0 +\d+$", done.stdout, re.MULTILINE)
-    assert re.search(r"^grader/run.sh +2 +\d+  broken$", done.stdout, re.MULTILINE)
-    assert re.search(r"^make test +2 +\d+  two failed$", done.stdout, re.MULTILINE)
+    assert completed.returncode == 1
+    assert re.search(r"^make doctor +0 +\d+$", completed.stdout, re.MULTILINE)
+    assert re.search(r"^grader/run.sh +2 +\d+  broken$", completed.stdout, re.MULTILINE)
+    assert re.search(r"^make test +2 +\d+  two failed$", completed.stdout, re.MULTILINE)
     logs = kit / "build" / "try-release" / "here"
     assert (logs / "run.log").read_text() == "broken\n\n"
-    assert (logs / "table.txt").read_text() == done.stdout
+    assert (logs / "table.txt").read_text() == completed.stdout
 
 
 def test_all_is_well_where_nothing_failed(kit: Path) -> None:
-    done = run("--here", "--steps", "doctor", program=kit / "scripts" / "try-release", LAB_BUILD="")
-    assert done.returncode == 0 and "run.sh" not in done.stdout
+    completed = run(
+        "--here", "--steps", "doctor", program=kit / "scripts" / "try-release", LAB_BUILD=""
+    )
+    assert completed.returncode == 0 and "run.sh" not in completed.stdout
 
 
 def processes(text: str) -> list[str]:

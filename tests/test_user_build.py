@@ -52,15 +52,15 @@ def fib(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("stage", SANITIZED, ids=lambda stage: stage.name)
 def test_sanitize_passes(stage: Path) -> None:
-    done = check("sanitize", stage)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "nothing found" in done.stdout.splitlines()[-1]
+    completed = check("sanitize", stage)
+    assert completed.returncode == 0, completed.stdout[-2000:]
+    assert "nothing found" in completed.stdout.splitlines()[-1]
 
 
 def test_memcheck_passes() -> None:
-    done = check("memcheck", stage_directory(7))
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "no byte lost" in done.stdout.splitlines()[-1]
+    completed = check("memcheck", stage_directory(7))
+    assert completed.returncode == 0, completed.stdout[-2000:]
+    assert "no byte lost" in completed.stdout.splitlines()[-1]
 
 
 FAULTS = catalogue.found_by("user build")
@@ -73,10 +73,10 @@ def stage_with(fault: Fault, folder: Path) -> Path:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_sanitize_finds(fault: Fault, tmp_path: Path) -> None:
-    done = check("sanitize", stage_with(fault, tmp_path), tmp_path / "build")
-    print(done.stdout)
-    assert done.returncode == 1
-    assert "1 of 1 wrong" in done.stdout.splitlines()[-1]
+    completed = check("sanitize", stage_with(fault, tmp_path), tmp_path / "build")
+    print(completed.stdout)
+    assert completed.returncode == 1
+    assert "1 of 1 wrong" in completed.stdout.splitlines()[-1]
 
 
 MEMCHECK = [fault for fault in FAULTS if fault.options.get("memcheck")]
@@ -84,19 +84,19 @@ MEMCHECK = [fault for fault in FAULTS if fault.options.get("memcheck")]
 
 @pytest.mark.parametrize("fault", MEMCHECK, ids=lambda fault: fault.name)
 def test_memcheck_finds(fault: Fault, tmp_path: Path) -> None:
-    done = check("memcheck", stage_with(fault, tmp_path), tmp_path / "build")
-    print(done.stdout)
-    assert done.returncode == 1
-    assert "1 of 1 wrong" in done.stdout.splitlines()[-1]
+    completed = check("memcheck", stage_with(fault, tmp_path), tmp_path / "build")
+    print(completed.stdout)
+    assert completed.returncode == 1
+    assert "1 of 1 wrong" in completed.stdout.splitlines()[-1]
 
 
 def test_check_says_what_it_cannot_do(tmp_path: Path) -> None:
     for words in (["memcheck"], ["polish", "stages/1-iterative-u64"], ["sanitize", str(tmp_path)]):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, str(USER / "check.py"), *words], capture_output=True, text=True
         )
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1
+        assert completed.returncode == 2
+        assert len(completed.stderr.splitlines()) == 1
 
 
 def test_the_program(tmp_path: Path) -> None:
@@ -104,14 +104,14 @@ def test_the_program(tmp_path: Path) -> None:
     assert make(tmp_path, f"STAGE_DIR={stage}").returncode == 0
     program = tmp_path / "fib"
 
-    done = fib(program, "fib", "1000", "9-11", "100000")
+    completed = fib(program, "fib", "1000", "9-11", "100000")
     expected = [f"{n} {expected_values.digits(n)}" for n in (1000, 9, 10, 11, 100000)]
-    assert (done.returncode, done.stdout.splitlines()) == (0, expected)
+    assert (completed.returncode, completed.stdout.splitlines()) == (0, expected)
 
     assert fib(program, "max_n").stdout == "100000\n"
-    done = fib(program, "time", "3", "1000")
-    assert done.returncode == 0
-    assert "29 allocations" in done.stdout
+    completed = fib(program, "time", "3", "1000")
+    assert completed.returncode == 0
+    assert "29 allocations" in completed.stdout
     assert fib(program, "profile", "3", "1000").returncode == 0
 
     for words in (
@@ -122,9 +122,9 @@ def test_the_program(tmp_path: Path) -> None:
         ["fib", "99999999999999999999"],
         ["fail", "0", "100"],
     ):
-        done = fib(program, *words)
-        assert done.returncode == 2
-        assert len(done.stderr.splitlines()) == 1
+        completed = fib(program, *words)
+        assert completed.returncode == 2
+        assert len(completed.stderr.splitlines()) == 1
     for words in ([], ["fib"], ["polish", "3"], ["time", "3"]):
         assert fib(program, *words).returncode == 2
 
@@ -132,8 +132,8 @@ def test_the_program(tmp_path: Path) -> None:
 def test_make_says_what_is_missing(tmp_path: Path) -> None:
     stage = f"STAGE_DIR={stage_directory(3)}"
     for words in ([], [stage, "FLAVOUR=polished"], [f"STAGE_DIR={tmp_path}"]):
-        done = make(tmp_path / "out", *words)
-        assert done.returncode != 0
+        completed = make(tmp_path / "out", *words)
+        assert completed.returncode != 0
         assert not (tmp_path / "out").exists()
 
 

@@ -44,7 +44,7 @@ def stage7(kernel):
 @pytest.fixture(scope="module")
 def guest(uml, stage7):
     guest = uml.boot(device.contents({"fibdrv": stage7.module.stripped}))
-    guest.wire.check("insmod /lib/fibdrv/fibdrv.ko", 30)
+    guest.channel.check("insmod /lib/fibdrv/fibdrv.ko", 30)
     yield guest
     guest.stop()
 
@@ -52,10 +52,10 @@ def guest(uml, stage7):
 @pytest.mark.machine
 def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     # 20,899 digits: six pages that the first read() touches.
-    loose, _, count = round_trip.parse(guest.wire.check("fibctl user 100000 11", 60))
+    loose, _, count = round_trip.parse(guest.channel.check("fibctl user 100000 11", 60))
     assert count == 11
     assert loose["faults"] >= 6
-    locked, median, _ = round_trip.parse(guest.wire.check("fibctl user 100000 11 --lock", 60))
+    locked, median, _ = round_trip.parse(guest.channel.check("fibctl user 100000 11 --lock", 60))
     assert locked["faults"] == median["faults"] == 0
     for call in (loose, locked):
         rest = call["user"] - call["compute"] - call["decimal"]
@@ -76,7 +76,7 @@ def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     ],
 )
 def test_bad_words(guest, words, status, said):
-    done = guest.wire.run(f"fibctl {words}", 30)
+    done = guest.channel.run(f"fibctl {words}", 30)
     assert done.status == status
     assert said in done.output
 
@@ -84,9 +84,9 @@ def test_bad_words(guest, words, status, said):
 @pytest.mark.machine
 def test_a_clock_that_is_off_is_said(guest):
     knob = "/sys/class/fibonacci/fibonacci/ktime_measure"
-    guest.wire.check(f"echo 0 >{knob}", 30)
-    done = guest.wire.run("fibctl user 10", 30)
-    guest.wire.check(f"echo 1 >{knob}", 30)
+    guest.channel.check(f"echo 0 >{knob}", 30)
+    done = guest.channel.run("fibctl user 10", 30)
+    guest.channel.check(f"echo 1 >{knob}", 30)
     assert done.status == 1
     assert "the clock is off" in done.output
 

@@ -14,12 +14,12 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import MODULE
 from grader.exercise.files import device, stages, tasks
 from grader.exercise.operations import unit_tests
-from grader.exercise.workload.stage_workload import SECTION_INSTRUCTIONS, StageSubject, contents
+from grader.exercise.workload.stage_workload import SECTION_INSTRUCTIONS, StageWorkload, contents
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
-from grader.rulers import counter
+from grader.measure import instructions
+from grader.scoring import points
 from grader.tools import compile_commands
-from grader.verdict import points
 
 EXERCISE = "12"
 
@@ -34,9 +34,9 @@ def counting() -> machines.CountingMachine:
 
 
 @pytest.mark.parametrize("machine", ["uml", "qemu"])
-def test_the_kits_stage_has_no_breach(machine: str) -> None:
+def test_the_kits_stage_has_no_violation(machine: str) -> None:
     built = stage_module.build(stages.kit(12), machines.get(machine).kernel())
-    assert built.ok and not built.breaches, (built.cause, built.breaches)
+    assert built.ok and not built.violations, (built.cause, built.violations)
 
 
 def test_a_section_that_is_too_long_is_found(
@@ -44,13 +44,13 @@ def test_a_section_that_is_too_long_is_found(
 ) -> None:
     fault = catalogue.named(12, "a section that is too long")
     built = stage_module.build(catalogue.stage(fault, tmp_path), counting.kernel())
-    found = counter.one(counting, StageSubject(built), contents, N)
-    assert not isinstance(found, counter.Count)
+    found = instructions.count_call(counting, StageWorkload(built), contents, N)
+    assert not isinstance(found, instructions.CallCount)
     assert found.failure is not None
     assert "fib_fpu_begin to fib_fpu_end" in found.failure.title
     assert int(found.failure.got.replace(",", "")) > 30_000_000 > SECTION_INSTRUCTIONS
-    right = StageSubject(stage_module.build(stages.kit(12), counting.kernel()))
-    assert isinstance(counter.one(counting, right, contents, N), counter.Count)
+    right = StageWorkload(stage_module.build(stages.kit(12), counting.kernel()))
+    assert isinstance(instructions.count_call(counting, right, contents, N), instructions.CallCount)
 
 
 def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
@@ -62,10 +62,10 @@ def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
         modules = {device.NAME: built.module.stripped}
         guest = qemu.MACHINE.boot(device.contents(modules, vectors=vectors))
         try:
-            guest.wire.check(f"insmod {MODULE}", 60)
-            has[vectors] = guest.wire.check("cat /sys/module/fibdrv/parameters/avx2", 60).strip()
-            said[vectors] = guest.wire.check(f"fibctl read {N}", 200)
-            assert (int(guest.wire.check(LONGEST, 60)) > 0) is vectors
+            guest.channel.check(f"insmod {MODULE}", 60)
+            has[vectors] = guest.channel.check("cat /sys/module/fibdrv/parameters/avx2", 60).strip()
+            said[vectors] = guest.channel.check(f"fibctl read {N}", 200)
+            assert (int(guest.channel.check(LONGEST, 60)) > 0) is vectors
         finally:
             guest.stop()
     assert has == {False: "0", True: "1"}
@@ -105,11 +105,11 @@ def test_a_process_keeps_its_vector_registers(name: str) -> None:
     whole = device.contents({device.NAME: built.module.stripped}, {"registers": program})
     guest = machine.boot(replace(whole, vectors=True))
     try:
-        guest.wire.check(f"insmod {MODULE}", 60)
+        guest.channel.check(f"insmod {MODULE}", 60)
         # Three at a time, so that they take turns on a CPU, and two of them with vectors.
         both = f"registers {N} 20 & registers {2 * N} 20 & registers 1000 300 & wait; wait; wait"
-        said = guest.wire.check(both, 300 * guest.speed_factor)
+        said = guest.channel.check(both, 300 * guest.speed_factor)
         assert said.split() == ["kept"] * 3
-        assert int(guest.wire.check(LONGEST, 60)) > 0
+        assert int(guest.channel.check(LONGEST, 60)) > 0
     finally:
         guest.stop()

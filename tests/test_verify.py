@@ -11,24 +11,24 @@ import pytest
 from grader.base import paths
 from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.finding import Failure, Finding, failed
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import system_calls, verify
 from grader.exercise.conformance.verify import Tally, Verified
 from grader.exercise.contract_tests import runner
 from grader.exercise.files import device, expected_values, stages
-from grader.exercise.static_contract.stage_contract import Breach
+from grader.exercise.static_contract.stage_contract import ContractViolation
+from grader.lab.guest_channel import GuestCommandResult
 from grader.lab.module import Module
-from grader.lab.wire import Done
-from grader.verdict import status
-from grader.verdict.status import Found, Status
-from tests.fake_machine import STAGE, Answer, FakeGuest, FakeMachine, FakeWire, right
+from grader.scoring import status
+from grader.scoring.status import ReportedFinding, Status
+from tests.fake_machine import STAGE, Answer, FakeChannel, FakeGuest, FakeMachine, right
 
-BUILT = Built(STAGE, Module("fibdrv", Path("/nowhere"), dialect=device.DIALECT))
+BUILT = BuiltStage(STAGE, Module("fibdrv", Path("/nowhere"), log_patterns=device.DIALECT))
 
 
 def stands(result: Verified) -> tuple[str, str]:
     """Status and cause."""
-    found = status.of_verified(result)
+    found = status.decide_verified(result)
     return found.name, found.cause
 
 
@@ -38,13 +38,13 @@ def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
     found: list[Failure] = []
     monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
     monkeypatch.setattr(
-        runner, "link", lambda built, _kernel: replace(built.module, name="fibtrial")
+        runner, "link", lambda built, _kernel: replace(built.module, name="fibcontract")
     )
     monkeypatch.setattr(runner, "run", lambda *_: found)
     return found
 
 
-def verified(machine: FakeMachine, built: Built = BUILT) -> Verified:
+def verified(machine: FakeMachine, built: BuiltStage = BUILT) -> Verified:
     """Verify with the machine; it is stopped whatever happens."""
     result = verify.verify(built, machine, 1, True, lambda step: None)  # type: ignore[arg-type]
     assert machine.guest.stopped == bool(machine.booted)
@@ -95,7 +95,7 @@ def test_a_machine_that_ends_on_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "run", ends)
     found = stands(verified(FakeMachine()))
     assert found[0] == "crashed"
-    assert found[1].startswith("on trial: ")
+    assert found[1].startswith("contract tests: ")
 
 
 def test_a_wrong_value() -> None:
@@ -137,7 +137,9 @@ def test_only_some_failures_are_kept() -> None:
 
 
 def test_a_breach_comes_first() -> None:
-    built = replace(BUILT, breaches=(Breach("no such thing", "the variable x in fib.c"),))
+    built = replace(
+        BUILT, violations=(ContractViolation("no such thing", "the variable x in fib.c"),)
+    )
     result = verified(FakeMachine(but("pread 0 81 71", "1 1 0")), built)
     assert stands(result)[0] == "wrong"
     assert stands(result)[1] == "the variable x in fib.c; stage.h allows no such thing"
@@ -148,7 +150,9 @@ def test_a_stage_that_was_not_built() -> None:
     machine = FakeMachine()
     module = replace(BUILT.module, cause="fib.c:1:1: error: x", log="all of it")
     result = verified(machine, replace(BUILT, module=module))
-    assert status.of_verified(result) == Status("build-failed", "fib.c:1:1: error: x", "all of it")
+    assert status.decide_verified(result) == Status(
+        "build-failed", "fib.c:1:1: error: x", "all of it"
+    )
     assert machine.booted == 0
 
 
@@ -161,7 +165,7 @@ def test_a_stage_that_was_not_built() -> None:
     ],
 )
 def test_commands_that_fail(command: str, kind: str, cause: str) -> None:
-    result = verified(FakeMachine(commands={command: Done(1, "No such device\n")}))
+    result = verified(FakeMachine(commands={command: GuestCommandResult(1, "No such device\n")}))
     assert stands(result) == (kind, cause)
 
 
@@ -174,13 +178,13 @@ def test_commands_that_fail(command: str, kind: str, cause: str) -> None:
     ],
 )
 def test_what_is_left_behind(command: str, what: str) -> None:
-    result = verified(FakeMachine(commands={command: Done(0, "")}))
+    result = verified(FakeMachine(commands={command: GuestCommandResult(0, "")}))
     assert stands(result)[0] == "unload-failed"
     assert stands(result)[1] == f"unload: {what} is still there after rmmod"
 
 
 def test_unloading_under_an_open_file() -> None:
-    result = verified(FakeMachine(commands={"exec 3<": Done(0, "")}))
+    result = verified(FakeMachine(commands={"exec 3<": GuestCommandResult(0, "")}))
     assert stands(result)[0] == "unload-failed"
     assert stands(result)[1] == "unload while open: rmmod went through while a file was open"
 
@@ -203,7 +207,7 @@ def test_a_crash_names_step_and_request() -> None:
     result = verified(FakeMachine(but("seek 0 94 0", died), console=console, alive=False))
     assert stands(result)[0] == "crashed"
     assert stands(result)[1] == "ABI, lseek above max_n (seek 0 94 0): kernel panic: no reason"
-    assert "no reason" in status.of_verified(result).log
+    assert "no reason" in status.decide_verified(result).log
 
 
 def test_an_error_of_a_machine_that_is_gone_is_a_crash() -> None:
@@ -245,20 +249,20 @@ def test_wrong_answers_and_a_dirty_log() -> None:
 
 def test_a_crash_outranks_wrong_answers() -> None:
     found = [
-        Found("verify", failed(Failure("value", 1, "1", "2"), "F(1)")),
-        Found("verify", Finding("crashed", "a panic", "the log")),
-        Found("qemu", Finding("timeout", "something later")),
+        ReportedFinding("verify", failed(Failure("value", 1, "1", "2"), "F(1)")),
+        ReportedFinding("verify", Finding("crashed", "a panic", "the log")),
+        ReportedFinding("qemu", Finding("timeout", "something later")),
     ]
-    assert status.of(found) == Status("crashed", "a panic", "the log")
-    assert status.of(found[2:]) == Status("timeout", "qemu: something later")
-    assert status.of([]) == Status("ok")
+    assert status.decide(found) == Status("crashed", "a panic", "the log")
+    assert status.decide(found[2:]) == Status("timeout", "qemu: something later")
+    assert status.decide([]) == Status("ok")
 
 
 def test_every_request_is_asked() -> None:
     machine = FakeMachine()
     verified(machine)
     for n in range(94):
-        assert machine.guest.wire.seen[f"pread 0 {n // 4 + 64} {n}"] >= 1
+        assert machine.guest.channel.seen[f"pread 0 {n // 4 + 64} {n}"] >= 1
 
 
 @pytest.mark.parametrize(
@@ -296,7 +300,7 @@ TENTH = stages.find(paths.STAGES, [10])[0]
 def small_tenth(answers: Answer) -> Verified:
     """Runs only, of a stage with the tenth's number that goes to 3,000."""
     record = verify._Record(replace(BUILT, stage=TENTH))
-    guest = FakeGuest(FakeWire(answers, {}), "", True)
+    guest = FakeGuest(FakeChannel(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]
     modulus = expected_values.new_modulus()
     verify._verify_runs(

@@ -77,16 +77,16 @@ def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_solved_it_loses_nothing(tmp_path: Path) -> None:
-    done = run(solved(), tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "Nothing is lost. On to stage 3."
+    completed = run(solved(), tmp_path)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert completed.stdout.splitlines()[-1] == "Nothing is lost. On to stage 3."
 
 
 def test_who_has_made_it_is_named(tmp_path: Path) -> None:
     said = run(SOURCE.read_text(), tmp_path).stderr
     assert re.search(r"#1 \S+ in new_number .*\n +#2 \S+ in twice ", said)
-    done = run(solved().replace("	if (!two)\n		return NULL;\n", ""), tmp_path)
-    assert re.search(r"#0 \S+ in mul .*\n +#1 \S+ in twice ", done.stderr)
+    completed = run(solved().replace("	if (!two)\n		return NULL;\n", ""), tmp_path)
+    assert re.search(r"#0 \S+ in mul .*\n +#1 \S+ in twice ", completed.stderr)
 
 
 def test_a_result_that_is_not_set_is_warned_of(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_result_that_is_not_set_is_warned_of(tmp_path: Path) -> None:
 def test_a_mistake_is_seen(right: str, mistake: str, says: str, tmp_path: Path) -> None:
     text = solved()
     assert text.count(right) == 1
-    done = run(text.replace(right, mistake), tmp_path)
-    assert done.returncode != 0
-    assert says in done.stdout + done.stderr
+    completed = run(text.replace(right, mistake), tmp_path)
+    assert completed.returncode != 0
+    assert says in completed.stdout + completed.stderr
     shutil.rmtree(tmp_path)

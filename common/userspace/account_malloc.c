@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trial.h"
+#include "allocator_state.h"
 
 /*
  * The header of a block is out of bounds for the stage: a checker that can be
@@ -37,25 +37,25 @@ struct fib_block {
 	size_t bytes;
 };
 
-struct trial trial;
+struct allocator_state allocator;
 
-void trial_begin(struct fib_call *call)
+void begin_call(struct fib_call *call)
 {
 	*call = (struct fib_call){
-		.work = trial.impatient ? FIB_WORK_LIMIT : 0,
+		.work = allocator.yield_always ? FIB_WORK_LIMIT : 0,
 	};
-	trial.allocations = 0;
-	trial.look_ups = 0;
-	trial.taken = 0;
-	trial.blocks = 0;
-	trial.bytes = 0;
-	trial.peak_bytes = 0;
+	allocator.allocations = 0;
+	allocator.yields = 0;
+	allocator.taken = 0;
+	allocator.blocks = 0;
+	allocator.bytes = 0;
+	allocator.peak_bytes = 0;
 }
 
 /* Says what fails now, and where it is asked for: see sanitizer_report.py. */
 static void tell(const char *what, u64 place)
 {
-	if (!trial.tell)
+	if (!allocator.tell)
 		return;
 	fflush(stdout);
 	fprintf(stderr, "fib: %s %llu fails here:\n", what, place);
@@ -68,12 +68,12 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	struct fib_block *block = NULL;
 	size_t bytes, total;
 
-	if (++trial.allocations == trial.fail_at)
-		tell("allocation", trial.fail_at);
-	if (trial.allocations != trial.fail_at &&
+	if (++allocator.allocations == allocator.fail_at)
+		tell("allocation", allocator.fail_at);
+	if (allocator.allocations != allocator.fail_at &&
 	    !__builtin_mul_overflow(count, size, &bytes) &&
 	    !__builtin_add_overflow(bytes, sizeof(*block), &total))
-		block = trial.get ? trial.get(total) : malloc(total);
+		block = allocator.get ? allocator.get(total) : malloc(total);
 	if (!block) {
 		call->error = -ENOMEM;
 		return NULL;
@@ -82,11 +82,11 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	block->bytes = bytes;
 	hide(block);
 	/* Its own record: the stage can change what is in @call. */
-	trial.taken++;
-	trial.blocks++;
-	trial.bytes += bytes;
-	if (trial.peak_bytes < trial.bytes)
-		trial.peak_bytes = trial.bytes;
+	allocator.taken++;
+	allocator.blocks++;
+	allocator.bytes += bytes;
+	if (allocator.peak_bytes < allocator.bytes)
+		allocator.peak_bytes = allocator.bytes;
 	call->allocations++;
 	call->blocks++;
 	call->bytes += bytes;
@@ -103,23 +103,23 @@ void fib_free(const void *pointer)
 		return;
 	block--;
 	unhide(block);
-	trial.blocks--;
-	trial.bytes -= block->bytes;
+	allocator.blocks--;
+	allocator.bytes -= block->bytes;
 	block->call->blocks--;
 	block->call->bytes -= block->bytes;
-	if (!trial.put || !trial.put(block))
+	if (!allocator.put || !allocator.put(block))
 		free(block);
 }
 
-int fib_look_up(struct fib_call *call)
+int fib_yield(struct fib_call *call)
 {
 	/* No more than FIB_WORK_LIMIT was reported at once. */
 	assert(call->work <= 2 * FIB_WORK_LIMIT);
 	/* At 1 below the limit, whatever is done next exceeds it. */
-	call->work = trial.impatient ? FIB_WORK_LIMIT - 1 : 0;
-	if (++trial.look_ups != trial.kill_at)
+	call->work = allocator.yield_always ? FIB_WORK_LIMIT - 1 : 0;
+	if (++allocator.yields != allocator.kill_at)
 		return 0;
-	tell("look-up", trial.kill_at);
+	tell("yield", allocator.kill_at);
 	call->error = -EINTR;
 	return -EINTR;
 }

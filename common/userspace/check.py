@@ -5,8 +5,8 @@
 usage: check.py memcheck|sanitize [--n N --fail K|--kill K] STAGE_DIR...
 
 Builds each stage by common/userspace/Makefile, compares what it says with Python's integers and
-with expected/, makes its allocations fail and its look-ups find it killed. With --fail or --kill it
-does no more than F(N) with allocation K failing, or killed at look-up K. Exit status: 0 when all is
+with expected/, makes its allocations fail and its yields find it killed. With --fail or --kill it
+does no more than F(N) with allocation K failing, or killed at yield K. Exit status: 0 when all is
 right, 1 when a stage is wrong, 2 when the check could not be made.
 """
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "trial.h"
+#include "allocator_state.h"
 
 static const char usage[] =
 	"usage: fib max_n              the largest n of this stage\n"
@@ -18,9 +18,9 @@ static const char usage[] =
 	"       fib fail MOST N...     make the allocations of F(n) fail, one\n"
 	"                              after the other, or MOST of them at\n"
 	"                              even distances\n"
-	"       fib kill MOST N...     be killed at the look-ups, likewise\n"
+	"       fib kill MOST N...     be killed at the yields, likewise\n"
 	"       fib fail-at K N...     make allocation K of F(n) fail\n"
-	"       fib kill-at K N...     be killed at look-up K of F(n)\n"
+	"       fib kill-at K N...     be killed at yield K of F(n)\n"
 	"       fib time ROUNDS N...   ns for compute and decimal, each the\n"
 	"                              least of ROUNDS; allocations, peak\n"
 	"                              bytes and limbs\n"
@@ -65,7 +65,7 @@ static void run_fib(u64 n, u64 unused)
 	char *digits = room_for(bound);
 	ssize_t count;
 
-	trial_begin(&call);
+	begin_call(&call);
 	if (fib_compute(&call, n, &f))
 		quit(1, "F(%llu): compute fails with %d", n, call.error);
 	count = fib_decimal(&call, &f, digits, bound);
@@ -74,9 +74,9 @@ static void run_fib(u64 n, u64 unused)
 	printf("%llu %.*s\n", n, (int)count, digits);
 	fib_release(&f);
 	free(digits);
-	if (trial.blocks || trial.bytes)
+	if (allocator.blocks || allocator.bytes)
 		quit(1, "F(%llu): %llu bytes in %llu blocks are left", n,
-		     trial.bytes, trial.blocks);
+		     allocator.bytes, allocator.blocks);
 }
 
 /*
@@ -91,8 +91,8 @@ static void run_check(u64 n, u64 unused)
 	char *digits = room_for(bound), *again;
 	ssize_t count, result;
 
-	trial_begin(&compute);
-	trial_begin(&decimal);
+	begin_call(&compute);
+	begin_call(&decimal);
 	if (fib_compute(&compute, n, &f))
 		quit(1, "F(%llu): compute fails with %d", n, compute.error);
 	count = fib_decimal(&decimal, &f, digits, bound);
@@ -135,17 +135,17 @@ static const char *failure(void)
 	static char text[64];
 
 	text[0] = '\0';
-	if (trial.fail_at)
+	if (allocator.fail_at)
 		snprintf(text, sizeof(text), ", allocation %llu failing",
-			 trial.fail_at);
-	if (trial.kill_at)
-		snprintf(text, sizeof(text), ", killed at look-up %llu",
-			 trial.kill_at);
+			 allocator.fail_at);
+	if (allocator.kill_at)
+		snprintf(text, sizeof(text), ", killed at yield %llu",
+			 allocator.kill_at);
 	return text;
 }
 
 /*
- * Computes and converts F(n), with whatever trial asks for. Returns whether it
+ * Computes and converts F(n), with whatever allocator asks for. Returns whether it
  * came to an end; else it must have failed with @error and left nothing.
  */
 static bool survives(u64 n, int error, char *digits)
@@ -154,15 +154,15 @@ static bool survives(u64 n, int error, char *digits)
 	union fib_value f;
 	ssize_t result;
 
-	trial_begin(&call);
+	begin_call(&call);
 	result = fib_compute(&call, n, &f);
 	if (!result) {
 		result = fib_decimal(&call, &f, digits, digits_bound(n));
 		fib_release(&f);
 	}
-	if (trial.blocks || trial.bytes)
+	if (allocator.blocks || allocator.bytes)
 		quit(1, "F(%llu)%s: %llu bytes in %llu blocks are left", n,
-		     failure(), trial.bytes, trial.blocks);
+		     failure(), allocator.bytes, allocator.blocks);
 	if (result > 0 && !call.error)
 		return true;
 	if (result != error || call.error != error)
@@ -171,7 +171,7 @@ static bool survives(u64 n, int error, char *digits)
 	return false;
 }
 
-static u64 trials;
+static u64 failing_calls;
 
 /*
  * F(n) with one thing going wrong, at each of @count places in turn: at all of
@@ -188,7 +188,7 @@ static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
 		if (survives(n, error, digits))
 			quit(1, "F(%llu) does not mind failure %llu of %llu", n,
 			     *place, count);
-		trials++;
+		failing_calls++;
 	}
 	*place = 0;
 }
@@ -197,11 +197,11 @@ static void run_fail(u64 n, u64 most)
 {
 	char *digits = room_for(digits_bound(n));
 
-	trial = (struct trial){};
+	allocator = (struct allocator_state){};
 	if (!survives(n, 0, digits))
 		quit(1, "F(%llu) fails on its own", n);
-	fail_in_turn(n, &trial.fail_at, trial.allocations, most, -ENOMEM,
-		     digits);
+	fail_in_turn(n, &allocator.fail_at, allocator.allocations, most,
+		     -ENOMEM, digits);
 	free(digits);
 }
 
@@ -209,11 +209,12 @@ static void run_kill(u64 n, u64 most)
 {
 	char *digits = room_for(digits_bound(n));
 
-	trial = (struct trial){ .impatient = true };
+	allocator = (struct allocator_state){ .yield_always = true };
 	if (!survives(n, 0, digits))
 		quit(1, "F(%llu) fails on its own", n);
-	fail_in_turn(n, &trial.kill_at, trial.look_ups, most, -EINTR, digits);
-	trial = (struct trial){};
+	fail_in_turn(n, &allocator.kill_at, allocator.yields, most, -EINTR,
+		     digits);
+	allocator = (struct allocator_state){};
 	free(digits);
 }
 
@@ -224,23 +225,23 @@ static void at(u64 n, int error)
 	if (survives(n, error, digits))
 		quit(1,
 		     "F(%llu) makes no more than %llu allocations and looks up %llu times",
-		     n, trial.allocations, trial.look_ups);
+		     n, allocator.allocations, allocator.yields);
 	printf("F(%llu)%s: reported, and cleaned up after\n", n, failure());
 	free(digits);
 }
 
 static void run_fail_at(u64 n, u64 place)
 {
-	trial = (struct trial){ .fail_at = place, .tell = true };
+	allocator = (struct allocator_state){ .fail_at = place, .tell = true };
 	at(n, -ENOMEM);
 }
 
 static void run_kill_at(u64 n, u64 place)
 {
-	trial = (struct trial){
+	allocator = (struct allocator_state){
 		.kill_at = place,
 		.tell = true,
-		.impatient = true,
+		.yield_always = true,
 	};
 	at(n, -EINTR);
 }
@@ -265,7 +266,7 @@ static void run_time(u64 n, u64 rounds)
 		union fib_value f;
 		u64 begin, middle, end;
 
-		trial_begin(&call);
+		begin_call(&call);
 		begin = now();
 		if (fib_compute(&call, n, &f))
 			quit(1, "F(%llu): compute fails with %d", n,
@@ -281,7 +282,8 @@ static void run_time(u64 n, u64 rounds)
 	}
 	printf("%8llu compute %10llu decimal %10llu ns, %llu allocations, "
 	       "%llu bytes at most, %zu limbs\n",
-	       n, compute, decimal, trial.taken, trial.peak_bytes, limbs);
+	       n, compute, decimal, allocator.taken, allocator.peak_bytes,
+	       limbs);
 	free(digits);
 }
 
@@ -294,7 +296,7 @@ static void run_profile(u64 n, u64 repeat)
 		struct fib_call call;
 		union fib_value f;
 
-		trial_begin(&call);
+		begin_call(&call);
 		if (fib_compute(&call, n, &f) ||
 		    fib_decimal(&call, &f, digits, bound) <= 0)
 			quit(1, "F(%llu) fails", n);
@@ -367,8 +369,8 @@ int main(int argc, char **argv)
 		for (u64 n = low; n <= high; n++)
 			commands[i].run(n, parameter);
 	}
-	if (trials)
+	if (failing_calls)
 		printf("%llu failures, each reported and cleaned up after\n",
-		       trials);
+		       failing_calls);
 	return 0;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a switch costs: the module against the user-space library, by a machine's own ruler.
+"""What a switch costs: the module against the user-space library, by a machine's own metric.
 
 Machine qemu counts instructions: the programs here read them from its TSC, since nobody's points
 depend on them. Time is measured only where it means something: on this computer
@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from electives.fibers import parts
+from electives.fibers import build
 from grader.base.errors import LabError, MachineError
 from grader.lab import machines
 from grader.lab.machines import Machine, Running
@@ -43,10 +43,10 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SwitchCosts:
     """All that was measured on a machine."""
 
-    ruler: str  # "instructions" or "ns"
+    metric: str  # "instructions" or "ns"
     bare: dict[tuple[str, int], Cost]  # by library and number of fibers: nothing but switches
     whole: dict[tuple[str, int], Cost]  # and with the source's work
     ratio: dict[int, float]  # by work between switches: module over user space
@@ -58,24 +58,24 @@ def middle(values: tuple[float, ...]) -> float:
 
 
 def chosen(name: str) -> Machine:
-    """A machine with a ruler that fits; LabError says why there is none."""
+    """A machine with a metric that fits; LabError says why there is none."""
     if name in ("uml", "uml-debug"):
         raise LabError(
-            f"machine={name} has no ruler for a switch: its system calls take 100 times what a"
+            f"machine={name} has no metric for a switch: its system calls take 100 times what a"
             " processor's take; say qemu, qemu-kvm or host"
         )
     machine = machines.get(name or "qemu")
-    if not machine.ruler:
+    if not machine.metric:
         raise LabError(f"machine={name} measures nothing: say qemu, qemu-kvm or host")
     return machine
 
 
-def measure(machine: Machine, tell: Tell) -> Measured:
+def measure(machine: Machine, tell: Tell) -> SwitchCosts:
     """Everything, in one boot."""
-    made = parts.built(machine.kernel())
+    made = build.built(machine.kernel())
     programs = [f"bench_{library}" for library in LIBRARIES]
-    with parts.machine_with(machine, made, programs) as guest:
-        one = _Bench(guest, machine.ruler)
+    with build.machine_with(machine, made, programs) as guest:
+        one = _Bench(guest, machine.metric)
         bare, whole, ratio = {}, {}, {}
         for size in SIZES:
             for library in LIBRARIES:
@@ -89,27 +89,27 @@ def measure(machine: Machine, tell: Tell) -> Measured:
                 middle(one.run(library, RATIO_SIZE, slices, work).switch) for library in LIBRARIES
             )
             ratio[work] = module / userspace
-    return Measured(machine.ruler, bare, whole, ratio)
+    return SwitchCosts(machine.metric, bare, whole, ratio)
 
 
 class _Bench:
     """A machine with both programs on board."""
 
-    def __init__(self, guest: Running, ruler: str) -> None:
+    def __init__(self, guest: Running, metric: str) -> None:
         self.guest = guest
-        self.ruler = ruler
+        self.metric = metric
 
     def run(self, library: str, size: int, slices: int, work: int) -> Cost:
         """Some runs of one program."""
         command = f"fibers-bench_{library} {size} {slices} {work}"
         begin, switch = [], []
-        for _ in range(RUNS[self.ruler]):
-            said = self.guest.wire.check(command, SECONDS)
+        for _ in range(RUNS[self.metric]):
+            said = self.guest.channel.check(command, SECONDS)
             try:
                 (made, made_ns), (all_, all_ns) = (map(int, x.split()) for x in said.splitlines())
             except ValueError:
                 raise MachineError(f"{command}: {said.strip()}") from None
-            begin.append((made if self.ruler == "instructions" else made_ns) / size)
+            begin.append((made if self.metric == "instructions" else made_ns) / size)
             count = slices * (size + 1)
-            switch.append((all_ if self.ruler == "instructions" else all_ns) / count)
+            switch.append((all_ if self.metric == "instructions" else all_ns) / count)
         return Cost(tuple(begin), tuple(switch))

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from electives.fibers.bench import LIBRARIES, SIZES, SLICE, SLICES, Measured, middle
+from electives.fibers.bench import LIBRARIES, SIZES, SLICE, SLICES, SwitchCosts, middle
 from grader.base.columns import aligned
 from grader.report import figures, plots, text
 from grader.report.axis import log_axis
 
 
-def table(measured: Measured) -> str:
+def table(measured: SwitchCosts) -> str:
     """By number of fibers: making one, a bare switch, the source's work; then the ratio."""
-    ruler = measured.ruler
-    unit = "instructions" if ruler == "instructions" else "time, median of 10 runs"
+    metric = measured.metric
+    unit = "instructions" if metric == "instructions" else "time, median of 10 runs"
     rows = [
         ["", "make a fiber", "", "switch", "", f"{SLICES} times {SLICE:,} of work", "", ""],
         ["fibers", "module", "user", "module", "user", "module", "user", "ratio"],
@@ -27,14 +27,14 @@ def table(measured: Measured) -> str:
             *(middle(cost.switch) for cost in bare),
             *whole,
         ]
-        shown = [text.amount(round(value), ruler) for value in values]
+        shown = [text.amount(round(value), metric) for value in values]
         rows.append([str(size), *shown, text.ratio(whole[0] / whole[1])])
     between = [["work between switches", *(f"{work:,}" for work in measured.ratio)]]
     between.append(["module / user", *(text.ratio(value) for value in measured.ratio.values())])
     return f"All in {unit}, for each fiber.\n\n{aligned(rows, ())}\n\n{aligned(between, ())}"
 
 
-def spread(measured: Measured) -> str:
+def spread(measured: SwitchCosts) -> str:
     """How far apart the runs of a bare switch are."""
     widest = max(
         (max(cost.switch) - min(cost.switch)) / middle(cost.switch)
@@ -43,9 +43,9 @@ def spread(measured: Measured) -> str:
     return f"Runs of a bare switch differ by {100 * widest:.2g} % at most."
 
 
-def picture(measured: Measured, output: Path) -> None:
+def picture(measured: SwitchCosts, output: Path) -> None:
     """Left: a bare switch by the number of fibers. Right: the ratio by the work between two."""
-    unit = measured.ruler
+    unit = measured.metric
     switches = []
     for i, library in enumerate(LIBRARIES):
         points = []

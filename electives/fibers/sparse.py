@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from electives.fibers import parts
+from electives.fibers import build
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import machines, module, sparse
@@ -17,16 +17,16 @@ def complaints() -> Iterator[str]:
     uml, qemu = (machines.get(name).kernel() for name in ("uml", "qemu"))
     # context_um.c and context_x86.c are each for one of the kernels only.
     yield from _variant(qemu, "")
-    for variant in ("", *parts.STANDS_FOR):
+    for variant in ("", *build.STANDS_FOR):
         yield from _variant(uml, variant)
 
 
 def _variant(kernel: Kernel, variant: str) -> Iterator[str]:
-    made = module.build(parts.recipe(kernel.arch, {}, variant), kernel)
+    made = module.build(build.recipe(kernel.arch, {}, variant), kernel)
     if not made.ok:
         raise LabError(f"fibers {variant}: {made.cause}")
-    shown = paths.shown(parts.VARIANTS if variant else parts.SOURCES)
+    shown = paths.shown(build.VARIANTS if variant else build.SOURCES)
     found = sparse.complaints(kernel, made.directory, {"": shown})
     # The other files are the same with a variant as without.
-    others = tuple(f"{shown}/{path.name}:" for path in parts.SOURCES.iterdir() if variant)
+    others = tuple(f"{shown}/{path.name}:" for path in build.SOURCES.iterdir() if variant)
     yield from (line for line in found if not line.startswith(others))

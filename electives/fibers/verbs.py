@@ -8,57 +8,57 @@ import time
 from collections.abc import Callable
 
 from electives import source_folder
-from electives.fibers import bench, parts, show, trials
-from electives.fibers.parts import NotBuiltError
-from electives.fibers.trials import Trial
+from electives.fibers import bench, build, runner, show
+from electives.fibers.build import ModuleNotBuiltError
+from electives.fibers.runner import FiberTest
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.base.progress import Progress
-from grader.lab import machines, qemu, standing
+from grader.lab import machines, persistent_machine, qemu
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
 # All registers that a CPU has, not only those that every CPU has.
-WIDE = ("wide", (trials.AVX, trials.REGISTERS))
+WIDE = ("wide", (runner.AVX, runner.REGISTERS))
 # By task, what it must make work: on a machine, some trials. The first that is not right is told.
-TASKS: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
+TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
-        ("uml", (trials.THERE, trials.REGISTERS, trials.THREADS_OWN)),
-        ("qemu-smp", (trials.THERE, trials.REGISTERS, trials.TIMER)),
-        ("wander", (trials.MOVED,)),
+        ("uml", (runner.THERE, runner.REGISTERS, runner.THREADS_OWN)),
+        ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.TIMER)),
+        ("migration", (runner.MOVED,)),
         WIDE,
     ),
-    2: (("qemu-smp", (trials.THERE, trials.ERRORS, trials.HAMMER_FEW)),),
+    2: (("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW)),),
     3: (
-        ("uml", (trials.KEYS, trials.VALUES, trials.WINDOWS)),
-        ("uml-debug", (trials.FAILING, trials.VALUES)),
+        ("uml", (runner.KEYS, runner.VALUES, runner.WINDOWS)),
+        ("uml-debug", (runner.ALLOCATION_FAILURE, runner.VALUES)),
     ),
     4: (
-        ("uml-debug", (trials.ENDS, trials.THERE)),
-        ("uml", (trials.KILL, trials.MANY)),
-        ("readers", (trials.READERS,)),
-        ("qemu-smp", (trials.DYING, trials.KILL)),
+        ("uml-debug", (runner.EXIT_PATHS, runner.THERE)),
+        ("uml", (runner.KILL, runner.MANY)),
+        ("readers", (runner.READERS,)),
+        ("qemu-smp", (runner.DYING, runner.KILL)),
     ),
 }
 # The same where a module may be loaded in QEMU alone: there, nobody looks for memory that is lost,
 # and freed memory is filled.
-IN_QEMU: dict[int, tuple[tuple[str, tuple[Trial, ...]], ...]] = {
+IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
-        ("qemu-smp", (trials.THERE, trials.REGISTERS, trials.TIMER, trials.THREADS_OWN)),
-        ("wander", (trials.MOVED,)),
+        ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.TIMER, runner.THREADS_OWN)),
+        ("migration", (runner.MOVED,)),
         WIDE,
     ),
     2: TASKS[2],
-    3: (("qemu-smp", (trials.KEYS, trials.WINDOWS)), ("poison", (trials.VALUES,))),
+    3: (("qemu-smp", (runner.KEYS, runner.WINDOWS)), ("poison", (runner.VALUES,))),
     4: (
-        ("readers", (trials.READERS,)),
-        ("qemu-smp", (trials.KILL, trials.MANY)),
-        ("poison", (trials.ENDS, trials.THERE, trials.DYING)),
+        ("readers", (runner.READERS,)),
+        ("qemu-smp", (runner.KILL, runner.MANY)),
+        ("poison", (runner.EXIT_PATHS, runner.THERE, runner.DYING)),
     ),
 }
 # For a look before anything is measured.
-QUICK = (trials.THERE, trials.REGISTERS, trials.VALUES, trials.ENDS)
+QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
 
 def judge(machine: str) -> list[Finding | None]:
@@ -70,15 +70,17 @@ def judge(machine: str) -> list[Finding | None]:
     todo = IN_QEMU if machine == "qemu" else TASKS
     found = [_finding(todo[number], progress) for number in sorted(todo)]
     if source_folder.submission():
-        parts.forget(machines.get("qemu").kernel())
+        build.forget(machines.get("qemu").kernel())
     progress.clear()
     return found
 
 
-def _finding(todo: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress) -> Finding | None:
+def _finding(
+    todo: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress
+) -> Finding | None:
     try:
         wrong = _wrong(todo, progress)
-    except NotBuiltError as error:
+    except ModuleNotBuiltError as error:
         return Finding("build-failed", str(error))
     except LabError as error:
         if source_folder.submission():
@@ -87,22 +89,22 @@ def _finding(todo: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress
     return Finding("wrong", wrong) if wrong else None
 
 
-def _wrong(of_the_task: tuple[tuple[str, tuple[Trial, ...]], ...], progress: Progress) -> str:
+def _wrong(of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress) -> str:
     for name, todo in of_the_task:
-        found = trials.attempt(name, todo, tell=progress.step, to_the_end=False)
-        for trial, said in found.items():
+        found = runner.attempt(name, todo, tell=progress.step, to_the_end=False)
+        for test, said in found.items():
             if said:
-                return f"{trial.title}, on {name}: {said}"
+                return f"{test.title}, on {name}: {said}"
     return ""
 
 
 def _machine(words: list[str]) -> str:
     parser = argparse.ArgumentParser(prog="make elective=fibers", description=__doc__)
     parser.add_argument("--machine", default="", help="qemu, qemu-kvm or host")
-    asked, rest = parser.parse_known_args(words)
+    arguments, rest = parser.parse_known_args(words)
     if rest:
         raise LabError(f"elective fibers takes machine= and nothing else, not {rest[0]}")
-    return str(asked.machine)
+    return str(arguments.machine)
 
 
 def run(words: list[str]) -> int:
@@ -110,15 +112,15 @@ def run(words: list[str]) -> int:
     machine = bench.chosen(_machine(words))
     progress = Progress()
     for name in ("uml", "qemu-smp"):
-        for trial, said in trials.attempt(name, QUICK, tell=progress.step).items():
+        for test, said in runner.attempt(name, QUICK, tell=progress.step).items():
             if said:
-                raise LabError(f"{trial.title}, on {name}: {said}")
+                raise LabError(f"{test.title}, on {name}: {said}")
     measured = bench.measure(machine, lambda what: progress.step(f"measure {what}"))
     progress.clear()
     print(f"fibers on uml and qemu-smp: {len(QUICK)} trials each, all right\n")
     print(show.table(measured))
     print(show.spread(measured))
-    if machine.ruler == "instructions":
+    if machine.metric == "instructions":
         there = qemu.fastest() is qemu.KVM
         why = "machine=qemu-kvm has it" if there else "no KVM works here: machine=qemu-kvm says why"
         print(f"Instructions are no time. {why[0].upper()}{why[1:]}; machine=host asks first.")
@@ -130,13 +132,13 @@ def run(words: list[str]) -> int:
 def load(words: list[str]) -> int:
     """Load the module on the machine that stays up, with the programs that try it."""
     machine = machines.get(_machine(words) or "uml")
-    made = parts.built(machine.kernel())
-    programs = sorted({trial.program for trial in trials.ALL["uml"]})
-    files = {f"/bin/fibers-{name}": parts.program(name) for name in programs}
-    with standing.alone(machine.name):
-        running = standing.start(machine, Contents(files, "fibers", (parts.DEVICE,)))
-        standing.swap(machine.name, running, made, "fibers", parts.KO)
-    print("fibers is loaded: make shell, then fibers-basic, fibers-hammer 4 100 1000, ...")
+    made = build.built(machine.kernel())
+    programs = sorted({test.program for test in runner.ALL["uml"]})
+    files = {f"/bin/fibers-{name}": build.program(name) for name in programs}
+    with persistent_machine.alone(machine.name):
+        running = persistent_machine.start(machine, Contents(files, "fibers", (build.DEVICE,)))
+        persistent_machine.swap(machine.name, running, made, "fibers", build.KO)
+    print("fibers is loaded: make shell, then fibers-basic, fibers-stress 4 100 1000, ...")
     return 0
 
 
@@ -145,22 +147,22 @@ def long(words: list[str]) -> int:
     if words:
         raise LabError(f"make elective=fibers check long=1 takes nothing else, not {words[0]}")
     progress = Progress()
-    said: dict[Trial, str] = {}
+    said: dict[FiberTest, str] = {}
     fine = True
-    for name, some in trials.ALL.items():
-        todo = (*some, *trials.LONG.get(name, ()))
+    for name, some in runner.ALL.items():
+        todo = (*some, *runner.LONG.get(name, ()))
         begin = time.monotonic()
         said.clear()
-        wrong = trials.attempt(name, todo, tell=progress.step, hear=said.__setitem__)
+        wrong = runner.attempt(name, todo, tell=progress.step, hear=said.__setitem__)
         progress.clear()
-        bad = [f"{trial.title}: {what}" for trial, what in wrong.items() if what]
+        bad = [f"{test.title}: {what}" for test, what in wrong.items() if what]
         took = f"({time.monotonic() - begin:.0f} s)"
         print(f"{name}: {len(todo) - len(bad)} of {len(todo)} trials are right {took}")
         for line in [*(f"{t.title}: {what}" for t, what in said.items() if what), *bad]:
             print(f"  {line}")
         fine = fine and not bad
-    for name, (trial, word) in trials.PLANTED.items():
-        found = trials.attempt(name, [trial], tell=progress.step)[trial]
+    for name, (test, word) in runner.PLANTED.items():
+        found = runner.attempt(name, [test], tell=progress.step)[test]
         progress.clear()
         right = word in found
         print(f"planted, variants/{name}.c: {'found' if right else 'NOT found'}: {found}")

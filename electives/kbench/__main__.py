@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from electives.kbench import against, compilers, kernel, report, source_table
-from electives.kbench.program import Options
+from electives.kbench.program import CompileOptions
 from grader.base import command
 from grader.base.errors import LabError
 
@@ -19,12 +19,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make kbench", description=__doc__)
     parser.add_argument("--prog", default="", metavar="FILE", help="the program, .c or .ll")
     parser.add_argument("--against", default="", metavar="FILE", help="what to compare it with")
-    parser.add_argument("--table", action="store_true", help="98, 99, 100 loops by all rulers")
+    parser.add_argument("--table", action="store_true", help="98, 99, 100 loops by all metrics")
     parser.add_argument(
         "--class", dest="classes", default="", metavar="DIR", help="programs by several compilers"
     )
     parser.add_argument("--input", default="", metavar="FILE", help="what it reads")
-    parser.add_argument("--machine", default="", help="uml, qemu or host; all rulers without it")
+    parser.add_argument("--machine", default="", help="uml, qemu or host; all metrics without it")
     parser.add_argument("--sysy", action="store_true", help="with the library of SysY")
     parser.add_argument("--level", default="0", help="clang's -O for C: 0 to 3, s or z (0)")
     parser.add_argument("--llc", default="0", help="llc's -O: 0 to 3 (0)")
@@ -50,14 +50,14 @@ def _read(name: str) -> bytes:
     return given
 
 
-def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
+def _asked(arguments: argparse.Namespace, rounds: int) -> report.KbenchRequest:
     if arguments.level not in tuple("0123sz"):
         raise LabError(f"O={arguments.level}: clang knows 0, 1, 2, 3, s and z")
     if arguments.llc not in tuple("0123"):
         raise LabError(f"LLC={arguments.llc}: llc knows 0, 1, 2 and 3")
     if arguments.runs and not (arguments.runs.isdigit() and 1 <= int(arguments.runs) <= 1000):
         raise LabError(f"RUNS={arguments.runs}: say a number from 1 to 1000")
-    options = Options(
+    options = CompileOptions(
         level=arguments.level,
         back_end=arguments.llc,
         sysy=arguments.sysy,
@@ -65,7 +65,7 @@ def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
         code_model=arguments.code_model,
         endbr=arguments.machine == "host",
     )
-    return report.Asked(
+    return report.KbenchRequest(
         options,
         _read(arguments.input),
         int(arguments.runs or rounds),
@@ -77,7 +77,7 @@ def _asked(arguments: argparse.Namespace, rounds: int) -> report.Asked:
 def _parameters(arguments: argparse.Namespace) -> str:
     """Of the module. Without interrupts nothing would write into the red zone."""
     wanted = {"kernel_stack=1": arguments.kernel_stack, "quiet=0": arguments.red_zone}
-    return " ".join(words for words, asked in wanted.items() if asked)
+    return " ".join(words for words, request in wanted.items() if request)
 
 
 def main(words: list[str]) -> int:
@@ -93,9 +93,9 @@ def main(words: list[str]) -> int:
         return report.load(Path(arguments.prog), _asked(arguments, 1))
     if arguments.against:
         rounds = 20  # as the statistics want them
-        asked = _asked(arguments, rounds)
-        return against.compare(Path(arguments.prog), Path(arguments.against), asked)
-    return report.one(Path(arguments.prog), _asked(arguments, 10))
+        request = _asked(arguments, rounds)
+        return against.compare(Path(arguments.prog), Path(arguments.against), request)
+    return report.run_one(Path(arguments.prog), _asked(arguments, 10))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench PROG=A AGAINST=B: is A faster than B, by each ruler, and why may they disagree?"""
+"""make kbench PROG=A AGAINST=B: is A faster than B, by each metric, and why may they disagree?"""
 
 from __future__ import annotations
 
 import textwrap
 from pathlib import Path
 
-from electives.kbench import report, rulers, show
-from electives.kbench.kernel import Task
-from electives.kbench.report import Asked
-from electives.kbench.rulers import Ruler
+from electives.kbench import metrics, report, show
+from electives.kbench.kernel import ProgramTask
+from electives.kbench.metrics import Metric
+from electives.kbench.report import KbenchRequest
 from grader.base import paths
 from grader.base.columns import aligned
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.rulers import comparison
-from grader.rulers.comparison import Compared
-from grader.rulers.samples import Series
+from grader.measure import comparison
+from grader.measure.comparison import Compared
+from grader.measure.samples import Series
 
 # As grader/compare.sh has it: a few seconds on a computer that does other things besides cannot be
 # trusted with a smaller difference of times.
@@ -24,26 +24,26 @@ NS_MARGIN = 0.03
 SEED = 1
 
 
-def compare(path: Path, against: Path, asked: Asked) -> int:
+def compare(path: Path, against: Path, request: KbenchRequest) -> int:
     """Compare two programs that must print the same; the verdict is about the first."""
-    chosen = report.chosen_rulers(asked)
+    chosen = report.chosen_metrics(request)
     progress = Progress()
-    second, before = report.ready(against, asked, progress)
-    first, ran = report.ready(path, asked, progress)
-    if difference := rulers.differs(ran, before):
+    second, before = report.ready(against, request, progress)
+    first, ran = report.ready(path, request, progress)
+    if difference := metrics.differs(ran, before):
         raise LabError(
             f"{first.name} does not do what {second.name} does, so nothing is compared:"
             f" {difference.replace('that of the process', f'that of {second.name}')}"
         )
     pair = [(second, before), (first, ran)]
-    tasks = [Task.after(program, asked.given, own) for program, own in pair]
-    measured = rulers.measure(tasks, [before, ran], chosen, asked.rounds, progress.step)
+    tasks = [ProgramTask.after(program, request.program_input, own) for program, own in pair]
+    measured = metrics.measure(tasks, [before, ran], chosen, request.rounds, progress.step)
     progress.clear()
     found = {
-        ruler: comparison.compare(
-            ruler.unit, [(Series(values[0]), Series(values[1]))], SEED, NS_MARGIN
+        metric: comparison.compare(
+            metric.unit, [(Series(values[0]), Series(values[1]))], SEED, NS_MARGIN
         )[0]
-        for ruler, values in measured.values.items()
+        for metric, values in measured.values.items()
     }
     print(f"{first.name} against {second.name}: the same output, exit {ran.status}")
     print()
@@ -71,28 +71,28 @@ def change(one: Compared) -> str:
     return f"{100 * (one.after / one.before - 1):+.3f} %"
 
 
-def table(found: dict[Ruler, Compared]) -> str:
-    """A row a ruler; the verdict is about the program, not what it is compared with."""
-    rows = [["ruler", "against", "program", "change", "95 % interval", "p", "program is"]]
-    for ruler, one in found.items():
+def table(found: dict[Metric, Compared]) -> str:
+    """A row a metric; the verdict is about the program, not what it is compared with."""
+    rows = [["metric", "against", "program", "change", "95 % interval", "p", "program is"]]
+    for metric, one in found.items():
         rows.append(
             [
-                ruler.name,
-                show.amount(ruler, one.before),
-                show.amount(ruler, one.after),
+                metric.name,
+                show.amount(metric, one.before),
+                show.amount(metric, one.after),
                 change(one),
                 f"{100 * (1 / one.high - 1):+.2f} to {100 * (1 / one.low - 1):+.2f} %",
                 "exact" if one.p is None else f"{one.p:.2g}",
                 one.verdict,
             ]
         )
-    return aligned(rows, left=(0, 6))
+    return aligned(rows, left_aligned=(0, 6))
 
 
-def why(found: dict[Ruler, Compared]) -> list[str]:
-    """Where rulers disagree, why that can be."""
-    counts = {one.verdict for ruler, one in found.items() if ruler.exact}
-    clocks = {one.verdict for ruler, one in found.items() if not ruler.exact}
+def why(found: dict[Metric, Compared]) -> list[str]:
+    """Where metrics disagree, why that can be."""
+    counts = {one.verdict for metric, one in found.items() if metric.exact}
+    clocks = {one.verdict for metric, one in found.items() if not metric.exact}
     claims = clocks - {"~"}
     lines = []
     if len(counts) > 1:

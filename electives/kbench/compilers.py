@@ -13,11 +13,11 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from electives.kbench import ends, kernel, native, rulers, tools
-from electives.kbench.kernel import Task
-from electives.kbench.native import Ran
+from electives.kbench import kernel, metrics, native, program_failure, tools
+from electives.kbench.kernel import ProgramTask
+from electives.kbench.native import ProcessRun
 from electives.kbench.program import prepare
-from electives.kbench.report import Asked
+from electives.kbench.report import KbenchRequest
 from grader import sandbox
 from grader.base.columns import aligned
 from grader.base.errors import LabError
@@ -28,28 +28,28 @@ MOST_BYTES = 4 << 20  # of a file
 
 
 @dataclass(frozen=True)
-class Case:
+class ProgramCase:
     """A program of the class: what it reads, what it must do."""
 
     name: str
-    given: bytes
-    right: Ran
+    program_input: bytes
+    right: ProcessRun
 
 
 @dataclass(frozen=True)
 class Entry:
     """A program by a compiler, ready to be counted."""
 
-    case: Case
+    case: ProgramCase
     compiler: str
-    task: Task
+    task: ProgramTask
 
 
 @dataclass
 class Class:
     """What there is, and what has come of it: instructions, or what is wrong."""
 
-    cases: list[Case]
+    cases: list[ProgramCase]
     compilers: list[str]
     counts: dict[tuple[str, str], int]
     wrong: dict[tuple[str, str], str]
@@ -70,7 +70,9 @@ def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
         if not (inside / "output").is_file():
             raise LabError(f"{inside / 'output'} is missing: what the program must print")
         output = _bytes(inside / "output", b"").decode(errors="replace")
-        cases.append(Case(inside.name, _bytes(inside / "input", b""), Ran(output, int(status))))
+        cases.append(
+            ProgramCase(inside.name, _bytes(inside / "input", b""), ProcessRun(output, int(status)))
+        )
         for path in found:
             files[inside.name, path.stem] = path
     compilers = sorted({compiler for _, compiler in files})
@@ -93,13 +95,13 @@ def _bytes(path: Path, otherwise: bytes) -> bytes:
         raise LabError(f"{path}: {error.strerror}") from None
 
 
-def compare(folder: Path, asked: Asked) -> int:
+def compare(folder: Path, request: KbenchRequest) -> int:
     """Count all programs, and print the table."""
     progress = Progress()
     school, files = read(folder)
     sandbox.require()
     tools.version()
-    options = replace(asked.options, isolated=True)
+    options = replace(request.options, isolated=True)
     entries = []
     cases = {case.name: case for case in school.cases}
     for i, ((name, compiler), path) in enumerate(sorted(files.items())):
@@ -110,11 +112,11 @@ def compare(folder: Path, asked: Asked) -> int:
         except LabError as error:
             school.wrong[name, compiler] = str(error)
             continue
-        ran = native.run(program, case.given)
+        ran = native.run(program, case.program_input)
         if said := _wrong(ran, case):
             school.wrong[name, compiler] = f"as a process: {said}"
             continue
-        entries.append(Entry(case, compiler, Task.after(program, case.given, ran)))
+        entries.append(Entry(case, compiler, ProgramTask.after(program, case.program_input, ran)))
     _count(school, entries, progress)
     progress.clear()
     print(table(school))
@@ -123,9 +125,9 @@ def compare(folder: Path, asked: Asked) -> int:
     return 1 if school.wrong else 0
 
 
-def _wrong(ran: Ran | kernel.Run, case: Case) -> str:
+def _wrong(ran: ProcessRun | kernel.KernelRun, case: ProgramCase) -> str:
     """What a run did otherwise than it must."""
-    said = rulers.differs(ran, case.right)
+    said = metrics.differs(ran, case.right)
     return said.replace("that of the process", "the expected one")
 
 
@@ -141,7 +143,7 @@ def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
                 key = entry.case.name, entry.compiler
                 try:
                     run = session.run(entry.task)
-                except ends.Ended as error:
+                except program_failure.ProgramFailure as error:
                     school.wrong[key] = f"in a kernel: {error}"
                     break
                 if said := _wrong(run, entry.case):

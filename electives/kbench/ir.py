@@ -117,7 +117,7 @@ def _tail(head: str) -> str:
     return ""
 
 
-def objection(text: str) -> str:
+def rejection(text: str) -> str:
     """What a kernel cannot run in it, with the function, in one line; "" when nothing is seen."""
     lines = _lines(text)
     found = list(_functions(lines))

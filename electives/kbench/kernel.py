@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from electives import source_folder
-from electives.kbench import ends, tools
-from electives.kbench.native import Ran
+from electives.kbench import program_failure, tools
+from electives.kbench.native import ProcessRun
 from electives.kbench.program import Program
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
-from grader.lab import module, standing
+from grader.lab import module, persistent_machine
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
 
@@ -35,22 +35,24 @@ DOOMED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Task:
+class ProgramTask:
     """A program and what it reads."""
 
     program: Program
-    given: bytes = b""
+    program_input: bytes = b""
     seconds: float = LEAST_SECONDS
     parameters: str = ""  # of the module
 
     @classmethod
-    def after(cls, program: Program, given: bytes, native: Ran, parameters: str = "") -> Task:
+    def after(
+        cls, program: Program, program_input: bytes, native: ProcessRun, parameters: str = ""
+    ) -> ProgramTask:
         """With the patience that its run as a process asks for."""
-        return cls(program, given, LEAST_SECONDS + SLOWER * native.ns / 1e9, parameters)
+        return cls(program, program_input, LEAST_SECONDS + SLOWER * native.ns / 1e9, parameters)
 
 
 @dataclass(frozen=True)
-class Run:
+class KernelRun:
     """What a run in a kernel has come to."""
 
     output: str
@@ -125,7 +127,7 @@ def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
     return match[1].split(), match[2], own, others
 
 
-class Session:
+class KernelSession:
     """A machine that is up, with the modules of some programs on board."""
 
     def __init__(self, machine: Machine, guest: Running, places: dict[str, str]) -> None:
@@ -133,30 +135,30 @@ class Session:
         self.guest = guest
         self._places = places
 
-    def run(self, task: Task) -> Run:
+    def run(self, task: ProgramTask) -> KernelRun:
         """Load, run, unload; raises ends.Ended when the machine does not survive it."""
         program = task.program
         quiet = " quiet=0" if self.machine.name == "host" else ""
-        given = self._given(task)
+        program_input = self._given(task)
         command = (
             f"insmod /lib/kbench/{program.key}.ko{quiet} {task.parameters} || exit 1;"
-            f" cat {given} >{DOOR}/input && echo 1 >{DOOR}/run &&"
+            f" cat {program_input} >{DOOR}/input && echo 1 >{DOOR}/run &&"
             f" cat {DOOR}/status {DOOR}/output; s=$?; rmmod kbench; exit $s"
         )
         try:
-            text = self.guest.wire.check(command, task.seconds)
+            text = self.guest.channel.check(command, task.seconds)
         except MachineError as error:
-            raise ends.of(error, self.guest, self.machine.name, program) from error
+            raise program_failure.classify(error, self.guest, self.machine.name, program) from error
         return _understood(text)
 
-    def _given(self, task: Task) -> str:
-        if not task.given:
+    def _given(self, task: ProgramTask) -> str:
+        if not task.program_input:
             return "/dev/null"
         return self._places[task.program.key]
 
 
 @contextmanager
-def session(machine: Machine, programs: Sequence[Task]) -> Iterator[Session]:
+def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[KernelSession]:
     """Boot a machine with these on board."""
     kernel = machine.kernel()
     folder = scratch.folder()
@@ -164,26 +166,26 @@ def session(machine: Machine, programs: Sequence[Task]) -> Iterator[Session]:
     for task in programs:
         key = task.program.key
         files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel)
-        if task.given:
+        if task.program_input:
             here = folder / f"{key}.input"
-            here.write_bytes(task.given)
+            here.write_bytes(task.program_input)
             files[f"/lib/kbench/{key}.input"] = here
             # Commands of machine host run here, where it has not been copied to the guest's place.
             places[key] = str(here) if machine.name == "host" else f"/lib/kbench/{key}.input"
     guest = machine.boot(Contents(files, "kbench", NODES))
     try:
-        yield Session(machine, guest, places)
+        yield KernelSession(machine, guest, places)
     finally:
         guest.stop()
         scratch.remove(folder)
 
 
-def _understood(text: str) -> Run:
+def _understood(text: str) -> KernelRun:
     head, _, output = text.partition("\n\n")
     found = dict(re.findall(r"^(\w+) (.*)$", head, re.MULTILINE))
     try:
         blocks, size = map(int, found["left"].split())
-        return Run(
+        return KernelRun(
             output, int(found["exit"]), int(found["ns"]), int(found["cycles"]), blocks, size,
             found["current"] == "same", found.get("why", ""),
         )  # fmt: skip
@@ -191,7 +193,7 @@ def _understood(text: str) -> Run:
         raise LabError(f"the module does not say how the run went: {head[:200]}") from error
 
 
-def load(program: Program, given: bytes, machine: Machine) -> None:
+def load(program: Program, program_input: bytes, machine: Machine) -> None:
     """Load the program on the machine that stays up, to be run by hand."""
     kernel = machine.kernel()
     support(kernel)
@@ -199,9 +201,9 @@ def load(program: Program, given: bytes, machine: Machine) -> None:
     folder.mkdir(exist_ok=True)
     made = Module("kbench", folder)
     shutil.copy(link(program, kernel), made.stripped)
-    with standing.alone(machine.name):
-        running = standing.start(machine, Contents({}, "kbench", NODES))
-        standing.swap(machine.name, running, made, "the program", "/lib/kbench/kbench.ko")
-        if given:
-            running.wire.put("/tmp/input", given, LEAST_SECONDS)
-            running.wire.check(f"cat /tmp/input >{DOOR}/input", LEAST_SECONDS)
+    with persistent_machine.alone(machine.name):
+        running = persistent_machine.start(machine, Contents({}, "kbench", NODES))
+        persistent_machine.swap(machine.name, running, made, "the program", "/lib/kbench/kbench.ko")
+        if program_input:
+            running.channel.put("/tmp/input", program_input, LEAST_SECONDS)
+            running.channel.check(f"cat /tmp/input >{DOOR}/input", LEAST_SECONDS)

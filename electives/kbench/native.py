@@ -14,7 +14,7 @@ from pathlib import Path
 from electives.kbench.program import Program
 from grader import sandbox
 from grader.base import scratch
-from grader.sandbox import Limits, Room
+from grader.sandbox import ResourceLimits, SandboxView
 
 # Seconds for one run; what takes longer is taken for endless.
 SECONDS = 10
@@ -25,7 +25,7 @@ STACK_NEAR = 1 << 20  # a fault so near the stack pointer is the stack's
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProcessRun:
     """How a run ended."""
 
     output: str
@@ -45,10 +45,12 @@ class Ran:
         return bool(self.fault) and self.status == 128 + signal.SIGALRM
 
 
-def run(program: Program, given: bytes, prefix: Sequence[str] = (), seconds: int = 0) -> Ran:
+def run(
+    program: Program, program_input: bytes, prefix: Sequence[str] = (), seconds: int = 0
+) -> ProcessRun:
     """Run it once; prefix: a command that it is to run under; seconds, if not SECONDS."""
     seconds = seconds or SECONDS
-    limits = Limits(
+    limits = ResourceLimits(
         wall_seconds=seconds + 10,
         cpu_seconds=seconds + 10,
         memory_bytes=1024 * MB,
@@ -60,27 +62,29 @@ def run(program: Program, given: bytes, prefix: Sequence[str] = (), seconds: int
         output_bytes=OUTPUT_BYTES + MB // 16,
     )
     scratch.check_stopped()
-    room = Room(read=(program.folder,)) if program.isolated else None
-    ended = sandbox.run([*prefix, program.native, str(seconds)], limits, room, stdin=given)
-    errors = ended.error_text
-    if ended.ended_by:
-        what = ended.cause
-        if ended.ended_by == "output":
+    room = SandboxView(read=(program.folder,)) if program.isolated else None
+    result = sandbox.run([*prefix, program.native, str(seconds)], limits, room, stdin=program_input)
+    errors = result.error_text
+    if result.ended_by:
+        what = result.cause
+        if result.ended_by == "output":
             what = f"it prints more than {OUTPUT_BYTES:,} bytes"
-        return Ran(ended.text, 1, fault=what)
+        return ProcessRun(result.text, 1, fault=what)
     if match := re.findall(r"^kbench: ns (\d+)$", errors, re.MULTILINE):
-        return Ran(ended.text, ended.status or 0, float(match[-1]), counted=_counted(errors))
+        return ProcessRun(
+            result.text, result.status or 0, float(match[-1]), counted=_counted(errors)
+        )
     if match := re.findall(r"^kbench: signal (\d+) (\w+) (\w+) (\w+)$", errors, re.MULTILINE):
         number, address, place, stack = match[-1]
         # An assertion, or abort: an end as any other.
         if int(number) == signal.SIGABRT:
-            return Ran(ended.text, 128 + signal.SIGABRT)
+            return ProcessRun(result.text, 128 + signal.SIGABRT)
         where = f" in {function}" if (function := function_at(program, int(place, 16))) else ""
         said = _in_words(int(number), int(address, 16), int(stack, 16))
-        return Ran(ended.text, 128 + int(number), fault=f"{said}{where}")
-    if ended.status is not None and ended.status >= 0:  # by _exit or the like
-        return Ran(ended.text, ended.status)
-    return Ran(ended.text, 1, fault=f"it was ended by signal {-(ended.status or 0)}")
+        return ProcessRun(result.text, 128 + int(number), fault=f"{said}{where}")
+    if result.status is not None and result.status >= 0:  # by _exit or the like
+        return ProcessRun(result.text, result.status)
+    return ProcessRun(result.text, 1, fault=f"it was ended by signal {-(result.status or 0)}")
 
 
 def _counted(errors: str) -> int:

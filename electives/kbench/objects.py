@@ -63,7 +63,7 @@ def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
     return found
 
 
-def objection(listing: str, undefined: set[str], sysy: bool) -> str:
+def rejection(listing: str, undefined: set[str], sysy: bool) -> str:
     """The first that a kernel cannot let happen, with the function, in one line; or "".
 
     listing: what objdump -dr has printed; undefined: the names that the object does not define.

@@ -24,7 +24,7 @@ CLANG = "-std=gnu11 -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fcf-
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """How programs are compiled."""
 
     level: str = "0"  # clang's, for C
@@ -32,7 +32,7 @@ class Options:
     back_end: str = "0"
     defines: tuple[str, ...] = ()
     sysy: bool = False
-    isolated: bool = False  # a stranger's: all tools in the sandbox
+    isolated: bool = False  # an untrusted submission's: all tools in the sandbox
     # For the handout's experiments.
     red_zone: bool = False
     code_model: str = ""  # of the module's object; "": the right one
@@ -59,7 +59,7 @@ class Program:
         return self.folder / "native"
 
 
-def prepare(path: Path, options: Options) -> Program:
+def prepare(path: Path, options: CompileOptions) -> Program:
     """Compile the program, or find it as it was compiled before; LabError says what is wrong."""
     name = paths.shown(path)
     try:
@@ -70,10 +70,10 @@ def prepare(path: Path, options: Options) -> Program:
         raise LabError(f"{name}: {error.strerror}: PROG names a .c or a .ll file") from None
     if path.suffix not in (".c", ".ll"):
         raise LabError(f"{name}: PROG names a .c file or LLVM IR as text, a .ll file")
-    return _Making(path, name, source, options).program()
+    return _ProgramBuilder(path, name, source, options).program()
 
 
-def _digest(text: str, options: Options) -> str:
+def _digest(text: str, options: CompileOptions) -> str:
     own = [path.read_bytes() for path in sorted(FOLDER.glob("native/*"))]
     own += [path.read_bytes() for path in sorted(FOLDER.glob("kernel/s*"))]
     own += [(FOLDER / name).read_bytes() for name in ("ir.py", "objects.py", "program.py")]
@@ -81,10 +81,10 @@ def _digest(text: str, options: Options) -> str:
     return hashlib.sha256(b"".join([about, *own])).hexdigest()[:16]
 
 
-class _Making:
+class _ProgramBuilder:
     """One program on its way."""
 
-    def __init__(self, path: Path, name: str, source: bytes, options: Options) -> None:
+    def __init__(self, path: Path, name: str, source: bytes, options: CompileOptions) -> None:
         self.path, self.name, self.source, self.options = path, name, source, options
         self.base = paths.BUILD / "kbench" / "programs"
         self.base.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ class _Making:
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=self.base))
         try:
             text = self._text(new)
-            if why := ir.objection(text):
+            if why := ir.rejection(text):
                 raise LabError(f"{self.name}: {why}")
             folder = self.base / _digest(text, self.options)
             defined = tuple(function.name for function in ir.functions(text))
@@ -126,17 +126,17 @@ class _Making:
         if self.options.isolated:
             source = new / "program.c"
             source.write_bytes(self.source)
-        ended = tools.run(
+        result = tools.run(
             ["clang", "-S", "-emit-llvm", *flags, "-o", new / "made.ll", source],
             new,
             self.options.isolated,
         )
-        if ended.status != 0:
-            said = ended.error_text
+        if result.status != 0:
+            said = result.error_text
             errors = re.findall(r"^(.*error: .*)$", said, re.MULTILINE)
             line = (errors or said.splitlines() or ["clang failed"])[0]
             line = line.replace(str(source), self.name)
-            raise LabError(ended.cause and f"{self.name}: clang: {ended.cause}" or line)
+            raise LabError(result.cause and f"{self.name}: clang: {result.cause}" or line)
         return (new / "made.ll").read_text(errors="replace")
 
     def _make(self, new: Path, text: str) -> None:
@@ -149,7 +149,7 @@ class _Making:
         listing = self._tool(
             ["objdump", "-dr", "--no-show-raw-insn", "--section=.text", new / "x86.o"], new
         )
-        if why := objects.objection(listing, undefined, options.sysy):
+        if why := objects.rejection(listing, undefined, options.sysy):
             raise LabError(f"{self.name}: {why}")
         shims = objects.replaced(undefined, options.sysy)
         for target in ("um", "x86"):
@@ -170,27 +170,27 @@ class _Making:
 
     def _native(self, command: Sequence[str | Path], new: Path) -> None:
         read = (FOLDER / "native", FOLDER / "kernel")
-        ended = tools.run(command, new, self.options.isolated, read)
-        if ended.status != 0:
-            said = ended.error_text
+        result = tools.run(command, new, self.options.isolated, read)
+        if result.status != 0:
+            said = result.error_text
             match = re.search(r"undefined reference to `([^']*)'", said)
             what = f"{match[1]} is not in the C library" if match else said.strip()[-200:]
             raise LabError(f"{self.name}: as a program it does not link: {what}")
 
     def _llc(self, new: Path, text: str, target: str, model: str) -> None:
-        ended = tools.run(
+        result = tools.run(
             ["llc", f"-O{self.options.back_end}", f"--code-model={model}",
              "--relocation-model=static", "-mtriple=x86_64-linux-gnu", "--filetype=obj",
              "-o", new / f"{target}.o", new / "program.ll"],
             new,
             self.options.isolated,
         )  # fmt: skip
-        if ended.status == 0 and not ended.ended_by:
+        if result.status == 0 and not result.ended_by:
             return
-        said = ended.error_text
-        raise LabError(f"{self.name}{self._of_llc(ended.cause, said, text)}")
+        said = result.error_text
+        raise LabError(f"{self.name}{self._of_llc(result.cause, said, text)}")
 
-    def _of_llc(self, cause: str, said: str, text: str) -> str:
+    def _of_llc(self, cause: str, output: str, text: str) -> str:
         if cause:
             return f": llc: {cause}"
         here = f"llc here is of LLVM {tools.version()}"
@@ -199,14 +199,14 @@ class _Making:
                 f": this IR is of LLVM 15 or later (its pointers are ptr), {here}: compile it"
                 f" with clang {tools.version()}, or with -Xclang -no-opaque-pointers"
             )
-        match = re.search(r"program\.ll:(\d+):\d+: error: (.*)", said)
+        match = re.search(r"program\.ll:(\d+):\d+: error: (.*)", output)
         if match:
             function = ir.function_at(text, int(match[1]))
             inside = f", in {function}" if function else ""
             return f":{match[1]}{inside}: {match[2]}; {here}: is this IR of another version?"
-        inline = re.search(r"error: (.*)", said)
-        fault = inline[1] if inline else (said.strip().splitlines() or ["it failed"])[-1]
-        named = re.search(r"function '@?([^']+)'", said)
+        inline = re.search(r"error: (.*)", output)
+        fault = inline[1] if inline else (output.strip().splitlines() or ["it failed"])[-1]
+        named = re.search(r"function '@?([^']+)'", output)
         return f": {f'{named[1]}: ' if named else ''}{fault[:200]} ({here})"
 
     def _rename(self, new: Path, path: Path, names: dict[str, str]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench PROG=FILE: what the program did in a kernel, and what it costs by each ruler."""
+"""make kbench PROG=FILE: what the program did in a kernel, and what it costs by each metric."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives.kbench import ends, kernel, native, rulers, show, tools
-from electives.kbench.kernel import Run, Task
-from electives.kbench.native import Ran
-from electives.kbench.program import Options, Program, prepare
+from electives.kbench import kernel, metrics, native, program_failure, show, tools
+from electives.kbench.kernel import KernelRun, ProgramTask
+from electives.kbench.native import ProcessRun
+from electives.kbench.program import CompileOptions, Program, prepare
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
@@ -22,47 +22,47 @@ LINES = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class KbenchRequest:
     """What is asked of every command: the options of the programs, the input, how many runs."""
 
-    options: Options
-    given: bytes
+    options: CompileOptions
+    program_input: bytes
     rounds: int
-    machine: str  # "" for all rulers
+    machine: str  # "" for all metrics
     parameters: str = ""
 
 
-def ready(path: Path, asked: Asked, progress: Progress) -> tuple[Program, Ran]:
+def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Program, ProcessRun]:
     """A program that is compiled and has run as a process, and how it ran there.
 
     One that does not end well there is tried in machine qemu, which it may break, to say what a
     kernel makes of it; then LabError has both.
     """
     progress.step(f"compile {paths.shown(path)}")
-    program = prepare(path, asked.options)
+    program = prepare(path, request.options)
     progress.step(f"run {program.name} as a process")
-    ran = native.run(program, asked.given)
+    ran = native.run(program, request.program_input)
     if ran.ok:
         return program, ran
     raise LabError(
-        f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, asked, ran)}"
+        f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, request, ran)}"
     )
 
 
-def _in_a_kernel(program: Program, asked: Asked, ran: Ran) -> str:
+def _in_a_kernel(program: Program, request: KbenchRequest, ran: ProcessRun) -> str:
     """What a kernel makes of a program that does not end well."""
     machine = machines.get("qemu")
     seconds = kernel.HOPELESS_SECONDS if ran.endless else kernel.DOOMED_SECONDS
-    task = Task(program, asked.given, seconds)
+    task = ProgramTask(program, request.program_input, seconds)
     try:
         with kernel.session(machine, [task]) as session:
             run = session.run(task)
-    except ends.Ended as error:
+    except program_failure.ProgramFailure as error:
         return f"in a kernel: {error}"
     return f"in a kernel: {run.why or f'it ends, with status {run.status}'}"
 
 
-def story(program: Program, ran: Ran, run: Run | None, where: str) -> str:
+def story(program: Program, ran: ProcessRun, run: KernelRun | None, where: str) -> str:
     """What was run, and what it has printed."""
     log = paths.BUILD / "kbench" / f"{_stem(program)}.out"
     log.write_text(ran.output)
@@ -98,13 +98,13 @@ def _stem(program: Program) -> str:
     return re.sub(r"[^\w.+-]", "_", Path(program.name).name, flags=re.ASCII)
 
 
-def one(path: Path, asked: Asked) -> int:
+def run_one(path: Path, request: KbenchRequest) -> int:
     """Run one program, and show all about it."""
-    chosen = chosen_rulers(asked)
+    chosen = chosen_metrics(request)
     progress = Progress()
-    program, ran = ready(path, asked, progress)
-    task = Task.after(program, asked.given, ran, asked.parameters)
-    measured = rulers.measure([task], [ran], chosen, asked.rounds, progress.step)
+    program, ran = ready(path, request, progress)
+    task = ProgramTask.after(program, request.program_input, ran, request.parameters)
+    measured = metrics.measure([task], [ran], chosen, request.rounds, progress.step)
     progress.clear()
     where = " and ".join(measured.runs)
     last = next((found[0] for found in measured.runs.values()), None)
@@ -120,21 +120,21 @@ def one(path: Path, asked: Asked) -> int:
     return 0 if measured.runs else 1
 
 
-def chosen_rulers(asked: Asked) -> tuple[rulers.Ruler, ...]:
-    """All rulers, or that of the machine that is asked for."""
-    if not asked.machine:
-        return rulers.ALL
-    for ruler in (rulers.UML, rulers.QEMU, rulers.HOST):
-        if ruler.key == asked.machine:
-            return (ruler,)
-    raise LabError(f"machine={asked.machine}: kbench takes uml, qemu or host")
+def chosen_metrics(request: KbenchRequest) -> tuple[metrics.Metric, ...]:
+    """All metrics, or that of the machine that is asked for."""
+    if not request.machine:
+        return metrics.ALL
+    for metric in (metrics.UML, metrics.QEMU, metrics.HOST):
+        if metric.key == request.machine:
+            return (metric,)
+    raise LabError(f"machine={request.machine}: kbench takes uml, qemu or host")
 
 
-def load(path: Path, asked: Asked) -> int:
+def load(path: Path, request: KbenchRequest) -> int:
     """Load a program on the machine that stays up."""
-    machine = machines.get(asked.machine or "uml")
-    program = prepare(path, asked.options)
-    kernel.load(program, asked.given, machine)
+    machine = machines.get(request.machine or "uml")
+    program = prepare(path, request.options)
+    kernel.load(program, request.program_input, machine)
     print(
         f"{program.name} is loaded: make shell, then echo 1 >{kernel.DOOR}/run and"
         f" cat {kernel.DOOR}/status {kernel.DOOR}/output; it runs once a load"

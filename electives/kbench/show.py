@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables for a terminal and one picture, of whatever the rulers have said."""
+"""Tables for a terminal and one picture, of whatever the metrics have said."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from electives.kbench.rulers import Measured, Ruler
+from electives.kbench.metrics import Metric, MetricResults
 from grader.base.columns import aligned
 from grader.report import figures, plots
 from grader.report.axis import Axis, log_axis
@@ -15,9 +15,9 @@ from grader.report.axis import Axis, log_axis
 MS = 1e6
 
 
-def amount(ruler: Ruler, value: float) -> str:
+def amount(metric: Metric, value: float) -> str:
     """A figure with its unit."""
-    return f"{value:,.0f}" if ruler.exact else f"{value / MS:,.3f} ms"
+    return f"{value:,.0f}" if metric.exact else f"{value / MS:,.3f} ms"
 
 
 def spread(values: Sequence[float]) -> str:
@@ -26,55 +26,55 @@ def spread(values: Sequence[float]) -> str:
     return f"{100 * (max(values) - min(values)) / middle:.3g} %" if middle else "-"
 
 
-def table(measured: Measured) -> str:
-    """One program by every ruler."""
-    rows = [["ruler", "runs", "median", "lowest", "highest", "spread", "what it is worth"]]
-    for ruler, ((*values,), *_) in measured.values.items():
+def table(measured: MetricResults) -> str:
+    """One program by every metric."""
+    rows = [["metric", "runs", "median", "lowest", "highest", "spread", "what it is worth"]]
+    for metric, ((*values,), *_) in measured.values.items():
         rows.append(
             [
-                ruler.name,
+                metric.name,
                 str(len(values)),
-                amount(ruler, statistics.median(values)),
-                amount(ruler, min(values)),
-                amount(ruler, max(values)),
+                amount(metric, statistics.median(values)),
+                amount(metric, min(values)),
+                amount(metric, max(values)),
                 spread(values) if len(values) > 1 else "-",
-                ruler.worth,
+                metric.worth,
             ]
         )
-    return aligned(rows, left=(0, 6))
+    return aligned(rows, left_aligned=(0, 6))
 
 
-def _ruler_axis(rulers: Sequence[Ruler]) -> Axis:
-    """The rulers beside each other: the axis is logarithmic, so at powers of two."""
-    ticks = [(float(2**i), ruler.name) for i, ruler in enumerate(rulers)]
-    return Axis(2**-0.5, 2 ** (len(rulers) - 0.5), ticks, [])
+def _metric_axis(metrics: Sequence[Metric]) -> Axis:
+    """The metrics beside each other: the axis is logarithmic, so at powers of two."""
+    ticks = [(float(2**i), metric.name) for i, metric in enumerate(metrics)]
+    return Axis(2**-0.5, 2 ** (len(metrics) - 0.5), ticks, [])
 
 
 def picture(
-    rulers: Sequence[Ruler],
+    metrics: Sequence[Metric],
     bars: Sequence[tuple[float, float, float, bool]],
     title: str,
     notes: list[str],
     output: Path,
 ) -> None:
-    """A bar for each ruler: (middle, low, high, whether it says something) around 1."""
+    """A bar for each metric: (middle, low, high, whether it says something) around 1."""
     series = [
         (
-            figures.style(i + 1, ruler.name),
+            figures.style(i + 1, metric.name),
             [figures.Point(float(2**i), middle, low, high, sure)],
         )
-        for i, (ruler, (middle, low, high, sure)) in enumerate(zip(rulers, bars))
+        for i, (metric, (middle, low, high, sure)) in enumerate(zip(metrics, bars))
     ]
     y = log_axis([x for bar in bars for x in bar[:3]] + [1.0], lambda v: f"{v:g}", 1.02)
     panel = figures.Panel(
-        title, _ruler_axis(rulers), y, series, baseline=1.0, x_label="ruler", wide=True
+        title, _metric_axis(metrics), y, series, baseline=1.0, x_label="metric", wide=True
     )
     figure = figures.Figure("kbench", title, "", [panel], "", notes)
     plots.draw_one(figure, output)
 
 
-def picture_of_one(measured: Measured, name: str, output: Path) -> None:
-    """How far the runs of one program are apart, by ruler."""
+def picture_of_one(measured: MetricResults, name: str, output: Path) -> None:
+    """How far the runs of one program are apart, by metric."""
     bars = []
     for (*values,), *_ in measured.values.values():
         middle = statistics.median(values)
@@ -82,7 +82,7 @@ def picture_of_one(measured: Measured, name: str, output: Path) -> None:
     picture(
         list(measured.values),
         bars,
-        "all runs over their median, by ruler",
-        [name, "A short bar: the ruler says the same each time. Hollow: one run only."],
+        "all runs over their median, by metric",
+        [name, "A short bar: the metric says the same each time. Hollow: one run only."],
         output,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench TABLE=1: can a ruler see one percent, and does it cry wolf? 98, 99, 100 loops.
+"""make kbench TABLE=1: can a metric see one percent, and does it cry wolf? 98, 99, 100 loops.
 
-The table of the article that this elective is after, by every ruler. The programs are loop.c with
+The table of the article that this elective is after, by every metric. The programs are loop.c with
 other numbers of loops, each twice; how they are put in order and judged is grader/sensitivity.sh's.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from electives.kbench import kernel, native, rulers
-from electives.kbench.kernel import Task
-from electives.kbench.native import Ran
+from electives.kbench import kernel, metrics, native
+from electives.kbench.kernel import ProgramTask
+from electives.kbench.metrics import CALLGRIND, PINNED, QEMU, UML, USER, Tell
+from electives.kbench.native import ProcessRun
 from electives.kbench.program import prepare
-from electives.kbench.report import Asked
-from electives.kbench.rulers import CALLGRIND, PINNED, QEMU, UML, USER, Tell
+from electives.kbench.report import KbenchRequest
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
-from grader.rulers import counter, sensitivity
-from grader.rulers.sensitivity import COPIES, LOOPS, Runs, Verdict
-from grader.rulers.stats import ALPHA
+from grader.measure import instructions, sensitivity
+from grader.measure.sensitivity import COPIES, LOOPS, Runs, SensitivityVerdict
+from grader.measure.stats import ALPHA
 
 LOOP = Path(__file__).with_name("loop.c")
 LEAST_RUNS = 10  # the test can say nothing about fewer
@@ -30,18 +30,18 @@ LEAST_RUNS = 10  # the test can say nothing about fewer
 class _Loops:
     """The three programs, each once a run, in the order that is said."""
 
-    def __init__(self, asked: Asked, tell: Tell) -> None:
+    def __init__(self, request: KbenchRequest, tell: Tell) -> None:
         self.tell = tell
-        self.tasks: dict[int, Task] = {}
-        self.before: dict[int, Ran] = {}
+        self.tasks: dict[int, ProgramTask] = {}
+        self.before: dict[int, ProcessRun] = {}
         for loops in LOOPS:
-            options = replace(asked.options, defines=(f"-DOUT_LOOP={loops}",))
+            options = replace(request.options, defines=(f"-DOUT_LOOP={loops}",))
             program = prepare(LOOP, options)
             self.before[loops] = native.run(program, b"")
-            self.tasks[loops] = Task.after(program, b"", self.before[loops])
+            self.tasks[loops] = ProgramTask.after(program, b"", self.before[loops])
 
-    def _checked(self, loops: int, run: Ran | kernel.Run) -> None:
-        if difference := rulers.differs(run, self.before[loops]):
+    def _checked(self, loops: int, run: ProcessRun | kernel.KernelRun) -> None:
+        if difference := metrics.differs(run, self.before[loops]):
             raise LabError(f"{LOOP.name} with {loops} loops: {difference}")
 
     def as_process(self, todo: list[tuple[int, str]], prefix: list[str], what: str) -> Runs:
@@ -55,7 +55,7 @@ class _Loops:
         return found
 
     def in_machine(self, name: str, todo: list[tuple[int, str]], what: str) -> Runs:
-        """By a machine's ruler, in one boot."""
+        """By a machine's metric, in one boot."""
         found: Runs = {}
         machine = machines.get(name)
         with kernel.session(machine, list(self.tasks.values())) as session:
@@ -63,7 +63,7 @@ class _Loops:
                 self.tell(what, i, len(todo))
                 run = session.run(self.tasks[loops])
                 self._checked(loops, run)
-                exact = machine.ruler == "instructions"
+                exact = machine.metric == "instructions"
                 value = float(run.cycles if exact else run.ns)
                 found.setdefault((loops, copy), []).append(value)
         return found
@@ -72,7 +72,7 @@ class _Loops:
         """Counted: each copy in a boot of its own, so that "the same" is between boots."""
         found: Runs = {}
         for copy in COPIES:
-            todo = [(loops, copy) for _ in range(rulers.EXACT_RUNS) for loops in LOOPS]
+            todo = [(loops, copy) for _ in range(metrics.EXACT_RUNS) for loops in LOOPS]
             found |= self.in_machine("qemu", todo, f"{what}, boot {copy}")
         return found
 
@@ -81,7 +81,7 @@ class _Loops:
         found: Runs = {}
         for copy in COPIES:
             tasks, before = list(self.tasks.values()), list(self.before.values())
-            measured = rulers.measure(tasks, before, [CALLGRIND], 1, self.tell)
+            measured = metrics.measure(tasks, before, [CALLGRIND], 1, self.tell)
             if measured.notes:
                 raise LabError(measured.notes[0])
             for loops, values in zip(LOOPS, measured.values[CALLGRIND]):
@@ -89,19 +89,19 @@ class _Loops:
         return found
 
 
-def show(asked: Asked) -> int:
+def show(request: KbenchRequest) -> int:
     """Measure, and print the table."""
-    if asked.rounds < LEAST_RUNS:
-        raise LabError(f"RUNS={asked.rounds}: at least {LEAST_RUNS}, the test needs them")
+    if request.rounds < LEAST_RUNS:
+        raise LabError(f"RUNS={request.rounds}: at least {LEAST_RUNS}, the test needs them")
     progress = Progress()
-    todo = sensitivity.order(asked.rounds, 1)
-    loops = _Loops(asked, progress.step)
+    todo = sensitivity.order(request.rounds, 1)
+    loops = _Loops(request, progress.step)
     user = loops.as_process(todo, [], USER.name)
     pinned = loops.as_process(todo, sensitivity.pinned(), PINNED.name)
-    clock = rulers.HOST if asked.machine == "host" else UML
+    clock = metrics.HOST if request.machine == "host" else UML
     timed = loops.in_machine(clock.key, todo, clock.name)
     counted = loops.in_two_boots(QEMU.name)
-    verdicts: list[Verdict] = [
+    verdicts: list[SensitivityVerdict] = [
         sensitivity.judge_clock(USER.name, user),
         sensitivity.judge_clock(PINNED.name, pinned),
         sensitivity.judge_clock(clock.name, timed),
@@ -109,9 +109,9 @@ def show(asked: Asked) -> int:
         sensitivity.judge_exact(CALLGRIND.name, loops.by_callgrind()),
     ]
     progress.clear()
-    print(f"98, 99 and 100 times a million steps, twice each; {asked.rounds} runs by each clock.")
+    print(f"98, 99 and 100 times a million steps, twice each; {request.rounds} runs by each clock.")
     print(f"Clocks: p of Kolmogorov-Smirnov, corrected; below {ALPHA} is a difference.")
-    print(f"Instructions: the difference itself; above {counter.RESOLUTION:.1%} it is one;")
+    print(f"Instructions: the difference itself; above {instructions.RESOLUTION:.1%} it is one;")
     print("of a program and itself the widest between any two runs, of two boots.")
     print()
     print(sensitivity.table(verdicts))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""clang, llc and the GNU binutils, run within limits, and away from everything for strangers."""
+"""Run clang, llc and the GNU binutils within limits, and in the sandbox for untrusted sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import scratch
 from grader.base.errors import LabError
-from grader.sandbox import COMPILER, Ended, Room
+from grader.sandbox import COMPILER, CommandResult, SandboxView
 
 # Older ones lack inline stack probes, or have not been tried.
 OLDEST = 14
@@ -35,22 +35,24 @@ def version() -> int:
 
 def run(
     command: Sequence[str | Path], folder: Path, isolated: bool, read: Sequence[Path] = ()
-) -> Ended:
-    """Run a tool whose results go into folder; isolated: what it reads there is a stranger's.
+) -> CommandResult:
+    """Run a tool whose results go into folder; isolated: what it reads there is untrusted.
 
     read: what else it has to see.
     """
     scratch.check_stopped()
-    room = Room(read=tuple(read), write=(folder,)) if isolated else None
-    ended = sandbox.run(command, COMPILER, room, cwd=None if room else folder)
-    ended.check_host(folder)
-    return ended
+    room = SandboxView(read=tuple(read), write=(folder,)) if isolated else None
+    result = sandbox.run(command, COMPILER, room, cwd=None if room else folder)
+    result.check_host(folder)
+    return result
 
 
 def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str) -> str:
     """The output of a tool that has no reason to fail."""
-    ended = run(command, folder, isolated)
-    if ended.status != 0:
-        said = ended.error_text.strip().splitlines()
-        raise LabError(f"{what}: {Path(command[0]).name}: {ended.cause or (said or ['failed'])[0]}")
-    return ended.text
+    result = run(command, folder, isolated)
+    if result.status != 0:
+        said = result.error_text.strip().splitlines()
+        raise LabError(
+            f"{what}: {Path(command[0]).name}: {result.cause or (said or ['failed'])[0]}"
+        )
+    return result.text

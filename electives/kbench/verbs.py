@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from electives.kbench import __main__ as door
-from electives.kbench import ends, kernel, native, rulers
-from electives.kbench.kernel import Run, Task
-from electives.kbench.native import Ran
-from electives.kbench.program import Options, prepare
+from electives.kbench import __main__ as command
+from electives.kbench import kernel, metrics, native, program_failure
+from electives.kbench.kernel import KernelRun, ProgramTask
+from electives.kbench.native import ProcessRun
+from electives.kbench.program import CompileOptions, prepare
 from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.lab import machines
@@ -26,11 +26,11 @@ def judge(machine: str) -> list[Finding | None]:
     """
     runs = []
     for source in sorted(TRIES.glob("[0-9]*.c"), key=lambda path: int(path.stem)):
-        program = prepare(source, Options())
+        program = prepare(source, CompileOptions())
         words = source.with_suffix(".txt")
         given = words.read_bytes() if words.is_file() else b""
         ran = native.run(program, given)
-        runs.append((kernel.Task.after(program, given, ran), ran))
+        runs.append((kernel.ProgramTask.after(program, given, ran), ran))
     try:
         wrong = [_wrong(run, ran, task) for run, (task, ran) in zip(_outcomes(runs), runs)]
     except LabError as error:  # what is written does not even compile
@@ -38,7 +38,9 @@ def judge(machine: str) -> list[Finding | None]:
     return [Finding("wrong", said) if said else None for said in wrong]
 
 
-def _outcomes(runs: list[tuple[Task, Ran]]) -> Iterator[Run | ends.Ended]:
+def _outcomes(
+    runs: list[tuple[ProgramTask, ProcessRun]],
+) -> Iterator[KernelRun | program_failure.ProgramFailure]:
     """What comes of each in a kernel: a run, or how the machine ended."""
     todo = [task for task, _ in runs]
     while todo:
@@ -46,16 +48,18 @@ def _outcomes(runs: list[tuple[Task, Ran]]) -> Iterator[Run | ends.Ended]:
             while todo:
                 try:
                     yield session.run(todo.pop(0))
-                except ends.Ended as error:
+                except program_failure.ProgramFailure as error:
                     yield error
                     break
 
 
-def _wrong(run: Run | ends.Ended, ran: Ran, task: Task) -> str:
+def _wrong(
+    run: KernelRun | program_failure.ProgramFailure, ran: ProcessRun, task: ProgramTask
+) -> str:
     name = Path(task.program.name).name
-    if isinstance(run, ends.Ended):
+    if isinstance(run, program_failure.ProgramFailure):
         return f"{name}: {run}"
-    said = rulers.differs(run, ran)
+    said = metrics.differs(run, ran)
     if not said and run.left_blocks:
         said = f"{run.left_blocks} blocks are not freed, and all were given back"
     return f"{name}: {said}" if said else ""
@@ -63,7 +67,7 @@ def _wrong(run: Run | ends.Ended, ran: Ran, task: Task) -> str:
 
 def load(words: list[str]) -> int:
     """Load a program on the machine that stays up."""
-    return door.main([*words, "--load"])
+    return command.main([*words, "--load"])
 
 
-VERBS: dict[str, Callable[[list[str]], int]] = {"run": door.main, "load": load}
+VERBS: dict[str, Callable[[list[str]], int]] = {"run": command.main, "load": load}

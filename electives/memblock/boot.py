@@ -19,18 +19,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from electives.memblock import kernels, variants
-from electives.memblock.kernels import NotBuiltError
+from electives.memblock.kernels import VariantNotBuiltError
 from electives.memblock.variants import Variant
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import module
 from grader.lab.uml import Uml
-from grader.sandbox import Limits, run
+from grader.sandbox import ResourceLimits, run
 
 FOLDER = paths.BUILD / "memblock" / "kernels"
 # The executable has its debug information until it is stripped, and is made several times.
-BUILD = Limits(wall_seconds=1800, cpu_seconds=1800, file_bytes=1 << 30, memory_bytes=4 << 30)
+BUILD = ResourceLimits(
+    wall_seconds=1800, cpu_seconds=1800, file_bytes=1 << 30, memory_bytes=4 << 30
+)
 # memblock=debug shows the calls from the moment on that the kernel has read its command line. What
 # had been added and reserved by then is in the regions: the kernel prints them when all is done.
 REGIONS = """
@@ -50,11 +52,11 @@ PLACE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+$")
 def tree() -> Path:
     """The built tree of the lab kernel, in the cache; built when it is missing."""
     script = paths.SCRIPTS / "lab-kernel.sh"
-    done = subprocess.run([str(script), "uml", "--tree"], stdout=subprocess.PIPE, text=True)
+    completed = subprocess.run([str(script), "uml", "--tree"], stdout=subprocess.PIPE, text=True)
     scratch.check_stopped()
-    if done.returncode:
+    if completed.returncode:
         raise LabError("there is no lab kernel to change: see the message above")
-    return Path(done.stdout.strip())
+    return Path(completed.stdout.strip())
 
 
 def release(entry: Path) -> str:
@@ -106,13 +108,13 @@ def _build(entry: Path, text: str, variant: Variant, folder: Path) -> None:
 
 def _must(command: list[str], variant: Variant) -> None:
     scratch.check_stopped()
-    ended = run(command, BUILD, environment=module.environment(), together=True)
-    if ended.status is None:
-        raise LabError(f"the kernel with {variant.name} is not built: {ended.cause}")
-    if ended.status:
-        ended.check_host(FOLDER)
-        said = kernels.complaint(ended.text)
-        raise NotBuiltError(f"the kernel with {variant.name} does not compile: {said}")
+    result = run(command, BUILD, environment=module.environment(), together=True)
+    if result.status is None:
+        raise LabError(f"the kernel with {variant.name} is not built: {result.cause}")
+    if result.status:
+        result.check_host(FOLDER)
+        said = kernels.complaint(result.text)
+        raise VariantNotBuiltError(f"the kernel with {variant.name} does not compile: {said}")
 
 
 def log(linux: Path) -> list[str]:
@@ -123,7 +125,7 @@ def log(linux: Path) -> list[str]:
     fixed = ("setarch", os.uname().machine, "-R")
     guest = Uml("uml", "", 256, "memblock=debug", linux, fixed).boot()
     try:
-        text = guest.wire.check("dmesg", 30)
+        text = guest.channel.check("dmesg", 30)
     finally:
         guest.stop()
     found = [LINE.match(line) for line in text.splitlines()]
@@ -139,16 +141,16 @@ def end_of_image(linux: Path) -> int:
     return -(-int(found[1], 16) // PAGE) * PAGE
 
 
-def moved(said: list[str], by: int) -> list[str]:
+def moved(log_lines: list[str], by: int) -> list[str]:
     """What a log would say if the executable were larger by so many bytes.
 
     It lies in memory from address 0 on, as the first reserved region, with what of the heap was
     used before; what is reserved later is taken from the end of the memory.
     """
-    first = next((line for line in said if line.startswith(" reserved[0x0]")), "")
+    first = next((line for line in log_lines if line.startswith(" reserved[0x0]")), "")
     end = re.search(r"-0x([0-9a-f]+)\]", first)
     if not by or end is None:
-        return said
+        return log_lines
     last = int(end[1], 16)
 
     def larger(match: re.Match[str]) -> str:
@@ -160,7 +162,7 @@ def moved(said: list[str], by: int) -> list[str]:
             else match[0]
         )
 
-    return [re.sub(r"0x([0-9a-f]+)", larger, line) for line in said]
+    return [re.sub(r"0x([0-9a-f]+)", larger, line) for line in log_lines]
 
 
 def offered(linux: Path) -> str:

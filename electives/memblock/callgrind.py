@@ -8,17 +8,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from electives.memblock import trial
+from electives.memblock import runner
 from grader.base import scratch
 from grader.base.errors import LabError
-from grader.sandbox import Limits, run
+from grader.sandbox import ResourceLimits, run
 
 # The tests of 6.12 take a minute or more of a processor that may be shared with others.
-LIMITS = Limits(wall_seconds=1800, cpu_seconds=600)
+LIMITS = ResourceLimits(wall_seconds=1800, cpu_seconds=600)
 
 
 @dataclass
-class Part:
+class ProfilePart:
     """One dump: instructions in each function itself, by (file, function), and of the calls."""
 
     name: str  # why it was written; empty at the end of the program
@@ -33,7 +33,7 @@ class Part:
         """Instructions in functions that stand in these files, with what was inlined there."""
         return sum(cost for (file, _), cost in self.own.items() if file in files)
 
-    def of(self, function: str) -> int:
+    def instructions_of(self, function: str) -> int:
         """Instructions in a function itself; the compiler's .isra.0 and the like belong to it."""
         return sum(cost for (_, name), cost in self.own.items() if _is(name, function))
 
@@ -50,9 +50,9 @@ def _is(name: str, function: str) -> bool:
     return name == function or name.startswith(f"{function}.")
 
 
-def parse(text: str) -> Part:
+def parse(text: str) -> ProfilePart:
     """What callgrind has written, with names and positions not compressed."""
-    part = Part("")
+    part = ProfilePart("")
     file = function = called = ""
     in_call = False
     for line in text.splitlines():
@@ -77,7 +77,7 @@ def parse(text: str) -> Part:
     return part
 
 
-def count(program: Path, *arguments: str) -> list[Part]:
+def count(program: Path, *arguments: str) -> list[ProfilePart]:
     """Run a program under callgrind; the parts it has asked for, in order, and the last one."""
     folder = scratch.folder()
     output = folder / "out"
@@ -93,11 +93,11 @@ def count(program: Path, *arguments: str) -> list[Part]:
     # The stack begins with the environment: the same one each time. What is bound at the first
     # call is counted as the caller's: before main, then.
     fixed = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "LD_BIND_NOW": "1"}
-    room = trial.room(program.parent, folder)
-    ended = run(command, LIMITS, room, environment=fixed)
-    if ended.status != 0:
-        said = ended.error_text.strip().splitlines()
-        raise LabError(f"callgrind: {ended.cause or (said or ['it said nothing'])[-1]}")
+    room = runner.sandbox_view(program.parent, folder)
+    result = run(command, LIMITS, room, environment=fixed)
+    if result.status != 0:
+        said = result.error_text.strip().splitlines()
+        raise LabError(f"callgrind: {result.cause or (said or ['it said nothing'])[-1]}")
     dumps = sorted(
         folder.glob("out.*"), key=lambda path: int(path.suffix[1:]) if path != output else 0
     )

@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from electives.memblock import trial
+from electives.memblock import runner
 from grader.base.errors import LabError
-from grader.sandbox import Limits, run
+from grader.sandbox import ResourceLimits, run
 
-LIMITS = Limits(wall_seconds=60, cpu_seconds=30)
+LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
 # What the compiler calls by itself, or any kernel has.
 USUAL = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
 BEFORE_MAIN = re.compile(r"\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini)\b")
 SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 
 
-def breach(own: Path, kernels: Path) -> str:
+def violation(own: Path, kernels: Path) -> str:
     """What is wrong with the object in own, beside the one with the kernel's function; or ""."""
     called = _names(own, "-u") - _names(kernels, "-u") - USUAL
     if called:
@@ -40,9 +40,12 @@ def _names(out: Path, *options: str) -> set[str]:
 
 
 def _said(out: Path, *command: str) -> str:
-    ended = run(
-        [*command, str(out / "memblock.o")], LIMITS, trial.room(out), environment={"LC_ALL": "C"}
+    result = run(
+        [*command, str(out / "memblock.o")],
+        LIMITS,
+        runner.sandbox_view(out),
+        environment={"LC_ALL": "C"},
     )
-    if ended.status:
-        raise LabError(f"{command[0]}: {ended.text.strip() or ended.cause}")
-    return ended.text
+    if result.status:
+        raise LabError(f"{command[0]}: {result.text.strip() or result.cause}")
+    return result.text

@@ -23,7 +23,7 @@ from grader.base import paths, scratch, test_record
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import allowed_c, module
-from grader.sandbox import Ended, Limits, Room, run
+from grader.sandbox import CommandResult, ResourceLimits, SandboxView, run
 
 HERE = Path(__file__).resolve().parent
 HARNESS = HERE / "harness"
@@ -32,7 +32,7 @@ PASSED = (
     "passed"  # the file beside a variant's programs that says how many of these tests there are
 )
 # The address sanitizer reserves terabytes; the compiler needs no more than a few seconds.
-COMPILE = Limits(wall_seconds=300, cpu_seconds=120)
+COMPILE = ResourceLimits(wall_seconds=300, cpu_seconds=120)
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ PLAIN = Way(
 
 def source() -> Path:
     """The part of the kernel source that is needed, in the cache; unpacked if need be."""
-    done = subprocess.run([str(paths.SCRIPTS / "memblock-source.sh")], stdout=subprocess.PIPE)
+    completed = subprocess.run([str(paths.SCRIPTS / "memblock-source.sh")], stdout=subprocess.PIPE)
     scratch.check_stopped()
-    if done.returncode:
+    if completed.returncode:
         raise LabError("there is no kernel source to work on: see above")
-    return Path(done.stdout.decode().strip())
+    return Path(completed.stdout.decode().strip())
 
 
 def version(kernel: Path) -> str:
@@ -87,12 +87,12 @@ def complaint(output: str) -> str:
     return found[0].strip() if found else (output.strip().splitlines() or ["it said nothing"])[-1]
 
 
-class NotBuiltError(LabError):
+class VariantNotBuiltError(LabError):
     """A variant does not compile; the text is the compiler's line."""
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltTests:
     """The kernel's tests, built in one way; variants are linked with their objects."""
 
     way: Way
@@ -107,17 +107,17 @@ class Built:
         return (*flags, *arguments)
 
     def run(self, command: Sequence[str], what: str, out: Path | None = None) -> None:
-        """A compiler, which a stranger's source goes through into out; NotBuiltError."""
+        """A compiler, which an untrusted source goes through into out; VariantNotBuiltError."""
         room = None
         if out and source_folder.submission():
-            room = Room(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
+            room = SandboxView(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
         ours = None if room else _environment()
-        ended = run(command, COMPILE, room, cwd=self.folder, environment=ours, together=True)
-        if ended.status:
-            ended.check_host(out or self.folder)
-            raise NotBuiltError(f"{what} does not compile: {complaint(ended.text)}")
-        if ended.status is None:
-            raise NotBuiltError(f"{what} does not compile: {ended.cause}")
+        result = run(command, COMPILE, room, cwd=self.folder, environment=ours, together=True)
+        if result.status:
+            result.check_host(out or self.folder)
+            raise VariantNotBuiltError(f"{what} does not compile: {complaint(result.text)}")
+        if result.status is None:
+            raise VariantNotBuiltError(f"{what} does not compile: {result.cause}")
 
     def _refused(self, own: str, name: str, out: Path) -> str:
         """Return which line of a file differs with the sanitizers, or is refused, or ""."""
@@ -129,7 +129,7 @@ class Built:
         sanitized, plain = texts
         return (
             allowed_c.differing(sanitized, plain, own)
-            or allowed_c.refused(sanitized, own)
+            or allowed_c.first_refused(sanitized, own)
             or _assembly(sanitized, own)
         )
 
@@ -147,7 +147,7 @@ class Built:
         made = str(out / "memblock.o")
         (out / "memblock.c").write_text(text, encoding="utf-8")
         if where and (said := self._refused(where, name, out)):
-            raise NotBuiltError(said)
+            raise VariantNotBuiltError(said)
         self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
@@ -188,7 +188,7 @@ def place(kernel: Path) -> Path:
     return paths.BUILD / "memblock" / _key(kernel)
 
 
-def tests(kernel: Path, way: Way, progress: Progress) -> Built:
+def tests(kernel: Path, way: Way, progress: Progress) -> BuiltTests:
     """The kernel's tests with its own memblock.c, built in one way unless they are there."""
     target = place(kernel) / way.name
     if not (target / "commands.json").is_file():
@@ -203,18 +203,20 @@ def tests(kernel: Path, way: Way, progress: Progress) -> Built:
             shutil.rmtree(half_made, ignore_errors=True)
     commands = json.loads((target / "commands.json").read_text())
     compile_, link, passed = (commands[name] for name in ("compile", "link", "passed"))
-    return Built(way, target / TESTS, tuple(compile_), tuple(link), passed)
+    return BuiltTests(way, target / TESTS, tuple(compile_), tuple(link), passed)
 
 
 def _make(folder: Path, *arguments: str) -> str:
     command = ["make", *arguments]
-    ended: Ended = run(command, COMPILE, cwd=folder, environment=_environment(), together=True)
-    if ended.status:
-        ended.check_host(folder)
-        raise LabError(f"the kernel's tests do not build: {complaint(ended.text)}")
-    if ended.status is None:
-        raise LabError(f"the kernel's tests do not build: {ended.cause}")
-    return ended.text
+    result: CommandResult = run(
+        command, COMPILE, cwd=folder, environment=_environment(), together=True
+    )
+    if result.status:
+        result.check_host(folder)
+        raise LabError(f"the kernel's tests do not build: {complaint(result.text)}")
+    if result.status is None:
+        raise LabError(f"the kernel's tests do not build: {result.cause}")
+    return result.text
 
 
 def _build(kernel: Path, way: Way, tree: Path) -> None:
@@ -226,7 +228,7 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
     passed = _passed(folder) if way.link_main else 0
-    made = Built(way, folder, compile_, link, passed)
+    made = BuiltTests(way, folder, compile_, link, passed)
     include = ("-iquote", str(HARNESS), "-iquote", str(test_record.INCLUDE))
     for source_ in dict.fromkeys((*way.sources, *way.main)):
         path = HARNESS / f"{source_}.c"
@@ -238,9 +240,9 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
 def _passed(folder: Path) -> int:
     """Return how many of the kernel's tests pass with its own function."""
     quiet = {**_environment(), "ASAN_OPTIONS": "detect_leaks=0"}
-    ended = run([folder / "main", "-v"], COMPILE, environment=quiet)
-    passed = len(re.findall(rb"^ok \d+", ended.output, re.MULTILINE))
-    if ended.status or not passed:
+    result = run([folder / "main", "-v"], COMPILE, environment=quiet)
+    passed = len(re.findall(rb"^ok \d+", result.output, re.MULTILINE))
+    if result.status or not passed:
         raise LabError(
             "the kernel's own tests fail with its own function; set KSRC to another source"
         )

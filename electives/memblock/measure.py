@@ -11,7 +11,7 @@ from pathlib import Path
 from electives.memblock import callgrind, splice
 from electives.memblock.variants import Variant
 from grader.base.errors import LabError
-from grader.sandbox import Limits, run
+from grader.sandbox import ResourceLimits, run
 
 ARRAY = 128  # regions that fit into the array before it grows
 # Empty, few, half full (from 64 on the kernel counts first), nearly full, full: it grows.
@@ -63,14 +63,14 @@ def states(out: Path, variant: Variant, regions: Sequence[int] = REGIONS) -> Cou
 def are_short(out: Path) -> bool:
     """Whether the kernel's tests are, in this version, short enough to be counted in seconds."""
     begin = time.monotonic()
-    run([out / "main"], Limits(wall_seconds=60, cpu_seconds=60))
+    run([out / "main"], ResourceLimits(wall_seconds=60, cpu_seconds=60))
     return time.monotonic() - begin < SHORT_SECONDS
 
 
 def share(out: Path) -> Share:
     """The function in the kernel's own tests."""
     part = callgrind.count(out / "main")[-1]
-    whole, own = part.total(), part.of(splice.FUNCTION)
+    whole, own = part.total(), part.instructions_of(splice.FUNCTION)
     if not own:
         raise LabError(f"{splice.FUNCTION}() is in no count: has the compiler inlined it?")
     return Share(whole, own, part.with_called(splice.FUNCTION, "memblock_double_array"))

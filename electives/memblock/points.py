@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from electives.memblock import contract, kernels, measure, trial, variants
-from electives.memblock.kernels import NotBuiltError, Way
+from electives.memblock import contract, kernels, measure, runner, variants
+from electives.memblock.kernels import VariantNotBuiltError, Way
 from electives.memblock.variants import Variant
 from grader.base import seed
 from grader.base.errors import LabError
@@ -17,7 +17,7 @@ from grader.base.progress import Progress
 
 SEEDS = 1000
 # What may happen in the random test of tasks 1 to 4: see harness/random.c.
-MODES = {1: "", 2: "ox", 3: "ogf", 4: trial.ALL}
+MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
 # What is counted in a nearly full array of a drawn number of regions, and how many times fewer
 # instructions than the kernel's function it must take. With 127 regions a binary search takes
@@ -36,9 +36,9 @@ def judge(progress: Progress) -> list[Finding | None]:
     wrong = dict.fromkeys(numbers, "")
     try:
         plain = [_built(kernel, kernels.PLAIN, one, progress) for one in (variants.KERNEL, own)]
-        breach = contract.breach(plain[1], plain[0])
-        if breach:
-            return [Finding("wrong", breach)] * len(numbers)
+        violation = contract.violation(plain[1], plain[0])
+        if violation:
+            return [Finding("wrong", violation)] * len(numbers)
         for way in (kernels.UMA, kernels.NUMA):
             out = _built(kernel, way, own, progress)
             for number in MODES:
@@ -47,7 +47,7 @@ def judge(progress: Progress) -> list[Finding | None]:
             wrong[INSTRUCTIONS] = "counted when all tests are passed"
         else:
             wrong[INSTRUCTIONS] = _too_many(plain, own)
-    except NotBuiltError as error:
+    except VariantNotBuiltError as error:
         return [Finding("build-failed", str(error))] * len(numbers)
     return [Finding("wrong", said) if said else None for said in wrong.values()]
 
@@ -59,13 +59,13 @@ def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path
 
 
 def _tried(out: Path, number: int) -> str:
-    whole_pages = trial.random_test(out, MODES[number], 0, SEEDS).wrong
+    whole_pages = runner.random_test(out, MODES[number], 0, SEEDS).wrong
     wrong = (
-        whole_pages or trial.random_test(out, MODES[number] + trial.SINGLE_BYTES, 0, SEEDS).wrong
+        whole_pages or runner.random_test(out, MODES[number] + runner.SINGLE_BYTES, 0, SEEDS).wrong
     )
     if wrong or number != LAST_MODE:
         return wrong
-    said = trial.kernels_tests(out).wrong
+    said = runner.kernels_tests(out).wrong
     return f"the kernel's own tests: {said}" if said else ""
 
 

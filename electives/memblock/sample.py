@@ -17,9 +17,9 @@ from pathlib import Path
 from electives.memblock import splice
 from grader.base import scratch
 from grader.base.errors import LabError
-from grader.sandbox import Limits, run
+from grader.sandbox import ResourceLimits, run
 
-LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
+LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=60)
 # The tests of 6.1 take 10 ms: 200 samples, of which 2 are in the function.
 HERTZ = "20000"
 
@@ -50,11 +50,11 @@ def share(text: str) -> float:
 def _record(main: Path, event: str, data: Path) -> str:
     """One run; what is wrong, if it cannot be sampled."""
     command = ["perf", "record", "-q", "-e", event, "-F", HERTZ, "-o", str(data), str(main)]
-    ended = run(command, LIMITS)
-    if ended.status == 0 and data.is_file() and data.stat().st_size:
+    result = run(command, LIMITS)
+    if result.status == 0 and data.is_file() and data.stat().st_size:
         return ""
-    lines = ended.error_text.strip().splitlines()
-    return (lines or [ended.cause or "no reason given"])[0]
+    lines = result.error_text.strip().splitlines()
+    return (lines or [result.cause or "no reason given"])[0]
 
 
 def sample(out: Path, runs: int, tell: Callable[[str, int, int], None]) -> Sampled:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from electives import source_folder
 from electives.memblock import kernels, splice
-from electives.memblock.kernels import Built
+from electives.memblock.kernels import BuiltTests
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.lab import allowed_c
@@ -73,16 +73,16 @@ def memblock_c(kernel: Path, variant: Variant) -> str:
     return splice.spliced(source, variant.text, "mm/memblock.c", variant.where)
 
 
-def build(kernel: Path, tests: Built, variant: Variant) -> Path:
+def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
     """The folder with the tests' main and our program, made with a variant; gone with this run."""
     out = scratch.folder()
     out.chmod(0o755)  # for whoever it is in the sandbox; the folder around it is ours alone
     if said := allowed_c.refused_in_source(variant.where, variant.text):
-        raise kernels.NotBuiltError(said)
+        raise kernels.VariantNotBuiltError(said)
     name = variant.where or variant.name
     try:
         text = memblock_c(kernel, variant)
     except splice.NotOneError as error:
-        raise kernels.NotBuiltError(str(error)) from None
+        raise kernels.VariantNotBuiltError(str(error)) from None
     tests.variant(text, name, out, variant.where)
     return out

@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from electives.memblock import boot, kernels, measure, points, sample, show, trial, variants
-from electives.memblock.kernels import Built
+from electives.memblock import boot, kernels, measure, points, runner, sample, show, variants
+from electives.memblock.kernels import BuiltTests
 from electives.memblock.measure import Counts, Share
 from electives.memblock.sample import Sampled
 from electives.memblock.variants import Variant
@@ -46,12 +46,12 @@ def _right(
             tests = kernels.tests(kernel, way, progress)
             progress.step(f"try {variant.name}, {way.says}")
             out = variants.build(kernel, tests, variant)
-            own = trial.kernels_tests(out)
+            own = runner.kernels_tests(out)
             passed.append(own.wrong or own.did)
-            random = trial.random_test(out, trial.ALL, seed, SEEDS)
+            random = runner.random_test(out, runner.ALL, seed, SEEDS)
             given_up = variant.where == paths.shown(variants.DELAYED)
             if random.wrong and given_up and not words:
-                rest = trial.random_test(out, trial.GIVEN_UP, seed, SEEDS)
+                rest = runner.random_test(out, runner.GIVEN_UP, seed, SEEDS)
                 words = f"{random.wrong}; the rest: {rest.wrong or 'right'}"
                 fine = fine and not rest.wrong
             elif random.wrong and not words:
@@ -63,7 +63,7 @@ def _right(
 
 def _counted(
     kernel: Path, every: list[Variant], shares_too: bool, progress: Progress
-) -> tuple[dict[str, Counts], dict[str, Share], Built]:
+) -> tuple[dict[str, Counts], dict[str, Share], BuiltTests]:
     tests = kernels.tests(kernel, kernels.PLAIN, progress)
     counts: dict[str, Counts] = {}
     shares: dict[str, Share] = {}

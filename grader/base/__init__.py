@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What every floor uses: errors, paths, progress, scratch."""
+"""What every layer uses: errors, paths, progress, scratch."""

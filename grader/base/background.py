@@ -39,7 +39,7 @@ class Background(Generic[T]):
         return self._value[0]
 
 
-class Side(Generic[T]):
+class WorkerPool(Generic[T]):
     """Several pieces of work, so many at a time, begun in order; ask for each by its number."""
 
     def __init__(self, works: Sequence[Callable[[], T]], at_a_time: int) -> None:

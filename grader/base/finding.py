@@ -36,7 +36,7 @@ class Fault:
     """What was made to go wrong in a call of F(n) when something was found."""
 
     n: int
-    what: str  # "fail": an allocation; "kill": a look-up finds the caller killed
+    what: str  # "fail": an allocation; "kill": a yield finds the caller killed
     place: int  # which of them, counted from 1
     count: int  # how many there are in such a call; 0 if not known
     then: str = ""  # what was wrong then
@@ -110,8 +110,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= width else f"{text[: width // 2]}...{text[-width // 2 :]}"
 
 
-def _around(text: str, at: int) -> str:
+def _around(text: str, position: int) -> str:
     """The part of a long text around one place."""
-    begin, end = max(0, at - 8), at + 12
+    begin, end = max(0, position - 8), position + 12
     before, after = "..." if begin else "", "..." if end < len(text) else ""
-    return f"{before}{text[begin:end]}{after}" if at < len(text) else f"{before}{text[begin:]} END"
+    return (
+        f"{before}{text[begin:end]}{after}"
+        if position < len(text)
+        else f"{before}{text[begin:]} END"
+    )

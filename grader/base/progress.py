@@ -42,15 +42,15 @@ class Progress:
         """Seconds since the beginning."""
         return time.monotonic() - self.begin
 
-    def step(self, what: str, done: int = 0, total: int = 0) -> None:
+    def step(self, what: str, count: int = 0, total: int = 0) -> None:
         """A step within something longer; off a terminal each `what` is said once."""
         scratch.check_stopped()
         with self._lock:
-            self._step(what, done, total)
+            self._step(what, count, total)
 
-    def _step(self, what: str, done: int, total: int) -> None:
+    def _step(self, what: str, count: int, total: int) -> None:
         if self.live:
-            how_far = f" {done}/{total}" if total else ""
+            how_far = f" {count}/{total}" if total else ""
             line = f"[{self.elapsed():4.0f} s] {what}{how_far}"
             line = line[: shutil.get_terminal_size().columns - 1]
             sys.stderr.write(f"\r\033[K{line}")
@@ -61,7 +61,7 @@ class Progress:
             print(f"[{self.elapsed():4.0f} s] {what}", file=sys.stderr, flush=True)
         self.said.add(what)
 
-    def of(self, what: str, always: bool = False) -> Callable[[str], None]:
+    def substeps(self, what: str, always: bool = False) -> Callable[[str], None]:
         """Return a function that shows the steps of something longer, as "what: step".
 
         A step is "name" or "name: detail". Off a terminal a detail is shown only with always.

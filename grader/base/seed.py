@@ -12,7 +12,7 @@ from grader.base.errors import LabError
 LARGEST = 999_999
 
 
-def given(option: int | None) -> int | None:
+def requested(option: int | None) -> int | None:
     """The seed of the command line, else LAB_SEED's; None where neither names one."""
     if option is not None:
         return option
@@ -31,7 +31,7 @@ def drawn() -> int:
 
 def chosen(option: int | None, again: str) -> tuple[int, str]:
     """The seed, and a line about it if it was drawn; again: how to give one, like --seed."""
-    named = given(option)
+    named = requested(option)
     if named is not None:
         return named, ""
     seed = drawn()

@@ -60,7 +60,7 @@ def _mix(x: Values) -> Values:
     return x ^ x >> np.uint64(31)
 
 
-def same(checks: int) -> Values:
+def unvalued(checks: int) -> Values:
     """Return the values of that many checks which have no value of their own."""
     return np.zeros(min(checks, MOST), np.uint64)
 

@@ -39,7 +39,7 @@ def kit() -> str:
     return digest.hexdigest()
 
 
-def of(packed: bytes, what: str, seed: int) -> str:
+def of_submission(packed: bytes, what: str, seed: int) -> str:
     """Of a submission's grading."""
     text = f"{kit()} {what} {seed} ".encode() + hashlib.sha256(packed).digest()
     return hashlib.sha256(text).hexdigest()[:32]

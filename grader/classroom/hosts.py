@@ -72,7 +72,7 @@ def _quoted(path: Path) -> str:
 
 
 def _run(command: list[str], host: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    completed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if completed.returncode:
+        said = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
         raise LabError(f"{host}: {said}; {command[0]} must get through without a question")

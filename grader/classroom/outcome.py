@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.verdict.points import Line, Lines
+from grader.scoring.points import Line, Lines
 
 NOT_GRADED = "not graded"
 REFUSED = "refused"
 
 
 @dataclass(frozen=True)
-class Outcome(Lines):
+class SubmissionOutcome(Lines):
     """One submission, graded."""
 
     fingerprint: str
@@ -49,16 +49,16 @@ def write_whole(path: Path, text: str) -> None:
         new.unlink(missing_ok=True)
 
 
-def write(path: Path, outcome: Outcome) -> None:
+def write(path: Path, outcome: SubmissionOutcome) -> None:
     """Keep an outcome."""
     write_whole(path, json.dumps(dataclasses.asdict(outcome), indent=1) + "\n")
 
 
-def read(path: Path) -> Outcome | None:
+def read(path: Path) -> SubmissionOutcome | None:
     """One that is kept; None where there is none, or none that can be read."""
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         lines = tuple(Line(**line) for line in row.pop("lines"))
-        return Outcome(lines=lines, left_out=tuple(row.pop("left_out")), **row)
+        return SubmissionOutcome(lines=lines, left_out=tuple(row.pop("left_out")), **row)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

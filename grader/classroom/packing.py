@@ -24,7 +24,7 @@ ARCHIVE_BYTES = 64 << 20
 ENTRIES = 50_000
 
 
-class Refused(Exception):
+class RejectedSubmission(Exception):
     """Why a submission is not graded, in one line: what its author is to do."""
 
 
@@ -46,12 +46,14 @@ def packed(path: Path) -> bytes:
                     return _archive(archives[0], inner)
             if not files.content:
                 more = f", but {len(archives)} archives: leave one" if archives else ""
-                raise Refused(f"it holds no C file{more}")
+                raise RejectedSubmission(f"it holds no C file{more}")
             return files.archive()
     except OSError as error:
         if path.is_symlink():
-            raise Refused("it is a link, and not followed: send the files themselves") from None
-        raise Refused(f"it cannot be read: {in_one_line(error)}") from None
+            raise RejectedSubmission(
+                "it is a link, and not followed: send the files themselves"
+            ) from None
+        raise RejectedSubmission(f"it cannot be read: {in_one_line(error)}") from None
 
 
 @contextmanager
@@ -68,14 +70,16 @@ def _opened(name: str | Path, parent: int | None) -> Iterator[int]:
 def _archive(name: str, fd: int) -> bytes:
     suffix, found = archive_suffix(name), os.fstat(fd)
     if suffix not in ARCHIVES or not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{unpacker.shown(name)} is no archive that is known: send a zip or a tar")
+        raise RejectedSubmission(
+            f"{unpacker.shown(name)} is no archive that is known: send a zip or a tar"
+        )
     content = b""
     if found.st_size <= ARCHIVE_BYTES:
         with os.fdopen(os.dup(fd), "rb") as file:
             content = file.read(ARCHIVE_BYTES + 1)
     if not 0 < len(content) <= ARCHIVE_BYTES:
         size = "empty" if not found.st_size else f"larger than {ARCHIVE_BYTES:,} bytes"
-        raise Refused(f"the archive is {size}: send the stage's sources")
+        raise RejectedSubmission(f"the archive is {size}: send the stage's sources")
     return content
 
 
@@ -94,7 +98,9 @@ class _Files:
         for name in names:
             self.seen += 1
             if self.seen > ENTRIES:
-                raise Refused(f"it holds more than {ENTRIES:,} files: send the sources alone")
+                raise RejectedSubmission(
+                    f"it holds more than {ENTRIES:,} files: send the sources alone"
+                )
             if name.startswith(".") or name in unpacker.SKIPPED:
                 continue
             kind = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
@@ -112,7 +118,7 @@ class _Files:
             content = file.read(unpacker.FILE_BYTES + 1)
         self.bytes += len(content)
         if len(self.content) >= unpacker.FILES or self.bytes > unpacker.TAKEN_BYTES:
-            raise Refused(
+            raise RejectedSubmission(
                 f"it holds more than {unpacker.FILES:,} C files or {unpacker.TAKEN_BYTES:,}"
                 " bytes of them: send the stage alone"
             )

@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from grader.classroom.alike import Pair
-from grader.classroom.tables import Row
+from grader.classroom.similarity import SimilarPair
+from grader.classroom.tables import ClassRow
 from grader.report import html
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def distribution(points: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def hardest(rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Any]]:
+def hardest(rows: Sequence[ClassRow], names: Sequence[str]) -> list[dict[str, Any]]:
     """Each task with the part of its points that the class has earned, the least first."""
     found = []
     for name in names:
@@ -57,9 +57,9 @@ def hardest(rows: Sequence[Row], names: Sequence[str]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: int(one["share"]))
 
 
-def failures(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def failures(rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
     """What went wrong, the same causes (but for numbers and names) together, the most first."""
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    found: dict[tuple[str, str], list[ClassRow]] = defaultdict(list)
     for row in rows:
         if row.outcome.status != "ok":
             alike = re.sub(r"0x[0-9a-f.]+|'[^']*'|[\d.,]+", "*", row.outcome.cause)
@@ -72,7 +72,10 @@ def failures(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def class_page(
-    rows: Sequence[Row], names: Sequence[str], facts: dict[str, Any], pairs: Sequence[Pair] | None
+    rows: Sequence[ClassRow],
+    names: Sequence[str],
+    facts: dict[str, Any],
+    pairs: Sequence[SimilarPair] | None,
 ) -> str:
     """The instructor's."""
     graded = [row for row in rows if row.outcome.graded]
@@ -96,6 +99,6 @@ def class_page(
     )
 
 
-def student_page(row: Row, facts: dict[str, Any]) -> str:
+def student_page(row: ClassRow, facts: dict[str, Any]) -> str:
     """A student's own: nothing of anybody else is in it."""
     return _environment().get_template("student.html.j2").render(row=row, facts=facts)

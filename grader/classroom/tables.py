@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.base.printable import in_a_line
-from grader.classroom.outcome import Outcome, write_whole
+from grader.classroom.outcome import SubmissionOutcome, write_whole
 from grader.classroom.submissions import Submission
 
 # It reads as one, and nothing separates by it.
@@ -23,11 +23,11 @@ _FORMULA = frozenset("=+-@")
 
 
 @dataclass(frozen=True)
-class Row:
+class ClassRow:
     """A student, and what came of the submission."""
 
     submission: Submission
-    outcome: Outcome
+    outcome: SubmissionOutcome
 
     @property
     def student(self) -> str:
@@ -46,7 +46,7 @@ def _cell(text: str) -> str:
     return f"'{text}" if first in _FORMULA else text
 
 
-def class_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
+def class_csv(rows: Sequence[ClassRow], names: Sequence[str]) -> str:
     """A line for each student; the points of who is not graded are empty."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
@@ -65,7 +65,7 @@ def class_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
     return out.getvalue()
 
 
-def gradescope(outcome: Outcome) -> dict[str, Any]:
+def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
     """Results as Gradescope reads them."""
     said = [outcome.cause or outcome.status, *outcome.left_out]
     return {
@@ -80,7 +80,7 @@ def gradescope(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_gradescope(path: Path, outcome: Outcome) -> None:
+def write_gradescope(path: Path, outcome: SubmissionOutcome) -> None:
     """Write it; where nothing is graded there is none."""
     if outcome.graded:
         write_whole(path, json.dumps(gradescope(outcome), indent=1) + "\n")

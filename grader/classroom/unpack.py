@@ -11,51 +11,51 @@ from pathlib import Path
 from grader import sandbox
 from grader.base.errors import LabError
 from grader.classroom import unpacker
-from grader.classroom.packing import Refused
+from grader.classroom.packing import RejectedSubmission
 from grader.exercise.files.exercises import Exercise
-from grader.sandbox import ARCHIVE, Room
+from grader.sandbox import ARCHIVE, SandboxView
 
 SCRIPT = Path(unpacker.__file__)
 # The distribution's own, which the sandbox sees.
 PYTHON = "/usr/bin/python3"
 
 
-def directory(archive: bytes, what: Exercise, folder: Path) -> tuple[Path, list[str]]:
+def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, list[str]]:
     """Unpack into folder; the directory that counts, named as the kit's, and what is left out."""
     packed, content = folder / "submission", folder / "content"
     packed.write_bytes(archive)
     packed.chmod(0o644)
     content.mkdir(mode=0o755)
-    ended = sandbox.run(
+    result = sandbox.run(
         [PYTHON, "-I", "-S", "-B", SCRIPT, packed, content],
         ARCHIVE,
-        Room(read=(SCRIPT, packed), write=(content,)),
+        SandboxView(read=(SCRIPT, packed), write=(content,)),
         together=True,
     )
     packed.unlink()
-    if ended.ended_by:
-        raise Refused(f"unpacking was stopped: {ended.cause}")
+    if result.ended_by:
+        raise RejectedSubmission(f"unpacking was stopped: {result.cause}")
     try:
-        said = json.loads(ended.text)
+        said = json.loads(result.text)
     except ValueError:
-        last = (ended.text.strip().splitlines() or [f"status {ended.status}"])[-1]
+        last = (result.text.strip().splitlines() or [f"status {result.status}"])[-1]
         raise LabError(f"the unpacker failed: {last}") from None
     if "refused" in said:
-        raise Refused(str(said["refused"]))
-    target = folder / what.copy_name
-    _locate(content, what).rename(target)
+        raise RejectedSubmission(str(said["refused"]))
+    target = folder / exercise.copy_name
+    _locate(content, exercise).rename(target)
     shutil.rmtree(content, ignore_errors=True)
     return target, [str(one) for one in said["left"]]
 
 
-def _locate(content: Path, what: Exercise) -> Path:
+def _locate(content: Path, exercise: Exercise) -> Path:
     """The one directory that is meant, by its name or as the only one with such a file."""
     homes = sorted({path.parent for path in content.rglob("*.c")})
     if not homes:
-        raise Refused("it holds no C file")
-    if what.stage is None:
-        return _of_elective(content, homes, what)
-    number = what.stage.number
+        raise RejectedSubmission("it holds no C file")
+    if exercise.stage is None:
+        return _of_elective(content, homes, exercise)
+    number = exercise.stage.number
     numbered = {home: _number(home.name) for home in homes if home != content}
     named = [home for home in homes if numbered.get(home) == number]
     best = _best(content, named, f"stage {number}")
@@ -65,25 +65,25 @@ def _locate(content: Path, what: Exercise) -> Path:
     plain = [
         home
         for home in homes
-        if numbered.get(home) is None and any((home / name).is_file() for name in what.files)
+        if numbered.get(home) is None and any((home / name).is_file() for name in exercise.files)
     ]
     if len(plain) == 1 and not others:
         return plain[0]
     there = f"; there are {', '.join(map(str, others))}" if others else ""
-    raise Refused(f"it holds no stage {number}{there}: name its directory {number}-...")
+    raise RejectedSubmission(f"it holds no stage {number}{there}: name its directory {number}-...")
 
 
-def _of_elective(content: Path, homes: list[Path], what: Exercise) -> Path:
-    name = what.name
-    having = [home for home in homes if any((home / file).is_file() for file in what.files)]
+def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
+    name = exercise.name
+    having = [home for home in homes if any((home / file).is_file() for file in exercise.files)]
     best = _best(content, [home for home in having if home.name == name and home != content], name)
     best = best or _best(content, having, name)
     if best:
         return best
-    raise Refused(f"it holds no {' or '.join(what.files)}: send work/{name}")
+    raise RejectedSubmission(f"it holds no {' or '.join(exercise.files)}: send work/{name}")
 
 
-def _best(content: Path, named: list[Path], what: str) -> Path | None:
+def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
     """Of directories of the right name the one that counts."""
     # In a clone of the course stages/ and electives/ hold skeletons, work/old what was put aside.
     for rank in (0, 1, 2):
@@ -92,7 +92,7 @@ def _best(content: Path, named: list[Path], what: str) -> Path | None:
             return best[0]
         if best:
             shown = ", ".join(str(home.relative_to(content)) for home in best[:3])
-            raise Refused(f"it holds {what} {len(best)} times ({shown}): leave one")
+            raise RejectedSubmission(f"it holds {exercise} {len(best)} times ({shown}): leave one")
     return None
 
 

@@ -32,11 +32,11 @@ SKIPPED = {".git", "__MACOSX", "build", "node_modules"}
 NO_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
-class Refused(Exception):
+class RejectedArchive(Exception):
     """Why nothing is taken of it, in one line."""
 
 
-class Taker:
+class MemberExtractor:
     """Counts what there is, and writes what is wanted of it."""
 
     def __init__(self, folder: Path) -> None:
@@ -48,16 +48,18 @@ class Taker:
         """Where a member is written; None for one that is not wanted."""
         self.members += 1
         if self.members > MEMBERS:
-            raise Refused(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
+            raise RejectedArchive(
+                f"it holds more than {MEMBERS:,} files: leave .git and build/ out"
+            )
         parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
         if name.startswith(("/", "\\")) or ".." in parts:
-            raise Refused(f"it holds {shown(name)}, which leads out of it")
+            raise RejectedArchive(f"it holds {shown(name)}, which leads out of it")
         if not parts or SKIPPED & set(parts) or parts[-1].startswith("."):
             return None
         if not parts[-1].endswith((".c", ".h")):
             return None
         if len(parts) > DEPTH:
-            raise Refused(f"it holds {shown(name)}, more than {DEPTH} folders deep")
+            raise RejectedArchive(f"it holds {shown(name)}, more than {DEPTH} folders deep")
         plain = [re.sub(r"[^A-Za-z0-9 _.+-]", "_", part)[:100] for part in parts]
         return self.folder.joinpath(*plain)
 
@@ -75,7 +77,7 @@ class Taker:
         self.taken += 1
         self.taken_bytes += len(content)
         if self.taken > FILES or self.taken_bytes > TAKEN_BYTES:
-            raise Refused(
+            raise RejectedArchive(
                 f"it holds more than {FILES:,} C files or {TAKEN_BYTES:,} bytes of them:"
                 " send the stage alone"
             )
@@ -89,7 +91,7 @@ def shown(name: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-class Bounded:
+class BoundedStream:
     """A stream that ends the work when too much has come out of it."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -101,7 +103,9 @@ class Bounded:
         content = self.file.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
         self.room -= len(content)
         if self.room < 0:
-            raise Refused(f"it unpacks to more than {EXPANDED:,} bytes: send the sources alone")
+            raise RejectedArchive(
+                f"it unpacks to more than {EXPANDED:,} bytes: send the sources alone"
+            )
         return content
 
 
@@ -121,10 +125,10 @@ def opened(path: Path) -> Any:
     return path.open("rb")  # noqa: SIM115
 
 
-def take_tar(path: Path, taker: Taker) -> None:
+def take_tar(path: Path, taker: MemberExtractor) -> None:
     """The wanted members of a tar."""
     with opened(path) as packed:
-        stream: Any = Bounded(packed)
+        stream: Any = BoundedStream(packed)
         with tarfile.open(fileobj=stream, mode="r|") as archive:
             while (member := archive.next()) is not None:
                 place = taker.place(member.name)
@@ -135,7 +139,7 @@ def take_tar(path: Path, taker: Taker) -> None:
                     taker.leave(member.name, "not a plain file")
 
 
-def take_zip(path: Path, taker: Taker) -> None:
+def take_zip(path: Path, taker: MemberExtractor) -> None:
     """The wanted members of a zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
@@ -143,7 +147,7 @@ def take_zip(path: Path, taker: Taker) -> None:
         end = file.read()
     at = end.rfind(b"PK\5\6")
     if at >= 0 and len(end) >= at + 16 and struct.unpack_from("<I", end, at + 12)[0] > ZIP_LIST:
-        raise Refused(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
+        raise RejectedArchive(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             place = taker.place(member.filename)
@@ -152,7 +156,7 @@ def take_zip(path: Path, taker: Taker) -> None:
             if member.external_attr >> 28 not in (0, 8):  # what Unix calls it: a plain file
                 taker.leave(member.filename, "not a plain file")
             elif member.flag_bits & 1:
-                raise Refused("it is encrypted: send it without a password")
+                raise RejectedArchive("it is encrypted: send it without a password")
             else:
                 with archive.open(member) as file:
                     taker.take(member.filename, place, file)
@@ -160,12 +164,12 @@ def take_zip(path: Path, taker: Taker) -> None:
 
 def answer(path: Path, folder: Path) -> dict[str, Any]:
     """What is to be printed."""
-    taker = Taker(folder)
+    taker = MemberExtractor(folder)
     try:
         with path.open("rb") as file:
             is_zip = file.read(2) == b"PK"
         (take_zip if is_zip else take_tar)(path, taker)
-    except Refused as refused:
+    except RejectedArchive as refused:
         return {"refused": str(refused)}
     except NO_ARCHIVE + (ValueError, NotImplementedError, RuntimeError) as error:
         said = str(error).splitlines()[:1]

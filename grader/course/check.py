@@ -23,15 +23,15 @@ from grader.exercise.files.stages import Stage
 from grader.exercise.operations import test_program
 from grader.lab import machines
 from grader.lab.machines import Machine
-from grader.verdict import pipeline, points, status
-from grader.verdict.pipeline import Show
-from grader.verdict.points import Line
-from grader.verdict.speed import measure
-from grader.verdict.status import Status
+from grader.scoring import pipeline, points, status
+from grader.scoring.pipeline import Show
+from grader.scoring.points import Line
+from grader.scoring.speed import measure
+from grader.scoring.status import Status
 
 
 @dataclass(frozen=True)
-class Verdict(points.Lines):
+class ExerciseVerdict(points.Lines):
     """The status of an exercise, the first thing that is wrong, and the points."""
 
     status: str
@@ -41,7 +41,7 @@ class Verdict(points.Lines):
 
 
 @dataclass(frozen=True)
-class Result(points.Lines):
+class CheckResult(points.Lines):
     """The points of a learner's copy, and what they are for."""
 
     exercise: str
@@ -67,7 +67,9 @@ def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
         return points.task_lines(exercise.course, pipeline.try_operations(stage, seed))
     machine, progress = machines.get("uml"), Progress()
     built = stage_module.build(stage, machine.kernel())
-    verified = driver_verify.verify(built, machine, progress.of(exercise.label), all_tasks=False)
+    verified = driver_verify.verify(
+        built, machine, progress.substeps(exercise.label), all_tasks=False
+    )
     progress.clear()
     return points.driver_lines(exercise.course, verified)
 
@@ -80,7 +82,7 @@ def judge(
     speed: bool = True,
     isolated: bool = False,
     show: Show | None = None,
-) -> Verdict:
+) -> ExerciseVerdict:
     """Grade a copy of an exercise.
 
     machine: its name, by default the exercise's own choice; isolated: it is an untrusted
@@ -100,7 +102,7 @@ def judge(
     if show and not (isolated or stage.shipped):
         return _judge_at_once(exercise, stage, where, seed, show, progress)
     checked = pipeline.check_stage(
-        stage, where, seed, progress.of(exercise.label), with_ideas=speed
+        stage, where, seed, progress.substeps(exercise.label), with_ideas=speed
     )
     for warning in () if isolated else checked.verified.built.module.warnings:
         progress.say(warning)
@@ -109,12 +111,12 @@ def judge(
     if isolated:
         _remove_build(stage, judged)
     left_out = judged.verified.built.left_out
-    return Verdict(judged.status.name, judged.status.cause, judged.lines, left_out)
+    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, left_out)
 
 
 def _judge_at_once(
     exercise: Exercise, stage: Stage, machine: Machine, seed: int, show: Show, progress: Progress
-) -> Verdict:
+) -> ExerciseVerdict:
     """Grade a copy with all that can be done at once, and show each line when it is final."""
     by_status = measure(stage, seed, progress)
     shown: list[Line] = []
@@ -127,7 +129,7 @@ def _judge_at_once(
 
     def all_right() -> None:
         # Most often the device is right then, too: the speed need not wait for it.
-        counting.append(Background(lambda: by_status(status.of(()))))
+        counting.append(Background(lambda: by_status(status.decide(()))))
 
     def speed_line(stands: Status) -> Line | None:
         if stands.name == "ok" and counting:
@@ -138,7 +140,7 @@ def _judge_at_once(
         stage,
         machine.verifier(),
         seed,
-        progress.of(exercise.label),
+        progress.substeps(exercise.label),
         show_task,
         progress.say,
         all_right,
@@ -153,12 +155,12 @@ def _judge_at_once(
         show(fast)
     lines = (*judged.lines, *([fast] if fast else []))
     left_out = judged.verified.built.left_out
-    return Verdict(judged.status.name, judged.status.cause, lines, left_out)
+    return ExerciseVerdict(judged.status.name, judged.status.cause, lines, left_out)
 
 
 def _judge_driver(
     exercise: Exercise, stage: Stage, machine: Machine, show: Show, progress: Progress
-) -> Verdict:
+) -> ExerciseVerdict:
     """Grade a copy of the driver, and show the line of each task when it was tested."""
     tasks = {task.number: task for task in exercise.course.tasks}
     shown: list[Line] = []
@@ -172,18 +174,18 @@ def _judge_driver(
     built = stage_module.build(stage, machine.kernel())
     for warning in built.module.warnings:
         progress.say(warning)
-    tell = progress.of(exercise.label)
+    tell = progress.substeps(exercise.label)
     verified = driver_verify.verify(
         built, machine.verifier(), lambda detail: tell(f"verify: {detail}"), show=show_task
     )
-    judged = pipeline.judge(pipeline.Checked(verified))
+    judged = pipeline.judge(pipeline.CheckedStage(verified))
     progress.clear()
     for line in judged.lines[len(shown) :]:
         show(line)
-    return Verdict(judged.status.name, judged.status.cause, judged.lines, built.left_out)
+    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, built.left_out)
 
 
-def _remove_build(stage: Stage, judged: pipeline.Judged) -> None:
+def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:
     """Remove what was built of an untrusted submission, which is not graded again."""
     built = judged.verified.built.module.directory
     for folder in (built, driver_recipe.raced_beside(built)):
@@ -192,7 +194,9 @@ def _remove_build(stage: Stage, judged: pipeline.Judged) -> None:
     test_program.remove(stage)
 
 
-def _judge_elective(exercise: Exercise, directory: Path, machine: str, isolated: bool) -> Verdict:
+def _judge_elective(
+    exercise: Exercise, directory: Path, machine: str, isolated: bool
+) -> ExerciseVerdict:
     """Have an elective's own module test its tasks: the grader knows no elective."""
     if machine not in ("", "qemu", "uml"):
         raise LabError(f"{exercise.label} is checked with machine=qemu, machine=uml or neither")
@@ -209,10 +213,10 @@ def _judge_elective(exercise: Exercise, directory: Path, machine: str, isolated:
     lines = tuple(points.task_line(task, wrong) for task, wrong in zip(tasks, found))
     wrong = next((line for line in lines if not line.full), None)
     if wrong is None:
-        return Verdict("ok", "", lines)
+        return ExerciseVerdict("ok", "", lines)
     if any(line.code == Code.BUILD_FAILED for line in lines):
-        return Verdict("build-failed", wrong.remark, lines)
-    return Verdict("wrong", f"{wrong.name}: {wrong.remark}", lines)
+        return ExerciseVerdict("build-failed", wrong.remark, lines)
+    return ExerciseVerdict("wrong", f"{wrong.name}: {wrong.remark}", lines)
 
 
 def check(
@@ -222,7 +226,7 @@ def check(
     machine: str = "",
     speed: bool = True,
     show: Show | None = None,
-) -> Result:
+) -> CheckResult:
     """Grade one copy of an exercise; show: see judge."""
     verdict = judge(exercise, directory, seed, machine, speed, show=show)
-    return Result(exercise.name, paths.shown(directory), verdict.lines, seed)
+    return CheckResult(exercise.name, paths.shown(directory), verdict.lines, seed)

@@ -14,7 +14,7 @@ from grader.base import command, paths, seed
 from grader.base.errors import HostFault, LabError
 from grader.base.finding import Code
 from grader.course import (
-    bring_over,
+    carry_forward,
     earlier,
     predictions,
     records,
@@ -23,17 +23,17 @@ from grader.course import (
     skeleton,
     upgrade,
 )
-from grader.course.check import Result, check, task_lines
+from grader.course.check import CheckResult, check, task_lines
 from grader.course.watch import changes
 from grader.exercise.files import exercises
 from grader.exercise.files.exercises import Exercise
-from grader.verdict.points import Line
+from grader.scoring.points import Line
 
 
 def start(exercise: Exercise) -> None:
     """Make the copy in work/. What is there is put aside, after a question, or kept."""
     there = skeleton.learner_directory(exercise.name)
-    content, said = bring_over.begin(exercise.name)
+    content, said = carry_forward.begin(exercise.name)
     if there is not None:
         shown = paths.shown(there)
         if skeleton.untouched(exercise.name, there, content):
@@ -77,7 +77,7 @@ def _seed(exercise: Exercise, option: int | None) -> int:
     if not exercise.arithmetic:
         return 0  # nothing is drawn
     kept = records.failed_seed(exercise.name)
-    if seed.given(option) is None and kept is not None:
+    if seed.requested(option) is None and kept is not None:
         chosen, said = kept, f"seed {kept}, with which {exercise.label} did not pass last time"
     else:
         chosen, said = seed.chosen(option, "seed=")
@@ -89,7 +89,7 @@ def _seed(exercise: Exercise, option: int | None) -> int:
 def hint(exercise: Exercise, option: int | None) -> None:
     """The next hint for the first task that is not done."""
     directory = _own(exercise)
-    first = bring_over.first_step(exercise.name, directory)
+    first = carry_forward.first_step(exercise.name, directory)
     if first:  # a task may be right and fail for want of it: no hint would help
         print(f"next: {first}")
         return
@@ -199,7 +199,7 @@ def predict(exercise: Exercise, options: argparse.Namespace) -> None:
     if exercise.stage is None or not exercise.arithmetic:
         raise LabError(f"{exercise.label} is not measured, so there is nothing to predict")
     number = exercise.stage.number
-    n = options.n or predictions.places(number)[-1]
+    n = options.n or predictions.benchmark_sizes(number)[-1]
     given = {phase: getattr(options, phase) for phase in predictions.PHASES}
     if not any(given.values()):
         if not sys.stdin.isatty():
@@ -228,7 +228,7 @@ def watch(exercise: Exercise, option: int | None) -> None:
 
 def _check_and_record(
     exercise: Exercise, directory: Path, option: int | None, machine: str, show: bool
-) -> Result:
+) -> CheckResult:
     _tell_changes(exercise, directory)
     chosen = _seed(exercise, option)
     # What is saved meanwhile is not what was checked.
@@ -240,7 +240,9 @@ def _check_and_record(
     return result
 
 
-def _checked(exercise: Exercise, directory: Path, chosen: int, machine: str, show: bool) -> Result:
+def _checked(
+    exercise: Exercise, directory: Path, chosen: int, machine: str, show: bool
+) -> CheckResult:
     """Check a copy; show its lines of points, each as soon as it is known."""
     shown: list[Line] = []
 
@@ -272,7 +274,7 @@ def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     else:
         # Flushed: the earlier stages may take a while.
         print(results.outcome(result), flush=True)
-        given = seed.given(options.seed) is not None
+        given = seed.requested(options.seed) is not None
 
         def seed_of(before: str) -> int:
             return (not given and records.failed_seed(before)) or result.seed

@@ -20,11 +20,11 @@ from pathlib import Path
 from grader.base import paths, processor
 from grader.base.errors import LabError
 from grader.course import records, skeleton
-from grader.course.check import Result, check
+from grader.course.check import CheckResult, check
 from grader.exercise.files import exercises
 from grader.exercise.files.exercises import Exercise
 from grader.lab import machines
-from grader.verdict import points
+from grader.scoring import points
 
 # What of the kit decides on points, besides the exercise's own folder.
 KIT = ("grader", "common", "expected", "scripts", "requirements.txt")
@@ -79,14 +79,14 @@ def _compiler() -> str:
     return subprocess.run(call, capture_output=True, text=True).stdout
 
 
-def is_right(result: Result) -> bool:
+def is_right(result: CheckResult) -> bool:
     """Whether all is right in a result, whatever its speed."""
     return all(line.full for line in result.lines if line.kind != points.SPEED)
 
 
 def check_again(
     exercise: Exercise, seed_of: Callable[[str], int], machine: str, reuse: bool = True
-) -> Iterator[tuple[Result | None, str]]:
+) -> Iterator[tuple[CheckResult | None, str]]:
     """Check the learner's copies of the stages before, except their speed: a line for each.
 
     With reuse a copy that was right is not checked if nothing that it depends on has changed; there

@@ -20,7 +20,7 @@ PHASES = ("compute", "decimal")
 FILE = skeleton.WORK / "predictions.json"
 
 
-def places(number: int) -> list[int]:
+def benchmark_sizes(number: int) -> list[int]:
     """The n at which bench compares a stage with the one before it."""
     manifests = stages.manifests()
     if number - 1 not in manifests:
@@ -49,8 +49,8 @@ def _kept() -> dict[str, Any]:
 
 def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
     """Write a prediction down, in place of an earlier one; returns it in words."""
-    if n not in places(number):
-        known = ", ".join(f"{x:,}" for x in places(number))
+    if n not in benchmark_sizes(number):
+        known = ", ".join(f"{x:,}" for x in benchmark_sizes(number))
         raise LabError(f"n={n}: bench compares stages {number - 1} and {number} at n = {known}")
     FILE.parent.mkdir(exist_ok=True)
     rows = _kept() | {str(number): {"n": n, **factors}}
@@ -67,13 +67,13 @@ def _times(value: float) -> str:
     return "just as fast" if said == "1" else f"{said} times as {'slow' if slow else 'fast'}"
 
 
-def beside(report: Mapping[str, Any]) -> str:
+def comparison_with_prediction(report: Mapping[str, Any]) -> str:
     """The predictions for stages of a report, each with what was measured; nothing without any."""
     lines = []
     for number, row in sorted(_kept().items(), key=lambda item: int(item[0])):
         for phase in PHASES:
             found = [
-                f"{_times(s['ratio'])} by {s['ruler']}"
+                f"{_times(s['ratio'])} by {s['metric']}"
                 for s in report["speedups"]
                 if (str(s["to"]), s["from"], s["n"]) == (number, s["to"] - 1, row["n"])
                 and s["phase"] == phase

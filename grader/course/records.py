@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.base import paths
-from grader.course.check import Result
+from grader.course.check import CheckResult
 from grader.exercise.files import exercises
-from grader.verdict.points import Line
+from grader.scoring.points import Line
 
 
 def _folder() -> Path:
@@ -31,7 +31,7 @@ def _fingerprint(name: str, directory: Path) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-def record(result: Result, directory: Path) -> None:
+def record(result: CheckResult, directory: Path) -> None:
     """Keep the points for status and hint."""
     _folder().mkdir(parents=True, exist_ok=True)
     row = dataclasses.asdict(result) | {
@@ -49,11 +49,11 @@ def forget(name: str) -> None:
         (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
-def recorded(name: str) -> tuple[Result, bool] | None:
+def recorded(name: str) -> tuple[CheckResult, bool] | None:
     """Return the last points of an exercise, and whether its sources and tasks are unchanged."""
     try:
         row: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
-        result = Result(name, row["directory"], tuple(Line(**line) for line in row["lines"]))
+        result = CheckResult(name, row["directory"], tuple(Line(**line) for line in row["lines"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     directory = paths.ROOT / result.directory

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.base.errors import LabError
-from grader.course.check import Result
+from grader.course.check import CheckResult
 
 
-def gradescope(result: Result) -> dict[str, Any]:
+def gradescope(result: CheckResult) -> dict[str, Any]:
     """The points as Gradescope's results.json has them."""
     return {
         "score": result.earned,
@@ -23,7 +23,7 @@ def gradescope(result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def classroom(result: Result) -> dict[str, Any]:
+def classroom(result: CheckResult) -> dict[str, Any]:
     """The points as GitHub Classroom's reporter takes them, base64-encoded, from a runner."""
     return {
         "version": 1,
@@ -37,7 +37,7 @@ def classroom(result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ktap(result: Result) -> str:
+def ktap(result: CheckResult) -> str:
     """The points as KTAP, the kernel's test output format."""
     lines = ["KTAP version 1", f"1..{len(result.lines)}"]
     for i, line in enumerate(result.lines, 1):

@@ -7,13 +7,13 @@ import textwrap
 
 from grader.base import paths
 from grader.base.finding import Code
-from grader.course import bring_over, records, skeleton
-from grader.course.check import Result
+from grader.course import carry_forward, records, skeleton
+from grader.course.check import CheckResult
 from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.exercises import Exercise
 from grader.exercise.workload.stage_workload import PHASES
-from grader.verdict import points
-from grader.verdict.points import Line
+from grader.scoring import points
+from grader.scoring.points import Line
 
 
 def row(line: Line, exercise: Exercise) -> str:
@@ -29,19 +29,19 @@ def row(line: Line, exercise: Exercise) -> str:
     )
 
 
-def table(result: Result) -> str:
+def table(result: CheckResult) -> str:
     """Each test with its points, in the order of the tasks."""
     return "\n".join(row(line, exercises.find(result.exercise)) for line in result.lines)
 
 
-def outcome(result: Result) -> str:
+def outcome(result: CheckResult) -> str:
     """The points in all, and what to do now."""
     exercise = exercises.find(result.exercise)
     total = f"{exercise.label}, {result.directory}: {result.earned} of 100 points"
     return f"{total}\n{_leak(exercise, result)}{next_step(result)}"
 
 
-def _leak(exercise: Exercise, result: Result) -> str:
+def _leak(exercise: Exercise, result: CheckResult) -> str:
     """Of a leak the program under valgrind tells more than points can: which line lost it."""
     first = next((line for line in result.lines if not line.full), None)
     if not first or first.code != Code.LEAK or not exercise.arithmetic:
@@ -49,7 +49,7 @@ def _leak(exercise: Exercise, result: Result) -> str:
     return f"{exercise.command('memcheck')} names the lines that made what is lost\n"
 
 
-def next_step(result: Result) -> str:
+def next_step(result: CheckResult) -> str:
     """One line that says what to do now."""
     exercise = exercises.find(result.exercise)
     for line in result.lines:
@@ -59,7 +59,7 @@ def next_step(result: Result) -> str:
             return "next: make it compile"
         if line.kind == points.TASK and line.code == Code.CONTRACT:
             return f"next: {keep_contract(exercise)}"
-        first = bring_over.first_step(exercise.name, paths.ROOT / result.directory)
+        first = carry_forward.first_step(exercise.name, paths.ROOT / result.directory)
         if first:
             return f"next: {first}"
         if line.task:
@@ -83,7 +83,7 @@ def next_step(result: Result) -> str:
 
 
 def keep_contract(exercise: Exercise) -> str:
-    """What to do about a breach of the contract."""
+    """What to do about a violation of the contract."""
     where = (
         "common/stage.h says why"
         if exercise.arithmetic
@@ -117,7 +117,7 @@ def to_do(exercise: Exercise) -> str:
     return "" if done else exercise.command("check")
 
 
-def _place(result: Result, task: tasks.Task) -> str:
+def _place(result: CheckResult, task: tasks.Task) -> str:
     """Where a task is in the learner's file: the line to open.
 
     Of a task without a function that is the comment that says what is asked.

@@ -4,10 +4,10 @@
 tasks.toml beside the exercise says what is left to write. A stage needs no marks: a function is
 found by its name, and its body lies between a brace in the first column and the next such brace, as
 clang-format writes them; lines outside of functions, such as the definition of a lock, are left out
-wherever they stand. In electives passages are marked, see grader/base/passages.py.
+wherever they stand. In electives passages are marked, see grader/base/marked_regions.py.
 
 A student repository (scripts/export-course makes it) has no solutions: its exercises are skeletons
-themselves, and bring_over.py brings the learner's own functions into the next stage.
+themselves, and carry_forward.py brings the learner's own functions into the next stage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import passages, paths
+from grader.base import marked_regions, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises, stages, tasks
 
@@ -81,7 +81,7 @@ def _comment(text: str, indent: str) -> str:
     return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
 
-def stubbed(source: str, part: tasks.Part, note: str, where: str) -> str:
+def stubbed(source: str, part: tasks.TaskFunction, note: str, where: str) -> str:
     """The source with a part's stub, below a note, where its body was; or without the part."""
     there = span(source, part.function, where)
     # The comment right above goes with what it is about.
@@ -135,7 +135,7 @@ def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, 
             note = f"Task {task.number}, {task.name}: {part.text}"
             where = paths.shown(exercise.sources / part.file)
             files[part.file] = stubbed(files[part.file], part, note, where)
-    return {file: passages.skeleton(text, file, solved) for file, text in files.items()}
+    return {file: marked_regions.skeleton(text, file, solved) for file, text in files.items()}
 
 
 def write(

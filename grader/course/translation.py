@@ -101,11 +101,11 @@ def _po4a(language: str, *options: str) -> Iterator[Path]:
             lines.append(f"[type: text] {source} {language}:{out} opt:{how}")
         (folder / "po4a.cfg").write_text("\n".join(lines) + "\n")
         call = ["po4a", *options, "--quiet", "--msgmerge-opt", "--quiet", "-M", "UTF-8"]
-        done = subprocess.run(
+        completed = subprocess.run(
             [*call, str(folder / "po4a.cfg")], cwd=HANDOUTS.parent, capture_output=True, text=True
         )
-        if done.returncode:
-            said = (done.stderr.strip() or f"status {done.returncode}").splitlines()[-1]
+        if completed.returncode:
+            said = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[-1]
             raise LabError(f"po4a: {said}")
         yield folder
 
@@ -185,16 +185,16 @@ def _words(language: str) -> dict[str, str]:
 
 
 def _draw(*arguments: str, table: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "handouts.pictures", *arguments],
         cwd=HANDOUTS.parent,
         input=json.dumps(table or {}),
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        raise LabError(f"the pictures: {done.stderr.strip().splitlines()[-1]}")
-    return done.stdout
+    if completed.returncode:
+        raise LabError(f"the pictures: {completed.stderr.strip().splitlines()[-1]}")
+    return completed.stdout
 
 
 def _drawn_words() -> list[str]:

@@ -193,7 +193,7 @@ def tokens(text: str, own: str) -> list[Token]:
     return found
 
 
-def refused(text: str, own: str) -> str:
+def first_refused(text: str, own: str) -> str:
     """Return the first thing that a preprocessed text may not hold, with its place, or ""."""
     found = tokens(text, own)
     for i, token in enumerate(found):

@@ -10,12 +10,12 @@ from grader.lab import plugin
 from grader.lab.machines import Running
 
 
-def of_write(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
+def time_writes(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
     """Write text to a file of the machine this many times. Return the nanoseconds of each write.
 
     Each is by the machine's clock and includes the system call. timeout: seconds for all of them.
     """
-    lines = guest.wire.check(shlex.join(["cost", file, text, str(times)]), timeout).splitlines()
+    lines = guest.channel.check(shlex.join(["cost", file, text, str(times)]), timeout).splitlines()
     if len(lines) != times or not all(line.isdecimal() for line in lines):
         raise MachineError(f"cost {file}: {lines[-1] if lines else 'no answer'}")
     return [int(line) for line in lines]
@@ -26,7 +26,7 @@ def count_writes(guest: Running, file: str, text: str, times: int, timeout: floa
 
     Those of the kernel are left out: after a timer interrupt it may do other work first.
     """
-    of_write(guest, file, text, times, timeout)
+    time_writes(guest, file, text, times, timeout)
     events = plugin.events(guest.folder)[-2 * times :]
     if [event.name for event in events] != [plugin.BEGIN, plugin.END] * times:
         raise MachineError(f"cost {file}: other events than those of {times} writes")

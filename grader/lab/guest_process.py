@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What uml and qemu share: one process, one initramfs, the wire over two FIFOs."""
+"""What uml and qemu share: one process, one initramfs, the channel over two FIFOs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader import sandbox
-from grader.base import parent, scratch
+from grader.base import parent_death, scratch
 from grader.base.errors import LabError, MachineError, MachineKilled
 from grader.base.printable import decoded
 from grader.lab import initramfs
+from grader.lab.guest_channel import GuestChannel
 from grader.lab.machines import Contents
-from grader.lab.wire import Wire
-from grader.sandbox import Room
+from grader.sandbox import SandboxView
 
 # Seconds from start to ready on the machine the time-outs were chosen on.
 NOMINAL_BOOT = 0.5
@@ -33,7 +33,7 @@ PR_SET_PTRACER = 0x59616D61
 PR_SET_PTRACER_ANY = -1
 
 # A machine's lines: results, and a shell on machines that stay.
-LINES = ("wire", "shell")
+LINES = ("channel", "shell")
 
 
 class GuestProcess:
@@ -55,7 +55,7 @@ class GuestProcess:
         self._stopped = False
         self._status = 0
         self.supervisor: socket.socket | None = None  # of a machine that is confined
-        self.wire = Wire(folder / "wire.in", folder / "wire.out", self.alive)
+        self.channel = GuestChannel(folder / "channel.in", folder / "channel.out", self.alive)
 
     @property
     def speed_factor(self) -> float:
@@ -101,7 +101,7 @@ class GuestProcess:
                     os.waitpid(self.pid, 0)
                 except ChildProcessError:
                     pass
-            self.wire.close()
+            self.channel.close()
             if self.supervisor:
                 self.supervisor.close()
             if self._guard:
@@ -156,7 +156,7 @@ rm -rf -- "$2"
 
 def _killed_with_us() -> None:
     scratch.let_signals_in()
-    parent.die_with(signal.SIGKILL)
+    parent_death.set_parent_death_signal(signal.SIGKILL)
 
 
 def _may_be_traced() -> None:
@@ -170,19 +170,21 @@ Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Around:
+class Surroundings:
     """The surroundings of a machine's process: everything that it inherits, and the sandbox."""
 
     environment: dict[str, str] | None = None  # ours, if none is given
-    given: Mapping[str, int] = field(default_factory=dict)  # further files that it inherits
+    inherited_files: Mapping[str, int] = field(
+        default_factory=dict
+    )  # further files that it inherits
     # What it sees if it is confined, from its folder.
-    room: Callable[[Path], Room] | None = None
+    view: Callable[[Path], SandboxView] | None = None
 
 
 def start(
     contents: Contents,
     command: Command,
-    around: Around = Around(),  # noqa: B008 - it is frozen
+    around: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
     folder: Path | None = None,
 ) -> GuestProcess:
     """Boot a guest and wait until its agent answers.
@@ -192,7 +194,7 @@ def start(
     return begin(
         lambda place: initramfs.make(place / "initramfs", contents.files),
         command,
-        lambda guest: guest.wire.wait_ready(BOOT_TIMEOUT),
+        lambda guest: guest.channel.wait_ready(BOOT_TIMEOUT),
         around,
         folder,
     )
@@ -202,7 +204,7 @@ def begin(
     files: Callable[[Path], None],
     command: Command,
     up: Callable[[GuestProcess], None],
-    around: Around = Around(),  # noqa: B008 - it is frozen
+    around: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
     folder: Path | None = None,
 ) -> GuestProcess:
     """As start: files writes what the command line takes, up waits until the guest can be asked."""
@@ -268,7 +270,7 @@ def _dismiss(guard: subprocess.Popen[bytes]) -> None:
 
 
 def _spawn(
-    folder: Path, command: Command, around: Around, stays: bool
+    folder: Path, command: Command, around: Surroundings, stays: bool
 ) -> tuple[int, socket.socket | None]:
     """Start the machine's process, in a session of its own, with its FIFOs open.
 
@@ -279,12 +281,12 @@ def _spawn(
         for line in LINES
         for end in ("in", "out")
     }
-    given = {**fds, **around.given}
+    given = {**fds, **around.inherited_files}
     words, inherited = command(folder, given), list(given.values())
     environment, supervisor = around.environment, None
     with ExitStack() as stack:
-        if around.room:
-            inside = sandbox.confined(words, sandbox.MACHINE, around.room(folder))
+        if around.view:
+            inside = sandbox.confined_command(words, sandbox.MACHINE, around.view(folder))
             confined = stack.enter_context(inside)
             words, environment = confined.command, confined.environment
             supervisor = confined.supervisor

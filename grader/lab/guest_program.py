@@ -56,7 +56,7 @@ def _compiled(
 
 
 def agent() -> Path:
-    """The guest's end of the wire."""
+    """The guest's end of the channel."""
     return compiled("agent", [GUEST / "agent.c"])
 
 
@@ -65,9 +65,9 @@ def cost() -> Path:
     return compiled("cost", [GUEST / "cost.c"])
 
 
-def carry() -> Path:
-    """What brings files into a machine of QEMU's that is up: see guest/carry.c."""
-    return compiled("carry", [GUEST / "carry.c"])
+def file_transfer() -> Path:
+    """What brings files into a machine of QEMU's that is up: see guest/file_transfer.c."""
+    return compiled("file_transfer", [GUEST / "file_transfer.c"])
 
 
 def counting_plugin() -> Path:

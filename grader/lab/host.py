@@ -23,7 +23,7 @@ from pathlib import Path
 from grader.base import paths, scratch
 from grader.base.errors import LabError
 from grader.base.printable import printable
-from grader.lab.host_wire import LocalWire
+from grader.lab.local_channel import LocalChannel
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
 
@@ -58,7 +58,7 @@ def _sudo() -> list[str]:
     return [] if os.geteuid() == 0 else ["sudo"]
 
 
-def refused() -> str:
+def why_unavailable() -> str:
     """Why no module can be loaded here, in one line with the cure; empty when one can."""
     system = os.uname()
     other = "use machine=uml or machine=qemu"
@@ -122,11 +122,11 @@ def note_loaded(folder: Path, module: str) -> None:
 
 def _unload(module: str) -> None:
     """Unload the module, which is ours."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [*_sudo(), "rmmod", module], capture_output=True, text=True, env=_environment(Path("/"))
     )
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    if completed.returncode:
+        reason = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise LabError(f"the module {module} cannot be unloaded ({reason}): close what uses it")
     _record().unlink(missing_ok=True)
 
@@ -141,11 +141,11 @@ def _kernel_log() -> str:
     """The kernel's log, by root where nobody else may read it; empty when it cannot be read."""
     command = ["dmesg"]
     for words in (command, [*_sudo(), *command]):
-        done = subprocess.run(
+        completed = subprocess.run(
             words, capture_output=True, text=True, errors="replace", env=_environment(Path("/"))
         )
-        if done.returncode == 0:
-            return printable(done.stdout)
+        if completed.returncode == 0:
+            return printable(completed.stdout)
     return ""
 
 
@@ -163,7 +163,9 @@ class HostRunning:
         self.folder = folder
         self.module = module
         self._stopped = False
-        self.wire = LocalWire(self._command, _environment(folder / "bin"), self._store, self.alive)
+        self.channel = LocalChannel(
+            self._command, _environment(folder / "bin"), self._store, self.alive
+        )
 
     @classmethod
     def prepare(cls, folder: Path, contents: Contents) -> HostRunning:
@@ -243,7 +245,7 @@ class HostRunning:
         if self._stopped:
             return
         self._stopped = True
-        self.wire.close()
+        self.channel.close()
         try:
             if _is_loaded(self.module) and _owner(self.module) == self.folder:
                 _unload(self.module)
@@ -255,7 +257,7 @@ class Host:
     """This computer."""
 
     name = "host"
-    ruler = "ns"
+    metric = "ns"
     debug = False
     cpus = os.cpu_count() or 1
     is_host = True
@@ -278,7 +280,7 @@ class Host:
 
     def kernel(self) -> Kernel:
         """This computer's kernel; raises LabError where no module can be loaded."""
-        reason = refused()
+        reason = why_unavailable()
         if reason:
             raise LabError(f"no machine host: {reason}")
         release = os.uname().release

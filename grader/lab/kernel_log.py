@@ -8,7 +8,7 @@ import subprocess
 
 from grader.base.finding import Code, Finding
 from grader.base.printable import decoded
-from grader.lab import log_meaning
+from grader.lab import log_diagnostics
 from grader.lab.module import Module, large_frame
 
 # Said of every module that is not part of the kernel's own tree.
@@ -46,13 +46,13 @@ def suspects(console: str, module: Module) -> list[str]:
     return [line for line in lines if _is_suspect(line, module)]
 
 
-def where(console: str, module: Module) -> str:
+def first_place(console: str, module: Module) -> str:
     """The first place in the module that the log names, as "in function, file:line"; or ""."""
     lines = console.splitlines()
     # What the processor was at, before what the stack holds.
     lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
     first = ""
-    in_module = log_meaning.in_module(module.name)
+    in_module = log_diagnostics.in_module(module.name)
     for line in lines:
         for symbol, offset, size in in_module.findall(line):
             # A return address is behind the call: one byte back is within it.
@@ -106,14 +106,14 @@ def _short(place: str, module: Module) -> str:
     return ""
 
 
-def excerpt(console: str, module: Module, most: int = 30) -> str:
+def excerpt(console: str, module: Module, max_lines: int = 30) -> str:
     """The log from the first suspect line on, shortened."""
     lines = [_text(line) for line in console.splitlines()]
     for i, line in enumerate(lines):
         if _is_suspect(line, module):
-            part = lines[i : i + most]
-            return "\n".join(part + (["..."] if len(lines) > i + most else []))
-    return "\n".join(lines[-most:])
+            part = lines[i : i + max_lines]
+            return "\n".join(part + (["..."] if len(lines) > i + max_lines else []))
+    return "\n".join(lines[-max_lines:])
 
 
 def _cause(line: str, console: str, module: Module) -> str:
@@ -135,35 +135,35 @@ def _cause(line: str, console: str, module: Module) -> str:
     )
     if line.startswith(f"{module.name}: "):
         return line  # said by the module, of something that is not on the stack
-    place = where(console, module)
+    place = first_place(console, module)
     known = place.rsplit(", ", 1)[-1] in line
     return f"{line} {place}" if place and not known else line
 
 
-def about(module: Module) -> log_meaning.About:
+def log_context(module: Module) -> log_diagnostics.LogContext:
     """What is needed to read a log for a module."""
-    return log_meaning.About(
+    return log_diagnostics.LogContext(
         module.name,
-        module.dialect,
+        module.log_patterns,
         lambda symbol, offset, size: source_line(module, symbol, offset, size),
     )
 
 
 def _finding(status: str, line: str, console: str, module: Module) -> Finding:
     """A line of the log, the lines around it, and what they mean."""
-    meaning = log_meaning.sentence(console, about(module))
+    meaning = log_diagnostics.sentence(console, log_context(module))
     text = excerpt(console, module)
     if meaning:
         text = f"What it means: {meaning}.\n{text}"
-    leak = Code.LEAK if re.search(module.dialect.leak, line) else None
+    leak = Code.LEAK if re.search(module.log_patterns.leak, line) else None
     return Finding(status, _cause(line, console, module), text, kind=leak)
 
 
 def stack(console: str, module: Module) -> str:
     """What is on the stack, where a machine's end looks like one by its overflow; else ""."""
     frame = large_frame(module)
-    if re.search(log_meaning.OVERFLOW, console) or (frame and not where(console, module)):
-        return frame or log_meaning.STACK
+    if re.search(log_diagnostics.OVERFLOW, console) or (frame and not first_place(console, module)):
+        return frame or log_diagnostics.STACK
     return ""
 
 
@@ -185,7 +185,7 @@ def crash(console: str, module: Module) -> Finding:
     return _finding("crashed", (first or panics or lines)[0], console, module)
 
 
-def dirt(console: str, module: Module) -> Finding | None:
+def first_problem(console: str, module: Module) -> Finding | None:
     """What is wrong with the log of a machine that is still up; None if it is clean."""
     lines = [line for line in suspects(console, module) if "cut here" not in line]
     if not lines:

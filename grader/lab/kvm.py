@@ -26,7 +26,7 @@ def _boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def refused(vmlinuz: Path) -> str:
+def why_unavailable(vmlinuz: Path) -> str:
     """Why KVM cannot be used; empty when a guest has run.
 
     vmlinuz is the kernel in the cache; the answer is kept there until this computer boots anew.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.lab import kernel_log, log_meaning
+from grader.lab import kernel_log, log_diagnostics
 from grader.lab.module import Module
 
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
@@ -28,5 +28,5 @@ class Leaks:
 
 def read(report: str, module: Module) -> Leaks:
     """Understand what COMMAND has printed."""
-    meaning = log_meaning.leaks(report, kernel_log.about(module))
-    return Leaks(log_meaning.leaked(report), meaning, report)
+    meaning = log_diagnostics.leaks(report, kernel_log.log_context(module))
+    return Leaks(log_diagnostics.leaked(report), meaning, report)

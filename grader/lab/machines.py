@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.base.errors import LabError
+from grader.lab.guest_channel import GuestChannel
 from grader.lab.module import Kernel
-from grader.lab.wire import Wire
 
 # Where each is: a module, and a name in it.
 MACHINES = {
@@ -46,14 +46,14 @@ NOTHING = Contents()
 
 
 class Running(Protocol):
-    """A machine that is up. What can be asked of it goes through its wire."""
+    """A machine that is up. What can be asked of it goes through its channel."""
 
     @property
     def folder(self) -> Path:
         """Its files on this computer."""
 
     @property
-    def wire(self) -> Wire:
+    def channel(self) -> GuestChannel:
         """The line to the machine."""
 
     @property
@@ -80,7 +80,7 @@ class Machine(Protocol):
     """A kind of machine."""
 
     name: str
-    ruler: str  # "ns", "instructions", or "" where nothing is measured
+    metric: str  # "ns", "instructions", or "" where nothing is measured
     debug: bool  # its kernel has checkers of its own, and is many times slower
     cpus: int  # how many CPUs its guest has
     is_host: bool  # it is this computer, where a fault is a real one, and no guest

@@ -16,8 +16,8 @@ from pathlib import Path
 from grader import sandbox
 from grader.base import paths, scratch
 from grader.base.errors import LabError
-from grader.lab.log_meaning import Dialect
-from grader.sandbox import COMPILER, Ended, Room, kernel_places
+from grader.lab.log_diagnostics import LogPatterns
+from grader.sandbox import COMPILER, CommandResult, SandboxView, kernel_build_paths
 
 # A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
 LIMITS = COMPILER
@@ -56,10 +56,10 @@ class Recipe:
     support: tuple[str, ...] = ()
     # What the compiler's messages are to call them, where that is something else.
     shown: Mapping[str, str] = field(default_factory=dict)
-    isolated: bool = False  # whether it is a stranger's: compiled in the sandbox
+    isolated: bool = False  # whether it is an untrusted submission's: compiled in the sandbox
     # What else is linked, first: compiled apart, once for all who name it, outside of any sandbox.
     shared: Recipe | None = None
-    dialect: Dialect = field(default_factory=Dialect)
+    dialect: LogPatterns = field(default_factory=LogPatterns)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Module:
     warnings: tuple[str, ...] = ()  # the compiler's, a line each
     own: tuple[str, ...] = ()  # how the paths of its sources begin in debug information
     support: tuple[str, ...] = ()
-    dialect: Dialect = field(default_factory=Dialect)
+    log_patterns: LogPatterns = field(default_factory=LogPatterns)
 
     @property
     def ok(self) -> bool:
@@ -115,7 +115,9 @@ def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:
     """Build a module, or find that nothing has changed since the last time."""
     directory = folder_of(recipe, kernel)
     own = tuple(label for label in recipe.labels.values() if label not in recipe.support)
-    module = Module(recipe.name, directory, own=own, support=recipe.support, dialect=recipe.dialect)
+    module = Module(
+        recipe.name, directory, own=own, support=recipe.support, log_patterns=recipe.dialect
+    )
     with _locked(directory.with_suffix(".lock")):
         return _build_locked(module, recipe, kernel, jobs)
 
@@ -132,10 +134,10 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
         if not stamp.is_file() or stamp.read_text() != made_of:
             _prepare(directory, recipe, recipe.files, kernel)
             # Linked into one object, and no module of it: symbols are still missing.
-            ended = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
-            if ended.status or ended.ended_by:
-                ended.check_host(directory)
-                why = ended.cause or _error_line(readable(ended.text, directory, recipe.labels))
+            result = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
+            if result.status or result.ended_by:
+                result.check_host(directory)
+                why = result.cause or _error_line(readable(result.text, directory, recipe.labels))
                 raise LabError(f"what all modules share does not compile here: {why}")
             stamp.write_text(made_of)
         files = {name: text for name, text in recipe.files.items() if name.endswith(".h")}
@@ -184,15 +186,15 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
             (directory / f"{name}.o").unlink(missing_ok=True)
     room = None
     if recipe.isolated:
-        room = Room(read=kernel_places(kernel.tree), write=(directory,))
-    ended = _make(_command(kernel, directory, "modules", jobs), room)
-    log = readable(ended.text, directory, {**recipe.labels, **recipe.shown})
+        room = SandboxView(read=kernel_build_paths(kernel.tree), write=(directory,))
+    result = _make(_command(kernel, directory, "modules", jobs), room)
+    log = readable(result.text, directory, {**recipe.labels, **recipe.shown})
     warnings = _warnings(log)
     said.write_text("".join(f"{line}\n" for line in warnings))
-    if ended.ended_by:
-        return replace(module, cause=f"the compiler was stopped: {ended.cause}", log=log)
-    if ended.status:
-        ended.check_host(directory)
+    if result.ended_by:
+        return replace(module, cause=f"the compiler was stopped: {result.cause}", log=log)
+    if result.status:
+        result.check_host(directory)
         return replace(module, cause=_error_line(log), log=log)
     stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
     if stripped.status:
@@ -334,7 +336,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _make(command: list[str], room: Room | None) -> Ended:
+def _make(command: list[str], room: SandboxView | None) -> CommandResult:
     """Run a step of a build to its end, or to that of its limits."""
     scratch.check_stopped()
     ours = None if room else environment()

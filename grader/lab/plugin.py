@@ -102,7 +102,7 @@ def events(folder: Path) -> list[Event]:
 
 
 @cache
-def refused(qemu: str) -> str:
+def why_unavailable(qemu: str) -> str:
     """Return why a QEMU does not take the plugin, in one line; "" if it does."""
     with tempfile.TemporaryDirectory() as folder:
         command: Sequence[str] = [

@@ -22,10 +22,10 @@ from grader import sandbox
 from grader.base import paths
 from grader.base.errors import LabError, MachineKilled
 from grader.lab import guest_process, kvm, plugin, snapshot
-from grader.lab.guest_process import Around
+from grader.lab.guest_process import Surroundings
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
-from grader.sandbox import Room
+from grader.sandbox import SandboxView
 
 QEMU = "qemu-system-x86_64"
 
@@ -71,10 +71,10 @@ class Qemu:
     is_host = False
 
     def __init__(
-        self, name: str, ruler: str, accel: Sequence[str], cpus: int, arguments: str, cpu: str
+        self, name: str, metric: str, accel: Sequence[str], cpus: int, arguments: str, cpu: str
     ) -> None:
         self.name = name
-        self.ruler = ruler
+        self.metric = metric
         self._accel = accel
         self.cpus = cpus
         self._arguments = arguments
@@ -108,18 +108,18 @@ class Qemu:
             "-initrd", str(folder / "initramfs"),
             "-append", f"{KERNEL_ARGUMENTS} {self._arguments} lab.shell",
             "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
-            "-chardev", f"pipe,id=wire,path={folder}/wire", "-serial", "chardev:wire",
+            "-chardev", f"pipe,id=channel,path={folder}/channel", "-serial", "chardev:channel",
             "-chardev", f"pipe,id=shell,path={folder}/shell", "-serial", "chardev:shell",
         ]  # fmt: skip
 
     def _prepare(self) -> None:
         _entry()
         if self is KVM:
-            reason = kvm.refused(_entry() / "vmlinuz")
+            reason = kvm.why_unavailable(_entry() / "vmlinuz")
             if reason:
                 raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
 
-    def _room(self, folder: Path, counts: bool = False) -> Room:
+    def _view(self, folder: Path, counts: bool = False) -> SandboxView:
         """Return what the machine's process sees besides the system's programs and firmware."""
         read = [_entry() / "vmlinuz", folder / "initramfs", folder / "files"]
         shared = [folder / f"{line}.{end}" for line in guest_process.LINES for end in ("in", "out")]
@@ -131,7 +131,7 @@ class Qemu:
         for path in read:
             if path.parent == folder and path.exists():
                 path.chmod(0o644)  # its user may be another one than ours
-        return Room(
+        return SandboxView(
             (*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared)
         )
 
@@ -151,14 +151,14 @@ class Qemu:
             plugins = plugin.options(folder, digits) if digits is not None else []
             return [*self._command(folder, fds), *plugins]
 
-        def room(folder: Path) -> Room:
-            return self._room(folder, counts=digits is not None)
+        def room(folder: Path) -> SandboxView:
+            return self._view(folder, counts=digits is not None)
 
-        around = Around(room=room if confined else None)
+        around = Surroundings(view=room if confined else None)
         if self is not KVM:  # which boots in no time, and is another one on each computer
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
-            alone = Around(room=self._room if confined else None)
-            kept = snapshot.kept(_entry().parent, self.name, self._command, facts, alone)
+            alone = Surroundings(view=self._view if confined else None)
+            kept = snapshot.obtain(_entry().parent, self.name, self._command, facts, alone)
             if kept:
                 try:
                     return snapshot.resume(kept, contents, command, around)
@@ -170,7 +170,7 @@ class Qemu:
 
     def cannot_count(self) -> str:
         """Return why instructions cannot be counted here, in one line; "" if they can."""
-        return plugin.refused(QEMU)
+        return plugin.why_unavailable(QEMU)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
         """Start one that stays up.
@@ -232,7 +232,7 @@ def _unconfined() -> str:
 
     An untrusted submission has been refused before: grader.sandbox.require.
     """
-    why = sandbox.refused()
+    why = sandbox.why_unavailable()
     if why:
         print(f"note: QEMU is not confined: {why}", file=sys.stderr, flush=True)
     return why
@@ -288,4 +288,4 @@ KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)
 
 def fastest() -> Qemu:
     """KVM where it is proved, else emulation on two CPUs."""
-    return SMP if kvm.refused(_entry() / "vmlinuz") else KVM
+    return SMP if kvm.why_unavailable(_entry() / "vmlinuz") else KVM

@@ -3,7 +3,7 @@
 
 To boot where a processor is emulated takes it three seconds of ours, to resume half of one. The
 machine's memory is a file that all who resume it map, each with changes of its own; its devices'
-state is what QEMU migrates. The files that it is to have come through QEMU: see guest/carry.c.
+state is what QEMU migrates. Its files come through QEMU: see guest/file_transfer.c.
 
 QEMU opens none of these by name: it inherits the memory, which nobody can change, and its control
 line, and is sent one end of a pipe for the devices' state. So it can do this confined, and what
@@ -29,7 +29,7 @@ from typing import Any
 
 from grader.base.errors import HostFault, LabError, MachineDied, MachineError, MachineTimeout
 from grader.lab import guest_process, guest_program, initramfs
-from grader.lab.guest_process import BOOT_TIMEOUT, Around, Command, GuestProcess
+from grader.lab.guest_process import BOOT_TIMEOUT, Command, GuestProcess, Surroundings
 from grader.lab.machines import Contents
 
 MEMORY_BYTES = 256 << 20
@@ -43,8 +43,8 @@ PAGES = 1 << 14
 OLD_SECONDS = 7 * 24 * 3600
 
 
-def kept(
-    cache_folder: Path, name: str, machine: Command, facts: str, around: Around
+def obtain(
+    cache_folder: Path, name: str, machine: Command, facts: str, around: Surroundings
 ) -> Path | None:
     """The snapshot of a machine, made if there is none; None where none can be made.
 
@@ -78,7 +78,7 @@ def remove(place: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def resume(place: Path, contents: Contents, machine: Command, around: Around) -> GuestProcess:
+def resume(place: Path, contents: Contents, machine: Command, around: Surroundings) -> GuestProcess:
     """A machine like that, with these contents; it ends with this process."""
 
     def command(folder: Path, fds: dict[str, int]) -> Sequence[str]:
@@ -96,14 +96,16 @@ def resume(place: Path, contents: Contents, machine: Command, around: Around) ->
             # What it is sent before goes to a line that is not there yet.
             say("", event="RESUME")
         # Not in the machine's memory twice: cpio is fed what QEMU gives, a chunk at a time.
-        guest.wire.check("cd / && carry | cpio -idmu 2>&1", BOOT_TIMEOUT)
+        guest.channel.check("cd / && file_transfer | cpio -idmu 2>&1", BOOT_TIMEOUT)
 
     memory = place / "memory"
     with (
         (place / "devices").open("rb") as devices,
         _control(_sealed(memory, memory.stat().st_ino), reads=devices.fileno()) as control,
     ):
-        guest = guest_process.begin(files, command, up, replace(around, given=control.given))
+        guest = guest_process.begin(
+            files, command, up, replace(around, inherited_files=control.inherited_files)
+        )
     guest.boot_seconds *= TIMES_AS_LONG
     return guest
 
@@ -150,7 +152,7 @@ class _Control:
     cat: subprocess.Popen[bytes]  # brings the devices' state
     theirs: socket.socket  # QEMU's end of the line
     devices: int  # its end of the pipe
-    given: dict[str, int]
+    inherited_files: dict[str, int]
 
     def hand_over(self, say: Any) -> None:
         """Send it its end of the pipe, which it then calls "devices"."""
@@ -226,7 +228,7 @@ def _control(
 
 
 def _board() -> dict[str, Path]:
-    return {"/bin/carry": guest_program.carry()}
+    return {"/bin/file_transfer": guest_program.file_transfer()}
 
 
 def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
@@ -242,7 +244,7 @@ def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _make(place: Path, machine: Command, around: Around) -> None:
+def _make(place: Path, machine: Command, around: Surroundings) -> None:
     """Boot one, and keep what it is then."""
     for left in place.parent.glob(f"{place.name}.new*"):
         shutil.rmtree(left, ignore_errors=True)  # nobody else is at it: there is a lock
@@ -266,11 +268,11 @@ def _make(place: Path, machine: Command, around: Around) -> None:
         guest = guest_process.begin(
             files,
             command,
-            lambda guest: guest.wire.wait_ready(BOOT_TIMEOUT),
-            replace(around, given=control.given),
+            lambda guest: guest.channel.wait_ready(BOOT_TIMEOUT),
+            replace(around, inherited_files=control.inherited_files),
         )
         try:
-            guest.wire.check(f"sleep {SETTLE_SECONDS}", BOOT_TIMEOUT)
+            guest.channel.check(f"sleep {SETTLE_SECONDS}", BOOT_TIMEOUT)
             with control.talk() as say:
                 _share(say)
                 control.hand_over(say)

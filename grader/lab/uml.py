@@ -27,7 +27,7 @@ class Uml:
     def __init__(
         self,
         flavour: str,
-        ruler: str,
+        metric: str,
         memory_mb: int,
         arguments: str = "",
         linux: Path | None = None,
@@ -35,7 +35,7 @@ class Uml:
         debug: bool = False,
     ) -> None:
         self.name = flavour
-        self.ruler = ruler
+        self.metric = metric
         self.debug = debug
         self._memory_mb = memory_mb
         self._arguments = arguments.split()
@@ -84,7 +84,7 @@ class Uml:
         )
 
     def _command(self, folder: Path, fds: dict[str, int]) -> Sequence[str]:
-        wire = f"fd:{fds['wire.in']},fd:{fds['wire.out']}"
+        channel = f"fd:{fds['channel.in']},fd:{fds['channel.out']}"
         shell = f"fd:{fds['shell.in']},fd:{fds['shell.out']}"
         return [
             *self._before,
@@ -97,7 +97,7 @@ class Uml:
             "con=null",
             "con0=null,fd:1",
             "ssl=null",
-            f"ssl1={wire}",
+            f"ssl1={channel}",
             f"ssl2={shell}",
             # A fault ends the machine, and what was done in it: nothing limps on.
             "oops=panic",
@@ -107,10 +107,10 @@ class Uml:
             *self._arguments,
         ]
 
-    def _around(self) -> guest_process.Around:
+    def _around(self) -> guest_process.Surroundings:
         """Set TMPDIR to where UML has its memory: a file as large as that, without a name."""
         memory = {"TMPDIR": str(memory_folder(self._memory_mb << 20))}
-        return guest_process.Around({**os.environ, **memory})
+        return guest_process.Surroundings({**os.environ, **memory})
 
     def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
         """Start one that ends with this process."""

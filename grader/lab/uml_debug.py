@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from grader.lab.uml import Uml
 
-# It has no ruler: see above.
+# It has no metric: see above.
 MACHINE = Uml("uml-debug", "", 768, debug=True)
 # For allocations that fail: kmemleak makes one of its own with each, and takes most of the time.
 UNTRACKED = Uml("uml-debug", "", 768, "kmemleak=off", debug=True)

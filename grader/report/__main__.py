@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from grader.base import command
-from grader.report.store import PAGE_FILE, read, write
+from grader.report.report_file import PAGE_FILE, read, write
 from grader.report.terminal import summary
 
 

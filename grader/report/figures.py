@@ -40,7 +40,7 @@ class Point:
     sure: bool = True
 
 
-class Series(NamedTuple):
+class PlotSeries(NamedTuple):
     """A line: how it looks, and its points by rising x."""
 
     style: Style

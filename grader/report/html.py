@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from grader.report import text
-from grader.report.plots import Picture
+from grader.report.plots import PlotPicture
 from grader.report.schema import Report
 from grader.report.stage_figures import gap_text, phases
 from grader.report.text import Json
@@ -38,7 +38,7 @@ def css() -> Markup:
     return Markup((HERE / "report.css").read_text(encoding="utf-8"))
 
 
-def page(report: Report, pictures: list[Picture]) -> str:
+def page(report: Report, pictures: list[PlotPicture]) -> str:
     """The whole page. Everything but our own SVG and CSS is escaped."""
     environment = templates(HERE)
     environment.filters.update(
@@ -61,7 +61,7 @@ def page(report: Report, pictures: list[Picture]) -> str:
             for p in pictures
         ],
         stages=[_stage(stage, index, report) for index, stage in enumerate(report["stages"])],
-        rulers=[_ruler(machine, report) for machine in report["machines"]],
+        metrics=[_metric(machine, report) for machine in report["machines"]],
         gaps=[gap_text(gap) for gap in report.get("gaps", [])],
         has_points=any(stage["points"] for stage in report["stages"]),
     )
@@ -103,10 +103,10 @@ def _failure(failure: Json) -> Json:
     return {"test": failure["test"], "n": failure.get("n"), "expected": expected, "got": got}
 
 
-def _ruler(machine: Json, report: Report) -> Json:
-    """The speedups of one machine and ruler, a row for each pair and n."""
-    key = (machine["name"], machine["ruler"])
-    own = [s for s in report["speedups"] if (s["machine"], s["ruler"]) == key]
+def _metric(machine: Json, report: Report) -> Json:
+    """The speedups of one machine and metric, a row for each pair and n."""
+    key = (machine["name"], machine["metric"])
+    own = [s for s in report["speedups"] if (s["machine"], s["metric"]) == key]
     own_phases = phases(own)
     found = {(s["from"], s["to"], s["n"], s["phase"]): s for s in own}
     rows = []

@@ -45,7 +45,7 @@ NARROW = Layout(430, 1)
 
 
 @dataclass(frozen=True)
-class Picture:
+class PlotPicture:
     """A figure as SVG for a wide and for a narrow page, both empty where there is none."""
 
     figure: Figure
@@ -59,10 +59,10 @@ def require_gnuplot() -> None:
         raise ReportError("gnuplot is missing: sudo apt-get install gnuplot-nox")
 
 
-def picture(figure: Figure, out: Path) -> Picture:
+def picture(figure: Figure, out: Path) -> PlotPicture:
     """Write one figure into out, as SVG and PNG; without data, no file and the reason."""
     if not figure.panels:
-        return Picture(figure, "", "")
+        return PlotPicture(figure, "", "")
     with tempfile.TemporaryDirectory(prefix=".plot-", dir=out) as name:
         work = Path(name)
         wide = out / f"{figure.name}.svg"
@@ -70,7 +70,7 @@ def picture(figure: Figure, out: Path) -> Picture:
         _gnuplot(figure, WIDE, "png", out / f"{figure.name}.png", work)
         _gnuplot(figure, NARROW, "svg", work / "narrow.svg", work)
         _name_picture(wide, figure)
-        return Picture(
+        return PlotPicture(
             figure,
             for_page(wide, f"{figure.name}-wide", figure.title),
             for_page(work / "narrow.svg", f"{figure.name}-narrow", figure.title),
@@ -108,7 +108,7 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GNUPLOT")}
     environment["LC_ALL"] = "C.UTF-8"
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["gnuplot", "-d", script.name],
             cwd=work,
             env=environment,
@@ -122,8 +122,8 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
     except subprocess.TimeoutExpired:
         raise ReportError(f"gnuplot took over {GNUPLOT_SECONDS} s for {output.name}") from None
     drawn = work / output.name
-    if done.returncode != 0 or not drawn.exists() or drawn.stat().st_size == 0:
-        reason = " ".join(done.stderr.split())[-200:]
+    if completed.returncode != 0 or not drawn.exists() or drawn.stat().st_size == 0:
+        reason = " ".join(completed.stderr.split())[-200:]
         raise ReportError(f"gnuplot failed on {output.name}: {reason}")
     if kind == "svg":
         # A bar has a mark of no size. Not all who draw SVG can take a matrix of zeros.

@@ -51,9 +51,9 @@ def _check_version(version: object) -> None:
 
 def _check_references(report: Report) -> None:
     """Raise ReportError for what a JSON Schema cannot say: unique names and names that exist."""
-    rulers = [(machine["name"], machine["ruler"]) for machine in report["machines"]]
-    if len(set(rulers)) != len(rulers):
-        raise ReportError("report is not valid: a pair of machine and ruler occurs twice")
+    metrics = [(machine["name"], machine["metric"]) for machine in report["machines"]]
+    if len(set(metrics)) != len(metrics):
+        raise ReportError("report is not valid: a pair of machine and metric occurs twice")
     dirs = [stage["dir"] for stage in report["stages"]]
     if len(set(dirs)) != len(dirs):
         raise ReportError("report is not valid: a stage directory occurs twice")
@@ -61,10 +61,10 @@ def _check_references(report: Report) -> None:
         _check_points(stage)
     measured = [sample for stage in report["stages"] for sample in stage["samples"]]
     for entry in measured + report["speedups"]:
-        if (entry["machine"], entry["ruler"]) not in rulers:
+        if (entry["machine"], entry["metric"]) not in metrics:
             raise ReportError(
-                "report is not valid: a figure names a machine and ruler that machines does "
-                f"not list: {entry['machine']}, {entry['ruler']}"
+                "report is not valid: a figure names a machine and metric that machines does "
+                f"not list: {entry['machine']}, {entry['metric']}"
             )
 
 

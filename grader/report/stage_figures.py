@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from grader.report import text
 from grader.report.axis import Axis, log_axis, row_axis
-from grader.report.figures import Figure, Panel, Point, Series, Style, style
+from grader.report.figures import Figure, Panel, PlotSeries, Point, Style, style
 from grader.report.schema import Report
 from grader.report.text import Json
 
@@ -29,11 +29,11 @@ LEAST_DRAWN = 0.1
 
 def figures(report: Report) -> list[Figure]:
     """Every picture of the report, in the order in which a reader meets them."""
-    rulers = {machine["ruler"] for machine in report["machines"]}
+    metrics = {machine["metric"] for machine in report["machines"]}
     found = [speedup(report)]
-    found += [steps(report, ruler) for ruler in ("ns", "instructions") if ruler in rulers]
+    found += [steps(report, metric) for metric in ("ns", "instructions") if metric in metrics]
     found.append(cost(report, "ns"))
-    if "instructions" in rulers:
+    if "instructions" in metrics:
         found.append(cost(report, "instructions"))
     found.append(_memory(report))
     if any(stage.get("round_trips") for stage in report["stages"]):
@@ -89,12 +89,12 @@ def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
     return [panel for row in rows for panel in row]
 
 
-def _points(stage: Json, machine: str, ruler: str, phase: str) -> list[Point]:
+def _points(stage: Json, machine: str, metric: str, phase: str) -> list[Point]:
     return sorted(
         (
             Point(s["n"], s["median"], *_ends(s["ci95"], s["median"]))
             for s in stage["samples"]
-            if (s["machine"], s["ruler"], s["phase"]) == (machine, ruler, phase)
+            if (s["machine"], s["metric"], s["phase"]) == (machine, metric, phase)
             and s["n"] > 0
             and s["median"] > 0
         ),
@@ -102,21 +102,21 @@ def _points(stage: Json, machine: str, ruler: str, phase: str) -> list[Point]:
     )
 
 
-def cost(report: Report, ruler: str) -> Figure:
+def cost(report: Report, metric: str) -> Figure:
     """Time, or instructions, against n for all stages."""
     styles = stage_styles(report)
     panels = []
-    for machine in (m["name"] for m in report["machines"] if m["ruler"] == ruler):
+    for machine in (m["name"] for m in report["machines"] if m["metric"] == metric):
         for phase in PHASES:
             series = [
-                Series(styles[stage["dir"]], points)
+                PlotSeries(styles[stage["dir"]], points)
                 for stage in report["stages"]
-                if (points := _points(stage, machine, ruler, phase))
+                if (points := _points(stage, machine, metric, phase))
             ]
             if series:
                 title = f"{phase}, {text.printable(machine)}"
-                panels.append((phase, _cost_panel(series, title, ruler)))
-    if ruler == "ns":
+                panels.append((phase, _cost_panel(series, title, metric)))
+    if metric == "ns":
         name, title = "time", "Time of one call"
         caption = "Median time of one call by the kernel's clock, with its 95 % interval."
     else:
@@ -127,7 +127,7 @@ def cost(report: Report, ruler: str) -> Figure:
         title,
         caption + _on_whole(panels),
         _arranged(panels),
-        f"no stage was measured in {ruler}",
+        f"no stage was measured in {metric}",
     )
 
 
@@ -136,12 +136,12 @@ def _on_whole(panels: list[tuple[str, Panel]]) -> str:
     return WHOLE_CAPTION if any(phase == WHOLE for phase, _ in panels) else ""
 
 
-def _cost_panel(series: list[Series], title: str, ruler: str) -> Panel:
+def _cost_panel(series: list[PlotSeries], title: str, metric: str) -> Panel:
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)]
-    label = text.short_duration if ruler == "ns" else text.short_count
+    label = text.short_duration if metric == "ns" else text.short_count
     return Panel(
-        f"{'time' if ruler == 'ns' else 'instructions'} of one call: {title}",
+        f"{'time' if metric == 'ns' else 'instructions'} of one call: {title}",
         _n_axis([point.x for point in points]),
         log_axis(values, label, 20),
         series,
@@ -183,7 +183,7 @@ def _at_own_n(entries: list[Json], report: Report) -> dict[tuple[int, int], list
 def _off_the_picture(entries: list[Json]) -> str:
     """A note in place of a gain that is too small for the picture."""
     pair, n = text.versus(entries[0]), entries[0]["n"]
-    losses = [f"{1 / s['ratio']:,.0f} times the {_WORDS[s['ruler']]}" for s in entries]
+    losses = [f"{1 / s['ratio']:,.0f} times the {_WORDS[s['metric']]}" for s in entries]
     return f"{pair} is not drawn: at n = {n:,} it takes {', '.join(losses)}"
 
 
@@ -193,7 +193,7 @@ def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: s
     series, tags = [], []
     for index, machine in enumerate(report["machines"]):
         offset = (index - (len(names) - 1) / 2) * 0.8 / len(names)
-        label = f"{_WORDS[machine['ruler']]}, {text.printable(machine['name'])}"
+        label = f"{_WORDS[machine['metric']]}, {text.printable(machine['name'])}"
         look = style((5, 2, 6, 3)[index % 4], label)
         points = []
         for row, some in enumerate(chosen.values(), 1):
@@ -202,7 +202,7 @@ def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: s
                 points.append(Point(s["ratio"], row + offset, low, high, s["verdict"] != "~"))
                 tags.append((high, row + offset, _times(s["ratio"], text.ratio), look.colour))
         if points:
-            series.append(Series(look, points))
+            series.append(PlotSeries(look, points))
     values = [v for _, line in series for p in line for v in (p.x, p.low, p.high)] + [1.0]
     x = log_axis(values, _times, 2)
     labels = [
@@ -222,35 +222,35 @@ def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: s
     )
 
 
-def steps(report: Report, ruler: str) -> Figure:
+def steps(report: Report, metric: str) -> Figure:
     """How the gain of each step depends on n: a small panel for each step."""
     panels = []
-    for machine in (m for m in report["machines"] if m["ruler"] == ruler):
+    for machine in (m for m in report["machines"] if m["metric"] == metric):
         own = [
             s
             for s in report["speedups"]
-            if (s["machine"], s["ruler"]) == (machine["name"], ruler) and s["n"] > 0
+            if (s["machine"], s["metric"]) == (machine["name"], metric) and s["n"] > 0
         ]
         for pair in sorted({(s["from"], s["to"]) for s in own}):
             some = [s for s in own if (s["from"], s["to"]) == pair]
             title = f"{pair[0]} → {pair[1]}, {text.printable(machine['name'])}"
             panels.append(_step_panel(some, title))
-    what = f"in {_WORDS[ruler]}"
+    what = f"in {_WORDS[metric]}"
     return Figure(
-        f"steps-{ruler}",
+        f"steps-{metric}",
         f"Each step {what}, against n",
         f"How many times as fast a stage is as the stage before, {what}, with its interval. Above "
         "the line at 1 the later stage is faster; a hollow mark: no difference can be claimed."
         + (WHOLE_CAPTION if any(s["phase"] == WHOLE for s in report["speedups"]) else ""),
         panels,
-        f"no two stages were compared in {ruler}",
+        f"no two stages were compared in {metric}",
         columns=3,
     )
 
 
 def gap_text(gap: Json) -> str:
     """A pair of stages without a comparison, and why, as one line."""
-    where = [text.printable(gap[key]) for key in ("machine", "ruler", "phase") if key in gap]
+    where = [text.printable(gap[key]) for key in ("machine", "metric", "phase") if key in gap]
     return f"{', '.join([text.versus(gap), *where])}: {text.printable(gap['reason'])}"
 
 
@@ -265,7 +265,7 @@ def _step_panel(entries: list[Json], title: str) -> Panel:
             ),
             key=lambda point: point.x,
         )
-        series.append(Series(style(PHASE_STYLES[phase], phase), line))
+        series.append(PlotSeries(style(PHASE_STYLES[phase], phase), line))
     points = [point for _, line in series for point in line]
     values = [v for p in points for v in (p.y, p.low, p.high)] + [1.0]
     n_axis = _n_axis([point.x for point in points])
@@ -291,7 +291,7 @@ def _times(ratio: float, label: Callable[[float], str] = "{:,.6g}".format) -> st
     return TIMES + (text.short_count(float(f"{ratio:.3g}")) if ratio >= 1e4 else label(ratio))
 
 
-def _end_tags(series: list[Series], y_axis: Axis) -> list[tuple[float, float, str, str]]:
+def _end_tags(series: list[PlotSeries], y_axis: Axis) -> list[tuple[float, float, str, str]]:
     """The ratio at each line's end, moved up until legible; none on the line at 1."""
     span = y_axis.high / y_axis.low
     apart, off_baseline = span**0.1, span**0.05
@@ -327,7 +327,7 @@ def _memory(report: Report) -> Figure:
                         known.setdefault(s["n"], s[key])
                 if known:
                     line = [Point(n, v, v, v) for n, v in sorted(known.items())]
-                    series.append(Series(styles[stage["dir"]], line))
+                    series.append(PlotSeries(styles[stage["dir"]], line))
             if series and all(point.y == 0 for _, line in series for point in line):
                 missing = "no stage allocates memory"
             elif series:
@@ -342,7 +342,7 @@ def _memory(report: Report) -> Figure:
 
 
 def _memory_panel(
-    series: list[Series],
+    series: list[PlotSeries],
     title: str,
     label: Callable[[float], str],
 ) -> Panel:
@@ -351,7 +351,7 @@ def _memory_panel(
     least = min(point.y for point in points if point.y > 0)
     zero = least / 3
     drawn = [
-        Series(look, [p if p.y > 0 else Point(p.x, zero, zero, zero) for p in line])
+        PlotSeries(look, [p if p.y > 0 else Point(p.x, zero, zero, zero) for p in line])
         for look, line in series
     ]
     y = log_axis([max(zero, point.y) for point in points] + [least], label, 10)
@@ -373,7 +373,7 @@ def _round_trips(report: Report) -> Figure:
             for index, clock in enumerate(clocks):
                 line = [Point(t["n"], t[clock], t[clock], t[clock]) for t in own if t[clock] > 0]
                 if line:
-                    series.append(Series(style(2 * index + 1, clock), line))
+                    series.append(PlotSeries(style(2 * index + 1, clock), line))
             if series:
                 where = f"{text.stage_label(stage, report)}, {text.printable(machine)}"
                 panels.append(_cost_panel(series, where, "ns"))

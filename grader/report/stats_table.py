@@ -18,9 +18,9 @@ def _amount(value: float | None) -> str:
     return f"{value:,.{places}f}"
 
 
-def _rows(report: dict[str, Any], machine: str, ruler: str) -> Iterator[list[str]]:
+def _rows(report: dict[str, Any], machine: str, metric: str) -> Iterator[list[str]]:
     for stage in report["stages"]:
-        own = [s for s in stage["samples"] if (s["machine"], s["ruler"]) == (machine, ruler)]
+        own = [s for s in stage["samples"] if (s["machine"], s["metric"]) == (machine, metric)]
         for sample in sorted(own, key=lambda s: (str(s["phase"]), int(s["n"]))):
             interval = sample["ci95"]
             yield [
@@ -36,19 +36,19 @@ def _rows(report: dict[str, Any], machine: str, ruler: str) -> Iterator[list[str
 
 
 def stats_table(report: dict[str, Any]) -> str:
-    """All samples of a report (see report/schema.json), one table for each machine and ruler.
+    """All samples of a report (see report/schema.json), one table for each machine and metric.
 
     Figures are for one call. trimmed is the mean of the rounds within two standard deviations;
     outliers are counted, and kept in every figure.
     """
     blocks = []
     for machine in report["machines"]:
-        rows = list(_rows(report, machine["name"], machine["ruler"]))
+        rows = list(_rows(report, machine["name"], machine["metric"]))
         if not rows:
             continue
         table = [[*HEAD, "outliers"], *rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-        lines = [f"{machine['name']}, {UNITS[machine['ruler']]} for one call:"]
+        lines = [f"{machine['name']}, {UNITS[machine['metric']]} for one call:"]
         for row in table:
             # Words to the left, numbers to the right.
             cells = [

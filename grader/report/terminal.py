@@ -15,7 +15,7 @@ COLUMNS = 100
 MOST_FAILURES = 3
 MOST_FINDINGS = 3
 MOST_N = 3
-MOST_ROWS = 24  # of a table of speedups: with the other ruler's, it fits a screen
+MOST_ROWS = 24  # of a table of speedups: with the other metric's, it fits a screen
 LEAST_CAUSE = 24
 INDENT = " " * 4
 
@@ -187,23 +187,23 @@ def _excerpt(part: Excerpt | None) -> tuple[str, int | None]:
 def _speedups(report: Report, paint: Painter) -> list[str]:
     blocks = []
     for machine in report["machines"]:
-        key = (machine["name"], machine["ruler"])
-        own = [s for s in report["speedups"] if (s["machine"], s["ruler"]) == key]
+        key = (machine["name"], machine["metric"])
+        own = [s for s in report["speedups"] if (s["machine"], s["metric"]) == key]
         if own:
             name = text.printable(machine["name"])
-            unit = "time, 95 % interval" if machine["ruler"] == "ns" else "instructions, exact"
+            unit = "time, 95 % interval" if machine["metric"] == "ns" else "instructions, exact"
             title = _cut(f"Speedup over the stage before, {name}: {unit}", COLUMNS)
             blocks.append("\n".join([paint(BOLD, title), *_speedup_rows(own, paint)]))
     gaps = [line for gap in report.get("gaps", []) for line in _wrap(gap_text(gap), "", INDENT)]
     return [*blocks, "\n".join(gaps)]
 
 
-def _few(values: list[int], most: int) -> list[int]:
+def _few(values: list[int], max_count: int) -> list[int]:
     """At most that many of sorted values: the greatest, the least, then the middle."""
-    if len(values) <= most:
+    if len(values) <= max_count:
         return values
-    middle = [values[len(values) // 2]] if most > 2 else []
-    return [*(values[:1] if most > 1 else []), *middle, values[-1]]
+    middle = [values[len(values) // 2]] if max_count > 2 else []
+    return [*(values[:1] if max_count > 1 else []), *middle, values[-1]]
 
 
 def _figures(report: Report, paint: Painter) -> list[str]:
@@ -211,20 +211,20 @@ def _figures(report: Report, paint: Painter) -> list[str]:
     blocks = []
     for stage in report["stages"]:
         samples = stage["samples"]
-        rulers = list(dict.fromkeys((s["machine"], s["ruler"]) for s in samples))
-        if not rulers:
+        metrics = list(dict.fromkeys((s["machine"], s["metric"]) for s in samples))
+        if not metrics:
             continue
-        found = {(s["machine"], s["ruler"], s["phase"], s["n"]): s["median"] for s in samples}
+        found = {(s["machine"], s["metric"], s["phase"], s["n"]): s["median"] for s in samples}
         own = phases(samples)
-        rows = [("n", *(phase for _ in rulers for phase in own))]
+        rows = [("n", *(phase for _ in metrics for phase in own))]
         for n in _few(sorted({s["n"] for s in samples}), MOST_ROWS):
             cells = [
-                (found.get((*key, phase, n)), key[1]) for key in rulers for phase in own
+                (found.get((*key, phase, n)), key[1]) for key in metrics for phase in own
             ]  # fmt: skip
             rows.append(
                 (text.count(n), *("" if v is None else text.amount(v, r) for v, r in cells))
             )
-        names = " and ".join(text.UNITS.get(ruler, ruler) for _, ruler in rulers)
+        names = " and ".join(text.UNITS.get(metric, metric) for _, metric in metrics)
         title = _cut(f"One call of {text.stage_label(stage, report)}: {names}, medians", COLUMNS)
         lines = ["  ".join(row).rstrip() for row in _table(rows, ">" * len(rows[0]))]
         blocks.append("\n".join([paint(BOLD, title), *lines]))
@@ -307,7 +307,7 @@ def _remarks(report: Report, paint: Painter) -> list[str]:
     lines = []
     for entry in report.get("disagreements", []):
         lines += _wrap(
-            f"rulers disagree: {text.versus(entry)}, {entry['phase']}, "
+            f"metrics disagree: {text.versus(entry)}, {entry['phase']}, "
             f"n = {text.count(entry['n'])}: {entry['ns_verdict']} by time, "
             f"{entry['instructions_verdict']} by instructions: {text.printable(entry['why'])}",
             "",

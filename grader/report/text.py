@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
-# What a ruler measures, in a word.
+# What a metric measures, in a word.
 UNITS = {"ns": "time", "instructions": "instructions"}
 TIME_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 COUNT_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -70,9 +70,9 @@ def size(value: float) -> str:
     return f"{number(value / scale)} {unit}"
 
 
-def amount(value: float, ruler: str) -> str:
-    """A figure of a ruler: a time or a count of instructions."""
-    return duration(value) if ruler == "ns" else count(value)
+def amount(value: float, metric: str) -> str:
+    """A figure of a metric: a time or a count of instructions."""
+    return duration(value) if metric == "ns" else count(value)
 
 
 def ratio(value: float) -> str:
@@ -141,12 +141,12 @@ def first_difference(expected: str, got: str) -> int | None:
     return None if len(expected) == len(got) else min(len(expected), len(got))
 
 
-def excerpt(text: str, at: int | None, start: int, width: int) -> Excerpt:
+def excerpt(text: str, difference_at: int | None, start: int, width: int) -> Excerpt:
     """At most width characters of text from index start; the one at index at is the mark."""
     end = min(len(text), start + width)
     start = min(start, end)
-    split = end if at is None else min(max(at, start), end)
-    after = split if at is None else min(split + 1, end)
+    split = end if difference_at is None else min(max(difference_at, start), end)
+    after = split if difference_at is None else min(split + 1, end)
     return Excerpt(
         printable(text[start:split]),
         printable(text[split:after]),

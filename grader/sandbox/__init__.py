@@ -13,10 +13,15 @@ root's number of processes.
 
 from __future__ import annotations
 
-from grader.sandbox.limits import ARCHIVE, COMPILER, MACHINE, PROGRAM, Ended, Limits
-from grader.sandbox.long_running import Confined, confined, opens_by_group, wait_status
-from grader.sandbox.refusal import refused, require
-from grader.sandbox.room import Room, kernel_places
+from grader.sandbox.availability import require, why_unavailable
+from grader.sandbox.limits import ARCHIVE, COMPILER, MACHINE, PROGRAM, CommandResult, ResourceLimits
+from grader.sandbox.long_running import (
+    ConfinedCommand,
+    confined_command,
+    opens_by_group,
+    wait_status,
+)
+from grader.sandbox.mounts import SandboxView, kernel_build_paths
 from grader.sandbox.running import run
 from grader.sandbox.starting import SetUpError
 
@@ -25,15 +30,15 @@ __all__ = [
     "COMPILER",
     "MACHINE",
     "PROGRAM",
-    "Confined",
-    "Ended",
-    "Limits",
-    "Room",
+    "ConfinedCommand",
+    "CommandResult",
+    "ResourceLimits",
+    "SandboxView",
     "SetUpError",
-    "confined",
-    "kernel_places",
+    "confined_command",
+    "kernel_build_paths",
     "opens_by_group",
-    "refused",
+    "why_unavailable",
     "require",
     "run",
     "wait_status",

@@ -16,7 +16,7 @@ MB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResourceLimits:
     """What a command and all that it starts may use.
 
     The kernel holds each process to what is said to be its own, and all of them to their number;
@@ -31,16 +31,16 @@ class Limits:
     processes: int = 64  # and threads
     open_files: int = 512  # of each process
     file_bytes: int = 64 * MB  # of any file
-    # Of all files written in the room, which are in memory too.
+    # Of all files written in the view, which are in memory too.
     store_bytes: int = 256 * MB
     store_files: int = 10_000
     output_bytes: int = 16 * MB  # what the caller reads of both outputs
 
 
 # make, the compiler, modpost and objtool.
-COMPILER = Limits(address_bytes=3072 * MB)
+COMPILER = ResourceLimits(address_bytes=3072 * MB)
 # A program of a stage, with the address sanitizer: it needs 30 MB, and keeps what is freed.
-PROGRAM = Limits(
+PROGRAM = ResourceLimits(
     wall_seconds=120,
     cpu_seconds=60,
     memory_bytes=2048 * MB,
@@ -51,7 +51,7 @@ PROGRAM = Limits(
     store_files=1000,
 )
 # tar and unzip; what a stage consists of is some dozen files below a megabyte.
-ARCHIVE = Limits(
+ARCHIVE = ResourceLimits(
     wall_seconds=60,
     cpu_seconds=30,
     memory_bytes=1024 * MB,
@@ -63,7 +63,7 @@ ARCHIVE = Limits(
 )
 
 # An emulator: its console is a file of ours, which a module could fill the disk with.
-MACHINE = Limits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
+MACHINE = ResourceLimits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
 
 # What is said of a command that one of the limits has ended.
 SAID = {
@@ -80,15 +80,15 @@ _BY_SIGNAL = {-signal.SIGXCPU: "cpu", -signal.SIGXFSZ: "file"}
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended."""
 
     status: int | None  # as of subprocess: minus the signal; None when a limit ended it
     output: bytes
     errors: bytes  # empty when both were to come together
     ended_by: str = ""  # a key of SAID
-    left: int = 0  # processes that it left running, which were killed
-    limits: Limits = Limits()
+    survivors: int = 0  # processes that it left running, which were killed
+    limits: ResourceLimits = ResourceLimits()
 
     @property
     def cause(self) -> str:
@@ -128,9 +128,9 @@ def _children(task: Path) -> list[int]:
         return []
 
 
-def kill_groups(warden: int) -> None:
-    """Kill the process groups that the warden's children lead, each at one stroke."""
-    for child in _children(Path(f"/proc/{warden}/task/{warden}")):
+def kill_groups(supervisor: int) -> None:
+    """Kill the process groups that the supervisor's children lead, each at one stroke."""
+    for child in _children(Path(f"/proc/{supervisor}/task/{supervisor}")):
         try:
             os.killpg(child, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -179,7 +179,7 @@ def _status(process: int) -> Iterator[tuple[str, int]]:
 _COUNTED = ("VmRSS:", "VmSwap:", "VmPTE:", "Threads:")
 
 
-def usage(pid: int, enough: Limits) -> str:
+def usage(pid: int, enough: ResourceLimits) -> str:
     """The limit that a process and its descendants have passed, if any."""
     tasks = kilobytes = 0
     for process in _below(pid):

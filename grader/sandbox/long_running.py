@@ -11,16 +11,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.sandbox import room as rooms
-from grader.sandbox.limits import Limits
-from grader.sandbox.room import Room
+from grader.sandbox import mounts as rooms
+from grader.sandbox.limits import ResourceLimits
+from grader.sandbox.mounts import SandboxView
 from grader.sandbox.running import WORD
-from grader.sandbox.starting import bubblewrap, somebody
+from grader.sandbox.starting import bubblewrap, unused_user
 
 
 @dataclass(frozen=True)
-class Confined:
-    """A command line that runs a program in a room until its caller ends it."""
+class ConfinedCommand:
+    """A command line that runs a program in a sandbox until its caller ends it."""
 
     command: list[str]
     fds: list[int]  # which it must inherit
@@ -29,27 +29,29 @@ class Confined:
 
 
 @contextmanager
-def confined(command: Sequence[str], limits: Limits, room: Room) -> Iterator[Confined]:
-    """Yield what starts a program in a room; the caller starts it before the context ends.
+def confined_command(
+    command: Sequence[str], limits: ResourceLimits, view: SandboxView
+) -> Iterator[ConfinedCommand]:
+    """Yield what starts a program in a sandbox; the caller starts it before the context ends.
 
     The caller's process group is the handle of the program: to kill it kills everything in the
-    room. Of the limits only the sizes and numbers of files hold, and no time.
+    view. Of the limits only the sizes and numbers of files hold, and no time.
     """
-    uid = somebody() if not os.geteuid() else None
+    uid = unused_user() if not os.geteuid() else None
     # Packets: a word stays a word.
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     try:
         ours.send(b"g")  # there is nothing to bring in first
         with theirs, ExitStack() as handed:
             fds = [theirs.fileno()]
-            call = bubblewrap(room, limits, uid, Path("/tmp"), None, fds, handed)
+            call = bubblewrap(view, limits, uid, Path("/tmp"), None, fds, handed)
             sizes = {"nofile": limits.open_files, "fsize": limits.file_bytes, "core": 0}
             for name, value in sizes.items():
                 call += ["-l", f"{name}={value}"]
             if uid is not None:
-                call += ["-u", str(uid), *_let_in(room.shared, uid)]
+                call += ["-u", str(uid), *_let_in(view.shared, uid)]
             call += ["-s", str(theirs.fileno()), "--", *command]
-            yield Confined(call, fds, rooms.environment({}), ours)
+            yield ConfinedCommand(call, fds, rooms.environment({}), ours)
     except BaseException:
         ours.close()
         raise

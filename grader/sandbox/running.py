@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One command: started behind the warden, watched, ended, and what it wrote brought home."""
+"""One command: started behind the supervisor, watched, ended, and what it wrote brought home."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ from select import POLLIN, poll
 from grader.base import scratch, time_limits
 from grader.base.errors import LabError, ProgramKilled, full_disk
 from grader.base.printable import decoded
-from grader.sandbox import room as rooms
-from grader.sandbox import store
+from grader.sandbox import mounts as rooms
+from grader.sandbox import writable_folders
 from grader.sandbox.limits import (
-    Ended,
-    Limits,
+    CommandResult,
+    ResourceLimits,
     ended_by_signal,
     kill_groups,
     oom_kills,
     tasks_of_user,
     usage,
 )
-from grader.sandbox.room import Room
-from grader.sandbox.starting import SetUpError, bubblewrap, sealed, somebody, warden
+from grader.sandbox.mounts import SandboxView
+from grader.sandbox.starting import SetUpError, bubblewrap, sealed, supervisor, unused_user
 
 WATCH_SECONDS = 0.05
 # Where the limit counts all tasks of a user: the number of others that may begin meanwhile.
 BEGINNING = 1000
 # Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
 DEATH_SECONDS = 20
-# What the warden says at the end: status, number of processes left, errno.
+# What the supervisor says at the end: status, number of processes left, errno.
 WORD = struct.Struct("iii")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
     command: Sequence[str | Path],
-    limits: Limits,
-    room: Room | None = None,
+    limits: ResourceLimits,
+    view: SandboxView | None = None,
     *,
     stdin: bytes = b"",
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     together: bool = False,
-) -> Ended:
+) -> CommandResult:
     """Run a command to its end, or to that of its limits.
 
     In a room its environment is what a compiler needs and what is given; without one, what is
     given, or else ours. With together, errors come with the output, in their order.
     """
     with ExitStack() as stack:
-        return _Run(limits, room, stack).run(
+        return _Run(limits, view, stack).run(
             [str(word) for word in command], stdin, cwd, environment, together
         )
 
 
 class _Run:
-    def __init__(self, limits: Limits, room: Room | None, stack: ExitStack) -> None:
+    def __init__(self, limits: ResourceLimits, view: SandboxView | None, stack: ExitStack) -> None:
         self.limits = limits
-        self.room = room
+        self.view = view
         self.stack = stack
-        self.uid = somebody() if room and not os.geteuid() else None
+        self.uid = unused_user() if view and not os.geteuid() else None
         self.process: subprocess.Popen[bytes] | None = None
         self.watched = 0  # all that runs are this process's descendants
         self.first: int | None = None  # the sandbox's first process, as a pidfd
         self.info: int | None = None  # where bubblewrap says which it is
-        self.stores: list[int] = []  # room.stores, as descriptors
+        self.stores: list[int] = []  # view.stores, as descriptors
         self.input = memoryview(b"")  # what a pipe is still to be fed
         self.said: dict[int, bytearray] = {}  # by descriptor
         self.ready = False
@@ -90,7 +90,7 @@ class _Run:
         cwd: Path | None,
         environment: Mapping[str, str] | None,
         together: bool,
-    ) -> Ended:
+    ) -> CommandResult:
         # Packets: a word stays a word.
         ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self.stack.enter_context(ours)
@@ -98,13 +98,20 @@ class _Run:
         try:
             with theirs, ExitStack() as handed:
                 fds = [theirs.fileno()]
-                call = [str(warden())]
+                call = [str(supervisor())]
                 inside = None if environment is None else dict(environment)
-                if self.room is not None:
-                    call = self._bubblewrap(self.room, cwd, fds, handed)
+                if self.view is not None:
+                    call = self._bubblewrap(self.view, cwd, fds, handed)
                     inside, cwd = rooms.environment(inside or {}), Path("/")
                 self.process = subprocess.Popen(
-                    [*call, *self._warden_options(), "-s", str(theirs.fileno()), "--", *command],
+                    [
+                        *call,
+                        *self._supervisor_options(),
+                        "-s",
+                        str(theirs.fileno()),
+                        "--",
+                        *command,
+                    ],
                     stdin=self._stdin(stdin, handed),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT if together else subprocess.PIPE,
@@ -131,8 +138,8 @@ class _Run:
         return self._ended(command)
 
     def _stdin(self, content: bytes, handed: ExitStack) -> int:
-        """Return what the command reads: a pipe in a room for one program, or else a file."""
-        if self.room and self.room.program:
+        """Return what the command reads: a pipe in a sandbox for one program, or else a file."""
+        if self.view and self.view.program:
             self.input = memoryview(content)
             return subprocess.PIPE
         return handed.enter_context(sealed(content))
@@ -149,22 +156,22 @@ class _Run:
         return bool(self.input)
 
     def _bubblewrap(
-        self, room: Room, cwd: Path | None, fds: list[int], handed: ExitStack
+        self, view: SandboxView, cwd: Path | None, fds: list[int], handed: ExitStack
     ) -> list[str]:
         self.info, told = os.pipe()
         self.stack.callback(os.close, self.info)
         handed.callback(os.close, told)
         fds.append(told)
-        place = cwd or (room.write or room.stores or (Path("/"),))[0]
-        return bubblewrap(room, self.limits, self.uid, place, told, fds, handed)
+        place = cwd or (view.write or view.stores or (Path("/"),))[0]
+        return bubblewrap(view, self.limits, self.uid, place, told, fds, handed)
 
-    def _warden_options(self) -> list[str]:
+    def _supervisor_options(self) -> list[str]:
         limits = self.limits
         processes = limits.processes
-        if self.room is None:
+        if self.view is None:
             processes += 1 + tasks_of_user() + BEGINNING
         elif self.uid is None:
-            # The warden and bubblewrap's first process are this user's as well. Before 5.14 a
+            # The supervisor and bubblewrap's first process are this user's as well. Before 5.14 a
             # user's processes were counted on the whole computer, not in the namespace.
             processes += 2 + (0 if _release() >= (5, 14) else tasks_of_user() + BEGINNING)
         values = {
@@ -175,14 +182,14 @@ class _Run:
             "fsize": limits.file_bytes,
             "core": 0,
         }
-        options = [] if self.room else ["-k"]
+        options = [] if self.view else ["-k"]
         for name, value in values.items():
             options += [] if value is None else ["-l", f"{name}={value}"]
-        if self.room:
+        if self.view:
             options += [] if self.uid is None else ["-u", str(self.uid)]
-            for place in self.room.stores:
+            for place in self.view.stores:
                 options += ["-d", str(place)]
-            options += ["-x"] if self.room.program else []
+            options += ["-x"] if self.view.program else []
         return options
 
     def _attend(self, ours: socket.socket) -> None:
@@ -219,7 +226,7 @@ class _Run:
                     look = now + WATCH_SECONDS
 
     def _heard(self, ours: socket.socket) -> bool:
-        """Take what the warden says; false when that was its last word."""
+        """Take what the supervisor says; false when that was its last word."""
         try:
             message, fds, _, _ = socket.recv_fds(ours, WORD.size, 17)
         except ConnectionError:
@@ -236,11 +243,11 @@ class _Run:
             self.watched = json.loads(os.read(self.info, 4096))["child-pid"]
             self.first = os.pidfd_open(self.watched)
             self.stack.callback(os.close, self.first)
-        if self.room and self.stores:
+        if self.view and self.stores:
             if self.uid is not None:
                 os.fchown(self.stores[0], self.uid, self.uid)
-            for place, fd in zip(self.room.write, self.stores[1:]):
-                store.bring_in(place, fd, self.uid)
+            for place, fd in zip(self.view.write, self.stores[1:]):
+                writable_folders.bring_in(place, fd, self.uid)
         self.ready = True
         ours.send(b"g")
         return True
@@ -251,16 +258,16 @@ class _Run:
             chunk = os.read(fd, 1 << 16)
         except BlockingIOError:
             return False
-        room = self.limits.output_bytes - sum(map(len, self.said.values()))
-        self.said[fd] += chunk[:room]
-        if len(chunk) > room:
+        view = self.limits.output_bytes - sum(map(len, self.said.values()))
+        self.said[fd] += chunk[:view]
+        if len(chunk) > view:
             self.ended_by = self.ended_by or "output"
             return False
         return bool(chunk)
 
     def _too_much(self) -> str:
         if self.stores:
-            size, files = store.used(self.stores)
+            size, files = writable_folders.used(self.stores)
             if size > self.limits.store_bytes or files > self.limits.store_files:
                 return "store"
         return usage(self.watched, self.limits)
@@ -272,12 +279,12 @@ class _Run:
             return
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            if self.room is None and self.ready:
-                # The warden alone knows what there is to end.
+            if self.view is None and self.ready:
+                # The supervisor alone knows what there is to end.
                 until = time.monotonic() + DEATH_SECONDS
                 while process.poll() is None and time.monotonic() < until:
                     if self.word is None:
-                        # Of ten thousand processes the warden may be the last to have its turn.
+                        # Of ten thousand processes the supervisor may be the last to have its turn.
                         kill_groups(process.pid)
                         process.terminate()
                     try:
@@ -299,7 +306,7 @@ class _Run:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def _ended(self, command: list[str]) -> Ended:
+    def _ended(self, command: list[str]) -> CommandResult:
         said = [bytes(text) for text in self.said.values()]
         if not self.ready and not self.ended_by:
             lines = decoded(b"\n".join(said)).strip().splitlines()
@@ -309,30 +316,32 @@ class _Run:
             raise LabError(f"{command[0]}: {os.strerror(error)}")
         ended_as: int | None = None
         if not self.ended_by:
-            # Without a word the warden itself has been killed: by what it watched, if by anybody.
+            # Without a word the supervisor itself has been killed, probably by what it watched.
             ended_as = -signal.SIGKILL if status == -1 else os.waitstatus_to_exitcode(status)
             self.ended_by = ended_by_signal(ended_as)
             if ended_as and not self.ended_by and oom_kills() > self.oom_kills:
                 # Of a compiler, say, that make has started: make's own status does not tell.
                 raise ProgramKilled
-        if self.stores and self.room and not self.ended_by:
-            self._bring_home(self.room)
+        if self.stores and self.view and not self.ended_by:
+            self._bring_home(self.view)
         if self.ended_by:
             ended_as = None
         if self.ended_by in ("time", "cpu"):
             time_limits.note()
         errors = said[1] if len(said) > 1 else b""
-        return Ended(ended_as, said[0], errors, self.ended_by, left, self.limits)
+        return CommandResult(ended_as, said[0], errors, self.ended_by, left, self.limits)
 
-    def _bring_home(self, room: Room) -> None:
-        size, files = store.used(self.stores)
+    def _bring_home(self, view: SandboxView) -> None:
+        size, files = writable_folders.used(self.stores)
         if size > self.limits.store_bytes or files > self.limits.store_files:
             self.ended_by = "store"
             return
-        for place, fd in zip(room.write, self.stores[1:]):
+        for place, fd in zip(view.write, self.stores[1:]):
             try:
-                store.bring_home(fd, place, self.limits.store_bytes, self.limits.store_files)
-            except store.TooMuch:
+                writable_folders.bring_home(
+                    fd, place, self.limits.store_bytes, self.limits.store_files
+                )
+            except writable_folders.OutputTooLarge:
                 self.ended_by = "store"
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):

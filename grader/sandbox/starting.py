@@ -17,11 +17,11 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError, check_disk
-from grader.sandbox import room as rooms
-from grader.sandbox.limits import Limits
-from grader.sandbox.room import Room
+from grader.sandbox import mounts as rooms
+from grader.sandbox.limits import ResourceLimits
+from grader.sandbox.mounts import SandboxView
 
-SOURCE = Path(__file__).with_name("warden.c")
+SOURCE = Path(__file__).with_name("supervisor.c")
 _ONE_AT_A_TIME = threading.Lock()
 _count = itertools.count()
 
@@ -31,8 +31,8 @@ class SetUpError(LabError):
 
 
 def bubblewrap(
-    room: Room,
-    limits: Limits,
+    view: SandboxView,
+    limits: ResourceLimits,
     uid: int | None,
     cwd: Path,
     info: int | None,
@@ -41,19 +41,19 @@ def bubblewrap(
 ) -> list[str]:
     """Return the command line up to the supervisor's options; fds gets what it inherits."""
     if uid is not None:
-        rooms.check_readable(room.needs)
+        rooms.check_readable(view.needs)
     call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
     program = rooms.seccomp_program()
     if program is not None:
         fds.append(handed.enter_context(sealed(program)))
         call += ["--seccomp", str(fds[-1])]
-    places = rooms.command(room, limits, warden(), cwd, info)
+    places = rooms.command(view, limits, supervisor(), cwd, info)
     # Not in the command line, which is to be read inside.
     fds.append(handed.enter_context(sealed("\0".join(places).encode())))
-    return [*call, "--args", str(fds[-1]), "--", rooms.WARDEN]
+    return [*call, "--args", str(fds[-1]), "--", rooms.SUPERVISOR]
 
 
-def somebody() -> int:
+def unused_user() -> int:
     """A user that nobody else is, not even another run: they share neither files nor limits."""
     number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
     lines = Path("/proc/self/uid_map").read_text().splitlines()
@@ -79,15 +79,15 @@ def sealed(content: bytes) -> Iterator[int]:
 
 
 @cache
-def warden() -> Path:
+def supervisor() -> Path:
     """The program that stands between, made when it is first needed."""
     with _ONE_AT_A_TIME:
-        return _made_warden()
+        return _built_supervisor()
 
 
-def _made_warden() -> Path:
+def _built_supervisor() -> Path:
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    program = paths.BUILD / "sandbox" / f"warden-{digest}"
+    program = paths.BUILD / "sandbox" / f"supervisor-{digest}"
     if program.is_file():
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -98,6 +98,6 @@ def _made_warden() -> Path:
     )
     if gcc.returncode:
         check_disk(program.parent)
-        raise LabError(f"warden.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+        raise LabError(f"supervisor.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
     new.replace(program)
     return program

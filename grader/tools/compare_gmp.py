@@ -21,9 +21,9 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.exercise.files.stages import Stage, find, home
 from grader.report import plots
+from grader.scoring.report_rows import cpu_model
 from grader.tools import peer_figure, peer_rows
-from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, Run
-from grader.verdict.rows import cpu_model
+from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, PeerRun
 
 # The last n that needs no bignum: F(n) fits into 64 bits.
 LAST_OF_A_WORD = 93
@@ -39,19 +39,19 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     """The line of what a program said that tells most."""
-    lines = said.strip().splitlines() or ["it says nothing"]
+    lines = message.strip().splitlines() or ["it says nothing"]
     return next((line for line in lines if "error" in line), lines[-1])
 
 
 def _run(call: list[str], what: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         call, capture_output=True, text=True, cwd=paths.ROOT, env=_environment(), check=False
     )
-    if done.returncode:
-        raise LabError(f"{what}: {_reason(done.stderr)}")
-    return done.stdout
+    if completed.returncode:
+        raise LabError(f"{what}: {_reason(completed.stderr)}")
+    return completed.stdout
 
 
 class Peer:
@@ -158,7 +158,9 @@ def computer(program: Path, python: bool, flint: str = "") -> str:
     return ", ".join(parts + [f"FLINT {flint}"] * bool(flint))
 
 
-def measure(run: Run, call: list[str], numbers: list[int], rounds: int, progress: Progress) -> None:
+def measure(
+    run: PeerRun, call: list[str], numbers: list[int], rounds: int, progress: Progress
+) -> None:
     """Make the rounds; call is the program with its stages behind the n.
 
     All n take turns, so that whatever happens on this computer for some seconds spoils only a few
@@ -189,20 +191,20 @@ def _turns(n: int) -> int:
     return next(turns for most, turns in TURNS if n <= most)
 
 
-def _stages_round(run: Run, peer: Peer, n: int) -> None:
+def _stages_round(run: PeerRun, peer: Peer, n: int) -> None:
     peer.ask(str(_turns(n)))
     while line := peer.answer():
         _, _, contender, compute, decimal = line.split("\t")
         run.add(n, run.names[int(contender)], float(compute), float(decimal))
 
 
-def _python_round(run: Run, peer: Peer, n: int) -> None:
+def _python_round(run: PeerRun, peer: Peer, n: int) -> None:
     peer.ask(f"{n} {_turns(n)}")
     compute, decimal = peer.answer().split("\t")
     run.add(n, PYTHON, float(compute), float(decimal))
 
 
-def memory(run: Run, call: list[str], n: int) -> None:
+def memory(run: PeerRun, call: list[str], n: int) -> None:
     """The most memory of a call of F(n), for all who go that far."""
     program, *stages = call
     for line in _run([program, "memory", str(n), *stages], "memory").splitlines():
@@ -247,7 +249,7 @@ def main(arguments: list[str]) -> int:
         names.append(FLINT)
     call = [str(program), *contenders]
     with_python = python and numbers[-1] >= PYTHON_FROM
-    run = Run(computer(program, with_python, version), names + [PYTHON] * with_python)
+    run = PeerRun(computer(program, with_python, version), names + [PYTHON] * with_python)
     measure(run, call, numbers, options.rounds, progress)
     progress.step("measure memory")
     memory(run, call, min(MEMORY_AT, numbers[-1]))

@@ -31,7 +31,7 @@ def stage_commands(stage: Stage) -> list[dict[str, str]]:
     ]
 
 
-def commands(built: stage_module.Built, kernel: Kernel) -> list[dict[str, str]]:
+def commands(built: stage_module.BuiltStage, kernel: Kernel) -> list[dict[str, str]]:
     """Return the entries of the files that kbuild compiles, named where they are edited."""
     entries = []
     for record in sorted(built.module.directory.glob("*/.*.o.cmd")):

@@ -28,7 +28,7 @@ SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Complaint:
+class ToolFinding:
     """A complaint of one of the tools: its type is checkpatch's, or a semantic patch's name."""
 
     path: str
@@ -55,23 +55,23 @@ def files(config: dict[str, Any]) -> list[str]:
     ]
 
 
-def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[Complaint]:
+def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[ToolFinding]:
     """Yield what checkpatch.pl --strict says of the files in a folder, where it may write."""
     (folder / "include").mkdir()  # looked into for names in mixed case
-    done = subprocess.run(
+    completed = subprocess.run(
         ["perl", str(source / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--root=.",
          "--no-summary", "--terse", "--show-types", "-f", *names],
         cwd=folder, capture_output=True, text=True,
     )  # fmt: skip
-    for line in done.stdout.splitlines():
+    for line in completed.stdout.splitlines():
         match = re.match(r"(\S+?):(\d+): (?:ERROR|WARNING|CHECK):(\w+): (.*)", line)
         if match:
-            yield Complaint(*match.groups())
-    if done.returncode not in (0, 1) or done.stderr:
-        raise LabError(f"checkpatch.pl failed: {done.stderr.strip()[-300:]}")
+            yield ToolFinding(*match.groups())
+    if completed.returncode not in (0, 1) or completed.stderr:
+        raise LabError(f"checkpatch.pl failed: {completed.stderr.strip()[-300:]}")
 
 
-def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[Complaint]:
+def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[ToolFinding]:
     """Return what the kernel's semantic patches report of the files in a folder."""
     patches = [
         path
@@ -87,7 +87,7 @@ def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[Compl
 
 def _remembered(
     source: Path, folder: Path, names: Sequence[str], without: Sequence[str]
-) -> list[Complaint]:
+) -> list[ToolFinding]:
     """Return what coccinelle says; it takes a minute, so it runs when a file has changed."""
     texts = [(paths.ROOT / name).read_bytes() for name in names]
     told = hashlib.sha256(repr((source.name, names, texts, without)).encode()).hexdigest()[:16]
@@ -96,28 +96,28 @@ def _remembered(
         found = coccinelle(source, folder, without)
         kept = {"found": [astuple(complaint) for complaint in found]}
         cache.write("kernel-checks", told, kept)
-    return [Complaint(*fields) for fields in kept["found"]]
+    return [ToolFinding(*fields) for fields in kept["found"]]
 
 
-def _matches(patch: Path, folder: Path) -> list[Complaint]:
+def _matches(patch: Path, folder: Path) -> list[ToolFinding]:
     """Return what one semantic patch reports of the files in a folder."""
     options = re.search(r"^// Options:(.*)$", patch.read_text(), re.MULTILINE)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["spatch", "-D", "report", "--very-quiet", "--no-show-diff", "--cocci-file", str(patch),
          *(options[1].split() if options else ()), "--dir", "."],
         cwd=folder, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
-    if done.returncode:
-        raise LabError(f"spatch {patch.name} failed: {done.stderr.strip()[-300:]}")
+    if completed.returncode:
+        raise LabError(f"spatch {patch.name} failed: {completed.stderr.strip()[-300:]}")
     lines = (
         re.match(r"(?:\./)?(\S+?):(\d+)(?::[\d-]+)?:? (.*)", line)
-        for line in done.stdout.splitlines()
+        for line in completed.stdout.splitlines()
     )
-    return [Complaint(m[1], m[2], patch.stem, m[3]) for m in lines if m]
+    return [ToolFinding(m[1], m[2], patch.stem, m[3]) for m in lines if m]
 
 
 def unexpected(
-    found: Sequence[Complaint], config: dict[str, Any], names: Sequence[str]
+    found: Sequence[ToolFinding], config: dict[str, Any], names: Sequence[str]
 ) -> list[str]:
     """Return the complaints that no exception covers, and the exceptions that cover none.
 
@@ -145,10 +145,12 @@ def unexpected(
 def main() -> int:
     """Print what the tools find and no exception covers; exit 1 if there is anything."""
     config = toml.read(CONFIG)
-    done = subprocess.run([str(paths.SCRIPTS / "kernel-checks.sh")], capture_output=True, text=True)
-    if done.returncode:
-        raise LabError(done.stderr.strip())
-    source = Path(done.stdout.strip())
+    completed = subprocess.run(
+        [str(paths.SCRIPTS / "kernel-checks.sh")], capture_output=True, text=True
+    )
+    if completed.returncode:
+        raise LabError(completed.stderr.strip())
+    source = Path(completed.stdout.strip())
     names = files(config)
     style_only = [
         name for name in names if any(fnmatch(name, pattern) for pattern in config["style_only"])

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from grader.report import text
 from grader.report.axis import Axis, log_axis
-from grader.report.figures import Figure, Panel, Point, Series, Style, style
-from grader.tools.peer_rows import FLINT, PHASES, PYTHON, READ, WHAT, Run
+from grader.report.figures import Figure, Panel, PlotSeries, Point, Style, style
+from grader.tools.peer_rows import FLINT, PHASES, PYTHON, READ, WHAT, PeerRun
 
 NAME = "compare-gmp"
 # Shares of the axes: how far from the end of its line a tag's middle is, and how high it is.
@@ -36,7 +36,7 @@ def _height_at(points: list[Point], x: float) -> float | None:
     return None
 
 
-def _tags(lines: dict[str, Series], x: Axis, y: Axis) -> list[tuple[float, float, str, str]]:
+def _tags(lines: dict[str, PlotSeries], x: Axis, y: Axis) -> list[tuple[float, float, str, str]]:
     """The number of a stage where its line ends: there are more lines than colours.
 
     Below or above it where another line, or the one at 1, would go through the number.
@@ -57,9 +57,9 @@ def _tags(lines: dict[str, Series], x: Axis, y: Axis) -> list[tuple[float, float
     return tags
 
 
-def _panel(run: Run, phase: str, wide: bool) -> Panel:
+def _panel(run: PeerRun, phase: str, wide: bool) -> Panel:
     """Medians of the ratios; the bars span the middle half of the rounds."""
-    lines: dict[str, Series] = {}
+    lines: dict[str, PlotSeries] = {}
     values = [1.0]
     for name in run.names[1:]:
         points = []
@@ -69,7 +69,7 @@ def _panel(run: Run, phase: str, wide: bool) -> Panel:
                 points.append(Point(n, statistics.median(found), low, high))
                 values += [low, high]
         if points:
-            lines[name] = Series(_style(name), points)
+            lines[name] = PlotSeries(_style(name), points)
     x = log_axis([float(n) for n in run.numbers()], text.short_count, 10)
     y = log_axis(values, text.short_count, 10)
     x = x._replace(high=x.high * (x.high / x.low) ** 0.09)
@@ -79,7 +79,7 @@ def _panel(run: Run, phase: str, wide: bool) -> Panel:
     return Panel(title, x, y, list(lines.values()), baseline=1.0, tags=tags, wide=wide)
 
 
-def figure(run: Run, phases: Sequence[str] = PHASES) -> Figure:
+def figure(run: PeerRun, phases: Sequence[str] = PHASES) -> Figure:
     """A panel for each phase, the whole read wide."""
     notes = [
         "GMP is the line at 1: below it is faster. Points: medians of the rounds; bars: their "

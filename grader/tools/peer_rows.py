@@ -41,7 +41,7 @@ class Memory:
 
 
 @dataclass
-class Run:
+class PeerRun:
     """One run: where, who by their names in order, GMP first, and nanoseconds round by round."""
 
     computer: str
@@ -68,7 +68,7 @@ class Run:
         return [name for name in self.names if name not in (GMP, PYTHON, FLINT)]
 
 
-def write(run: Run, path: Path) -> None:
+def write(run: PeerRun, path: Path) -> None:
     """Keep a run."""
     lines = [f"# computer\t{run.computer}", *(f"# contender\t{name}" for name in run.names)]
     lines += [f"# memory\t{k}\t{m.n}\t{m.digits}\t{m.bytes}" for k, m in run.memory.items()]
@@ -80,9 +80,9 @@ def write(run: Run, path: Path) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def read(path: Path) -> Run:
+def read(path: Path) -> PeerRun:
     """A run as it was kept. Raises LabError, in one line."""
-    run = Run("", [])
+    run = PeerRun("", [])
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
             words = line.split("\t")
@@ -120,7 +120,7 @@ def _decades(numbers: list[int]) -> list[int]:
     return [n for n in numbers if str(n).rstrip("0") == "1"] or numbers
 
 
-def table(run: Run) -> str:
+def table(run: PeerRun) -> str:
     """Each phase: GMP's time, and how many times it each contender takes."""
     numbers = _decades(run.numbers())
     lines = []
@@ -137,13 +137,13 @@ def table(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _python_begins(run: Run) -> str:
+def _python_begins(run: PeerRun) -> str:
     if PYTHON not in run.names:
         return ""
     return f",\nand for Python below {PYTHON_FROM:,}, where Python itself is in the way"
 
 
-def versus_peer(run: Run, peer: str) -> list[str]:
+def versus_peer(run: PeerRun, peer: str) -> list[str]:
     """Return a line for each n: how many times as fast as the peer the last stage is."""
     if peer not in run.names or not run.stages():
         return []
@@ -157,7 +157,7 @@ def versus_peer(run: Run, peer: str) -> list[str]:
     ]
 
 
-def memory_lines(run: Run) -> list[str]:
+def memory_lines(run: PeerRun) -> list[str]:
     """The most memory of a call, and how many times its digits as text that is."""
     lines: list[str] = []
     for name, used in run.memory.items():

@@ -38,7 +38,7 @@ PERF_SECONDS = 2
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """A function: percent spent in it, percent in it and all it calls, where it stands."""
 
     own: float
@@ -73,11 +73,11 @@ def native_ns(fib: Path, n: int) -> int:
 
 
 def _run(call: Sequence[str]) -> str:
-    done = subprocess.run(call, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+    completed = subprocess.run(call, capture_output=True, text=True, errors="replace")
+    if completed.returncode:
+        lines = (completed.stderr or completed.stdout).strip().splitlines() or ["it said nothing"]
         raise LabError(f"{Path(call[0]).name} failed: {lines[-1]}")
-    return done.stdout
+    return completed.stdout
 
 
 def largest_n(stage: Stage, fib: Path) -> int:
@@ -90,7 +90,7 @@ def largest_n(stage: Stage, fib: Path) -> int:
     return best
 
 
-def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Row], int]:
+def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[ProfileRow], int]:
     """The functions of repeat calls of F(n), the costliest first; instructions of one call.
 
     With a phase, compute or decimal, of that alone.
@@ -110,7 +110,7 @@ def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Row
     return rows, instructions // repeat
 
 
-def table(own: str, inclusive: str) -> tuple[list[Row], int]:
+def table(own: str, inclusive: str) -> tuple[list[ProfileRow], int]:
     """Rows and all instructions from callgrind_annotate's two listings.
 
     A function occurs once for each file whose code was inlined into it: its own costs are summed
@@ -121,7 +121,7 @@ def table(own: str, inclusive: str) -> tuple[list[Row], int]:
     if not all_of:
         raise LabError("callgrind counted nothing")
     rows = [
-        Row(
+        ProfileRow(
             100 * cost / all_of,
             100 * max(totals.get(name, cost), cost) / all_of,
             name,
@@ -156,17 +156,17 @@ def _costs(listing: str, inclusive: bool = False) -> tuple[dict[str, int], dict[
     return costs, files, all_of
 
 
-def perf_rows(listing: str) -> list[Row]:
+def perf_rows(listing: str) -> list[ProfileRow]:
     """Rows from `perf report --stdio --sort symbol,dso`."""
     rows = []
     for line in listing.splitlines():
         match = re.match(r"\s*(\d+\.\d+)%\s+\[(.)\]\s+(\S+)\s+(\S+)", line)
         if match:
-            rows.append(Row(float(match[1]), None, match[3], match[4]))
+            rows.append(ProfileRow(float(match[1]), None, match[3], match[4]))
     return rows
 
 
-def perf(stage: Stage, n: int) -> list[Row]:
+def perf(stage: Stage, n: int) -> list[ProfileRow]:
     """The functions of the kernel that a stage loaded on this computer spends its time in."""
     if shutil.which("perf") is None:
         raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
@@ -177,20 +177,20 @@ def perf(stage: Stage, n: int) -> list[Row]:
     # Unstripped: perf takes the names of functions from the module as it was loaded.
     guest = machine.boot(device.contents({device.NAME: built.module.path}))
     try:
-        guest.wire.check(f"insmod {MODULE}", 30)
-        one = guest.wire.check(f"fibctl user {n} 2", 60)
+        guest.channel.check(f"insmod {MODULE}", 30)
+        one = guest.channel.check(f"fibctl user {n} 2", 60)
         took = re.search(r"^median +(\d+)", one, re.M)
         repeat = max(1, min(1 << 20, PERF_SECONDS * 10**9 // max(1, int(took[1] if took else 1))))
         data = scratch.folder() / "perf.data"
-        done = guest.wire.run(
+        result = guest.channel.run(
             f"perf record -q -e cycles:k -o {data} fibctl measure {n} {repeat}", 60
         )
-        if done.status:
+        if result.status:
             raise LabError(
                 "perf may not look into this kernel: sudo sysctl kernel.perf_event_paranoid=1"
-                f" ({(done.output.strip().splitlines() or ['no reason given'])[-1][:120]})"
+                f" ({(result.output.strip().splitlines() or ['no reason given'])[-1][:120]})"
             )
-        listing = guest.wire.check(f"perf report --stdio --sort symbol,dso -i {data}", 60)
+        listing = guest.channel.check(f"perf report --stdio --sort symbol,dso -i {data}", 60)
     except MachineError as error:
         raise LabError(f"perf: {error}") from error
     finally:
@@ -201,7 +201,7 @@ def perf(stage: Stage, n: int) -> list[Row]:
     return rows
 
 
-def shown(rows: list[Row]) -> str:
+def shown(rows: list[ProfileRow]) -> str:
     """The table as text; functions of less than a thousandth are one line."""
     large = [row for row in rows if row.own >= LEAST_PERCENT]
     width = max(len(row.function) for row in large)
@@ -216,15 +216,15 @@ def shown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def profile(number: str, asked: str, machine: str, phase: str) -> None:
+def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
     """Print the table of a stage, of one phase or of both."""
     if phase and (phase not in PHASES or machine == "host"):
         raise LabError(f"phase={phase}: say compute or decimal; on machine host, none")
     stage = learner_copy.with_source(learner_copy.choose_one(number, "profile"))
-    if asked and not (asked.isdigit() and int(asked) <= stage.manifest.max_n):
-        raise LabError(f"n={asked}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
+    if requested_n and not (requested_n.isdigit() and int(requested_n) <= stage.manifest.max_n):
+        raise LabError(f"n={requested_n}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
     fib = program(stage)
-    n = int(asked) if asked else largest_n(stage, fib)
+    n = int(requested_n) if requested_n else largest_n(stage, fib)
     if machine == "host":
         print(f"stage {stage.number} ({stage.manifest.name}), F({n:,}), by perf in this kernel:")
         print(shown(perf(stage, n)))

@@ -18,10 +18,10 @@ from grader.course import translation
 def _not_committed() -> Iterator[str]:
     """Yield the files that a release made of the last commit would not have as they are here."""
     call = ["git", "--no-optional-locks", "-C", str(paths.ROOT), "status", "--porcelain"]
-    done = subprocess.run(call, capture_output=True, text=True)
-    if done.returncode:
-        raise LabError(f"git status: {done.stderr.strip() or done.returncode}")
-    for line in done.stdout.splitlines():
+    completed = subprocess.run(call, capture_output=True, text=True)
+    if completed.returncode:
+        raise LabError(f"git status: {completed.stderr.strip() or completed.returncode}")
+    for line in completed.stdout.splitlines():
         yield f"{line[3:]}: not committed"
 
 

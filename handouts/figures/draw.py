@@ -31,10 +31,10 @@ from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines, qemu
+from grader.measure import sensitivity
 from grader.report import stage_figures
 from grader.report.figures import COLOURS, Figure
 from grader.report.plots import NARROW, WIDE, draw_one
-from grader.rulers import sensitivity
 from grader.tools import peer_figure, peer_rows
 
 HERE = Path(__file__).resolve().parent
@@ -67,10 +67,12 @@ def draw(name: str, size: tuple[int, int], caption: list[str], script: str) -> N
     said = "\\n".join(map(plain, caption))
     low = 0.02 + 17 * (len(caption) - 1) / height
     head = HEAD.format(width=width, height=height, output="/dev/stdout", caption=said, low=low)
-    done = subprocess.run(["gnuplot", "-d"], input=head + script, capture_output=True, text=True)
-    if done.returncode or not done.stdout:
-        raise LabError(f"gnuplot: {done.stderr.strip()[-200:]}")
-    keep(name, done.stdout)
+    completed = subprocess.run(
+        ["gnuplot", "-d"], input=head + script, capture_output=True, text=True
+    )
+    if completed.returncode or not completed.stdout:
+        raise LabError(f"gnuplot: {completed.stderr.strip()[-200:]}")
+    keep(name, completed.stdout)
 
 
 def keep(name: str, drawn: str) -> None:
@@ -95,11 +97,11 @@ def block(name: str, rows: Iterable[tuple[float, ...]]) -> str:
     return "\n".join([f"${name} << EOD", *lines, "EOD", ""])
 
 
-def machine_text(report: dict[str, Any], ruler: str) -> str:
-    """Which machine the figures of this ruler come from."""
-    found = next((m for m in report["machines"] if m["ruler"] == ruler), None)
+def machine_text(report: dict[str, Any], metric: str) -> str:
+    """Which machine the figures of this metric come from."""
+    found = next((m for m in report["machines"] if m["metric"] == metric), None)
     if found is None:
-        raise LabError(f"the report has no {ruler}: let grader/run.sh measure by both rulers")
+        raise LabError(f"the report has no {metric}: let grader/run.sh measure by both metrics")
     return f"{found['cpu']}, {found['name']} {found['kernel']}, {found['compiler']}"
 
 
@@ -124,10 +126,10 @@ def draw_cost(report: dict[str, Any]) -> None:
 
 
 def draw_speedup(report: dict[str, Any]) -> None:
-    """Each stage against the one before, the whole read, by both rulers."""
+    """Each stage against the one before, the whole read, by both metrics."""
     # Stage 3 against 2 is a loss by a thousand: it buys range, and the text beside it says so.
     whole = [e for e in report["speedups"] if e["phase"] == stage_figures.WHOLE and e["to"] != 3]
-    notes = [machine_text(report, ruler) for ruler in ("ns", "instructions")]
+    notes = [machine_text(report, metric) for metric in ("ns", "instructions")]
     keep_figure(
         "speedup", replace(stage_figures.speedup({**report, "speedups": whole}), notes=notes)
     )
@@ -140,13 +142,13 @@ def steps(values: list[float]) -> list[tuple[float, float]]:
 
 
 def draw_loops(report: dict[str, Any], runs: int) -> None:
-    """The distributions of 98, 99 and 100 loops by a clock and by the exact ruler."""
+    """The distributions of 98, 99 and 100 loops by a clock and by the exact metric."""
     tell = Progress().step
     todo = sensitivity.order(runs, 1)
     found = [
         ("user process, ns", sensitivity.user_runs(todo, [], "user process", tell)),
         ("lab kernel, ns", sensitivity.machine_runs(machines.get("uml"), todo, tell)),
-        ("exact ruler, instructions", sensitivity.machine_runs(qemu.MACHINE, todo, tell)),
+        ("exact metric, instructions", sensitivity.machine_runs(qemu.MACHINE, todo, tell)),
     ]
     script, plots = "", ""
     for i, (title, data) in enumerate(found):

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
-from grader.exercise.files.tasks import UNBOUNDED, Count, Course, Idea, Speed, Task
+from grader.exercise.files.tasks import UNBOUNDED, CountedCall, Course, Idea, Speed, Task
 
 HEAD = "| part | points | what is judged |"
 TABLE = re.compile(rf"^{re.escape(HEAD)}\n(?:\|.*\n)+", re.M)
@@ -53,12 +53,12 @@ def _task(task: Task) -> str:
 def _bound(idea: Idea, points: int) -> str:
     """Return the bound that tells the method of a task, in words."""
     bounds = [f"at least {idea.least:,}"] if idea.least else []
-    bounds += [f"at most {idea.most:,}"] if idea.most < UNBOUNDED else []
+    bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""
     return f"{_call(idea.takes)}: {' and '.join(bounds)} {idea.unit}{less}"
 
 
-def _call(count: Count) -> str:
+def _call(count: CountedCall) -> str:
     if count.operation == "compute":
         return f"F({count.size:,})"
     if count.operation == "decimal":

@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.exercise.files.tasks import course
-from grader.verdict import par
+from grader.scoring import par
 
 HANDOUTS = paths.ROOT / "handouts"
 SENTENCE = re.compile(r"([\d,]+)\s+instructions\s+in\s+stage\s+(\d+),\s+([\d,]+)\s+are\s+par")

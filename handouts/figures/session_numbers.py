@@ -27,10 +27,10 @@ def piece(phase: str) -> re.Pattern[str]:
 
 def answer(words: list[str]) -> str:
     """Return what a command says of instructions."""
-    done = subprocess.run(words, cwd=paths.ROOT, capture_output=True, text=True)
-    found = re.search(rf"{SHOWN}(.*?)(;|$)", done.stdout, re.MULTILINE)
-    if done.returncode or not found:
-        last = (done.stderr.strip().splitlines() or ["it counts no instructions"])[-1]
+    completed = subprocess.run(words, cwd=paths.ROOT, capture_output=True, text=True)
+    found = re.search(rf"{SHOWN}(.*?)(;|$)", completed.stdout, re.MULTILINE)
+    if completed.returncode or not found:
+        last = (completed.stderr.strip().splitlines() or ["it counts no instructions"])[-1]
         raise LabError(f"{shlex.join(words)}: {last}")
     return found[1]
 

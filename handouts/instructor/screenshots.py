@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.base import command, paths
 from grader.base.errors import LabError
-from tests.class_made import mistake, reference, solved
+from tests.class_submissions import mistake, reference, solved
 
 HERE = Path(__file__).parent
 STAGE = 5
@@ -39,7 +39,7 @@ def shoot(browser: str, page: Path, size: str, picture: str) -> None:
     """Take a screenshot of the top of a page."""
     target = HERE / picture
     new = page.parent / f".{picture}"
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             browser,
             "--headless",
@@ -54,8 +54,8 @@ def shoot(browser: str, page: Path, size: str, picture: str) -> None:
         text=True,
         timeout=120,
     )
-    if not page.is_file() or done.returncode or not new.is_file():
-        raise LabError(f"{browser} took no screenshot of {page}: {done.stderr.strip()[-200:]}")
+    if not page.is_file() or completed.returncode or not new.is_file():
+        raise LabError(f"{browser} took no screenshot of {page}: {completed.stderr.strip()[-200:]}")
     new.replace(target)
     print(f"{paths.shown(target)}: {target.stat().st_size:,} bytes")
 
@@ -72,11 +72,11 @@ def main() -> int:
     if not (folder / "submissions").is_dir():
         make_class(folder / "submissions")
     out = folder / "class"
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(paths.ROOT / "grader/class.sh"), str(folder / "submissions")]
         + ["--stage", str(STAGE), "--seed", SEED, "--out", str(out), "--jobs", "1"]
     )
-    if done.returncode:
+    if completed.returncode:
         raise LabError("the class is not graded (see above); run make screenshots again")
     shoot(browser, out / "class.html", "900,1000", "class.png")
     (student,) = out.glob("students/bob-*/index.html")

@@ -286,7 +286,9 @@ def experiment() -> Picture:
             claims = {says[one] for one in (count, clock_says) if one}
             verdict = "mixed" if len(claims) > 1 else claims.pop() if claims else "~"
             p.box(178 + 90 * j, 258 + 38 * i, 88, 30, verdict, fills[verdict], size=13)
-    p.text(10, 388, "~ claims nothing. mixed: the rulers disagree, and there is", "dim", size=SMALL)
+    p.text(
+        10, 388, "~ claims nothing. mixed: the metrics disagree, and there is", "dim", size=SMALL
+    )
     p.text(10, 404, "something to find out.", "dim", size=SMALL)
     return p
 

@@ -86,7 +86,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 	digits += width;
 	for (size_t i = a->size - 1; i-- > 0;) {
 		if (i % LIMBS_AT_ONCE == 0) {
-			err = fib_spend(call, LIMBS_AT_ONCE * LIMB_WORK);
+			err = fib_account_work(call, LIMBS_AT_ONCE * LIMB_WORK);
 			if (err)
 				return err;
 		}

@@ -163,11 +163,11 @@ static int karatsuba_columns(struct fib_call *call, column_t *c,
 
 	if (a == b && size < KARATSUBA_SQUARE_LIMBS) {
 		comba_leaf_square(c, a, size);
-		return fib_spend(call, size * size / 2);
+		return fib_account_work(call, size * size / 2);
 	}
 	if (!levels) {
 		comba_leaf_mul(c, a, b, size);
-		return fib_spend(call, size * size);
+		return fib_account_work(call, size * size);
 	}
 	levels--;
 	room += size + half;

@@ -74,7 +74,8 @@ static int make_roots(struct fib_call *call, struct ntt *ntt, size_t count)
 		next[0] = shoup_factor_of(subtract_prime(solinas_fold(root)));
 		for (size_t i = 1; i < ntt->made; i++) {
 			if (i % AT_ONCE == 0) {
-				err = fib_spend(call, AT_ONCE * POINT_WORK);
+				err = fib_account_work(call,
+						       AT_ONCE * POINT_WORK);
 				if (err)
 					return err;
 			}
@@ -167,7 +168,7 @@ static int forward(struct fib_call *call, u64 *f, size_t points,
 	int err;
 
 	if (points <= CACHE_POINTS) {
-		err = fib_spend(call, points * 5 * POINT_WORK);
+		err = fib_account_work(call, points * 5 * POINT_WORK);
 		if (!err)
 			forward_block(f, points, ntt->roots, node);
 		return err;
@@ -175,7 +176,7 @@ static int forward(struct fib_call *call, u64 *f, size_t points,
 	for (size_t i = 0; i < quarter; i += AT_ONCE) {
 		size_t count = min(quarter - i, AT_ONCE);
 
-		err = fib_spend(call, 4 * count * POINT_WORK);
+		err = fib_account_work(call, 4 * count * POINT_WORK);
 		if (err)
 			return err;
 		harvey_forward_radix4(f + i, quarter, count, ntt->roots, node);
@@ -253,7 +254,7 @@ static int inverse(struct fib_call *call, u64 *f, size_t points,
 	int err;
 
 	if (points <= CACHE_POINTS) {
-		err = fib_spend(call, points * 5 * POINT_WORK);
+		err = fib_account_work(call, points * 5 * POINT_WORK);
 		if (!err)
 			inverse_block(f, points, ntt, node);
 		return err;
@@ -267,7 +268,7 @@ static int inverse(struct fib_call *call, u64 *f, size_t points,
 	for (size_t i = 0; i < quarter; i += AT_ONCE) {
 		size_t count = min(quarter - i, AT_ONCE);
 
-		err = fib_spend(call, 4 * count * POINT_WORK);
+		err = fib_account_work(call, 4 * count * POINT_WORK);
 		if (err)
 			return err;
 		harvey_inverse_radix4(f + i, quarter, count, ntt, node);
@@ -295,7 +296,8 @@ static int truncated_split(struct fib_call *call, u64 *f, struct shape s,
 		u64 last = f[s.main + i], sum = 0;
 
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * s.parts * POINT_WORK);
+			err = fib_account_work(call,
+					       AT_ONCE * s.parts * POINT_WORK);
 			if (err)
 				return err;
 		}
@@ -322,7 +324,8 @@ static int truncated_join(struct fib_call *call, u64 *f, struct shape s,
 		u64 first = solinas_fold(f[i]), sum = 0, difference;
 
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * s.parts * POINT_WORK);
+			err = fib_account_work(call,
+					       AT_ONCE * s.parts * POINT_WORK);
 			if (err)
 				return err;
 		}

@@ -120,7 +120,8 @@ int digits_combine(struct fib_call *call, struct digits *c, int x,
 	clear_up_to(b, size);
 	for (size_t i = 0, count; i < size; i += count) {
 		count = min_t(size_t, size - i, DIGITS_SECTION);
-		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		err = fib_account_work(call,
+				       count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
 		fib_fpu_begin();
@@ -149,7 +150,8 @@ int digits_div5(struct fib_call *call, struct digits *a)
 	clear_up_to(a, size + DIGITS_AT_ONCE);
 	for (size_t i = 0, count; i < size; i += count) {
 		count = min_t(size_t, size - i, DIGITS_SECTION);
-		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		err = fib_account_work(call,
+				       count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
 		fib_fpu_begin();
@@ -177,7 +179,8 @@ int digits_make_unique(struct fib_call *call, struct digits *a)
 
 	for (size_t i = 0, count; i < size; i += count) {
 		count = min_t(size_t, size - i, DIGITS_SECTION);
-		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		err = fib_account_work(call,
+				       count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
 		fib_fpu_begin();
@@ -232,7 +235,8 @@ ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 	for (size_t count; left; text += count * DIGIT_WIDTH) {
 		count = min_t(size_t, left, DIGITS_SECTION);
 		left -= count;
-		err = fib_spend(call, count / DIGITS_AT_ONCE * GROUP_WORK);
+		err = fib_account_work(call,
+				       count / DIGITS_AT_ONCE * GROUP_WORK);
 		if (err)
 			return err;
 		fib_fpu_begin();

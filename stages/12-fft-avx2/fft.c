@@ -272,14 +272,14 @@ static int make_table(struct fib_call *call, struct fft *fft)
 			to->re[j] = times(re, w.re) - times(im, w.im);
 			to->im[j] = times(re, w.im) + times(im, w.re);
 		}
-		err = fib_spend(call, made * CONSTANT_WORK);
+		err = fib_account_work(call, made * CONSTANT_WORK);
 		if (err)
 			return err;
 	}
 	for (size_t i = 0; i < count / 4; i += CONSTANTS_AT_ONCE) {
 		size_t end = min(count / 4, i + CONSTANTS_AT_ONCE);
 
-		err = fib_spend(call, 4 * (end - i));
+		err = fib_account_work(call, 4 * (end - i));
 		if (err)
 			return err;
 		make_doubles(table[i].re,
@@ -367,7 +367,7 @@ static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 	if (fft->shape.points == before)
 		return 0;
 	fib_assert(error_fits(&fft->shape));
-	err = fib_spend(call, fft->shape.rows * FFT_LEVELS * ROOT_WORK);
+	err = fib_account_work(call, fft->shape.rows * FFT_LEVELS * ROOT_WORK);
 	if (err)
 		return err;
 	make_top(fft);
@@ -403,7 +403,7 @@ static int top(struct fib_call *call, const struct fft *fft,
 		       (fft->shape.points - a->size) * sizeof(s16));
 	for (size_t i = 0, end; i < blocks; i = end) {
 		end = min(blocks, i + columns_at_once(fft));
-		err = fib_spend(call, FFT_SECTION / 2);
+		err = fib_account_work(call, FFT_SECTION / 2);
 		if (err)
 			return err;
 		fib_fpu_begin();
@@ -422,7 +422,7 @@ static int multiply(struct fib_call *call, const struct fft *fft,
 		    struct fft_block *f, struct fft_block *g, size_t points)
 {
 	size_t quarter = points / 4 / FFT_BLOCK_POINTS;
-	int err = fib_spend(call, points * 4);
+	int err = fib_account_work(call, points * 4);
 
 	if (err)
 		return err;
@@ -476,7 +476,7 @@ static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
 	fft->carry[0][0].up[0] = addend;
 	for (size_t i = 0, end; i < blocks; i = end) {
 		end = min(blocks, i + columns_at_once(fft));
-		err = fib_spend(call, FFT_SECTION);
+		err = fib_account_work(call, FFT_SECTION);
 		if (err)
 			return err;
 		fib_fpu_begin();

@@ -62,7 +62,7 @@ static int points_of(struct fib_call *call, u64 *f, size_t points,
 		limb_t above = a[i] / POINT_BASE;
 
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * POINT_WORK);
+			err = fib_account_work(call, AT_ONCE * POINT_WORK);
 			if (err)
 				return err;
 		}
@@ -88,7 +88,7 @@ static int limbs_of(struct fib_call *call, limb_t *c, size_t size, const u64 *f,
 			((u64)POINT_BASE * POINT_BASE);
 
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * POINT_WORK);
+			err = fib_account_work(call, AT_ONCE * POINT_WORK);
 			if (err)
 				return err;
 		}
@@ -109,7 +109,7 @@ static int mul_points(struct fib_call *call, u64 *f, const u64 *g,
 
 	for (size_t i = 0; i < points; i++) {
 		if (i % AT_ONCE == 0) {
-			err = fib_spend(call, AT_ONCE * POINT_WORK);
+			err = fib_account_work(call, AT_ONCE * POINT_WORK);
 			if (err)
 				return err;
 		}

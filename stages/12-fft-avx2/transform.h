@@ -10,7 +10,7 @@
 
 #define TRANSFORM_POINTS_MAX ((size_t)1 << 19)
 
-/* Points between two calls of fib_spend, and what is done at each of them. */
+/* Points between two calls of fib_account_work, and what is done at each of them. */
 #define AT_ONCE ((size_t)4096)
 #define POINT_WORK 4
 

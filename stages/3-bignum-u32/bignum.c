@@ -231,7 +231,7 @@ struct bignum *bn_mul(const struct bignum *a, const struct bignum *b)
 	if (IS_ERR(c))
 		return c;
 	for (size_t i = bn_bits(a) - 1; i-- > 0;) {
-		err = fib_spend(a->call, c->size + b->size);
+		err = fib_account_work(a->call, c->size + b->size);
 		if (err)
 			goto free_product;
 		c = bn_replace(c, bn_lshift(c, 1));

@@ -12,7 +12,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 
 	for (size_t bit = bn_bits(f->big); bit-- > 0;) {
 		char carry = bn_bit(f->big, bit);
-		int err = fib_spend(call, count);
+		int err = fib_account_work(call, count);
 
 		if (err)
 			return err;

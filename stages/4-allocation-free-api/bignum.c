@@ -277,7 +277,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 		shift++;
 		if (!bn_bit(a, i))
 			continue;
-		err = fib_spend(a->call, c->size + b->size);
+		err = fib_account_work(a->call, c->size + b->size);
 		if (err)
 			return err;
 		err = bn_lshift(c, c, shift);

@@ -13,7 +13,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 	for (size_t bit = bn_bits(f->big); bit-- > 0;) {
 		char carry = bn_bit(f->big, bit);
 
-		if (fib_spend(call, count))
+		if (fib_account_work(call, count))
 			return -EINTR;
 		for (size_t i = 0; i < count; i++) {
 			char twice = 2 * digits[i] + carry;

@@ -70,7 +70,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		unsigned int width;
 		limb_t chunk;
 
-		ret = fib_spend(call, left);
+		ret = fib_account_work(call, left);
 		if (ret)
 			goto free_a;
 		chunk = limbs_div_chunk(a->limb, left);

@@ -331,7 +331,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	}
 	memset(c->limb, 0, size * sizeof(*c->limb));
 	for (size_t i = 0; i < a->size; i++) {
-		err = fib_spend(a->call, size);
+		err = fib_account_work(a->call, size);
 		if (err)
 			return err;
 		c->limb[i + size] =
@@ -367,7 +367,7 @@ int bn_square(struct bignum *c, const struct bignum *a)
 	}
 	memset(c->limb, 0, 2 * size * sizeof(*c->limb));
 	for (size_t i = 0; i < size - 1; i++) {
-		err = fib_spend(a->call, size - 1 - i);
+		err = fib_account_work(a->call, size - 1 - i);
 		if (err)
 			return err;
 		c->limb[i + size] =

@@ -11,7 +11,7 @@
 #include "bignum.h"
 #include "column.h"
 
-/* Columns between two calls of fib_spend, of at most 6250 products each. */
+/* Columns between two calls of fib_account_work, of at most 6250 products each. */
 #define COLUMNS_AT_ONCE 16
 
 /*
@@ -177,7 +177,7 @@ static int comba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 
 	for (size_t from = 0, to; from < top; from = to) {
 		to = min(from + COLUMNS_AT_ONCE, top);
-		err = fib_spend(call, (to - from) * b_size);
+		err = fib_account_work(call, (to - from) * b_size);
 		if (err)
 			return err;
 		carry = comba_mul_columns(c, from, to, carry, a, a_size, b,
@@ -197,7 +197,7 @@ static int comba_square(struct fib_call *call, limb_t *c, const limb_t *a,
 
 	for (size_t from = 0, to; from < top; from = to) {
 		to = min(from + COLUMNS_AT_ONCE, top);
-		err = fib_spend(call, (to - from) * (size / 2 + 1));
+		err = fib_account_work(call, (to - from) * (size / 2 + 1));
 		if (err)
 			return err;
 		carry = comba_square_columns(c, from, to, carry, a, size);

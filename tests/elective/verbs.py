@@ -12,7 +12,7 @@ from electives import source_folder
 from grader.base import paths, test_record
 from grader.base.errors import MachineError
 from grader.base.finding import Finding
-from grader.lab import ending, kernel_log, machines, module
+from grader.lab import failure_classification, kernel_log, machines, module
 from grader.lab.machines import Contents, Machine
 from grader.lab.module import Module, Recipe
 
@@ -61,17 +61,17 @@ def _test(where: Machine, built: Module, task: int) -> Finding | None:
     nonce = test_record.draw()
     load = f"insmod {KO} task={task} nonce={test_record.line(nonce).strip()}"
     try:
-        said = guest.wire.check(
+        said = guest.channel.check(
             f"{load} && cat /sys/module/{built.name}/parameters/result", SECONDS
         )
-        guest.wire.check(f"rmmod {built.name}", SECONDS)
+        guest.channel.check(f"rmmod {built.name}", SECONDS)
         console = guest.console()
     except MachineError as error:
-        return ending.of(error, guest, built)
+        return failure_classification.classify(error, guest, built)
     finally:
         guest.stop()
     failure, record = test_record.split(said.rstrip("\n") + "\n")
     wrong = failure.strip() or test_record.fault(
         record, nonce, np.array(CHECKS[task - 1], np.uint64)
     )
-    return Finding("wrong", wrong) if wrong else kernel_log.dirt(console, built)
+    return Finding("wrong", wrong) if wrong else kernel_log.first_problem(console, built)

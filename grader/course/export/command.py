@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.base import command, passages, paths, scratch
+from grader.base import command, marked_regions, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import translation
@@ -62,13 +62,13 @@ def _git(folder: Path, *words: str) -> str:
     # A hook of a git above us, for one, would have it work elsewhere.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     environment["GIT_OPTIONAL_LOCKS"] = "0"  # somebody may be at work in the kit
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", "-C", str(folder), *words], capture_output=True, text=True, env=environment
     )
-    if done.returncode:
-        said = (done.stderr.strip() or f"status {done.returncode}").splitlines()[0]
+    if completed.returncode:
+        said = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[0]
         raise LabError(f"git {words[0]}: {said}")
-    return done.stdout
+    return completed.stdout
 
 
 def _copy_kit(folder: Path, answers: bool) -> None:
@@ -85,7 +85,7 @@ def _copy_kit(folder: Path, answers: bool) -> None:
             continue
         made = without_marked(text, name)
         if name.startswith("electives/"):
-            made = passages.skeleton(made, name)
+            made = marked_regions.skeleton(made, name)
         if made != text:
             target.write_text(made, encoding="utf-8")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import passages, paths
+from grader.base import marked_regions, paths
 from grader.base.errors import LabError
 from grader.course import skeleton
 from grader.course.export.skeletons import carried
-from grader.course.export.solutions import asked, definition, reference, squeezed, telling
+from grader.course.export.solutions import definition, reference, squeezed, task_functions, telling
 from grader.exercise.files import exercises, stages
 
 
@@ -27,10 +27,10 @@ def solution_lines() -> dict[str, str]:
         for file, source in reference(stage).items():
             rest = source
             for function in skeleton.functions(source):
-                if (file, function) in asked(stage) or (file, function) in mine:
+                if (file, function) in task_functions(stage) or (file, function) in mine:
                     rest = rest.replace(definition(stage, file, function)[1], "")
             given |= telling(rest)
-        for (file, function), (task, part) in asked(stage).items():
+        for (file, function), (task, part) in task_functions(stage).items():
             source = reference(stage)[file]
             there = skeleton.functions(source)[function]
             text = source[there.body : there.end]
@@ -49,7 +49,7 @@ def marked_lines() -> dict[str, str]:
     """
     folders = (paths.COMMON, paths.ROOT / "electives", paths.ROOT / "grader/exercise/driver")
     texts = [path.read_text(encoding="utf-8") for folder in folders for path in _c_files(folder)]
-    given = {line for text in texts for line in telling(passages.skeleton(text, "a file"))}
+    given = {line for text in texts for line in telling(marked_regions.skeleton(text, "a file"))}
     lines: dict[str, str] = {}
     for exercise in map(exercises.find, exercises.names()):
         if exercise.arithmetic:

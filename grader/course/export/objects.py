@@ -35,7 +35,7 @@ PORTABLE_FLAGS = (
     "-D__NO_FORTIFY",
 )
 PORTABLE_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed|fpu_begin|fpu_end|has_avx2)"
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed|fpu_begin|fpu_end|has_avx2)"
 )
 
 
@@ -99,6 +99,6 @@ def _check_imports(path: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise LabError(f"{command[0]}: {done.stderr.strip()}")
+    completed = subprocess.run(command, capture_output=True, text=True)
+    if completed.returncode:
+        raise LabError(f"{command[0]}: {completed.stderr.strip()}")

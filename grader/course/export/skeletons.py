@@ -9,8 +9,8 @@ from pathlib import Path
 
 from grader.base.errors import LabError
 from grader.course import skeleton
-from grader.course.bring_over import Carried
-from grader.course.export.solutions import asked, definition, reference, telling
+from grader.course.carry_forward import CarriedFunction
+from grader.course.export.solutions import definition, reference, task_functions, telling
 from grader.exercise.files import exercises, stages, tasks
 
 # A function that shares so much of an earlier solution's telling lines is that solution.
@@ -26,15 +26,15 @@ MARKER = """\
 
 
 @cache
-def carried(stage: int) -> list[Carried]:
+def carried(stage: int) -> list[CarriedFunction]:
     """The functions given in a stage that are, line by line, an earlier stage's solution."""
     found = []
     earlier = range(stage - 1, 0, -1)
     for file, source in reference(stage).items():
         for function in skeleton.functions(source) if file.endswith((".c", ".h")) else {}:
-            if (file, function) in asked(stage):
+            if (file, function) in task_functions(stage):
                 continue
-            home = next((s for s in earlier if (file, function) in asked(s)), None)
+            home = next((s for s in earlier if (file, function) in task_functions(s)), None)
             if home is None:
                 continue
             mine = definition(stage, file, function)
@@ -44,13 +44,13 @@ def carried(stage: int) -> list[Carried]:
             fits = tuple(
                 s for s in earlier if file in reference(s) and definition(s, file, function) == mine
             )
-            task, _ = asked(home)[file, function]
-            found.append(Carried(file, function, home, task.number, fits))
+            task, _ = task_functions(home)[file, function]
+            found.append(CarriedFunction(file, function, home, task.number, fits))
     return found
 
 
-def _note(one: Carried) -> str:
-    task, _ = asked(one.stage)[one.file, one.function]
+def _note(one: CarriedFunction) -> str:
+    task, _ = task_functions(one.stage)[one.file, one.function]
     wrote = f"You wrote this in stage {one.stage} (task {task.number}, {task.name})"
     if one.stage in one.fits:
         return f"{wrote}: bring it over."
@@ -62,9 +62,9 @@ def _note(one: Carried) -> str:
     )
 
 
-def _stub(stage: int, one: Carried) -> str:
+def _stub(stage: int, one: CarriedFunction) -> str:
     """The stub that the task had, as the function's type in this stage allows."""
-    _, part = asked(one.stage)[one.file, one.function]
+    _, part = task_functions(one.stage)[one.file, one.function]
     if part.stub is None:
         raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
     head, _ = definition(stage, one.file, one.function)
@@ -80,7 +80,7 @@ def exported_skeleton(stage: int) -> dict[str, str]:
         return files
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
-        part = tasks.Part(one.file, one.function, _stub(stage, one), "")
+        part = tasks.TaskFunction(one.file, one.function, _stub(stage, one), "")
         where = f"stage {stage}, {one.file}"
         files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
     for file in files:

@@ -30,7 +30,7 @@ def reference(stage: int) -> dict[str, str]:
 
 
 @cache
-def asked(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.Part]]:
+def task_functions(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.TaskFunction]]:
     """The functions that a stage's tasks are about, by file and name."""
     course = tasks.course(stage)
     return {(p.file, p.function): (task, p) for task in course.tasks for p in task.parts}

@@ -21,7 +21,7 @@ from grader.exercise.build import c_flags, diagnostics
 from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
 from grader.lab import allowed_c, module
-from grader.sandbox import Room
+from grader.sandbox import SandboxView
 
 # The kit's headers that a stage may include.
 HEADERS = ("stage.h", "freestanding.h", "fibdrv.h")
@@ -168,15 +168,15 @@ def _preprocessed(
     )
     command = ["bash", "-c", script, "bash", str(folder), str(len(names))]
     command += [*(f"{place}/{name}" for name in names), *call]
-    room = Room(write=(folder,)) if isolated else None
+    room = SandboxView(write=(folder,)) if isolated else None
     ours = None if room else module.environment()
-    ended = sandbox.run(command, module.LIMITS, room, environment=ours, together=True)
+    result = sandbox.run(command, module.LIMITS, room, environment=ours, together=True)
     said = re.sub(rf"(?m)^((?:In file included| +) from |){re.escape(place)}/",
-                  lambda match: f"{match[1]}{shown}/", ended.text)  # fmt: skip
-    if ended.ended_by:
-        return Texts(cause=f"the compiler was stopped: {ended.cause}")
-    if ended.status:
-        ended.check_host(folder)
+                  lambda match: f"{match[1]}{shown}/", result.text)  # fmt: skip
+    if result.ended_by:
+        return Texts(cause=f"the compiler was stopped: {result.cause}")
+    if result.status:
+        result.check_host(folder)
         line = diagnostics.error_line(said)
         return Texts(cause=f"{line}; {OFFERED}" if _NO_HEADER.search(line) else line)
     found: dict[str, bytes] = {}
@@ -201,4 +201,4 @@ def _wrong(text: str, name: str, place: str) -> str:
             return f"{name} includes {file}; {OFFERED}"
     if allowed_c.forged(text):
         return f"{name}: #line is not allowed, all builds have one text; remove it"
-    return allowed_c.refused(text, f"{place}/")
+    return allowed_c.first_refused(text, f"{place}/")

@@ -34,12 +34,12 @@ BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltStage:
     """The result of a build: a module, or a cause; and what its objects hold against the rules."""
 
     stage: Stage
     module: Module
-    breaches: tuple[stage_contract.Breach, ...] = ()
+    violations: tuple[stage_contract.ContractViolation, ...] = ()
     left_out: tuple[str, ...] = ()  # of the stage's files, and why
     rules: str = "stage.h"  # where it is said what its objects may hold
     # Where the files are edited that kbuild compiles, by their folder in the module.
@@ -51,9 +51,9 @@ class Built:
         return self.module.ok
 
     @property
-    def objection(self) -> str:
+    def rejection(self) -> str:
         """Why it is not to be measured: there is no module, or what the contract has against it."""
-        broken = self.breaches[0] if self.breaches else None
+        broken = self.violations[0] if self.violations else None
         return self.cause or (
             f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
         )
@@ -89,7 +89,7 @@ LOOK = "-O0"
 
 def build(
     stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False, look: bool = False
-) -> Built:
+) -> BuiltStage:
     """Build a stage for a kernel, or find that nothing has changed since the last time.
 
     With trace what fib_trace is given is printed; with look the stage's own files are compiled for
@@ -110,12 +110,12 @@ def build(
         recipe = _for_a_debugger(recipe, own)
     if text.cause:
         made = Module(device.NAME, module.folder_of(recipe, kernel), text.cause)
-        return Built(stage, made, (), tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(left_out))
     objects = [path for path in recipe.objects if path.startswith("stage/")]
     if not objects:
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
         made = Module(device.NAME, module.folder_of(recipe, kernel), cause)
-        return Built(stage, made, (), tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(left_out))
     made = _compiled(recipe, kernel, jobs)
     made = replace(made, warnings=(*text.warnings, *made.warnings))
     files = [made.directory / f"{path}.o" for path in objects]
@@ -123,9 +123,9 @@ def build(
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', made.cause)
         if missing:
             made = replace(made, cause=_undefined(missing[1], files, stage))
-        return Built(stage, made, (), tuple(left_out))
-    breaches = () if trace or look else tuple(_breaches(stage, made, files, kernel))
-    return Built(stage, made, breaches, tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(left_out))
+    violations = () if trace or look else tuple(_violations(stage, made, files, kernel))
+    return BuiltStage(stage, made, violations, tuple(left_out))
 
 
 def digest(stage: Stage, kernel: Kernel) -> str:
@@ -148,10 +148,10 @@ def _for_a_debugger(recipe: Recipe, objects: Sequence[str]) -> Recipe:
 
 def build_driver(
     stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False, look: bool = False
-) -> Built:
+) -> BuiltStage:
     """The same of a stage whose driver is what is asked for; raced: see driver_recipe.py."""
     homes = {"stage": stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
-    built = partial(Built, stage, rules=f"stage {stage.number}", homes=homes)
+    built = partial(BuiltStage, stage, rules=f"stage {stage.number}", homes=homes)
     path = stage.directory / driver_recipe.FILE
     taken = path.is_file() and paths.inside(path, stage.directory)
     if not taken or path.stat().st_size > SOURCE_BYTES:
@@ -176,7 +176,7 @@ def build_driver(
         made = replace(made, cause=said)
     if not made.ok or raced or look:
         return built(made, left_out=tuple(left_out))
-    broken = driver_contract.breaches(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)
+    broken = driver_contract.violations(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)
     return built(made, tuple(broken), tuple(left_out))
 
 
@@ -186,7 +186,7 @@ def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
     return replace(made, cause=diagnostics.TOO_LARGE) if too_large else made
 
 
-def stage_objects(built: Built) -> list[Path]:
+def stage_objects(built: BuiltStage) -> list[Path]:
     """The objects that were made of the stage's own sources."""
     found = sorted((built.module.directory / "stage").glob("*.o"))
     # One of a source that is there no more stays behind.
@@ -297,12 +297,12 @@ def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
     return f"{user}: {symbol} is used, but nothing defines it for a module"
 
 
-def _breaches(
+def _violations(
     stage: Stage, made: Module, objects: list[Path], kernel: Kernel
-) -> list[stage_contract.Breach]:
+) -> list[stage_contract.ContractViolation]:
     if stage.shipped:
         return []  # the kit's own, without what it would be read by
     kit = [made.directory / f"{name}.o" for name in kit_objects(stage.manifest)]
-    return stage_contract.breaches(
+    return stage_contract.violations(
         objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
     )

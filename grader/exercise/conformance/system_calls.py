@@ -18,7 +18,7 @@ MAX_REPEAT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Case:
+class AbiCase:
     """One call and what it must answer."""
 
     title: str
@@ -30,11 +30,11 @@ class Case:
         """Whether the answer is right."""
         return self.accepts(answer) if self.accepts else answer.rstrip() == self.expected
 
-    def wanted(self) -> str:
+    def expected_in_words(self) -> str:
         """What it must answer, in words."""
         return self.expected if self.accepts else in_words(self.request, self.expected)
 
-    def got(self, answer: str) -> str:
+    def answer_in_words(self, answer: str) -> str:
         """What it did answer, in words."""
         return in_words(self.request, answer)
 
@@ -125,23 +125,23 @@ def _refused(code: int) -> Callable[[str], bool]:
     return accepts
 
 
-def cases(manifest: Manifest) -> list[Case]:
+def cases(manifest: Manifest) -> list[AbiCase]:
     """All cases for a stage, in order: they share open files."""
     top = manifest.max_n
     last = len(expected_values.digits(top))
     bad_read, too_small = "-22 0 -", "-34 0 -"
 
-    def case(title: str, request: str, expected: str | int) -> Case:
-        return Case(title, request, str(expected))
+    def case(title: str, request: str, expected: str | int) -> AbiCase:
+        return AbiCase(title, request, str(expected))
 
-    def measure(title: str, request: str, code: int) -> Case:
+    def measure(title: str, request: str, code: int) -> AbiCase:
         wanted = f"{error_name(code)}, nothing written"
-        return Case(title, f"measure 0 {request}", wanted, _refused(code))
+        return AbiCase(title, f"measure 0 {request}", wanted, _refused(code))
 
-    def measured(title: str, n: int, spread: int, repeat: int, nonce: int) -> Case:
+    def measured(title: str, n: int, spread: int, repeat: int, nonce: int) -> AbiCase:
         request = f"measure 0 n={n} spread={spread} repeat={repeat} nonce={nonce}"
         wanted = _measurement(n, spread, repeat, nonce)
-        return Case(title, request, wanted, _measured(n, spread, repeat, nonce))
+        return AbiCase(title, request, wanted, _measured(n, spread, repeat, nonce))
 
     return [
         case("sysfs stage", "show stage", f"0 {manifest.number}"),
@@ -188,13 +188,13 @@ def cases(manifest: Manifest) -> list[Case]:
         case("read by the second", "read 1 64", _got(5)),
         case("read by the first", "read 0 64", _got(0)),
         case("read into no memory", "pread 0 64 20 null", "-14 0 -"),
-        Case("read into memory that ends half-way", "pread 0 20 93 half", "EFAULT",
+        AbiCase("read into memory that ends half-way", "pread 0 20 93 half", "EFAULT",
              lambda answer: answer.split()[0] == "-14"),
-        Case("write returns nanoseconds", "write 0 0", "a number of 1 or more", _positive),
+        AbiCase("write returns nanoseconds", "write 0 0", "a number of 1 or more", _positive),
         case("lseek for write", f"seek 0 {min(top, 90)} 0", min(top, 90)),
-        Case("write looks at no data", "write 0 100", "a number of 1 or more", _positive),
+        AbiCase("write looks at no data", "write 0 100", "a number of 1 or more", _positive),
         case("write leaves the position", "seek 0 0 1", min(top, 90)),
-        Case("pwrite goes by its own n", "pwrite 0 1 3", "a number of 1 or more", _positive),
+        AbiCase("pwrite goes by its own n", "pwrite 0 1 3", "a number of 1 or more", _positive),
         case("pwrite above max_n", f"pwrite 0 1 {top + 1}", -22),
         case("the clock off", "store ktime_measure 0", 1),
         case("ktime_measure says so", "show ktime_measure", "0 0"),
@@ -207,7 +207,7 @@ def cases(manifest: Manifest) -> list[Case]:
         case("ktime_measure refuses words", "store ktime_measure on", -22),
         case("ktime_measure is as it was", "show ktime_measure", "0 0"),
         case("the clock on", "store ktime_measure 1", 1),
-        Case("write measures again", "write 0 7", "a number of 1 or more", _positive),
+        AbiCase("write measures again", "write 0 7", "a number of 1 or more", _positive),
         case("ioctl 0", "ioctl 0 0", -25),
         case("an ioctl of another device", "ioctl 0 0x5401", -25),
         case("our ioctl with another size", "ioctl 0 0xc0084601", -25),

@@ -11,11 +11,11 @@ from grader.base import scratch
 from grader.base.background import Background
 from grader.base.errors import MachineError
 from grader.base.finding import Code, Failure, Finding, failed
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import system_calls, test_inputs
 from grader.exercise.contract_tests import runner
 from grader.exercise.files import device, expected_values
-from grader.lab import ending, kernel_log
+from grader.lab import failure_classification, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
@@ -44,7 +44,7 @@ class Tally:
 class Verified:
     """What became of a stage: its tests by kind, those that failed, and all that is wrong."""
 
-    built: Built
+    built: BuiltStage
     tests: Mapping[str, Tally] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()  # the first few of each kind
     findings: tuple[Finding, ...] = ()
@@ -74,7 +74,7 @@ class Verified:
 class _Record:
     """What is found while it is found."""
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: BuiltStage) -> None:
         self.built = built
         self._tests: dict[str, Tally] = {}
         self._failures: list[Failure] = []
@@ -131,18 +131,18 @@ def _read_values(
     n_list: Sequence[int],
     modulus: int,
     timeout: float,
-    at: Callable[[str], None],
+    show_detail: Callable[[str], None],
     on_board: bool = False,
 ) -> None:
     reads = _reads(n_list, modulus)
     if on_board:
-        answers = device.recite(guest, READS, len(reads), timeout)
+        answers = device.run_script(guest, READS, len(reads), timeout)
     else:
         answers = device.ask(guest, reads, timeout)
-    at("open")
+    show_detail("open")
     next(answers)
     for n, request in zip(n_list, reads[1:]):
-        at(f"read of F({n})")
+        show_detail(f"read of F({n})")
         answer = next(answers)
         size = str(expected_values.digit_count(n))
         same = "=" if "known=" in request else expected_values.digits(n)
@@ -152,7 +152,7 @@ def _read_values(
             want, got = expected_values.digits(n), system_calls.in_words(request, answer)
             record.fails(Failure("value", n, want, got))
     # The batch is done with the last answer: let it end.
-    at("close")
+    show_detail("close")
     for _ in answers:
         pass
 
@@ -163,7 +163,7 @@ def _verify_runs(
     runs: Sequence[tuple[int, int]],
     modulus: int,
     timeout: float,
-    at: Callable[[str], None],
+    show_detail: Callable[[str], None],
 ) -> None:
     """Verify runs of consecutive n by the residues of their digits; of a wrong one, read each n."""
     requests = [
@@ -172,18 +172,18 @@ def _verify_runs(
         for first, last in runs
     ]
     answers = device.ask(guest, ["open 0 r", *requests], timeout)
-    at("open")
+    show_detail("open")
     next(answers)
     wrong = []
     for (first, last), request in zip(runs, requests):
-        at(f"F({first}) to F({last})" if first < last else f"F({first})")
+        show_detail(f"F({first}) to F({last})" if first < last else f"F({first})")
         answer = next(answers)
         if answer.split() == ["0", "0"]:
             for _ in range(first, last + 1):
                 record.passes("value")
         else:
             wrong.append((first, last, request, answer))
-    at("close")
+    show_detail("close")
     for _ in answers:
         pass
     for first, last, request, answer in wrong[:SHOWN]:
@@ -191,7 +191,7 @@ def _verify_runs(
         if first > test_inputs.TEXT_TO and failed_before:
             continue
         more = SECONDS_A_DIGIT * expected_values.digit_count(last) * guest.speed_factor
-        _read_values(guest, record, range(first, last + 1), modulus, timeout + more, at)
+        _read_values(guest, record, range(first, last + 1), modulus, timeout + more, show_detail)
         if record.count("value").failed == failed_before:
             record.fails(_not_again(first, request, answer))
 
@@ -206,20 +206,24 @@ def _not_again(first: int, request: str, answer: str) -> Failure:
     return Failure("value", n, f"F({n}) each time", got)
 
 
-def _check_abi(guest: Running, record: _Record, timeout: float, at: Callable[[str], None]) -> None:
+def _check_abi(
+    guest: Running, record: _Record, timeout: float, show_detail: Callable[[str], None]
+) -> None:
     cases = system_calls.cases(record.built.stage.manifest)
     answers = device.ask(guest, [c.request for c in cases], timeout)
     for case in cases:
         title = f"{case.title} ({case.request})"
-        at(title)
+        show_detail(title)
         answer = next(answers)
         if case.request == "stat":
             answer = _as_made(guest, answer)
         if case.holds(answer):
             record.passes("abi")
         else:
-            record.fails(Failure("abi", None, case.wanted(), case.got(answer), title))
-    at("the end")
+            record.fails(
+                Failure("abi", None, case.expected_in_words(), case.answer_in_words(answer), title)
+            )
+    show_detail("the end")
     for _ in answers:
         pass
 
@@ -233,7 +237,7 @@ def _as_made(guest: Running, answer: str) -> str:
     return answer
 
 
-class _Steps:
+class _StepRunner:
     """Runs steps until one ends it all, and says how."""
 
     def __init__(self, record: _Record, guest: Running) -> None:
@@ -241,7 +245,7 @@ class _Steps:
         self.guest = guest
         self.detail = ""
 
-    def at(self, detail: str) -> None:
+    def set_detail(self, detail: str) -> None:
         """Say what within the step comes now."""
         self.detail = detail
 
@@ -255,13 +259,15 @@ class _Steps:
             where = f"{what}, {self.detail}" if self.detail else what
             seconds = CALL_TIMEOUT * self.guest.speed_factor
             late = f"no answer within {seconds:.0f} s, it hangs or loops"
-            found = ending.of(error, self.guest, self.record.built.module, status, late)
+            found = failure_classification.classify(
+                error, self.guest, self.record.built.module, status, late
+            )
             self.record.ends(found.within(where))
         return False
 
 
 def verify(
-    built: Built,
+    built: BuiltStage,
     machine: Machine,
     seed: int,
     quick: bool,
@@ -278,21 +284,21 @@ def verify(
     if not built.ok:
         record.ends(Finding("build-failed", built.cause, built.module.log[-4000:]))
         return record.closed()
-    if not built.breaches:
+    if not built.violations:
         record.passes("contract")
-    for breach in built.breaches:
-        failure = Failure("contract", None, breach.expected, breach.got)
-        said = f"{breach.got}; stage.h allows {breach.expected}"
+    for violation in built.violations:
+        failure = Failure("contract", None, violation.expected, violation.got)
+        said = f"{violation.got}; stage.h allows {violation.expected}"
         record.fails(failure, Finding("wrong", said, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
     # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
     tried = not (machine.is_host or machine.debug)
-    trial = runner.link(built, machine.kernel()) if tried else None
+    contract_module = runner.link(built, machine.kernel()) if tried else None
     apart: Background[_Record] | None = None
-    if trial and at_once:
-        apart = Background(functools.partial(_apart, built, machine, trial, seed))
-    elif trial:
-        modules[trial.name] = trial.stripped
+    if contract_module and at_once:
+        apart = Background(functools.partial(_apart, built, machine, contract_module, seed))
+    elif contract_module:
+        modules[contract_module.name] = contract_module.stripped
     manifest = built.stage.manifest
     numbers, modulus = test_inputs.small_n(manifest.max_n), expected_values.new_modulus()
     folder = scratch.folder()
@@ -307,14 +313,18 @@ def verify(
         large += test_inputs.chosen_runs(manifest, seed) if runs else []
         if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
             # Where digits or memory are wrong already, promises would only say so once more.
-            known = record.count("abi").failed + record.count("value").failed or kernel_log.dirt(
-                guest.console(), built.module
-            )
-            tell("on trial")
+            known = record.count("abi").failed + record.count(
+                "value"
+            ).failed or kernel_log.first_problem(guest.console(), built.module)
+            tell("contract tests")
             if apart and not known:
                 record.take(apart.result())
                 _read_log(guest, record)
-            elif trial is None or known or _on_trial(guest, record, trial, seed):
+            elif (
+                contract_module is None
+                or known
+                or _contract_tests(guest, record, contract_module, seed)
+            ):
                 _read_log(guest, record)
     finally:
         guest.stop()
@@ -331,22 +341,22 @@ def _verify_in(
 ) -> bool:
     """Whether all steps went through, whatever was found on the way."""
     timeout = CALL_TIMEOUT * guest.speed_factor
-    steps = _Steps(record, guest)
-    wire = guest.wire
+    steps = _StepRunner(record, guest)
+    channel = guest.channel
 
     def load() -> None:
-        wire.check(f"insmod {MODULE}", timeout)
-        wire.check(f"test -c {device.NODE}", timeout)
+        channel.check(f"insmod {MODULE}", timeout)
+        channel.check(f"test -c {device.NODE}", timeout)
 
     def unload() -> None:
-        wire.check(f"rmmod {device.NAME}", timeout)
+        channel.check(f"rmmod {device.NAME}", timeout)
         for test, what in device.LEFT_BEHIND.items():
-            if wire.run(test, timeout).status == 0:
+            if channel.run(test, timeout).status == 0:
                 raise MachineError(f"{what} is still there after rmmod")
 
     def busy() -> None:
-        done = wire.run(f"exec 3<{device.NODE} && rmmod {device.NAME} 2>&1", timeout)
-        if done.status == 0:
+        result = channel.run(f"exec 3<{device.NODE} && rmmod {device.NAME} 2>&1", timeout)
+        if result.status == 0:
             raise MachineError("rmmod went through while a file was open")
 
     tell("load")
@@ -359,22 +369,22 @@ def _verify_in(
     if not steps.run("second load", "load-failed", load):
         return False
     tell("the ABI")
-    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.at)):
+    if not steps.run("ABI", "wrong", lambda: _check_abi(guest, record, timeout, steps.set_detail)):
         return False
     tell("values")
     if not steps.run(
         "values",
         "wrong",
-        lambda: _read_values(guest, record, numbers, modulus, timeout, steps.at, True),
+        lambda: _read_values(guest, record, numbers, modulus, timeout, steps.set_detail, True),
     ):
         return False
     # What leaks would fill the machine before all runs are through, and hide behind that.
-    if kernel_log.dirt(guest.console(), record.built.module):
+    if kernel_log.first_problem(guest.console(), record.built.module):
         large = ()
     if large and not steps.run(
         "values",
         "wrong",
-        lambda: _verify_runs(guest, record, large, modulus, timeout, steps.at),
+        lambda: _verify_runs(guest, record, large, modulus, timeout, steps.set_detail),
     ):
         return False
     if not steps.run("unload while open", "unload-failed", busy):
@@ -386,29 +396,31 @@ def _verify_in(
     return True
 
 
-def _apart(built: Built, machine: Machine, trial: Module, seed: int) -> _Record:
+def _apart(built: BuiltStage, machine: Machine, contract_module: Module, seed: int) -> _Record:
     """Run the contract tests in a machine of their own. Return what was found."""
     record = _Record(built)
-    guest = machine.boot(device.contents({trial.name: trial.stripped}))
+    guest = machine.boot(device.contents({contract_module.name: contract_module.stripped}))
     try:
-        if _on_trial(guest, record, trial, seed) and kernel_log.dirt(guest.console(), built.module):
+        if _contract_tests(guest, record, contract_module, seed) and kernel_log.first_problem(
+            guest.console(), built.module
+        ):
             _read_log(guest, record)
     finally:
         guest.stop()
     return record
 
 
-def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool:
+def _contract_tests(guest: Running, record: _Record, contract_module: Module, seed: int) -> bool:
     """Whether it came to an end, whatever was found."""
     timeout = CALL_TIMEOUT * guest.speed_factor
     try:
         failures = runner.run(guest, record.built.stage, seed, timeout)
     except MachineError as error:
-        ended = ending.of(error, guest, trial, "wrong")
+        ended = failure_classification.classify(error, guest, contract_module, "wrong")
         fault = runner.last_fault(guest.console())
         if fault:
             fault = replace(fault, then=ended.cause)
-        record.ends(replace(ended.within("on trial"), fault=fault))
+        record.ends(replace(ended.within("contract tests"), fault=fault))
         return False
     for failure in failures:
         fault = runner.fault_in(failure)
@@ -419,7 +431,7 @@ def _on_trial(guest: Running, record: _Record, trial: Module, seed: int) -> bool
 
 
 def _read_log(guest: Running, record: _Record) -> None:
-    dirt = kernel_log.dirt(guest.console(), record.built.module)
+    dirt = kernel_log.first_problem(guest.console(), record.built.module)
     if dirt:
         failure = Failure("log", None, "a clean kernel log", dirt.cause, "kernel log")
         record.fails(failure, replace(dirt, failure=failure))

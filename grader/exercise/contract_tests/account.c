@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a call uses, by books of its own: fib_alloc, fib_free and fib_look_up for
+ * What a call uses, by books of its own: fib_alloc, fib_free and fib_yield for
  * a trial. Fresh memory holds what nobody expects, there are zones around each
  * block, and what is given back must be a block.
  */
@@ -21,7 +21,7 @@
 
 struct block {
 	struct list_head list;
-	struct trial_call *owner;
+	struct contract_call *owner;
 	size_t bytes;
 	size_t total;
 	u64 frozen; /* hash of what it is to keep; 0 for anything */
@@ -37,14 +37,14 @@ static char pattern[ZONE];
 static LIST_HEAD(calls);
 static DEFINE_SPINLOCK(lock);
 
-int trial_reserve(const struct trial_call *t)
+int contract_reserve(const struct contract_call *t)
 {
 	size_t beside = sizeof(struct block) + 2 * ZONE;
 
 	return arena_reserve(t->peak_bytes, t->peak_count, beside);
 }
 
-void trial_compare(const struct trial_call *t, const char *when)
+void contract_compare(const struct contract_call *t, const char *when)
 {
 	const struct fib_call *call = &t->call;
 
@@ -60,10 +60,10 @@ void trial_compare(const struct trial_call *t, const char *when)
 			t->allocations, t->peak_bytes);
 }
 
-void trial_begin(struct trial_call *t)
+void contract_begin(struct contract_call *t)
 {
 	t->account = (struct fib_account)FIB_ACCOUNT(t->account);
-	t->call.work = t->impatient ? FIB_WORK_LIMIT : 0;
+	t->call.work = t->yield_always ? FIB_WORK_LIMIT : 0;
 	get_random_once(pattern, sizeof(pattern));
 	INIT_LIST_HEAD(&t->blocks);
 	t->allocations = 0;
@@ -72,7 +72,7 @@ void trial_begin(struct trial_call *t)
 	t->peak_bytes = 0;
 	t->peak_count = 0;
 	t->asked = 0;
-	t->looks = 0;
+	t->yields = 0;
 	t->announced = 0;
 	t->checks = 0;
 	if (t->arena)
@@ -88,7 +88,7 @@ static u64 block_hash(const struct block *block)
 	return test_digest((char *)(block + 1) + ZONE, block->bytes) | 1;
 }
 
-void trial_freeze(struct trial_call *t)
+void contract_freeze(struct contract_call *t)
 {
 	struct block *block;
 
@@ -101,7 +101,7 @@ void trial_freeze(struct trial_call *t)
 			  1 + div64_u64(FROZEN_BYTES, t->bytes + 1));
 }
 
-void trial_check_frozen(struct trial_call *t)
+void contract_check_frozen(struct contract_call *t)
 {
 	struct block *block;
 
@@ -116,7 +116,7 @@ void trial_check_frozen(struct trial_call *t)
 	}
 }
 
-u64 *trial_word(struct trial_call *t, u64 index)
+u64 *contract_word(struct contract_call *t, u64 index)
 {
 	struct block *block;
 
@@ -131,7 +131,7 @@ u64 *trial_word(struct trial_call *t, u64 index)
 	return NULL;
 }
 
-const char *trial_block(struct trial_call *t, u64 index, size_t *bytes)
+const char *contract_block(struct contract_call *t, u64 index, size_t *bytes)
 {
 	struct block *block;
 
@@ -147,7 +147,7 @@ const char *trial_block(struct trial_call *t, u64 index, size_t *bytes)
 
 static void take_back(struct block *block)
 {
-	struct trial_call *t = block->owner;
+	struct contract_call *t = block->owner;
 
 	spin_lock(&lock);
 	list_del(&block->list);
@@ -163,14 +163,14 @@ static void take_back(struct block *block)
 		kvfree(block);
 }
 
-void trial_end(struct trial_call *t, const char *when)
+void contract_end(struct contract_call *t, const char *when)
 {
 	struct block *block, *next;
 
 	if (t->count)
 		complain(LEAK "%s, %llu bytes in %llu blocks are left", when,
 			 t->bytes, t->count);
-	trial_compare(t, when);
+	contract_compare(t, when);
 	spin_lock(&lock);
 	list_del(&t->list);
 	spin_unlock(&lock);
@@ -181,9 +181,9 @@ void trial_end(struct trial_call *t, const char *when)
 }
 
 /* The call that @call is part of; NULL if it is none of a trial's. */
-static struct trial_call *known(const struct fib_call *call)
+static struct contract_call *known(const struct fib_call *call)
 {
-	struct trial_call *t, *found = NULL;
+	struct contract_call *t, *found = NULL;
 
 	spin_lock(&lock);
 	list_for_each_entry(t, &calls, list) {
@@ -196,22 +196,22 @@ static struct trial_call *known(const struct fib_call *call)
 	return found;
 }
 
-static void *get(struct trial_call *t, size_t total)
+static void *get(struct contract_call *t, size_t total)
 {
 	if (t->arena)
 		return arena_get(total);
 	return kvmalloc(total, GFP_KERNEL | __GFP_NOWARN);
 }
 
-static void *allocate(struct trial_call *t, size_t count, size_t size)
+static void *allocate(struct contract_call *t, size_t count, size_t size)
 {
 	struct fib_call *call = &t->call;
 	struct block *block = NULL;
 	size_t bytes, total;
 	char *zone;
 
-	trial_compare(t, "at an allocation");
-	trial_check_frozen(t);
+	contract_compare(t, "at an allocation");
+	contract_check_frozen(t);
 	if (t->between)
 		t->between(t);
 	if (++t->asked != t->fail_at &&
@@ -255,7 +255,7 @@ static void *allocate(struct trial_call *t, size_t count, size_t size)
 void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 {
 	u64 begin = ticks();
-	struct trial_call *t = known(call);
+	struct contract_call *t = known(call);
 	void *memory;
 
 	if (!t)
@@ -268,7 +268,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 static struct block *block_of(const void *pointer)
 {
 	struct block *block, *found = NULL;
-	struct trial_call *t;
+	struct contract_call *t;
 
 	spin_lock(&lock);
 	list_for_each_entry(t, &calls, list) {
@@ -295,7 +295,7 @@ static void release(struct block *block)
 	if (memcmp(zone + ZONE + block->bytes, pattern, ZONE))
 		complain("a byte behind a block of %zu bytes is written to",
 			 block->bytes);
-	trial_compare(block->owner, "where a block is given back");
+	contract_compare(block->owner, "where a block is given back");
 	block->owner->call.blocks--;
 	block->owner->call.bytes -= block->bytes;
 	take_back(block);
@@ -304,7 +304,7 @@ static void release(struct block *block)
 void fib_free(const void *pointer)
 {
 	u64 begin = ticks();
-	struct trial_call *t;
+	struct contract_call *t;
 	struct block *block;
 
 	if (!pointer)
@@ -319,35 +319,35 @@ void fib_free(const void *pointer)
 	t->own_ticks += ticks() - begin;
 }
 
-/* How often a call may look up once more while it gives everything back. */
-#define LOOKS_WHEN_KILLED 2
+/* Further yields of a call while it releases everything. */
+#define YIELDS_WHEN_KILLED 2
 
-int fib_look_up(struct fib_call *call)
+int fib_yield(struct fib_call *call)
 {
-	struct trial_call *t = known(call);
+	struct contract_call *t = known(call);
 
 	if (!t)
 		return 0;
-	trial_compare(t, "at a look-up");
-	trial_check_frozen(t);
+	contract_compare(t, "at a yield");
+	contract_check_frozen(t);
 	if (call->work > 2 * FIB_WORK_LIMIT)
 		complain(
-			"fib_spend is told of %llu products at once, of at most %d",
+			"fib_account_work is told of %llu products at once, of at most %d",
 			call->work - FIB_WORK_LIMIT, FIB_WORK_LIMIT);
-	t->announced += call->work - (FIB_WORK_LIMIT - !!t->looks);
+	t->announced += call->work - (FIB_WORK_LIMIT - !!t->yields);
 	/* At 1 below the limit, whatever is done next exceeds it. */
-	call->work = t->impatient ? FIB_WORK_LIMIT - 1 : 0;
-	t->looks++;
+	call->work = t->yield_always ? FIB_WORK_LIMIT - 1 : 0;
+	t->yields++;
 	if (t->between)
 		t->between(t);
-	if (t->at_look)
-		t->at_look(t);
-	if (!t->kill_at || t->looks < t->kill_at)
+	if (t->at_yield)
+		t->at_yield(t);
+	if (!t->kill_at || t->yields < t->kill_at)
 		return 0;
 	/* A killed caller stays killed, and waits for the call to return. */
-	if (t->looks > t->kill_at + LOOKS_WHEN_KILLED)
+	if (t->yields > t->kill_at + YIELDS_WHEN_KILLED)
 		complain(
-			"the call goes on after look-up %llu has found its caller killed",
+			"the call goes on after yield %llu has found its caller killed",
 			t->kill_at);
 	call->error = -EINTR;
 	return -EINTR;

@@ -34,19 +34,19 @@ struct caller {
 
 static u64 hash_of_call(u64 n, char *digits)
 {
-	struct trial_call t = { .fill = 0x5a };
+	struct contract_call t = { .fill = 0x5a };
 	union fib_value f;
 	ssize_t count;
 	u64 hash = 0;
 
-	trial_begin(&t);
+	contract_begin(&t);
 	if (!fib_compute(&t.call, n, &f)) {
 		count = fib_decimal(&t.call, &f, digits, test_digits_bound(n));
 		fib_release(&f);
 		if (count > 0)
 			hash = test_digest(digits, count);
 	}
-	trial_end(&t, "among others");
+	contract_end(&t, "among others");
 	return hash;
 }
 
@@ -91,11 +91,11 @@ void together(u64 n, char *answer, size_t size)
 	}
 	for_each_online_cpu(cpu)
 	{
-		if (count == ARRAY_SIZE(callers) || trial_wrong())
+		if (count == ARRAY_SIZE(callers) || contract_wrong())
 			break;
 		init_completion(&callers[count].done);
 		tasks[count] = kthread_create(caller_run, &callers[count],
-					      "fibtrial/%d", cpu);
+					      "fibcontract/%d", cpu);
 		if (IS_ERR(tasks[count]))
 			break;
 		kthread_bind(tasks[count], cpu);

@@ -11,12 +11,12 @@
 #include "one_call.h"
 
 /*
- * Of the allocations and look-ups of a call, at least so many fail in their turn;
+ * Of the allocations and yields of a call, at least so many fail in their turn;
  * and so many more as together take about that much work, in products.
  */
 #define SAMPLES 24
 #define FAILURES_WORK 200000000
-/* What an allocation or a look-up takes, in products. */
+/* What an allocation or a yield takes, in products. */
 #define PLACE_WORK 200
 /* Where a call takes long: one that is killed has taken half of it. */
 #define FAILURES_OF_LONG 12
@@ -32,9 +32,9 @@ static struct room nested_room;
 static struct outcome nested_want;
 static unsigned int nested_left;
 
-static void nest(struct trial_call *t)
+static void nest(struct contract_call *t)
 {
-	struct trial_call inner = { .fill = OTHER_FILL };
+	struct contract_call inner = { .fill = OTHER_FILL };
 
 	if (!nested_left)
 		return;
@@ -46,10 +46,10 @@ static void nest(struct trial_call *t)
 
 static void try_nested(u64 n, const struct room *room, struct outcome want)
 {
-	struct trial_call alone = { .fill = FILL };
-	struct trial_call outer = {
+	struct contract_call alone = { .fill = FILL };
+	struct contract_call outer = {
 		.fill = OTHER_FILL,
-		.impatient = true,
+		.yield_always = true,
 		.between = nest,
 	};
 
@@ -65,7 +65,7 @@ static void try_nested(u64 n, const struct room *room, struct outcome want)
 /* More room than the digits need, just as much, and too little. */
 static void try_rooms(u64 n, const struct room *room, struct outcome want)
 {
-	struct trial_call t = { .fill = FILL };
+	struct contract_call t = { .fill = FILL };
 	size_t count = want.result;
 	const size_t enough[] = { count, count + 1, 2 * count + 16 };
 	const size_t less[] = { count - 1, count / 2, 0 };
@@ -73,7 +73,7 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 	ssize_t ret;
 
 	memset(&f, FILL, sizeof(f));
-	trial_begin(&t);
+	contract_begin(&t);
 	if (fib_compute(&t.call, n, &f)) {
 		complain("the second time, compute fails");
 		goto end;
@@ -100,11 +100,11 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 	}
 	fib_release(&f);
 end:
-	trial_end(&t, "after release");
+	contract_end(&t, "after release");
 }
 
 /* What a call is to be: with memory enough, and nobody else. */
-static struct outcome first_call(struct trial_call *t, u64 n,
+static struct outcome first_call(struct contract_call *t, u64 n,
 				 const struct room *room)
 {
 	struct outcome want = one_call(t, n, room, "at the end");
@@ -114,7 +114,7 @@ static struct outcome first_call(struct trial_call *t, u64 n,
 			 want.result);
 	if (!want.result || want.result > (ssize_t)test_digits_bound(n))
 		complain("decimal returns %zd", want.result);
-	if (!trial_wrong())
+	if (!contract_wrong())
 		want.residue = residue(room->memory + ZONE, want.result);
 	return want;
 }
@@ -130,28 +130,28 @@ static void tell(char *answer, size_t answer_size, struct outcome o,
 }
 
 /* What is tried in every case; of the places where a call can fail, at least so many. */
-static void try_always(struct trial_call *t, u64 n, const struct room *room,
+static void try_always(struct contract_call *t, u64 n, const struct room *room,
 		       struct outcome want, u64 failures, u64 kills,
 		       char *answer, size_t answer_size)
 {
-	u64 work = PLACE_WORK * (want.asked + want.looks) + want.computing +
+	u64 work = PLACE_WORK * (want.asked + want.yields) + want.computing +
 		   want.converting;
 	u64 affordable = div64_u64(FAILURES_WORK, work + 1);
 	size_t stack = 0;
 
 	/* Where there is no room, its peak is told, and most often too much. */
-	if (!trial_wrong() && !trial_reserve(t))
+	if (!contract_wrong() && !contract_reserve(t))
 		stack = stack_used(n, room, want);
 	try_failures(t, &t->fail_at, want.asked, max(failures, affordable),
 		     -ENOMEM, n, room, "with a failed allocation,");
-	try_failures(t, &t->kill_at, want.looks, max(kills, affordable), -EINTR,
-		     n, room, "when killed at look-up");
+	try_failures(t, &t->kill_at, want.yields, max(kills, affordable),
+		     -EINTR, n, room, "when killed at yield");
 	tell(answer, answer_size, want, stack);
 }
 
 void try(u64 n, char *answer, size_t answer_size)
 {
-	struct trial_call t = { .fill = FILL, .impatient = true };
+	struct contract_call t = { .fill = FILL, .yield_always = true };
 	struct outcome want;
 	struct room room;
 
@@ -160,11 +160,11 @@ void try(u64 n, char *answer, size_t answer_size)
 		return;
 	}
 	want = first_call(&t, n, &room);
-	if (!trial_wrong())
+	if (!contract_wrong())
 		try_rooms(n, &room, want);
-	if (!trial_wrong())
+	if (!contract_wrong())
 		try_kept(n);
-	if (!trial_wrong())
+	if (!contract_wrong())
 		try_nested(n, &room, want);
 	try_always(&t, n, &room, want, SAMPLES, SAMPLES, answer, answer_size);
 	kvfree(room.memory);
@@ -172,7 +172,7 @@ void try(u64 n, char *answer, size_t answer_size)
 
 void top(u64 n, char *answer, size_t answer_size)
 {
-	struct trial_call t = { .fill = FILL, .impatient = true };
+	struct contract_call t = { .fill = FILL, .yield_always = true };
 	struct outcome want;
 	struct room room;
 	u64 kills;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibtrial: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
+ * fibcontract: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
  * holds the answer: a line of figures, or "wrong: " and why. The parameter
  * "record" takes a nonce, and then holds the record of all answers so far.
  */
@@ -31,13 +31,13 @@ void complain(const char *format, ...)
 	spin_unlock(&said_lock);
 }
 
-bool trial_wrong(void)
+bool contract_wrong(void)
 {
 	return said[0];
 }
 
-u64 trial_seed;
-u64 trial_modulus;
+u64 contract_seed;
+u64 contract_modulus;
 
 u64 residue(const char *digits, size_t count)
 {
@@ -50,7 +50,7 @@ u64 residue(const char *digits, size_t count)
 			chunk = 10 * chunk + (*digits++ - '0');
 			base *= 10;
 		}
-		div64_u64_rem(sum * base + chunk, trial_modulus, &sum);
+		div64_u64_rem(sum * base + chunk, contract_modulus, &sum);
 	}
 	return sum;
 }
@@ -60,9 +60,9 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	char verb[16];
 	u64 n;
 
-	if (sscanf(value, "%15s %llu %llu %llu", verb, &n, &trial_seed,
-		   &trial_modulus) != 4 ||
-	    !trial_modulus)
+	if (sscanf(value, "%15s %llu %llu %llu", verb, &n, &contract_seed,
+		   &contract_modulus) != 4 ||
+	    !contract_modulus)
 		return -EINVAL;
 	said[0] = '\0';
 	if (!strcmp(verb, "try"))
@@ -77,7 +77,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		together(n, answer, sizeof(answer));
 	else
 		return -EINVAL;
-	if (trial_wrong())
+	if (contract_wrong())
 		scnprintf(answer, sizeof(answer), "wrong: %s\n", said);
 	test_record_check(&record, test_record_text(answer));
 	return 0;

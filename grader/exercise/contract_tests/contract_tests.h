@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fibtrial: a stage's objects on an account that believes nothing. The module is
+ * fibcontract: a stage's objects on an account that believes nothing. The module is
  * linked with the very objects that the driver is linked with; what it is asked
  * by its parameter "ask" it tries, and says there what does not fit stage.h.
  */
-#ifndef FIBTRIAL_H
-#define FIBTRIAL_H
+#ifndef FIBCONTRACT_H
+#define FIBCONTRACT_H
 
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -18,7 +18,7 @@
 #define ZONE_BYTE 0xa5
 
 /**
- * struct trial_call - a call, and what is known of it that the stage cannot reach
+ * struct contract_call - a call, and what is known of it that the stage cannot reach
  * @account: as the driver has it, so that the stage sees the same around @call
  * @call: what the stage sees
  * @list: among the calls there are
@@ -29,19 +29,19 @@
  * @peak_bytes: the most that @bytes ever was
  * @peak_count: the most that @count ever was
  * @asked: allocations asked for, the refused ones too
- * @looks: look-ups so far
- * @announced: products that fib_spend was told of, where @impatient is set
+ * @yields: yields so far
+ * @announced: products that fib_account_work was told of, where @yield_always is set
  * @fail_at: the allocation that is refused, counted from 1; 0 for none
- * @kill_at: the look-up that finds the caller killed; 0 for none
- * @own_ticks: what the account has taken of them, where @at_look is set
+ * @kill_at: the yield that finds the caller killed; 0 for none
+ * @own_ticks: what the account has taken of them, where @at_yield is set
  * @checks: how often the frozen blocks are still looked at
  * @fill: what fresh memory holds
- * @impatient: look up at every fib_spend
+ * @yield_always: yield at every fib_account_work
  * @arena: memory comes from the arena: no function of the kernel is called
- * @between: called at allocations and look-ups; NULL for nothing
- * @at_look: called at look-ups; NULL for nothing
+ * @between: called at allocations and yields; NULL for nothing
+ * @at_yield: called at yields; NULL for nothing
  */
-struct trial_call {
+struct contract_call {
 	union {
 		struct fib_account account;
 		struct {
@@ -57,17 +57,17 @@ struct trial_call {
 	u64 peak_bytes;
 	u64 peak_count;
 	u64 asked;
-	u64 looks;
+	u64 yields;
 	u64 announced;
 	u64 fail_at;
 	u64 kill_at;
 	u64 own_ticks;
 	unsigned int checks;
 	u8 fill;
-	bool impatient;
+	bool yield_always;
 	bool arena;
-	void (*between)(struct trial_call *t);
-	void (*at_look)(struct trial_call *t);
+	void (*between)(struct contract_call *t);
+	void (*at_yield)(struct contract_call *t);
 };
 
 /* The finest clock there is: the TSC where there is one, else nanoseconds. */
@@ -82,27 +82,27 @@ static inline u64 ticks(void)
 /* Says what is wrong; the first time counts. */
 __printf(1, 2) void complain(const char *format, ...);
 
-bool trial_wrong(void);
+bool contract_wrong(void);
 
 /* Begins a call whose options are set, and ends it: nothing of it may be left. */
-void trial_begin(struct trial_call *t);
-void trial_end(struct trial_call *t, const char *when);
+void contract_begin(struct contract_call *t);
+void contract_end(struct contract_call *t, const char *when);
 
 /* Complains unless what the stage sees of its account is what it has used. */
-void trial_compare(const struct trial_call *t, const char *when);
+void contract_compare(const struct contract_call *t, const char *when);
 
 /* The blocks there are now are to stay as they are, until the call ends. */
-void trial_freeze(struct trial_call *t);
-void trial_check_frozen(struct trial_call *t);
+void contract_freeze(struct contract_call *t);
+void contract_check_frozen(struct contract_call *t);
 
 /* The word at @index of all that a call's blocks hold; NULL behind the last. */
-u64 *trial_word(struct trial_call *t, u64 index);
+u64 *contract_word(struct contract_call *t, u64 index);
 
 /* The block at @index of those a call has, and its size; NULL behind the last. */
-const char *trial_block(struct trial_call *t, u64 index, size_t *bytes);
+const char *contract_block(struct contract_call *t, u64 index, size_t *bytes);
 
 /* Room in the arena for calls like @t, which has ended; -ENOMEM. */
-int trial_reserve(const struct trial_call *t);
+int contract_reserve(const struct contract_call *t);
 
 /* All that can be tried with F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
@@ -125,7 +125,7 @@ void pace(u64 max_n, char *answer, size_t size);
 void together(u64 n, char *answer, size_t size);
 
 /*
- * F(@n) is asked for, and the allocation or look-up @place of @count fails; @what says
+ * F(@n) is asked for, and the allocation or yield @place of @count fails; @what says
  * which of them, and is NULL behind such calls. A panic then says so in the log.
  */
 void during(u64 n, const char *what, u64 place, u64 count);
@@ -133,8 +133,8 @@ int during_begin(void);
 void during_end(void);
 
 /* The seed of the places that fail, and the modulus of residues, of 31 bits. */
-extern u64 trial_seed;
-extern u64 trial_modulus;
+extern u64 contract_seed;
+extern u64 contract_modulus;
 
 /* The residue of a decimal number. */
 u64 residue(const char *digits, size_t count);

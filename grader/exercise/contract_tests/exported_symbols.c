@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a stage is linked with, and what it may use: fibtrial is a module without
+ * What a stage is linked with, and what it may use: fibcontract is a module without
  * a stage too, to which the objects of one are added.
  */
 #include "contract_tests.h"

@@ -22,7 +22,7 @@ int room_create(struct room *room, size_t bytes)
 	return room->memory ? 0 : -ENOMEM;
 }
 
-ssize_t decimal_into(struct trial_call *t, const union fib_value *f,
+ssize_t decimal_into(struct contract_call *t, const union fib_value *f,
 		     const struct room *room, size_t size)
 {
 	char *digits = room->memory + ZONE, *end = digits + size;
@@ -80,7 +80,7 @@ static void check_standing(struct standing before, const char *when)
 	}
 }
 
-struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
+struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 			const char *when)
 {
 	struct {
@@ -94,12 +94,12 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 
 	memset(&value, ZONE_BYTE, sizeof(value));
 	memset(&value.f, t->fill, sizeof(value.f));
-	trial_begin(t);
+	contract_begin(t);
 	err = fib_compute(&t->call, n, &value.f);
 	check_standing(before, "after compute");
 	o.result = err;
 	if (!err) {
-		trial_compare(t, "after compute");
+		contract_compare(t, "after compute");
 		if (t->call.error)
 			complain("%s, compute returns 0 and notes %d", when,
 				 t->call.error);
@@ -107,11 +107,11 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 		o.computing = t->announced;
 		o.limbs = fib_limbs(&value.f);
 		o.word = value.f.word;
-		trial_freeze(t);
+		contract_freeze(t);
 		o.result =
 			decimal_into(t, &value.f, room, test_digits_bound(n));
 		t->checks = max(t->checks, 1u);
-		trial_check_frozen(t);
+		contract_check_frozen(t);
 		t->checks = 0;
 		check_standing(before, "after decimal");
 		if (t->bytes != o.held)
@@ -130,10 +130,10 @@ struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
 	if (o.result > 0 && t->call.error)
 		complain("%s, error is %d, and yet there are digits", when,
 			 t->call.error);
-	trial_end(t, when);
+	contract_end(t, when);
 	o.peak = t->peak_bytes;
 	o.asked = t->asked;
-	o.looks = t->looks;
+	o.yields = t->yields;
 	o.converting = t->announced - o.computing;
 	return o;
 }
@@ -153,7 +153,7 @@ void check_same(struct outcome got, struct outcome want, const char *when)
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
-	const u64 of[] = { trial_seed, n, count, index };
+	const u64 of[] = { contract_seed, n, count, index };
 	u64 chance = test_digest((const char *)of, sizeof(of)) >> 20;
 	u64 begin, width;
 
@@ -164,13 +164,13 @@ static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 	return begin + 1 + chance - width * div64_u64(chance, width);
 }
 
-void try_failures(struct trial_call *t, u64 *place, u64 count, u64 samples,
+void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
 		  int error, u64 n, const struct room *room, const char *what)
 {
 	u64 runs = min(count, samples);
 	char when[64];
 
-	for (u64 i = 1; i <= runs && !trial_wrong(); i++) {
+	for (u64 i = 1; i <= runs && !contract_wrong(); i++) {
 		struct outcome o;
 
 		*place = place_to_fail(i, runs, count, n);

@@ -20,7 +20,7 @@ struct room {
 int room_create(struct room *room, size_t bytes);
 
 /* fib_decimal into the first @size bytes of a room; the rest stays as it is. */
-ssize_t decimal_into(struct trial_call *t, const union fib_value *f,
+ssize_t decimal_into(struct contract_call *t, const union fib_value *f,
 		     const struct room *room, size_t size);
 
 /* What came of a call, and with what it was made. */
@@ -32,14 +32,14 @@ struct outcome {
 	u64 held; /* bytes that the number is kept in */
 	u64 peak;
 	u64 asked;
-	u64 looks;
+	u64 yields;
 	u64 word; /* what the value is, or where */
 	u64 computing; /* products announced by compute, and by decimal */
 	u64 converting;
 };
 
 /* Compute, convert, release: once, with whatever @t asks for. */
-struct outcome one_call(struct trial_call *t, u64 n, const struct room *room,
+struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 			const char *when);
 
 void check_same(struct outcome got, struct outcome want, const char *when);
@@ -48,7 +48,7 @@ void check_same(struct outcome got, struct outcome want, const char *when);
  * Of @count places where a call can fail, @samples fail in their turn; @place
  * is which, in @t. The call must return @error, and leave nothing.
  */
-void try_failures(struct trial_call *t, u64 *place, u64 count, u64 samples,
+void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
 		  int error, u64 n, const struct room *room, const char *what);
 
 /* Bytes of the stack that a call takes, which is compared with @want. */

@@ -29,12 +29,12 @@ static bool like_limbs(u64 word)
 }
 
 /* How many words of a call's blocks may be limbs; @at is the one counted @index. */
-static u64 count_words(struct trial_call *t, u64 index, u64 **at)
+static u64 count_words(struct contract_call *t, u64 index, u64 **at)
 {
 	u64 count = 0;
 	u64 *word;
 
-	for (u64 i = 0; (word = trial_word(t, i)); i++) {
+	for (u64 i = 0; (word = contract_word(t, i)); i++) {
 		if (!like_limbs(*word))
 			continue;
 		if (count++ == index)
@@ -44,18 +44,18 @@ static u64 count_words(struct trial_call *t, u64 index, u64 **at)
 }
 
 /* Whether the number itself is in a block: not only what it is made from. */
-static bool is_kept(struct trial_call *t, const char *digits, ssize_t count)
+static bool is_kept(struct contract_call *t, const char *digits, ssize_t count)
 {
 	const char *block;
 	size_t bytes;
 
-	for (u64 i = 0; (block = trial_block(t, i, &bytes)); i++)
+	for (u64 i = 0; (block = contract_block(t, i, &bytes)); i++)
 		if (number_in(block, bytes, digits, count))
 			return true;
 	return false;
 }
 
-static void change_words(struct trial_call *t, const union fib_value *f,
+static void change_words(struct contract_call *t, const union fib_value *f,
 			 char *digits, ssize_t count)
 {
 	u64 needed = div_u64((u64)count * 332, 6400);
@@ -65,7 +65,7 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 
 	total = count_words(t, U64_MAX, &word);
 	tried = min_t(u64, total, WORDS);
-	for (u64 i = 0; i < tried && !trial_wrong(); i++) {
+	for (u64 i = 0; i < tried && !contract_wrong(); i++) {
 		ssize_t ret;
 
 		count_words(t, div64_u64(i * total, tried), &word);
@@ -79,7 +79,7 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 		complain(
 			"digits hang on %llu of %llu words that compute has kept: it leaves the work to decimal",
 			changed, tried);
-	else if (!kept && !trial_wrong())
+	else if (!kept && !contract_wrong())
 		complain(
 			"no block holds the number itself when compute is through: it leaves work to decimal");
 }
@@ -87,20 +87,20 @@ static void change_words(struct trial_call *t, const union fib_value *f,
 void try_kept(u64 n)
 {
 	size_t size = test_digits_bound(n) + 1;
-	struct trial_call t = {};
+	struct contract_call t = {};
 	union fib_value f = {};
 	ssize_t count;
 	char *digits;
 
 	digits = kvmalloc(size, GFP_KERNEL);
-	trial_begin(&t);
+	contract_begin(&t);
 	if (digits && !fib_compute(&t.call, n, &f)) {
 		count = fib_decimal(&t.call, &f, digits, size);
 		if (count >= LEAST_DIGITS)
 			change_words(&t, &f, digits, count);
 		fib_release(&f);
 	}
-	trial_end(&t, "after release");
+	contract_end(&t, "after release");
 	kvfree(digits);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage on trial: its objects linked with an account that believes nothing (trial/).
+"""Link a stage's objects with an account that checks every call, and run the contract tests.
 
 What stage.h asks for is tried call by call in the machine: failures and kills at each place, fresh
 memory that holds what nobody expects, zones around all that is handed out, calls within calls.
@@ -20,15 +20,15 @@ from grader.base import paths, test_record
 from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
-from grader.exercise.build.stage_module import Built, stage_objects
+from grader.exercise.build.stage_module import BuiltStage, stage_objects
 from grader.exercise.files import device, expected_values, tasks
 from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.machines import Running
 from grader.lab.module import Kernel, Module, Recipe
-from grader.sandbox import COMPILER, Room, kernel_places
+from grader.sandbox import COMPILER, SandboxView, kernel_build_paths
 
-NAME = "fibtrial"
+NAME = "fibcontract"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 LEAK = "leak: "  # ahead of the trial's text, where memory was not released: see contract_tests.h
 TEST = "promise"  # as the report calls what is tried here
@@ -63,7 +63,7 @@ NO_MEMORY = "no memory"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
 # How one_call.c names what it makes fail, and the number of it, in an answer and in a last word.
-_FAULTS = {"with a failed allocation,": "fail", "when killed at look-up": "kill"}
+_FAULTS = {"with a failed allocation,": "fail", "when killed at yield": "kill"}
 _FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
 _LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
 # What a limb may be: 10^9 has not quite 30 bits.
@@ -95,15 +95,15 @@ def kit(kernel: Kernel) -> Module:
     return made
 
 
-def link(built: Built, kernel: Kernel) -> Module:
-    """The very objects of a stage's module, linked with the trial instead of the driver."""
+def link(built: BuiltStage, kernel: Kernel) -> Module:
+    """Link the very objects of a stage's module with the contract tests instead of the driver."""
     ours = kit(kernel)
     folder = built.module.directory
     support = (*ours.support, *built.module.support)
-    made = replace(built.module, name=NAME, support=support, dialect=device.DIALECT)
+    made = replace(built.module, name=NAME, support=support, log_patterns=device.DIALECT)
     room = None
     if built.stage.isolated:
-        room = Room(read=(ours.directory, *kernel_places(kernel.tree)), write=(folder,))
+        room = SandboxView(read=(ours.directory, *kernel_build_paths(kernel.tree)), write=(folder,))
     # Two runs in one checkout must not meet half a file.
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         stage = Path(scratch, "stage.o")
@@ -130,11 +130,11 @@ def _objtool(made: Module) -> list[str]:
     return match[1].split() if match else []
 
 
-def _run(command: list[str], room: Room | None) -> None:
+def _run(command: list[str], room: SandboxView | None) -> None:
     ours = None if room else module.environment()
-    ended = sandbox.run(command, COMPILER, room, environment=ours, together=True)
-    if ended.status or ended.ended_by:
-        raise LabError(f"{command[0]}: {ended.cause or ended.text.strip()}")
+    result = sandbox.run(command, COMPILER, room, environment=ours, together=True)
+    if result.status or result.ended_by:
+        raise LabError(f"{command[0]}: {result.cause or result.text.strip()}")
 
 
 def tried_n(stage: Stage, seed: int) -> list[int]:
@@ -166,30 +166,34 @@ def long_n(stage: Stage, seed: int) -> list[int]:
 
 
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
-    """Return what the trial is asked."""
+    """Return what the contract tests are asked."""
     top = stage.manifest.max_n
-    speed = tasks.asked(stage.number, seed)
-    asked = [
+    speed = tasks.judged_speed(stage.number, seed)
+    questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
         *([f"kept {speed.n}"] if speed and stage.traits.numbers else []),
         f"pace {top}",
         f"together {min(top, 100)}",
     ]
-    return [f"{question} {seed} {modulus}" for question in asked]
+    return [f"{question} {seed} {modulus}" for question in questions_asked]
 
 
-def judge(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+def judge(
+    stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
+) -> Iterator[Failure]:
     """Return what is wrong with the answers; each finding names its n and the seed."""
-    for failure in _judged(stage, asked, answers):
-        seed = asked[0].split()[2]
+    for failure in _judged(stage, questions_asked, answers):
+        seed = questions_asked[0].split()[2]
         yield replace(failure, title=f"{failure.title} (seed {seed})")
 
 
-def _judged(stage: Stage, asked: Sequence[str], answers: Sequence[str]) -> Iterator[Failure]:
+def _judged(
+    stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
+) -> Iterator[Failure]:
     """Return what is wrong with the answers, by n."""
     shortest, longest = LIMB_BITS
-    for question, answer in zip(asked, answers):
+    for question, answer in zip(questions_asked, answers):
         verb, *numbers = question.split()
         n, _, modulus = map(int, numbers)
         if answer.startswith("wrong: "):
@@ -264,7 +268,7 @@ def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
 
 
 def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
-    """Whether fib_spend is told of what there must be to do."""
+    """Whether fib_account_work is told of what there must be to do."""
     square = got["limbs"] ** 2
     if not stage.traits.numbers or got["limbs"] < ANNOUNCED_LIMBS:
         return
@@ -300,36 +304,40 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
         yield from _memory(stage, n, peak)
         if longest > MOST_UNITS * unit:
             took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
-            yield _failure(n, "fib_spend told of it", f"work that fib_spend is not told of: {took}")
+            yield _failure(
+                n,
+                "fib_account_work told of it",
+                f"work that fib_account_work is not told of: {took}",
+            )
 
 
 def run(
     guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
 ) -> list[Failure]:
-    """Load the trial, ask, unload: what is wrong."""
-    asked = questions(stage, seed, expected_values.new_modulus(MODULUS_BITS))
-    guest.wire.check(f"insmod {path}", timeout)
-    words = " ".join(f"'{question}'" for question in asked)
+    """Load the contract tests, ask, unload. Return what is wrong."""
+    questions_asked = questions(stage, seed, expected_values.new_modulus(MODULUS_BITS))
+    guest.channel.check(f"insmod {path}", timeout)
+    words = " ".join(f"'{question}'" for question in questions_asked)
     nonce = test_record.draw()
-    said = guest.wire.check(
+    said = guest.channel.check(
         f"echo {test_record.line(nonce).strip()} >{RECORD};"
         f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
         f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
         10 * timeout,  # for all of them; on a busy computer they take seconds
     )
-    guest.wire.check(f"rmmod {NAME}", timeout)
+    guest.channel.check(f"rmmod {NAME}", timeout)
     text, record = test_record.split(said)
     answers = text.splitlines()
-    found = list(judge(stage, asked, answers))
-    return found or list(_unproved(asked, answers, record, nonce))
+    found = list(judge(stage, questions_asked, answers))
+    return found or list(_unproved(questions_asked, answers, record, nonce))
 
 
 def _unproved(
-    asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
+    questions_asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
 ) -> Iterator[Failure]:
     """Yield what is wrong with the trial where no answer is: too few, or not its own."""
     fault = test_record.fault(record, nonce, test_record.texts(f"{line}\n" for line in answers))
-    if not fault and len(answers) != len(asked):
-        fault = f"{len(answers)} of {len(asked)} questions were answered"
+    if not fault and len(answers) != len(questions_asked):
+        fault = f"{len(answers)} of {len(questions_asked)} questions were answered"
     if fault:
         yield Failure(TEST, None, "the record of all answers", fault, f"the trial: {fault}")

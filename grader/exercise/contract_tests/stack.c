@@ -14,10 +14,10 @@ static struct outcome stack_outcome;
 
 static noinline void call_below(u64 n, const struct room *room)
 {
-	struct trial_call t = {
+	struct contract_call t = {
 		.fill = FILL,
 		.arena = true,
-		.impatient = true,
+		.yield_always = true,
 	};
 
 	preempt_disable();

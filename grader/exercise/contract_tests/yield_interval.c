@@ -12,25 +12,25 @@
 
 #define RUNS 5
 #define MAX_GAPS 8192
-/* A call that takes as long has time to forget to look up. */
+/* A call that takes as long has time to forget to yield. */
 #define LONG_NS 16000000
 /* Of one run at the largest n a stretch as long, in products, may be chance. */
 #define MANY_PRODUCTS 2000000
 
-/* Of each stretch between two looks the shortest of all runs: all take the same. */
+/* Of each stretch between two yields the shortest of all runs: all take the same. */
 static u64 *gaps;
 static u64 last;
 static bool first_run;
 
-static void note(struct trial_call *t)
+static void note(struct contract_call *t)
 {
 	u64 gap = ticks() - last;
 
 	/* What the trial's own books take is none of the stage's time. */
 	gap -= min(gap, t->own_ticks);
 	t->own_ticks = 0;
-	if (t->looks <= MAX_GAPS) {
-		u64 *kept = &gaps[t->looks - 1];
+	if (t->yields <= MAX_GAPS) {
+		u64 *kept = &gaps[t->yields - 1];
 
 		if (first_run || gap < *kept)
 			*kept = gap;
@@ -56,35 +56,36 @@ static u64 ticks_of_products(void)
 }
 
 /* Compute and convert; returns how many ns it took, 0 for a failure. */
-static u64 call_once(struct trial_call *t, u64 n, char *digits)
+static u64 call_once(struct contract_call *t, u64 n, char *digits)
 {
 	u64 begin = ktime_get_ns();
 	union fib_value f;
 	ssize_t count;
 
-	trial_begin(t);
+	contract_begin(t);
 	t->own_ticks = 0;
 	last = ticks();
 	if (fib_compute(&t->call, n, &f)) {
-		trial_end(t, "after a failed compute");
+		contract_end(t, "after a failed compute");
 		return 0;
 	}
 	count = fib_decimal(&t->call, &f, digits, test_digits_bound(n));
 	fib_release(&f);
-	t->looks++;
-	if (t->at_look)
-		t->at_look(t);
-	trial_end(t, "at the end");
+	t->yields++;
+	if (t->at_yield)
+		t->at_yield(t);
+	contract_end(t, "at the end");
 	return count > 0 ? max_t(u64, ktime_get_ns() - begin, 1) : 0;
 }
 
 /* The first n from some on for which a call takes long, or @max_n. */
-static u64 some_long_n(struct trial_call *t, u64 max_n, char *digits)
+static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 {
 	u64 n = min_t(u64, max_n, 1000);
 
 	first_run = true;
-	while (n < max_n && call_once(t, n, digits) < LONG_NS && !trial_wrong())
+	while (n < max_n && call_once(t, n, digits) < LONG_NS &&
+	       !contract_wrong())
 		n = min(2 * n, max_n);
 	return n;
 }
@@ -98,20 +99,20 @@ struct paced {
 };
 
 /* The stretches of F(@n), each the shortest of so many runs. */
-static struct paced runs(struct trial_call *t, u64 n, char *digits, int first,
-			 int count)
+static struct paced runs(struct contract_call *t, u64 n, char *digits,
+			 int first, int count)
 {
 	struct paced p = {};
 	u64 gap;
 
-	for (int run = first; run < first + count && !trial_wrong(); run++) {
+	for (int run = first; run < first + count && !contract_wrong(); run++) {
 		first_run = !run;
 		if (!call_once(t, n, digits))
 			complain("F(%llu) fails where memory is ample", n);
 	}
-	p.stretches = t->looks;
+	p.stretches = t->yields;
 	p.peak = t->peak_bytes;
-	for (u64 i = 0; i < min_t(u64, t->looks, MAX_GAPS); i++) {
+	for (u64 i = 0; i < min_t(u64, t->yields, MAX_GAPS); i++) {
 		gap = gaps[i];
 		p.longest = max(p.longest, gap);
 		p.whole += gap;
@@ -121,7 +122,7 @@ static struct paced runs(struct trial_call *t, u64 n, char *digits, int first,
 
 void pace(u64 max_n, char *answer, size_t size)
 {
-	struct trial_call t = { .fill = 0x5a, .at_look = note };
+	struct contract_call t = { .fill = 0x5a, .at_yield = note };
 	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);
 	struct paced some, most;
 	u64 unit, n;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the witness's report of a driver's steps: what was done, undone, and made to fail.
+"""Read the interposer's report of a driver's steps: what was done, undone, and made to fail.
 
 It writes them to a file of its own (client/firstctl.h), since the driver writes to the kernel log.
 """
@@ -38,8 +38,8 @@ BEFORE = {
 
 
 @dataclass(frozen=True)
-class Step:
-    """One line of the witness."""
+class TracedCall:
+    """One line of the interposer."""
 
     kind: str  # "+", "-", "!" or "="
     name: str
@@ -47,14 +47,14 @@ class Step:
     caller: str = ""  # symbol+0xoffset/0xsize in the driver, of memory
 
 
-def read(text: str) -> list[Step]:
-    """Return the steps that the witness has written."""
+def read(text: str) -> list[TracedCall]:
+    """Return the steps that the interposer has written."""
     found = _LINE.findall(text)
-    return [Step(kind, name, int(about, 16), caller) for kind, name, about, caller in found]
+    return [TracedCall(kind, name, int(about, 16), caller) for kind, name, about, caller in found]
 
 
-def told(steps: Sequence[Step], name: str) -> list[int]:
-    """Return what the witness tells under a name beside the steps."""
+def told(steps: Sequence[TracedCall], name: str) -> list[int]:
+    """Return what the interposer tells under a name beside the steps."""
     return [step.about for step in steps if step.kind == "=" and step.name == name]
 
 
@@ -64,9 +64,9 @@ def fault(text: str, nonce: int) -> str:
     return test_record.fault(record, nonce, test_record.texts(lines.splitlines()))
 
 
-def left(steps: Sequence[Step]) -> list[Step]:
+def remaining(steps: Sequence[TracedCall]) -> list[TracedCall]:
     """What was done and is not undone, in the order it was done."""
-    there: list[Step] = []
+    there: list[TracedCall] = []
     for step in steps:
         if step.kind == "+":
             there.append(step)
@@ -78,7 +78,7 @@ def left(steps: Sequence[Step]) -> list[Step]:
     return there
 
 
-def never_done(steps: Sequence[Step]) -> Step | None:
+def never_done(steps: Sequence[TracedCall]) -> TracedCall | None:
     """The first step that undoes what was not there."""
     there: list[tuple[str, int]] = []
     for step in steps:
@@ -92,7 +92,7 @@ def never_done(steps: Sequence[Step]) -> Step | None:
     return None
 
 
-def out_of_order(steps: Sequence[Step]) -> tuple[str, str] | None:
+def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
     """What is undone while it is in use still, or done behind what needs it: expected, and got."""
     there: list[str] = []
     for step in steps:
@@ -110,7 +110,7 @@ def out_of_order(steps: Sequence[Step]) -> tuple[str, str] | None:
     return None
 
 
-def in_words(found: Sequence[Step], place: Callable[[str], str] = lambda _caller: "") -> str:
+def in_words(found: Sequence[TracedCall], place: Callable[[str], str] = lambda _caller: "") -> str:
     """What is left, by the functions that did it and should have undone it.
 
     place returns " in function (file:line)" for a caller, or "".

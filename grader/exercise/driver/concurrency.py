@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from grader.exercise.driver import call_trace, system_calls
-from grader.exercise.driver.call_trace import Step
-from grader.exercise.driver.session import TOGETHER, Session, wrong
+from grader.exercise.driver.call_trace import TracedCall
+from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
 RACE = 8
 PARAMETER = f"race={RACE}"
@@ -27,7 +27,7 @@ ACCESSES = COUNT
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
-def _lines(session: Session, cpus: str) -> None:
+def _lines(session: DriverSession, cpus: str) -> None:
     """Task two callers: nothing is lost, and nothing is looked at without the lock."""
     title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
     written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
@@ -47,7 +47,7 @@ def _lines(session: Session, cpus: str) -> None:
     _last_line(session, cpus)
 
 
-def _last_line(session: Session, cpus: str) -> None:
+def _last_line(session: DriverSession, cpus: str) -> None:
     """Let both write where one line fits; the client sets how many accesses wait meanwhile."""
     for _ in range(LAST_LINES):
         session.must_load()
@@ -59,7 +59,7 @@ def _last_line(session: Session, cpus: str) -> None:
         session.must_unload(title)
 
 
-def _lines_file(session: Session, cpus: str) -> None:
+def _lines_file(session: DriverSession, cpus: str) -> None:
     """Task sysfs."""
     title = f"one caller writes {COUNT} lines, one reads the file lines, {CPUS[cpus]}"
     (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
@@ -68,7 +68,7 @@ def _lines_file(session: Session, cpus: str) -> None:
     _was_raced(session.must_unload("when both have closed their files"))
 
 
-def _calls(session: Session, cpus: str) -> None:
+def _calls(session: DriverSession, cpus: str) -> None:
     """Task counter."""
     title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
     session.ask(["store calls 0"])
@@ -79,7 +79,7 @@ def _calls(session: Session, cpus: str) -> None:
     _was_raced(session.must_unload("when both have closed their files"))
 
 
-def _notebook(session: Session, cpus: str) -> None:
+def _notebook(session: DriverSession, cpus: str) -> None:
     """Task ioctl."""
     session.ask(["open 0 rw", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
@@ -100,7 +100,7 @@ def _notebook(session: Session, cpus: str) -> None:
     _was_raced(session.must_unload("when both have closed their files"))
 
 
-def _numbers(session: Session, request: str, title: str, count: int) -> list[int]:
+def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
     """What a request for two callers answers behind its 0."""
     words = session.ask([request])[0].split()
     if words[:1] != ["0"] or len(words) != count + 1:
@@ -108,7 +108,7 @@ def _numbers(session: Session, request: str, title: str, count: int) -> list[int
     return [int(word) for word in words[1:]]
 
 
-def _was_raced(done: Sequence[Step]) -> None:
+def _was_raced(done: Sequence[TracedCall]) -> None:
     """Raise where the driver was not made to give way: it can change the parameter."""
     for count in call_trace.told(done, "accesses"):
         waited = max(call_trace.told(done, "waited"))
@@ -118,7 +118,7 @@ def _was_raced(done: Sequence[Step]) -> None:
 
 
 # By the task's name.
-TESTS: Mapping[str, Callable[[Session, str], None]] = {
+TESTS: Mapping[str, Callable[[DriverSession, str], None]] = {
     "two callers": _lines,
     "sysfs": _lines_file,
     "counter": _calls,
@@ -126,7 +126,7 @@ TESTS: Mapping[str, Callable[[Session, str], None]] = {
 }
 
 
-def test(task: str, session: Session) -> None:
+def test(task: str, session: DriverSession) -> None:
     """Test a task with two callers, and raise the first thing that is wrong."""
     for cpus in CPUS:
         session.must_load(PARAMETER)

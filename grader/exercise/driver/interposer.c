@@ -51,7 +51,7 @@ MODULE_PARM_DESC(watch, "tell each step in the kernel log");
 static void told(char what, const char *name, unsigned long about)
 {
 	if (watch)
-		pr_info("witness: %c %s %lx\n", what, name, about);
+		pr_info("interposer: %c %s %lx\n", what, name, about);
 	report_step(what, name, about, 0);
 }
 
@@ -208,7 +208,7 @@ static void *taken(void *memory, size_t size, unsigned long caller)
 	if (!memory)
 		return NULL;
 	if (watch)
-		pr_info("witness: + kmalloc %lx %pS\n", ABOUT(memory),
+		pr_info("interposer: + kmalloc %lx %pS\n", ABOUT(memory),
 			(void *)caller);
 	report_step('+', "kmalloc", ABOUT(memory), caller);
 	told('=', "bytes", size);

@@ -14,10 +14,10 @@ from grader.base import paths
 from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.exercise.build import stage_module
-from grader.exercise.build.stage_module import Built
-from grader.exercise.driver.session import Session, WrongError
+from grader.exercise.build.stage_module import BuiltStage
+from grader.exercise.driver.session import DriverSession, WrongError
 from grader.exercise.files.stages import Stage
-from grader.lab import kernel_log, log_meaning, uml_debug
+from grader.lab import kernel_log, log_diagnostics, uml_debug
 from grader.lab.machines import Machine
 
 # Seconds for an answer: lockdep reports at once, and no verdict depends on it.
@@ -25,7 +25,7 @@ PATIENCE = 1.0
 
 
 def named(
-    error: WrongError, built: Built, machine: Machine, test: Callable[[Session], None]
+    error: WrongError, built: BuiltStage, machine: Machine, test: Callable[[DriverSession], None]
 ) -> Finding:
     """Return what is wrong; of a call that hangs, with the lock and the lines that take it.
 
@@ -46,19 +46,19 @@ def named(
     return replace(finding, cause=said, excerpt=excerpt)
 
 
-def _lockdep(stage: Stage, test: Callable[[Session], None]) -> tuple[str, str]:
+def _lockdep(stage: Stage, test: Callable[[DriverSession], None]) -> tuple[str, str]:
     """Run a task in the debug kernel. Return what lockdep reports, in a sentence and as it is."""
     machine = uml_debug.UNTRACKED
     built = stage_module.build(stage, machine.kernel())
     if not built.ok:
         return "", ""
-    with Session(machine, built.module, PATIENCE) as session:
+    with DriverSession(machine, built.module, PATIENCE) as session:
         try:
             test(session)
         except (WrongError, LabError):
             pass
         console = session.guest.console()
-    if not log_meaning.LOCKDEP.search(console):
+    if not log_diagnostics.LOCKDEP.search(console):
         return "", ""
-    about = kernel_log.about(built.module)
-    return log_meaning.sentence(console, about), kernel_log.excerpt(console, built.module)
+    about = kernel_log.log_context(built.module)
+    return log_diagnostics.sentence(console, about), kernel_log.excerpt(console, built.module)

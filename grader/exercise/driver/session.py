@@ -11,10 +11,10 @@ from grader.base import test_record
 from grader.base.errors import MachineError, MachineTimeout
 from grader.base.finding import Failure, Finding, failed
 from grader.exercise.driver import call_trace, system_calls
-from grader.exercise.driver.call_trace import Step
-from grader.exercise.driver.system_calls import Case
+from grader.exercise.driver.call_trace import TracedCall
+from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
-from grader.lab import ending, kernel_log
+from grader.lab import failure_classification, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
@@ -42,7 +42,7 @@ def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
     return WrongError(failed(Failure(test, None, expected, got, title)))
 
 
-class Session:
+class DriverSession:
     """One machine, up as long as nothing is wrong in it."""
 
     def __init__(self, machine: Machine, module: Module, patience: float = PATIENCE) -> None:
@@ -71,7 +71,7 @@ class Session:
             self._guest.stop()
             self._guest = None
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> DriverSession:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,18 +97,18 @@ class Session:
             else "a lock that was never released"
         )
         late = f"no answer within {self.seconds:.0f} s: it loops, or waits for {lock}"
-        found = ending.of(error, self.guest, self.module, late=late)
+        found = failure_classification.classify(error, self.guest, self.module, late=late)
         return WrongError(found.within(what), what)
 
     def shell(self, command: str) -> tuple[int, str]:
         """A shell command's status and output."""
         try:
-            done = self.guest.wire.run(command, self.seconds)
+            trace = self.guest.channel.run(command, self.seconds)
         except (MachineError, MachineTimeout) as error:
             raise self.ended(error, command) from None
-        return done.status, done.output
+        return trace.status, trace.output
 
-    def try_cases(self, cases: Sequence[Case], test: str = ABI) -> None:
+    def try_cases(self, cases: Sequence[DriverCase], test: str = ABI) -> None:
         """The first of them that is not answered as it must be is wrong."""
         about, before = cases[0].named(), ""
         try:
@@ -138,7 +138,7 @@ class Session:
         """0, or minus the error."""
         return int(self.ask(["unload"])[0])
 
-    def steps(self, gone: str = "") -> list[Step]:
+    def steps(self, gone: str = "") -> list[TracedCall]:
         """The driver's steps since it was loaded; gone: behind what the module must be gone."""
         text = self.shell(call_trace.COMMAND)[1]
         fault = call_trace.fault(text, self._nonce) if gone else ""
@@ -153,34 +153,34 @@ class Session:
             said = system_calls.in_words("load", str(error))
             raise wrong(LOAD, "load", "0", said)
 
-    def must_unload(self, where: str) -> list[Step]:
+    def must_unload(self, moment: str) -> list[TracedCall]:
         """Unload it, and look at what is left; returns all its steps since it was loaded."""
         error = self.unload()
         if error:
-            raise wrong(LOAD, f"{where}, unload", "0", system_calls.in_words("unload", str(error)))
-        return self.nothing_left(f"{where}, unload")
+            raise wrong(LOAD, f"{moment}, unload", "0", system_calls.in_words("unload", str(error)))
+        return self.nothing_left(f"{moment}, unload")
 
-    def nothing_left(self, where: str, ignored: str = "") -> list[Step]:
+    def nothing_left(self, moment: str, ignored: str = "") -> list[TracedCall]:
         """Raise for what the kernel has logged and what the driver's steps have left behind.
 
         ignored: the name of steps that may be left behind. Return all steps.
         """
-        self.clean(where)
-        done = self.steps(gone=where)
-        odd = call_trace.never_done(done)
+        self.clean(moment)
+        trace = self.steps(gone=moment)
+        odd = call_trace.never_done(trace)
         if odd:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
-            raise wrong(LOAD, where, f"a {done_by} for each {odd.name}", "none")
-        left = [step for step in call_trace.left(done) if step.name != ignored]
+            raise wrong(LOAD, moment, f"a {done_by} for each {odd.name}", "none")
+        left = [step for step in call_trace.remaining(trace) if step.name != ignored]
         if left:
             said = call_trace.in_words(left, self._place)
-            raise wrong(LOAD, where, NOTHING_LEFT, said)
+            raise wrong(LOAD, moment, NOTHING_LEFT, said)
         there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
         if there:
             what = there.splitlines()[0]
-            raise wrong(LOAD, where, NOTHING_LEFT, f"{what} is still there")
+            raise wrong(LOAD, moment, NOTHING_LEFT, f"{what} is still there")
         self.passed += 1
-        return done
+        return trace
 
     def _place(self, caller: str) -> str:
         """Return where in the sources memory was asked for, as " in function (file:line)"."""
@@ -193,16 +193,16 @@ class Session:
         )
         return f" in {function} ({Path(line).name})" if line else ""
 
-    def clean(self, where: str) -> None:
+    def clean(self, moment: str) -> None:
         """Raise for what the kernel, or the race detector, has logged."""
         console = self.guest.console()
         race = _RACE.search(console)
         if race:
             got = _in_one_sentence(race, self.module)
-            raise wrong(TOGETHER, where, "the lock around all that is shared", got)
-        dirt = kernel_log.dirt(console, self.module)
+            raise wrong(TOGETHER, moment, "the lock around all that is shared", got)
+        dirt = kernel_log.first_problem(console, self.module)
         if dirt:
-            raise WrongError(dirt.within(where))
+            raise WrongError(dirt.within(moment))
 
 
 def _in_one_sentence(race: re.Match[str], module: Module) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from grader.base.errors import MachineError
 from grader.base.finding import Code, Finding
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.driver import call_trace, verify
-from grader.exercise.driver.session import Session, WrongError
+from grader.exercise.driver.session import DriverSession, WrongError
 from grader.exercise.files import driver_device
-from grader.exercise.stress.debug_kernel import Examined, Plan, Tell
+from grader.exercise.stress.debug_kernel import StressPlan, StressResult, Tell
 from grader.lab import leak_scan, uml_debug
 from grader.lab.machines import Machine
 
@@ -24,9 +24,9 @@ COMMAND = 120.0
 
 
 @dataclass
-class _Strain:
-    session: Session
-    plan: Plan
+class _DriverStress:
+    session: DriverSession
+    plan: StressPlan
     tell: Tell
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -34,18 +34,20 @@ class _Strain:
         """Run it; what it finds, and what the kernel finds, is wrong."""
         self.tell(what)
         try:
-            done = self.session.guest.wire.run(command, COMMAND * self.session.guest.speed_factor)
+            result = self.session.guest.channel.run(
+                command, COMMAND * self.session.guest.speed_factor
+            )
         except MachineError as error:
             raise self.session.ended(error, what) from None
         self.session.clean(what)
-        if done.status:
-            said = done.output.strip().splitlines() or [f"exit {done.status}"]
-            raise WrongError(Finding("wrong", f"{what}: {said[0]}", done.output))
-        return done.output
+        if result.status:
+            said = result.output.strip().splitlines() or [f"exit {result.status}"]
+            raise WrongError(Finding("wrong", f"{what}: {said[0]}", result.output))
+        return result.output
 
-    def count(self, names: dict[str, str], said: str) -> None:
+    def count(self, names: dict[str, str], output: str) -> None:
         """Figures of the client, by the names they have in the report."""
-        for name, value in re.findall(r"(\w+)=(\d+)", said):
+        for name, value in re.findall(r"(\w+)=(\d+)", output):
             shown = names.get(name, name)
             self.figures[shown] = self.figures.get(shown, 0) + int(value)
 
@@ -56,8 +58,8 @@ class _Strain:
         session.must_load()
         # Of a million steps each would be kept.
         self.command("quiet", f"echo 0 >{call_trace.REPORT}")
-        storm = f"{driver_device.CLIENT} storm {self.plan.seed} {seconds}"
-        self.count({}, self.command("random calls of four threads", storm))
+        concurrent = f"{driver_device.CLIENT} concurrent {self.plan.seed} {seconds}"
+        self.count({}, self.command("random calls of four threads", concurrent))
         self.leaks()
         self.command("watch", f"echo 1 >{call_trace.REPORT}")
         session.must_unload("after all that")
@@ -72,12 +74,12 @@ class _Strain:
         """Allocations that fail, the kernel's own as well."""
         self.session.must_load()
         names = {"failures": "failed allocations", "refused": "refused calls"}
-        reopen = f"{driver_device.CLIENT} reopen"
-        self.count(names, self.command("opens whose allocations fail", reopen))
+        open_failure = f"{driver_device.CLIENT} open-failure"
+        self.count(names, self.command("opens whose allocations fail", open_failure))
         self.session.must_unload("opens whose allocations fail")
         names["refused"] = "failed loads"
-        refill = f"{driver_device.CLIENT} refill {driver_device.KO}"
-        self.count(names, self.command("loads whose allocations fail", refill))
+        load_failure = f"{driver_device.CLIENT} load-failure {driver_device.KO}"
+        self.count(names, self.command("loads whose allocations fail", load_failure))
 
     def leaks(self) -> None:
         """Let kmemleak look for memory that nothing points to."""
@@ -89,18 +91,18 @@ class _Strain:
             raise WrongError(Finding("dirty-log", cause, report, kind=Code.LEAK))
 
 
-def examine(built: Built, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
     """Verify the driver on the debug kernel; where nothing is wrong, put it under stress."""
     verified = verify.verify(built, machine, tell)
     figures = {"tests": verified.passed + verified.failed}
     if verified.findings:
-        return Examined(verified, figures, verified.findings)
+        return StressResult(verified, figures, verified.findings)
     try:
-        with Session(machine, built.module) as session:
-            _Strain(session, plan, tell, figures).many_calls()
+        with DriverSession(machine, built.module) as session:
+            _DriverStress(session, plan, tell, figures).many_calls()
         # kmemleak has allocations of its own, which would be among those that fail.
-        with Session(uml_debug.UNTRACKED, built.module) as session:
-            _Strain(session, plan, tell, figures).without_memory()
+        with DriverSession(uml_debug.UNTRACKED, built.module) as session:
+            _DriverStress(session, plan, tell, figures).without_memory()
     except WrongError as error:
-        return Examined(verified, figures, (error.finding,))
-    return Examined(verified, figures)
+        return StressResult(verified, figures, (error.finding,))
+    return StressResult(verified, figures)

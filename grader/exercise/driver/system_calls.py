@@ -26,7 +26,7 @@ TCGETS, OTHER_SIZE = 0x5401, 0x80086610
 
 
 @dataclass(frozen=True)
-class Case:
+class DriverCase:
     """One call, and what it must answer."""
 
     title: str
@@ -73,8 +73,8 @@ def _error(returned: int) -> str:
     return errno.errorcode.get(-returned, str(returned)) if returned < 0 else str(returned)
 
 
-def _case(title: str, request: str, expected: str | int) -> Case:
-    return Case(title, request, str(expected))
+def _case(title: str, request: str, expected: str | int) -> DriverCase:
+    return DriverCase(title, request, str(expected))
 
 
 def _text(text: str) -> str:
@@ -83,7 +83,7 @@ def _text(text: str) -> str:
     return f"{len(text)} {len(text)} {shown}"
 
 
-def _seeking() -> list[Case]:
+def _seeking() -> list[DriverCase]:
     """Task position."""
     case, end = _case, len(BEGINNING)
     most = (1 << 63) - 1
@@ -118,7 +118,7 @@ def _seeking() -> list[Case]:
     ]
 
 
-def _opening() -> list[Case]:
+def _opening() -> list[DriverCase]:
     """Task open."""
     case = _case
     return [
@@ -136,7 +136,7 @@ def _opening() -> list[Case]:
     ]
 
 
-def _reading() -> list[Case]:
+def _reading() -> list[DriverCase]:
     """Task read."""
     case, text, end = _case, BEGINNING, len(BEGINNING)
     return [
@@ -155,7 +155,7 @@ def _reading() -> list[Case]:
         case("open a second time", "open 1 r", 0),
         case("its position is its own", "read 1 2", _text(text[:2])),
         case("read into no memory", "read 1 10 null", f"{EFAULT} 0 -"),
-        Half("read into memory that ends half-way", "read 1 20 half", "EFAULT"),
+        PartialReadCase("read into memory that ends half-way", "read 1 20 half", "EFAULT"),
         case("the position has stayed", "read 1 2", _text(text[2:4])),
         case("read into memory that is not there yet", "read 1 8 fresh", _text(text[4:12])),
         case("read into much memory", "read 1 1000000", _text(text[12:])),
@@ -168,7 +168,7 @@ def _reading() -> list[Case]:
 
 
 @dataclass(frozen=True)
-class Half(Case):
+class PartialReadCase(DriverCase):
     """A read into memory that ends: the error is told, however many bytes came before."""
 
     def holds(self, answer: str) -> bool:
@@ -176,7 +176,7 @@ class Half(Case):
         return answer.split()[:1] == [str(EFAULT)]
 
 
-def _writing() -> list[Case]:
+def _writing() -> list[DriverCase]:
     """Task write."""
     case, end = _case, len(BEGINNING)
     more = "55\n0\n12200160415121876738\n0\n13\n2\n"
@@ -221,7 +221,7 @@ def _writing() -> list[Case]:
     ]
 
 
-def _notations() -> list[Case]:
+def _notations() -> list[DriverCase]:
     """Numbers for write in all notations, of which it takes decimal ones."""
     cases, end = [_case("open", "open 0 rw", 0)], len(BEGINNING)
     for text in texts.drawn(MAX_N, INPUT):
@@ -236,7 +236,7 @@ def _notations() -> list[Case]:
     return [*cases, _case("close", "close 0", 0)]
 
 
-def _attributes() -> list[Case]:
+def _attributes() -> list[DriverCase]:
     """Task sysfs."""
     case = _case
     return [
@@ -251,7 +251,7 @@ def _attributes() -> list[Case]:
     ]
 
 
-def _counting() -> list[Case]:
+def _counting() -> list[DriverCase]:
     """Task counter; a number that is 0 in more than one digit is left to the driver."""
     case = _case
     stored = [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
@@ -277,7 +277,7 @@ def _counting() -> list[Case]:
     ]
 
 
-def _requests() -> list[Case]:
+def _requests() -> list[DriverCase]:
     """Task ioctl."""
     case, end = _case, len(BEGINNING)
     return [
@@ -308,7 +308,7 @@ def _requests() -> list[Case]:
 
 # By the task's name: lists, each for a module that has just been loaded. The tasks of init and exit
 # are in init_and_exit.py, two callers in concurrency.py.
-CASES: Mapping[str, Sequence[Sequence[Case]]] = {
+CASES: Mapping[str, Sequence[Sequence[DriverCase]]] = {
     "read": [_reading()],
     "write": [_writing(), _notations()],
     "position": [_seeking()],

@@ -25,7 +25,7 @@ def value(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def drawn(largest: int, most: int) -> Iterator[str]:
+def drawn(largest: int, max_bytes: int) -> Iterator[str]:
     """Yield texts of at most that many bytes; some are numbers from 0 to the largest.
 
     The sequence is the same each time, so that what is wrong can be tried again. A plus sign in
@@ -35,7 +35,7 @@ def drawn(largest: int, most: int) -> Iterator[str]:
     for _ in range(COUNT):
         number = draw.choice(_BASES).format(draw.randint(0, largest))
         text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, draw.choice(_BEHIND)))
-        if len(text) <= most:
+        if len(text) <= max_bytes:
             yield text
 
 

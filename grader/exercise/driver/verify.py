@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Finding
 from grader.exercise.build import stage_module
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance.verify import Tally, Verified
 from grader.exercise.driver import concurrency, init_and_exit, locks, system_calls
-from grader.exercise.driver.session import NOTHING_LEFT, PATIENCE, Session, WrongError
+from grader.exercise.driver.session import NOTHING_LEFT, PATIENCE, DriverSession, WrongError
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
@@ -41,7 +41,7 @@ Show = Callable[[int, Finding | None], None]
 
 
 @dataclass(frozen=True)
-class Tried:
+class VerifiedTasks:
     """What became of each task, and all that was found."""
 
     by_task: Mapping[int, Finding] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Tried:
 
 
 def verify(
-    built: Built,
+    built: BuiltStage,
     machine: Machine,
     tell: Tell,
     all_tasks: bool = True,
@@ -66,12 +66,12 @@ def verify(
     if not built.ok:
         finding = Finding("build-failed", built.cause, built.module.log[-4000:])
         return Verified(built, findings=(finding,), by_task=_first_says(tasks, _untried(finding)))
-    if built.breaches:
+    if built.violations:
         findings = tuple(
-            Finding("wrong", f"{breach.got}; {built.rules} allows {breach.expected}",
-                    failure=Failure("contract", None, breach.expected, breach.got),
+            Finding("wrong", f"{violation.got}; {built.rules} allows {violation.expected}",
+                    failure=Failure("contract", None, violation.expected, violation.got),
                     kind=Code.CONTRACT)
-            for breach in built.breaches
+            for violation in built.violations
         )  # fmt: skip
         by_task = _first_says(tasks, _untried(findings[0]))
         failures = tuple(f.failure for f in findings if f.failure)
@@ -94,19 +94,22 @@ def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
 
 
 def _try_tasks(
-    built: Built,
+    built: BuiltStage,
     machine: Machine,
     tasks: Sequence[int],
     tell: Tell,
     all_tasks: bool,
     show: Show,
-) -> Tried:
+) -> VerifiedTasks:
     found: dict[int, Finding] = {}
     hung: list[int] = []
     rest: Sequence[int] = ()
     why = NOT_TRIED
     names = {task.number: task.name for task in course(built.stage.number).tasks}
-    with Session(machine, built.module) as session, _Together(built, machine) as together:
+    with (
+        DriverSession(machine, built.module) as session,
+        _ConcurrencyMachine(built, machine) as together,
+    ):
         for task in tasks:
             name = names[task]
             tell(f"task {task}, {name}")
@@ -135,7 +138,7 @@ def _try_tasks(
                     rest = tasks[tasks.index(task) + 1 :]
                     break
         passed = session.passed + together.passed
-    return Tried({**found, **dict.fromkeys(rest, why)}, tuple(found.values()), passed)
+    return VerifiedTasks({**found, **dict.fromkeys(rest, why)}, tuple(found.values()), passed)
 
 
 def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
@@ -160,7 +163,7 @@ def _not_tried_behind(hung: Sequence[int]) -> Finding:
     return replace(NOT_TRIED, cause=cause)
 
 
-def _loads(session: Session) -> bool:
+def _loads(session: DriverSession) -> bool:
     """Whether there is a device at all once it is loaded."""
     try:
         session.must_load()
@@ -171,14 +174,14 @@ def _loads(session: Session) -> bool:
     return there
 
 
-def _test_task(task: str, session: Session, together: _Together) -> None:
+def _test_task(task: str, session: DriverSession, together: _ConcurrencyMachine) -> None:
     """Test a task, by its name; raise the first thing that is wrong."""
     _test_by_one_caller(task, session)
     if task in concurrency.TESTS:
         concurrency.test(task, together.session())
 
 
-def _test_by_one_caller(task: str, session: Session) -> None:
+def _test_by_one_caller(task: str, session: DriverSession) -> None:
     if task in init_and_exit.TESTS:
         init_and_exit.TESTS[task](session)
     for cases in system_calls.CASES.get(task, ()):
@@ -187,7 +190,7 @@ def _test_by_one_caller(task: str, session: Session) -> None:
         session.must_unload("when all files are closed")
 
 
-def _test_alone(task: str, session: Session) -> None:
+def _test_alone(task: str, session: DriverSession) -> None:
     """Test a task on a machine with one CPU; raise the first thing that is wrong."""
     _test_by_one_caller(task, session)
     if task in concurrency.TESTS:
@@ -195,21 +198,21 @@ def _test_alone(task: str, session: Session) -> None:
         concurrency.TESTS[task](session, "")
 
 
-class _Together:
+class _ConcurrencyMachine:
     """The machine for two callers, and the driver built for that; set up when it is needed."""
 
-    def __init__(self, built: Built, machine: Machine) -> None:
+    def __init__(self, built: BuiltStage, machine: Machine) -> None:
         self.built = built
         self.machine = machine
         self.patience = PATIENCE
-        self._session: Session | None = None
+        self._session: DriverSession | None = None
 
     @property
     def passed(self) -> int:
         """How many tests passed there."""
         return self._session.passed if self._session else 0
 
-    def session(self) -> Session:
+    def session(self) -> DriverSession:
         """The machine; wrong where it cannot be had, for then nothing is known."""
         if self._session is None:
             try:
@@ -220,7 +223,7 @@ class _Together:
                 raise WrongError(Finding("wrong", said)) from None
             if not built.ok:
                 raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
-            self._session = Session(machine, built.module)
+            self._session = DriverSession(machine, built.module)
         self._session.patience = self.patience
         return self._session
 
@@ -229,7 +232,7 @@ class _Together:
         if self._session:
             self._session.end()
 
-    def __enter__(self) -> _Together:
+    def __enter__(self) -> _ConcurrencyMachine:
         return self
 
     def __exit__(self, *_: object) -> None:

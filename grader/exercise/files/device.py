@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.base import paths, test_record
 from grader.lab import guest_program
-from grader.lab.log_meaning import Dialect
+from grader.lab.log_diagnostics import LogPatterns
 from grader.lab.machines import Contents, Running
 
 NAME = "fibdrv"  # the module, as the kernel calls it
@@ -25,7 +25,7 @@ LEFT_BEHIND = {
     "grep -qw fibonacci /proc/devices": "the device number (fibonacci in /proc/devices)",
 }
 
-DIALECT = Dialect(
+DIALECT = LogPatterns(
     allocate="fib_alloc",
     free="fib_free",
     header_bytes=16,  # see common/account.c
@@ -62,7 +62,7 @@ def client() -> Path:
 def stress_client() -> Path:
     """The program that treats the device badly, static."""
     folder = Path(__file__).resolve().parents[1] / "stress" / "client"
-    failing = guest_program.GUEST / "failing.c"
+    failing = guest_program.GUEST / "fault_injection.c"
     return guest_program.compiled(
         "fibstress",
         [*sorted(folder.glob("*.c")), failing],
@@ -93,9 +93,9 @@ def contents(
 
 def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
     """Requests to the client's batch mode (see common/fibctl.h), and its answers, a line each."""
-    return guest.wire.converse(f"{CLIENT} batch", requests, timeout)
+    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)
 
 
-def recite(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
+def run_script(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
     """The answers to requests that are a file of the machine: nothing to send them by is faster."""
-    return guest.wire.recite(f"{CLIENT} batch", path, count, timeout)
+    return guest.channel.run_script(f"{CLIENT} batch", path, count, timeout)

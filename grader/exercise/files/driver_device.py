@@ -27,7 +27,7 @@ LEFT_BEHIND = {
 
 def client() -> Path:
     """The program that makes the calls, static."""
-    shared = [paths.COMMON / "batch.c", guest_program.GUEST / "failing.c"]
+    shared = [paths.COMMON / "batch.c", guest_program.GUEST / "fault_injection.c"]
     sources = [*sorted((SOURCES / "client").glob("*.c")), *shared]
     return guest_program.compiled(CLIENT, sources, [paths.COMMON, guest_program.GUEST])
 
@@ -45,4 +45,4 @@ def refuse_host(machine: Machine) -> None:
 
 def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
     """Requests to the client's batch mode (see client/firstctl.h), and its answers, a line each."""
-    return guest.wire.converse(f"{CLIENT} batch", requests, timeout)
+    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)

@@ -28,7 +28,7 @@ REQUIRED = ("title", "handout", "folder", "judge")
 
 
 @dataclass(frozen=True)
-class Change:
+class ExerciseChange:
     """A change of an exercise that an older copy does not have yet."""
 
     version: int  # the first version of the exercise with this change
@@ -37,7 +37,7 @@ class Change:
 
 
 # Copies had no version before: they held a manifest stage.toml, or none.
-FIRST_VERSION = Change(1, "exercise.toml states the version that a copy was made for")
+FIRST_VERSION = ExerciseChange(1, "exercise.toml states the version that a copy was made for")
 OLD_MANIFEST = "stage.toml"
 
 
@@ -54,7 +54,7 @@ class Exercise:
     judge: str = ""  # of an elective: the module whose judge() tests the tasks
     for_a_class: bool = True  # whether it can judge untrusted submissions
     version: int = 1
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ExerciseChange, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -183,7 +183,7 @@ def _read(directory: Path) -> dict[str, Any]:
 
 def _versions(table: Mapping[str, Any]) -> dict[str, Any]:
     changes = [
-        Change(int(row["version"]), str(row["what"]), dict(row.get("rename", {})))
+        ExerciseChange(int(row["version"]), str(row["what"]), dict(row.get("rename", {})))
         for row in table.get("change", [])
     ]
     return {"version": int(table.get("version", 1)), "changes": tuple(changes)}
@@ -197,7 +197,7 @@ def version_of(copy: Path) -> int:
         return 0
 
 
-def pending(exercise: Exercise, copy: Path) -> tuple[Change, ...]:
+def pending(exercise: Exercise, copy: Path) -> tuple[ExerciseChange, ...]:
     """Return the changes of an exercise since a learner's copy was made."""
     version = version_of(copy)
     first = (FIRST_VERSION,) if version == 0 else ()

@@ -45,7 +45,9 @@ class Stage:
     manifest: Manifest
     own_driver: bool = False  # its driver.c counts: only tests plant faults there
     label: str = ""  # tells directories of one name apart
-    isolated: bool = False  # a stranger's: nothing of it runs outside the sandbox or a machine
+    isolated: bool = (
+        False  # an untrusted submission's: nothing of it runs outside the sandbox or a machine
+    )
     shipped: Path | None = None  # the folder of the objects that stand for its sources
 
     @property

@@ -19,7 +19,7 @@ UNBOUNDED = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Part:
+class TaskFunction:
     """A function of the reference that the skeleton has not, or not whole."""
 
     file: str
@@ -30,7 +30,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountedCall:
     """A call that is counted: see operations/ideas.py."""
 
     operation: str
@@ -49,7 +49,7 @@ class Plain:
     """The method that an idea improves on: a call of a stage of the kit."""
 
     stage: int
-    takes: Count
+    takes: CountedCall
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Idea:
     """
 
     text: str  # what the method does
-    takes: Count
+    takes: CountedCall
     least: int
-    most: int
+    at_most: int
     unit: str  # one of UNITS
     points: int  # that a task loses without it
     plain: Plain | None  # None: no stage has the method that is improved on
@@ -91,7 +91,7 @@ class Task:
     operation: str  # what grader/exercise/operations/unit_tests.py tries for it; "" for a driver's
     points: int
     hints: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[TaskFunction, ...]
     ideas: tuple[Idea, ...] = ()
     omitted: Omission | None = None
 
@@ -139,7 +139,7 @@ def drawn(speed: Speed, seed: int) -> Speed:
     return replace(speed, n=speed.n - below)
 
 
-def asked(number: int, seed: int) -> Speed | None:
+def judged_speed(number: int, seed: int) -> Speed | None:
     """Return what the speed of a stage is judged by with this seed; None if it is not judged."""
     speed = course(number).speed
     return drawn(speed, seed) if speed else None
@@ -177,7 +177,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
     parts = _functions(number, table, text)
     file = table.get("file") or (omitted.file if omitted else "")
     if file and not parts:
-        parts = [Part(file, "", None, text)]
+        parts = [TaskFunction(file, "", None, text)]
     return Task(
         number,
         str(table["name"]),
@@ -199,7 +199,7 @@ def _idea(table: dict[str, Any], points: int) -> Idea:
         " ".join(str(table["text"]).split()),
         _count(table["takes"]),
         int(table.get("least", 0)),
-        int(table["most"]) if "most" in table else UNBOUNDED,
+        int(table["at_most"]) if "most" in table else UNBOUNDED,
         unit,
         int(table.get("points", points)),
         _plain(table["plain"]) if "plain" in table else None,
@@ -211,14 +211,14 @@ def _plain(text: str) -> Plain:
     return Plain(int(stage), _count(takes))
 
 
-def _count(text: str) -> Count:
+def _count(text: str) -> CountedCall:
     operation, size = text.split()
-    return Count(operation, int(size))
+    return CountedCall(operation, int(size))
 
 
-def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:
+def _functions(number: int, table: dict[str, Any], text: str) -> list[TaskFunction]:
     parts = [
-        Part(
+        TaskFunction(
             p["file"],
             p["function"],
             str(p["stub"]),
@@ -227,4 +227,6 @@ def _functions(number: int, table: dict[str, Any], text: str) -> list[Part]:
         )
         for i, p in enumerate(table.get("replace", []))
     ]
-    return parts + [Part(p["file"], p["function"], None, "") for p in table.get("remove", [])]
+    return parts + [
+        TaskFunction(p["file"], p["function"], None, "") for p in table.get("remove", [])
+    ]

@@ -75,8 +75,8 @@ bool tests_is_apart(const void *place, size_t bytes)
 
 void apart(bool on)
 {
-	trial.get = on ? get : NULL;
-	trial.put = put;
+	allocator.get = on ? get : NULL;
+	allocator.put = put;
 }
 
 void protect(bool on)

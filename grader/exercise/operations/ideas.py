@@ -21,12 +21,12 @@ from pathlib import Path
 from grader.base.errors import LabError, MachineError
 from grader.base.finding import Finding
 from grader.exercise.build import c_flags, preprocess, stage_module
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import device, expected_values, stages
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import WHOLE, Count, Idea, Task
+from grader.exercise.files.tasks import WHOLE, CountedCall, Idea, Task
 from grader.exercise.operations import test_program
-from grader.lab import ending, module, plugin
+from grader.lab import failure_classification, module, plugin
 from grader.lab.machines import CountingMachine, Running
 from grader.lab.module import Kernel, Module, Recipe
 
@@ -50,7 +50,7 @@ BEGIN, END = "a0", "a1"
 
 
 @dataclass(frozen=True)
-class Counted:
+class OperationCost:
     """What one call of an operation took."""
 
     instructions: int
@@ -59,10 +59,10 @@ class Counted:
 
 
 # Of each call; in place of a count, why there is none.
-Counts = dict[Count, Counted | Finding]
+Counts = dict[CountedCall, OperationCost | Finding]
 
 
-def counted_module(built: Built, kernel: Kernel) -> Module:
+def counted_module(built: BuiltStage, kernel: Kernel) -> Module:
     """Build the module that calls the operations of a stage, from the stage's own objects."""
     stage = built.stage
     own: dict[str, bytes] = {}
@@ -115,15 +115,17 @@ def _kit(stage: Stage, kernel: Kernel) -> Recipe:
     )
 
 
-def counts(machine: CountingMachine, stage: Stage, wanted: Collection[Count], seed: int) -> Counts:
+def counts(
+    machine: CountingMachine, stage: Stage, wanted: Collection[CountedCall], seed: int
+) -> Counts:
     """Count some calls of a stage.
 
     After a call that ends its machine the others go on in a new one.
     """
     kernel = machine.kernel()
     built = stage_module.build(stage, kernel)
-    if built.objection:
-        return dict.fromkeys(wanted, Finding("wrong", built.objection))
+    if built.rejection:
+        return dict.fromkeys(wanted, Finding("wrong", built.rejection))
     made = counted_module(built, kernel)
     if not made.ok:
         raise LabError(f"the module that counts the operations does not compile: {made.cause}")
@@ -139,7 +141,9 @@ def counts(machine: CountingMachine, stage: Stage, wanted: Collection[Count], se
                 found[left[0]] = _one(guest, stage, left[0], seed, timeout)
                 left.pop(0)
         except MachineError as error:
-            found[left[0]] = ending.of(error, guest, made).within(f"count {left[0].call}")
+            found[left[0]] = failure_classification.classify(error, guest, made).within(
+                f"count {left[0].call}"
+            )
             left.pop(0)
         finally:
             guest.stop()
@@ -147,12 +151,14 @@ def counts(machine: CountingMachine, stage: Stage, wanted: Collection[Count], se
 
 
 def _load(guest: Running, timeout: float) -> None:
-    marks = guest.wire.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout)
+    marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout)
     plugin.watch(guest.folder, [int(word, 16) for word in marks.split()])
-    guest.wire.check(f"echo ready | {device.CLIENT} batch", timeout)
+    guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
 
 
-def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -> Counted | Finding:
+def _one(
+    guest: Running, stage: Stage, call: CountedCall, seed: int, timeout: float
+) -> OperationCost | Finding:
     """Count one call. Return a finding if its result is not right."""
     modulus = expected_values.new_modulus(MODULUS_BITS)
     known = len(plugin.events(guest.folder))
@@ -160,7 +166,7 @@ def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -
     verb = _number(operation[0]) if operation else call.operation
     drawn = random.Random(f"{seed} {call.size}").getrandbits(63)
     request = f"{verb} {call.size} {drawn} {modulus}"
-    answer = guest.wire.check(
+    answer = guest.channel.check(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
     ).split()
     returned, *residues = map(int, answer)
@@ -178,7 +184,7 @@ def _one(guest: Running, stage: Stage, call: Count, seed: int, timeout: float) -
         return Finding("wrong", f"the marks around {call.call} are not executed once each")
     begin, end = marks
     took = events[end].counts - events[begin].counts
-    return Counted(took.module, took.products, end - begin - 1)
+    return OperationCost(took.module, took.products, end - begin - 1)
 
 
 def _number(name: str) -> int:
@@ -187,7 +193,7 @@ def _number(name: str) -> int:
     return re.findall(r"^\t(TESTED_\w+),", header, re.MULTILINE).index(name)
 
 
-def calls(tasks: Iterable[Task]) -> set[Count]:
+def calls(tasks: Iterable[Task]) -> set[CountedCall]:
     """Return the calls that the ideas of some tasks are about."""
     return {idea.takes for task in tasks for idea in task.ideas}
 
@@ -201,15 +207,17 @@ def unmet(idea: Idea, found: Counts) -> str:
     return bound and f"{idea.text}: {idea.takes.call} takes {took:,} {idea.unit}; {bound}"
 
 
-def _bound_broken(idea: Idea, counted: Counted) -> str:
+def _bound_broken(idea: Idea, counted: OperationCost) -> str:
     """Return the bound that a count does not keep, in words; "" if it keeps both."""
     took = getattr(counted, idea.unit)
     if took < idea.least:
         return f"at least {idea.least:,}"
-    return f"at most {idea.most:,}" if took > idea.most else ""
+    return f"at most {idea.at_most:,}" if took > idea.at_most else ""
 
 
-def inconsistent(idea: Idea, own: Counted | Finding, plain: Counted | Finding | None) -> str:
+def inconsistent(
+    idea: Idea, own: OperationCost | Finding, plain: OperationCost | Finding | None
+) -> str:
     """Return why an idea's bounds do not tell the kit's method from the plain one, or ""."""
     if said := unmet(idea, {idea.takes: own}):
         return f"the kit's own stage does not keep it: {said}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Repeat in a program what went wrong in a machine when a call was made to fail.
 
-The machine knows which allocation or look-up failed, and at best where it ended. A program under
+The machine knows which allocation or yield failed, and at best where it ended. A program under
 AddressSanitizer also knows who had asked for what failed, and who called whom.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from grader.base.finding import Finding
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import sanitizer_report, test_program
-from grader.exercise.operations.test_program import UntriedError
+from grader.exercise.operations.test_program import NoTestProgramError
 
 
 def explained(stage: Stage, finding: Finding) -> Finding:
@@ -22,7 +22,7 @@ def explained(stage: Stage, finding: Finding) -> Finding:
         return finding
     try:
         program = test_program.program(stage)
-    except UntriedError:
+    except NoTestProgramError:
         return finding
     asked, ended = test_program.repeat(program, fault, stage.isolated)
     begin = sanitizer_report.when(fault, asked)

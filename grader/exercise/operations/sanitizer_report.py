@@ -24,7 +24,7 @@ _FREED = re.compile(r"freed by thread|bytes inside a block of size \S+ free'd")
 _ALLOCATED = re.compile(r"previously allocated|Block was alloc'd|SUMMARY:")
 
 
-def _calls(stack: str, given: str = "") -> str:
+def _calls(stack: str, prefix: str = "") -> str:
     """The innermost of the stage's own functions on a stack, and its caller; or "".
 
     A function that is given is left out where it is called by another.
@@ -34,7 +34,7 @@ def _calls(stack: str, given: str = "") -> str:
         # What is compiled into another has a frame for each of the two.
         if not _KITS.fullmatch(file) and not (frames and frames[-1][0] == function):
             frames.append((function, f"{function} ({file}:{line})"))
-    if len(frames) > 1 and frames[0][0] == given:
+    if len(frames) > 1 and frames[0][0] == prefix:
         frames = frames[1:]
     return ", called from ".join(text for _, text in frames[:2])
 
@@ -45,7 +45,7 @@ def asked_for(said: str) -> tuple[str, str]:
     Return who asked for that, as "f (a.c:1), called from g (b.c:2)", and all that is said behind.
     """
     stack, _, rest = said.partition("fib: and then:\n")
-    return (_calls(stack, given="bn_create"), rest) if _ else ("", said)
+    return (_calls(stack, prefix="bn_create"), rest) if _ else ("", said)
 
 
 def when(fault: Fault, asked: str) -> str:
@@ -53,7 +53,7 @@ def when(fault: Fault, asked: str) -> str:
     of = f" of {fault.count:,}" if fault.count else ""
     where = f" in {asked}" if asked else ""
     if fault.what == "kill":
-        return f"F({fault.n:,}): when look-up {fault.place:,}{of}{where} found the caller killed"
+        return f"F({fault.n:,}): when yield {fault.place:,}{of}{where} found the caller killed"
     return f"F({fault.n:,}): when allocation {fault.place:,}{of} was made to fail{where}"
 
 
@@ -79,13 +79,13 @@ def bad_pointer(said: str) -> str:
     return f"{'a null' if address < _ERRORS else 'a bad'} pointer is followed"
 
 
-def place(said: str) -> str:
+def place(sanitizer_output: str) -> str:
     """Where the first report has it: " in f (a.c:1), called from g (b.c:2); given back ..."."""
-    reports = re.split(r"\n(?:==\d+== )?\n", said)
+    reports = re.split(r"\n(?:==\d+== )?\n", sanitizer_output)
     # What the kit's program still holds when it stops is no mistake of the stage's.
     first = next((report for report in reports if "are still reachable" not in report), "")
     maker = "bn_create" if " lost in loss record" in first else ""
-    access = _calls(_FREED.split(first)[0], given=maker)
-    freed = _FREED.split(said, maxsplit=1)[1:]
-    gone = _calls(_ALLOCATED.split(freed[0])[0], given="bn_free") if freed else ""
+    access = _calls(_FREED.split(first)[0], prefix=maker)
+    freed = _FREED.split(sanitizer_output, maxsplit=1)[1:]
+    gone = _calls(_ALLOCATED.split(freed[0])[0], prefix="bn_free") if freed else ""
     return (f" in {access}" if access else "") + (f"; given back in {gone}" if gone else "")

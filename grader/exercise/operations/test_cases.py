@@ -27,7 +27,7 @@ class Residues:
 
 
 @dataclass(frozen=True)
-class Try:
+class OperationCase:
     """One request, what it must answer, and its size: in bits, of decimal numbers in digits."""
 
     request: str
@@ -38,7 +38,7 @@ class Try:
     residues: Residues | None = None  # where the result is a row of numbers modulo a prime
 
 
-Tries = Callable[[random.Random, Stage], Iterator[Try]]
+Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 
 
 # Numbers that find what random ones do not: around the limits of one limb and two.
@@ -63,37 +63,37 @@ def pairs(
 
 
 def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered: bool) -> Tries:
-    def tries(rng: random.Random, stage: Stage) -> Iterator[Try]:
+    def tries(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
             allowed = names[: 1 + len(stage.traits.overwrites)]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
-                yield Try(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
+                yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
         # One number as both operands; the result into it, where it may go into either.
         same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
         for a in _numbers(rng, 20):
             for name in same:
-                yield Try(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
+                yield OperationCase(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
 
     return tries
 
 
-def _shifts(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 40):
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
             for name in ("lshift", "lshift-a")[: 2 if "a" in stage.traits.overwrites else 1]:
-                yield Try(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
+                yield OperationCase(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
 
 
-def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 100):
-        yield Try(f"square {a:x}", f"{a * a:x}", a.bit_length())
+        yield OperationCase(f"square {a:x}", f"{a * a:x}", a.bit_length())
 
 
-def _copies(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 100):
-        yield Try(f"copy {a:x}", f"{a:x}", a.bit_length())
+        yield OperationCase(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
 # The largest power of ten in a limb of 64 bits, and the reciprocal that stands for it.
@@ -131,7 +131,7 @@ def _hard_dividends(rng: random.Random) -> Iterator[int]:
         yield from dividends[:_OF_A_KIND]
 
 
-def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     if stage.traits.numbers:
         numbers += _hard_dividends(rng)
@@ -142,7 +142,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
         ):  # fmt: skip
-            yield Try(f"decimal {a:x} {room}", want, a.bit_length())
+            yield OperationCase(f"decimal {a:x} {room}", want, a.bit_length())
 
 
 def computed_n(max_n: int) -> list[int]:
@@ -151,13 +151,13 @@ def computed_n(max_n: int) -> list[int]:
     return [*range(min(max_n, 300) + 1), *top]
 
 
-def _computations(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for n in computed_n(stage.manifest.max_n):
         value = expected_values.fibonacci(n)
-        yield Try(f"compute {n}", f"{value:x}", value.bit_length(), n)
+        yield OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
 
 
-def _within_memory(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for tried in _computations(rng, stage):
         if tried.n is None or tried.n < 200:
             yield tried

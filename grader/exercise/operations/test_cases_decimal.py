@@ -14,7 +14,7 @@ from decimal import MAX_EMAX, Context, Decimal, Inexact
 from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
-from grader.exercise.operations.test_cases import Residues, Tries, Try, computed_n, pairs
+from grader.exercise.operations.test_cases import OperationCase, Residues, Tries, computed_n, pairs
 
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
@@ -83,11 +83,11 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries run far
 
 
-def _try(request: str, expected: int, size: int) -> Try:
-    return Try(request, str(expected), len(str(size)))
+def _try(request: str, expected: int, size: int) -> OperationCase:
+    return OperationCase(request, str(expected), len(str(size)))
 
 
-def _sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         for name in ("add", "add-a", "add-b"):
             yield _try(f"{name} {a} {b}", a + b, max(a, b))
@@ -96,7 +96,7 @@ def _sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
             yield _try(f"{name} {a} {a}", 2 * a, a)
 
 
-def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _differences(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
@@ -106,13 +106,13 @@ def _differences(rng: random.Random, stage: Stage) -> Iterator[Try]:
             yield _try(f"{name} {a} {a}", 0, a)
 
 
-def _fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 100):
         for name in ("div5", "div5-a"):
             yield _try(f"{name} {5 * a}", a, 5 * a)
 
 
-def _increases(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _increases(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 60):
         for b in (0, 1, 2, B - 1, rng.randrange(B)):
             yield _try(f"increase {a} {b}", a + b, a)
@@ -123,15 +123,15 @@ def _product(a: str, b: str) -> str:
     return format(_EXACT.multiply(Decimal(a), Decimal(b)), "f")
 
 
-def _mul(a: str, b: str) -> Try:
-    return Try(f"mul {a} {b}", _product(a, b), max(len(a), len(b)))
+def _mul(a: str, b: str) -> OperationCase:
+    return OperationCase(f"mul {a} {b}", _product(a, b), max(len(a), len(b)))
 
 
-def _square(a: str) -> Try:
-    return Try(f"square {a}", _product(a, a), len(a))
+def _square(a: str) -> OperationCase:
+    return OperationCase(f"square {a}", _product(a, a), len(a))
 
 
-def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
     # One number as both operands; a long one's product by itself may be taken for its square.
@@ -145,7 +145,7 @@ def _products(rng: random.Random, stage: Stage) -> Iterator[Try]:
             yield _mul(_some(rng, size), _some(rng, rng.randrange(1, size + 1)))
 
 
-def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 100):
         yield _square(str(a))
         if a >= B**_NO_HALVES:
@@ -157,14 +157,14 @@ def _squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
             yield _square(_some(rng, size))
 
 
-def _long_squares(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for size in _LONG:
         for row in _ROWS:
             yield _square(_row(row, size))
         yield _square(_some(rng, size))
 
 
-def _long_products(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for size in _LONG:
         for row in _ROWS:
             yield _mul(_row(row, size), _row(B - 1, size))
@@ -179,7 +179,7 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[Try]:
         yield from _long_squares(rng, stage)
 
 
-def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     # Digits that a fraction a little too small would get wrong: zeros after some.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
@@ -188,21 +188,21 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[Try]:
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
         ):  # fmt: skip
-            yield Try(f"decimal {a} {room}", want, len(text))
+            yield OperationCase(f"decimal {a} {room}", want, len(text))
 
 
-def _computations(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
     for n in [*computed_n(top), *(n for n in (60_000, 100_000) if n <= top)]:
         digits = expected_values.digits(n)
-        yield Try(f"compute {n}", digits, len(digits), n)
+        yield OperationCase(f"compute {n}", digits, len(digits), n)
 
 
-def _within_memory(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from _computations(rng, stage)
     for n in _LARGE_N:
         digits = expected_values.digits(n)
-        yield Try(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
+        yield OperationCase(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
 
 
 def _digits(rng: random.Random) -> Iterator[int]:
@@ -216,7 +216,7 @@ def _digits(rng: random.Random) -> Iterator[int]:
         yield rng.randrange(10 ** (4 * size - 1), 10 ** (4 * size))
 
 
-def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = list(_digits(rng))
     for a, b in zip(numbers, [*numbers[1:], numbers[0]]):
         yield _try(f"twice_plus {a} {b}", 2 * a + b, max(a, b))
@@ -224,30 +224,32 @@ def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[Try]:
         yield _try(f"twice_minus {min(a, b)} {max(a, b)}", 2 * max(a, b) - min(a, b), max(a, b))
 
 
-def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         yield _try(f"fifth {5 * a}", a, 5 * a)
 
 
-def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         yield _try(f"unique {a}", a, a)
 
 
-def _texts(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _texts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         yield _try(f"text {a}", a, a)
 
 
-def _transforms(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     # One length of each kind, and products of half the longest that any F(n) of the course takes.
     for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
         for row in _ROWS:
             a = _row(row, size)
-            yield Try(f"fft_mul {a} {_row(B - 1, size)}", _product(a, _row(B - 1, size)), len(a))
+            yield OperationCase(
+                f"fft_mul {a} {_row(B - 1, size)}", _product(a, _row(B - 1, size)), len(a)
+            )
         a, b = _some(rng, size), _some(rng, rng.randrange(1, size + 1))
-        yield Try(f"fft_mul {a} {b}", _product(a, b), len(a))
-        yield Try(f"fft_square {a}", _product(a, a), len(a))
+        yield OperationCase(f"fft_mul {a} {b}", _product(a, b), len(a))
+        yield OperationCase(f"fft_square {a}", _product(a, a), len(a))
 
 
 # Those of vector files.
@@ -259,10 +261,10 @@ _ROOT = pow(3, (_P - 1) >> 20, _P)
 _POINTS = (4, 8, 16, 32, 64, 512, 2048, 4096, 8192)
 
 
-def _modulo(request: str, expected: list[int], size: int, below: int) -> Try:
+def _modulo(request: str, expected: list[int], size: int, below: int) -> OperationCase:
     width = 2 * LIMB_DIGITS
     text = "".join(f"{value:0{width}d}" for value in reversed(expected))
-    return Try(request, text, size, residues=Residues(_P, below, width))
+    return OperationCase(request, text, size, residues=Residues(_P, below, width))
 
 
 def _words(rng: random.Random) -> list[int]:
@@ -270,12 +272,12 @@ def _words(rng: random.Random) -> list[int]:
     return [*edges, *(rng.randrange(2 ** rng.choice((20, 58, 60, 64))) for _ in range(200))]
 
 
-def _solinas(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _solinas(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
         yield _modulo(f"solinas {a} {b}", [a * b % _P], max(len(str(a)), len(str(b))), 3)
 
 
-def _shoup(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _shoup(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
         yield _modulo(f"shoup {a} {b % _P}", [a * b % _P], len(str(a)), 2)
 
@@ -311,14 +313,14 @@ def _polynomials(rng: random.Random) -> Iterator[list[int]]:
         yield [i % 2 * rng.randrange(1, B) for i in range(points)]
 
 
-def _forward(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _forward(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         text, levels = _limbs(f), len(f).bit_length() - 1
         expected = _values([x % _P for x in f], _roots(len(f)))
         yield _modulo(f"forward {text}", expected, len(text), 4 + 2 * levels)
 
 
-def _inverse(rng: random.Random, stage: Stage) -> Iterator[Try]:
+def _inverse(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         coefficients = [x % _P for x in f]
         # Values need not be reduced on the way in; a limb holds up to 3 P of each.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The program that tries a stage's functions: built with the sanitizers, and asked.
 
-It runs within limits; that of a stranger's stage in the sandbox, as its compiler does.
+It runs within limits; that of an untrusted stage in the sandbox, as its compiler does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
 from grader.exercise.operations import sanitizer_report
 from grader.exercise.static_contract import stage_contract
-from grader.sandbox import COMPILER, PROGRAM, Ended, Room
+from grader.sandbox import COMPILER, PROGRAM, CommandResult, SandboxView
 
 # Processor time for all answers to one operation's questions.
 SECONDS = 60
@@ -53,7 +53,7 @@ ADAPTER = HERE / "bignum_adapter.c"
 PROGRAMS = paths.BUILD / "operations"
 
 
-class UntriedError(LabError):
+class NoTestProgramError(LabError):
     """There is no program to try a stage's operations with; the finding says why."""
 
     def __init__(self, finding: Finding) -> None:
@@ -61,12 +61,12 @@ class UntriedError(LabError):
         super().__init__(self.finding.cause)
 
 
-def _not_built(cause: str) -> UntriedError:
-    return UntriedError(Finding("build-failed", cause))
+def _not_built(cause: str) -> NoTestProgramError:
+    return NoTestProgramError(Finding("build-failed", cause))
 
 
 def program(stage: Stage) -> Path:
-    """Build the program for a stage. Raise UntriedError where that fails by the stage's fault.
+    """Build the program for a stage. Raise NoTestProgramError where the stage is to blame.
 
     What judges is compiled apart from all that the stage's header could change: of the tests only
     the adapter includes it, and is held to stage.h as the stage's own files are.
@@ -122,7 +122,7 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
         os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
-    step = _Steps(stage)
+    step = _ProgramBuilder(stage)
     objects: list[Path] = []
     for part, texts in zip((theirs, between), made):
         for name, text in texts.files.items():
@@ -141,7 +141,7 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
     return work / "program"
 
 
-def _build_judges(step: _Steps, command: list[str], kit: list[Path], place: Path) -> None:
+def _build_judges(step: _ProgramBuilder, command: list[str], kit: list[Path], place: Path) -> None:
     """The objects of the kit, which are the same for all who do a stage: made once and kept."""
     kept = PROGRAMS / f"kit-{_key(kit, *command)}"
     try:
@@ -167,9 +167,9 @@ def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
     for letter, name in (pair for path in objects for pair in stage_contract.symbols(path)):
         if letter == "U" and name.startswith("bn_") and name not in defined:
             raise _not_built(f"nothing defines {name}, which the tests call")
-    for breach in stage_contract.program_breaches(objects, judges, stage.traits.vector):
-        said = f"{breach.got}; stage.h allows {breach.expected}"
-        raise UntriedError(Finding("wrong", said, kind=Code.CONTRACT))
+    for violation in stage_contract.program_violations(objects, judges, stage.traits.vector):
+        said = f"{violation.got}; stage.h allows {violation.expected}"
+        raise NoTestProgramError(Finding("wrong", said, kind=Code.CONTRACT))
 
 
 def _prefix(stage: Stage) -> str:
@@ -184,24 +184,24 @@ def remove(stage: Stage) -> None:
 
 
 @dataclass(frozen=True)
-class _Steps:
+class _ProgramBuilder:
     """What compiles and links a program, and says what went wrong as the learner sees it."""
 
     stage: Stage
 
     def compile(self, command: Sequence[str], place: Path, writes: tuple[Path, ...] = ()) -> None:
-        """Run the compiler; in the sandbox, if the stage is a stranger's and it comes to that."""
+        """Run the compiler; in the sandbox, if the stage is untrusted."""
         isolated = self.stage.isolated and writes
-        room = Room(read=(paths.COMMON, HERE), write=writes) if isolated else None
+        room = SandboxView(read=(paths.COMMON, HERE), write=writes) if isolated else None
         ours = None if room else {**os.environ, "LC_ALL": "C"}
-        ended = sandbox.run(command, COMPILER, room, cwd=place, environment=ours, together=True)
-        if ended.ended_by == "file":
+        result = sandbox.run(command, COMPILER, room, cwd=place, environment=ours, together=True)
+        if result.ended_by == "file":
             raise _not_built(diagnostics.TOO_LARGE)
-        if ended.ended_by:
-            raise _not_built(f"the compiler was stopped: {ended.cause}")
-        if ended.status:
-            ended.check_host(place)
-            raise _not_built(self._said(diagnostics.error_line(ended.text)))
+        if result.ended_by:
+            raise _not_built(f"the compiler was stopped: {result.cause}")
+        if result.status:
+            result.check_host(place)
+            raise _not_built(self._said(diagnostics.error_line(result.text)))
 
     def _said(self, line: str) -> str:
         """A line of the compiler's with the learner's own files, and what to do about it."""
@@ -234,11 +234,11 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
     Its exit status is no proof that it has: the record is, which it ends with.
     """
     nonce = test_record.draw()
-    ended = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
-    text, record = test_record.split(ended.text)
+    result = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
+    text, record = test_record.split(result.text)
     answers = text.splitlines()
     checks = np.array([len(request) + 1 for request in requests], np.uint64)
-    fault = _last_words(ended) or test_record.fault(record, nonce, checks)
+    fault = _last_words(result) or test_record.fault(record, nonce, checks)
     if not fault and len(answers) != len(requests):
         fault = f"{len(answers):,} answers to {len(requests):,} questions"
     return answers, fault
@@ -250,16 +250,16 @@ def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
     Return who asked for what failed there, and what ended the program, or "".
     """
     request = f"{test_record.line(0)}{fault.what}-at {fault.n} {fault.place}\n"
-    ended = _run(path, request, isolated)
-    asked, said = sanitizer_report.asked_for(ended.error_text)
+    result = _run(path, request, isolated)
+    asked, said = sanitizer_report.asked_for(result.error_text)
     pointer = sanitizer_report.bad_pointer(said)
     if pointer:
         return asked, f"{pointer}{sanitizer_report.place(said)}"
-    return asked, _last_words(ended, said)
+    return asked, _last_words(result, said)
 
 
-def _run(path: Path, text: str, isolated: bool) -> Ended:
-    room = Room(program=path) if isolated else None
+def _run(path: Path, text: str, isolated: bool) -> CommandResult:
+    room = SandboxView(program=path) if isolated else None
     environment = OPTIONS if room else {**os.environ, **OPTIONS}
     limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
     return sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
@@ -268,15 +268,15 @@ def _run(path: Path, text: str, isolated: bool) -> Ended:
 _UNMET = re.compile(r"an assertion does not hold \(([\w+-]+\.[ch]):(\d+)\)")
 
 
-def with_condition(stage: Stage, said: str) -> str:
+def with_condition(stage: Stage, output: str) -> str:
     """Return what a program said with the condition of the assertion, read from its source.
 
     The condition is not in the program: the module has the same text, and a limit for constants.
     """
-    unmet = _UNMET.fullmatch(said)
+    unmet = _UNMET.fullmatch(output)
     path = stage.directory / (unmet[1] if unmet else "")
     if not unmet or path not in stage_module.sources(stage, []):
-        return said
+        return output
     lines = path.read_text(errors="replace").splitlines(keepends=True)
     # The compiler may number a call by its last line.
     before, call, _ = "".join(lines[: int(unmet[2])]).rpartition("fib_assert(")
@@ -286,25 +286,25 @@ def with_condition(stage: Stage, said: str) -> str:
         if call and not depth:
             condition = printable(" ".join(rest[:i].split()))
             return f"the assertion {condition} does not hold ({unmet[1]}:{unmet[2]})"
-    return said
+    return output
 
 
 # What a sanitizer calls it when a program leaves the blocks it has.
 _OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
 
 
-def _last_words(ended: Ended, behind: str = "") -> str:
+def _last_words(result: CommandResult, behind: str = "") -> str:
     """Return what ended a program, by what it said, or by a part of that."""
-    if ended.ended_by in ("time", "cpu"):
+    if result.ended_by in ("time", "cpu"):
         return f"no answer within {SECONDS} s: an endless loop?"
-    if ended.ended_by:
-        return f"stopped: {ended.cause}"
-    if not ended.status:
+    if result.ended_by:
+        return f"stopped: {result.cause}"
+    if not result.status:
         return ""
-    if ended.status == -signal.SIGKILL:
+    if result.status == -signal.SIGKILL:
         # No submission can send a signal: it has no system calls.
         raise ProgramKilled
-    said = behind or ended.error_text
+    said = behind or result.error_text
     late = re.search(r"^fib: (no answer within \d+ s)$", said, re.MULTILINE)
     if late:  # see limit_time() in unit_tests.c
         return f"{late[1]}: an endless loop?"
@@ -329,5 +329,5 @@ def _last_words(ended: Ended, behind: str = "") -> str:
         verb = f"{access[1].lower()}s" if access else "reaches"
         place = sanitizer_report.place(said)
         return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
-    what = (kind[1] or kind[2]) if kind else f"it ended with status {ended.status}"
+    what = (kind[1] or kind[2]) if kind else f"it ended with status {result.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -18,7 +18,7 @@
  *	decimal A SIZE		its digits, or ERANGE
  *	compute N		F(N), allocations, peak bytes
  *	fail-at N K		F(N) when allocation K fails: what is returned, noted and
- *	kill-at N K		left; the same, killed at look-up K
+ *	kill-at N K		left; the same, killed at yield K
  */
 #include <signal.h>
 #include <sys/time.h>
@@ -30,8 +30,8 @@
 /* Prints a result's end: a line that says it when memory is left. */
 static void finish(void)
 {
-	if (trial.blocks)
-		printf(" LEAK %llu", trial.blocks);
+	if (allocator.blocks)
+		printf(" LEAK %llu", allocator.blocks);
 	putchar('\n');
 	fflush(stdout);
 }
@@ -62,11 +62,11 @@ static void compute(struct fib_call *call, u64 n)
 	}
 	print_value(&f);
 	/* Work that is left to whoever looks at the number counts, too. */
-	printf(" %llu %llu", trial.taken, trial.peak_bytes);
+	printf(" %llu %llu", allocator.taken, allocator.peak_bytes);
 	fib_release(&f);
 }
 
-/* F(@n) and its digits, with what trial asks for. */
+/* F(@n) and its digits, with what allocator asks for. */
 static void whole(struct fib_call *call, u64 n)
 {
 	char *digits = malloc(n / 4 + 64);
@@ -77,7 +77,7 @@ static void whole(struct fib_call *call, u64 n)
 		result = fib_decimal(call, &f, digits, n / 4 + 64);
 		fib_release(&f);
 	}
-	printf("%zd %d %llu", result, call->error, trial.bytes);
+	printf("%zd %d %llu", result, call->error, allocator.bytes);
 	free(digits);
 }
 
@@ -97,7 +97,7 @@ static void too_late(int unused)
  */
 static void limit_time(const struct request *r)
 {
-	bool of_n = !strcmp(r->op, "compute") || trial.tell;
+	bool of_n = !strcmp(r->op, "compute") || allocator.tell;
 	size_t size = of_n ? strtoull(r->a, NULL, 10) : strlen(r->a);
 
 	limit.it_value.tv_sec = 2 + size / 1000;
@@ -131,17 +131,17 @@ int main(void)
 		if (!r.a)
 			continue;
 		word = NULL;
-		trial.fail_at =
+		allocator.fail_at =
 			strcmp(r.op, "fail-at") ? 0 : strtoull(r.b, &word, 10);
-		trial.kill_at =
+		allocator.kill_at =
 			strcmp(r.op, "kill-at") ? 0 : strtoull(r.b, &word, 10);
-		trial.tell = word;
-		trial.impatient = trial.kill_at;
-		trial_begin(&call);
+		allocator.tell = word;
+		allocator.yield_always = allocator.kill_at;
+		begin_call(&call);
 		limit_time(&r);
 		if (!strcmp(r.op, "compute"))
 			compute(&call, strtoull(r.a, NULL, 10));
-		else if (trial.tell)
+		else if (allocator.tell)
 			whole(&call, strtoull(r.a, NULL, 10));
 		else
 			run(&call, &r);

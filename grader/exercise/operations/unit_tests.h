@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trial.h"
+#include "allocator_state.h"
 
 /**
  * struct request - a line, as it has been read

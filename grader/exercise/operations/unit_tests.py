@@ -18,7 +18,7 @@ from grader.base.finding import Code
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task
 from grader.exercise.operations import ideas, test_cases, test_cases_decimal, test_program
-from grader.exercise.operations.test_cases import Residues, Try
+from grader.exercise.operations.test_cases import OperationCase, Residues
 
 NO_VECTORS = (
     "not tested: it needs AVX2 and FMA, which this computer's processor does not have; without them"
@@ -27,7 +27,7 @@ NO_VECTORS = (
 
 
 @dataclass(frozen=True)
-class Outcome:
+class OperationOutcome:
     """How an operation fared: sizes right below the first that is wrong, and what was wrong.
 
     Of one that this computer cannot test, nothing was tried, and the fault says why.
@@ -50,7 +50,7 @@ def _small(stage: Stage, operation: str) -> int:
     return limbs * test_cases_decimal.LIMB_DIGITS
 
 
-def _is_small(tried: Try, stage: Stage, operation: str) -> bool:
+def _is_small(tried: OperationCase, stage: Stage, operation: str) -> bool:
     if tried.n is not None:
         return tried.n <= (93 if stage.traits.numbers else 46)
     return tried.size <= _small(stage, operation)
@@ -62,7 +62,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:16]}...{text[-16:]} ({len(text)} digits)"
 
 
-def _asked(tried: Try, sign: str) -> str:
+def _asked(tried: OperationCase, sign: str) -> str:
     """A request as a reader would write it; numbers are hexadecimal, or decimal."""
     verb, *words = tried.request.split()
     if verb == "compute":
@@ -73,7 +73,7 @@ def _asked(tried: Try, sign: str) -> str:
     return f"{verb}({', '.join(shown)})"
 
 
-def _shown(tried: Try, sign: str, got: str) -> str:
+def _shown(tried: OperationCase, sign: str, got: str) -> str:
     """What was asked, expected and got, with the place where they part."""
     want, asked = tried.expected, _asked(tried, sign)
     if len(want) > 40 and len(got) == len(want):
@@ -103,7 +103,7 @@ def _no_number(words: Sequence[str]) -> str:
     return ""
 
 
-def _leak(tried: Try, sign: str, answer: str) -> str:
+def _leak(tried: OperationCase, sign: str, answer: str) -> str:
     """Return the fault of an answer that is right and leaves memory allocated, or ""."""
     words = answer.split()
     if "LEAK" not in words or words[0] != tried.expected:
@@ -127,7 +127,7 @@ def _wrong_residue(form: Residues, expected: str, got: str) -> str:
     return ""
 
 
-def _fault(tried: Try, sign: str, answer: str) -> str:
+def _fault(tried: OperationCase, sign: str, answer: str) -> str:
     """Return the fault of an answer, or ""."""
     words, asked = answer.split(), _asked(tried, sign)
     if "LEAK" in words:
@@ -150,7 +150,9 @@ def _fault(tried: Try, sign: str, answer: str) -> str:
     return ""
 
 
-def with_ideas(tried: Outcome, task: Task, counts: ideas.Counts | LabError) -> Outcome:
+def with_ideas(
+    tried: OperationOutcome, task: Task, counts: ideas.Counts | LabError
+) -> OperationOutcome:
     """Return the outcome of a task's operation with what its ideas come to."""
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
@@ -160,13 +162,13 @@ def with_ideas(tried: Outcome, task: Task, counts: ideas.Counts | LabError) -> O
     return replace(tried, withheld=withheld, idea=said)
 
 
-def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
+def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
     """Try one operation of a stage with numbers small and large."""
     decimal = stage.traits.decimal
     sign = "" if decimal else "0x"
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
     if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
-        return Outcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
+        return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
@@ -180,8 +182,8 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> Outcome:
             fault = _fault(tried, sign, answers[i])
         if fault:
             small = operation != "memory" and not _is_small(tried, stage, operation)
-            return Outcome(small, False, len(tries), fault, code)
+            return OperationOutcome(small, False, len(tries), fault, code)
     if ended:
         fault = f"{operation}, behind the last answer: {ended}"
-        return Outcome(False, False, len(tries), fault, Code.WRONG)
-    return Outcome(True, True, len(tries))
+        return OperationOutcome(False, False, len(tries), fault, Code.WRONG)
+    return OperationOutcome(True, True, len(tries))

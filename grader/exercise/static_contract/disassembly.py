@@ -26,9 +26,9 @@ from grader.exercise.static_contract.object_findings import (
     OWN,
     SANITIZER,
     WHOLE,
-    Fault,
+    CodeSurvey,
+    ObjectFault,
     Place,
-    Swept,
     kind_of,
     touches,
 )
@@ -49,12 +49,12 @@ class _Reader:
         self.obj = obj
         self.vector = vector
         self.canary = canary
-        self.swept = Swept()
+        self.swept = CodeSurvey()
         self.follows = self.swept.follows
         self.targets: dict[Place, Place] = {}  # of a jump or an address; from where, for messages
         self.insns: dict[int, list[Any]] = {}
 
-    def read(self) -> Swept:
+    def read(self) -> CodeSurvey:
         """Decode all, then look at each."""
         sections = [section for section in self.obj.loaded if section.code]
         self.swept.whole = all([self._decode(section) for section in sections])
@@ -69,7 +69,7 @@ class _Reader:
         return self.swept
 
     def _fault(self, section: Section, offset: int, got: str, expected: str) -> None:
-        self.swept.faults.append(Fault(section, offset, got, expected))
+        self.swept.faults.append(ObjectFault(section, offset, got, expected))
 
     def _decode(self, section: Section) -> bool:
         """Whether each byte is part of an instruction."""
@@ -130,15 +130,17 @@ class _Reader:
                 self._refers(section, insn, at, one)
             self._operands(section, insn, own)
 
-    def _refers(self, section: Section, insn: Any, at: int, relocation: Relocation) -> None:
+    def _refers(
+        self, section: Section, insn: Any, field_offset: int, relocation: Relocation
+    ) -> None:
         """An address that the linker puts into an instruction."""
         symbol = relocation.symbol
         where = self.obj.section_of(symbol)
-        offset = relocation.target(insn.size - at)
+        offset = relocation.target(insn.size - field_offset)
         kind = kind_of(where)
         verb = opcodes.name(insn)
         place = section.index, insn.address
-        branch = verb in opcodes.JUMPS | opcodes.CALLS and at == insn.imm_offset
+        branch = verb in opcodes.JUMPS | opcodes.CALLS and field_offset == insn.imm_offset
         if kind == "elsewhere":
             if branch:
                 self.swept.jumps[place] = symbol.name
@@ -151,7 +153,9 @@ class _Reader:
             self._leads(place, (where.index, offset))
         elif kind == "constants" and where and not branch:
             room = (
-                BESIDE if opcodes.registers(insn) or verb == "lea" or at == insn.imm_offset else 0
+                BESIDE
+                if opcodes.registers(insn) or verb == "lea" or field_offset == insn.imm_offset
+                else 0
             )
             if not -room <= offset <= where.size + room:
                 got = f"an address {offset - where.size:,} bytes behind its own constants"
@@ -271,6 +275,6 @@ class _Reader:
                     length = 0
 
 
-def read(obj: Object, canary: str = "gs", vector: bool = False) -> Swept:
+def read(obj: Object, canary: str = "gs", vector: bool = False) -> CodeSurvey:
     """All the code of an object; vector: of a vector file."""
     return _Reader(obj, canary, vector).read()

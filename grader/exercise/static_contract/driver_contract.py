@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.exercise.static_contract import elf, stage_contract
-from grader.exercise.static_contract.stage_contract import Breach
+from grader.exercise.static_contract.stage_contract import ContractViolation
 from grader.lab import allowed_c
 
 # By the linker's names, of kernels from 6.1 on: what interposer.c stands in for.
@@ -67,20 +67,22 @@ def static_bytes(path: Path) -> int:
     return sum(section.size for section in elf.read(path).sections if section.writable)
 
 
-def breaches(path: Path, tree: Path) -> list[Breach]:
+def violations(path: Path, tree: Path) -> list[ContractViolation]:
     """What the driver's object has against it; tree is the kernel's headers."""
     source = path.with_suffix(".c").read_text(errors="replace")
-    found: list[Breach] = [
-        Breach("copy_to_user, copy_from_user, put_user and get_user", f"a use of {name}")
+    found: list[ContractViolation] = [
+        ContractViolation("copy_to_user, copy_from_user, put_user and get_user", f"a use of {name}")
         for name in sorted(set(UNCHECKED.findall(source)))
     ]
     for letter, name in sorted(stage_contract.symbols(path)):
         if letter == "U" and name not in WATCHED and not HARMLESS.fullmatch(name):
             advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
             said = f" ({advice})" if advice else ""
-            found.append(Breach(f"only what the handout names{said}", f"a use of {name}"))
+            found.append(
+                ContractViolation(f"only what the handout names{said}", f"a use of {name}")
+            )
         elif letter != "U" and OTHERS.match(name):
-            found.append(Breach("names of its own", f"a {name}"))
+            found.append(ContractViolation("names of its own", f"a {name}"))
     return found[: stage_contract.SHOWN] + list(stage_contract.includes(path, tree, HEADERS))
 
 

@@ -142,11 +142,11 @@ class Object:
             return ""
         command = ["addr2line", "-e", str(self.path), "-j", section.name, f"{offset:x}"]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=ADDR2LINE_SECONDS)
+            completed = subprocess.run(command, capture_output=True, timeout=ADDR2LINE_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             self.lines = False
             return ""
-        match = re.match(r"(?:.*/)?([^/:\n]+):([1-9]\d*)", decoded(done.stdout))
+        match = re.match(r"(?:.*/)?([^/:\n]+):([1-9]\d*)", decoded(completed.stdout))
         return f"{match[1]}:{match[2]}" if match else ""
 
 

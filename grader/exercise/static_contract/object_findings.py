@@ -24,7 +24,7 @@ Place = tuple[int, int]  # index of a section, offset in it
 
 
 @dataclass(frozen=True)
-class Fault:
+class ObjectFault:
     """Something in a section that is not allowed: what, and what would be."""
 
     section: Section
@@ -34,10 +34,10 @@ class Fault:
 
 
 @dataclass
-class Swept:
+class CodeSurvey:
     """All the code of an object."""
 
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ObjectFault] = field(default_factory=list)
     whole: bool = True  # whether all of it is instructions
     starts: dict[Place, str] = field(default_factory=dict)  # each instruction's name
     jumps: dict[Place, str] = field(default_factory=dict)  # names of what is jumped to elsewhere
@@ -62,15 +62,15 @@ def kind_of(section: Section | None) -> str:
     return "data" if section.writable else "other"
 
 
-def touches(section: Section, insn: Any, kind: str, writes: bool) -> Fault | None:
+def touches(section: Section, insn: Any, kind: str, writes: bool) -> ObjectFault | None:
     """An access by an instruction to memory that has the object's, or another's, address."""
     what = {"code": "code", "constants": "constants", "elsewhere": "functions of others"}
     if kind == "data":
-        return Fault(section, insn.address, DATA_USED, NOTHING_KEPT)
+        return ObjectFault(section, insn.address, DATA_USED, NOTHING_KEPT)
     if writes:
         got = f"the instruction {opcodes.name(insn)} that writes to {what.get(kind, kind)}"
-        return Fault(section, insn.address, got, NOTHING_KEPT)
+        return ObjectFault(section, insn.address, got, NOTHING_KEPT)
     if kind in ("code", "elsewhere"):
         got = f"the instruction {opcodes.name(insn)} that reads {what[kind]} as data"
-        return Fault(section, insn.address, got, "code that is run, not read")
+        return ObjectFault(section, insn.address, got, "code that is run, not read")
     return None

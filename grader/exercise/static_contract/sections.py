@@ -12,7 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.exercise.static_contract.elf import RELATIVE, Object, Section
-from grader.exercise.static_contract.object_findings import NOTHING_KEPT, Fault, Swept, kind_of
+from grader.exercise.static_contract.object_findings import (
+    NOTHING_KEPT,
+    CodeSurvey,
+    ObjectFault,
+    kind_of,
+)
 
 # A line of the processor's cache is the largest that anything here is aligned to.
 ALIGNED = 64
@@ -20,19 +25,19 @@ NOTE_BYTES = 64
 CODE_AND_CONSTANTS = "code and constants only"
 WHEN_CALLED = "functions that run when they are called"
 
-Check = Callable[[Object, Section, Swept], list[Fault]]
+Check = Callable[[Object, Section, CodeSurvey], list[ObjectFault]]
 
 
-def _fault(section: Section, got: str, expected: str, offset: int = 0) -> list[Fault]:
-    return [Fault(section, offset, got, expected)]
+def _fault(section: Section, got: str, expected: str, offset: int = 0) -> list[ObjectFault]:
+    return [ObjectFault(section, offset, got, expected)]
 
 
-def _right(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _right(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """Nothing more to be asked: code is swept, constants are counted."""
     return []
 
 
-def _addresses(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _addresses(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """Constants that are addresses: of the object's own."""
     for relocation in section.relocations:
         where = obj.section_of(relocation.symbol)
@@ -46,19 +51,19 @@ def _addresses(obj: Object, section: Section, swept: Swept) -> list[Fault]:
     return []
 
 
-def _empty(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _empty(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     if not section.size:
         return []
     return _fault(section, f"{section.size:,} bytes of it", NOTHING_KEPT)
 
 
-def _note(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _note(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     if section.size <= NOTE_BYTES and not section.relocations:
         return []
     return _fault(section, "a note", CODE_AND_CONSTANTS)
 
 
-def _unwinding(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _unwinding(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """What tells the kernel how to unwind the stack: six bytes for each place of .orc_unwind_ip."""
     places = sum(s.size // 4 for s in obj.loaded if s.name == ".orc_unwind_ip")
     if section.size == 6 * places and not section.relocations:
@@ -66,7 +71,7 @@ def _unwinding(obj: Object, section: Section, swept: Swept) -> list[Fault]:
     return _fault(section, "a table for unwinding that does not fit", CODE_AND_CONSTANTS)
 
 
-def _frames(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _frames(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """The same in a program; debuggers and exceptions read it."""
     code = sum(s.size for s in obj.loaded if s.code)
     if section.size <= 2 * code + 256 and all(
@@ -79,7 +84,7 @@ def _frames(obj: Object, section: Section, swept: Swept) -> list[Fault]:
 def _sites(width: int, verbs: str) -> Check:
     """A table of places in the code, for the kernel to patch: where one of these verbs is."""
 
-    def check(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+    def check(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
         if not swept.whole:
             return []  # there is worse
         right = [r.offset for r in section.relocations] == list(range(0, section.size, width))
@@ -99,7 +104,7 @@ def _sites(width: int, verbs: str) -> Check:
     return check
 
 
-def _sanitizers(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _sanitizers(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """Writable data that a sanitizer made: without a name; that no code but its uses it, the
     sweep has seen."""
     return []
@@ -110,7 +115,7 @@ _PLAIN = frozenset("push mov lea call pop ret endbr64 sub add leave".split())
 _REGISTERS = re.compile(r"__asan_(init|version\w+|(un)?register_globals)")
 
 
-def _sanitizers_function(obj: Object, section: Section, swept: Swept) -> list[Fault]:
+def _sanitizers_function(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
     """A function that runs beforehand, of a sanitizer: it calls it, and does nothing else."""
     name = "of no name"
     for relocation in section.relocations[:1]:
@@ -135,7 +140,7 @@ def _sanitizers_function(obj: Object, section: Section, swept: Swept) -> list[Fa
 
 
 @dataclass(frozen=True)
-class Row:
+class SectionRule:
     """Sections of one kind: their names, types and flags (as readelf writes them), and a check."""
 
     names: str
@@ -144,34 +149,34 @@ class Row:
     types: str = "PROGBITS"
 
 
-CODE = Row(r"\.text(\.unlikely|\.hot)?", "AX", _right)
-CONSTANTS = Row(r"\.rodata(\.[\w.]+)?", "A AM AMS", _addresses)
-PROPERTY = Row(r"\.note\.gnu\.property", "A", _note, "NOTE")
+CODE = SectionRule(r"\.text(\.unlikely|\.hot)?", "AX", _right)
+CONSTANTS = SectionRule(r"\.rodata(\.[\w.]+)?", "A AM AMS", _addresses)
+PROPERTY = SectionRule(r"\.note\.gnu\.property", "A", _note, "NOTE")
 # A stage as a part of a module. The tables of places are for the kernel to patch or trace calls,
 # returns and jumps; their flags and sizes are those of kernels from 6.1 on.
 MODULE = (
     CODE,
     CONSTANTS,
     PROPERTY,
-    Row(r"\.data|\.bss", "WA", _empty, "PROGBITS NOBITS"),
-    Row(r"__mcount_loc", "A WA", _sites(8, "call nop")),
-    Row(r"__patchable_function_entries", "A WA AL WAL", _sites(8, "")),
-    Row(r"\.return_sites", "A", _sites(4, "ret jmp")),
-    Row(r"\.retpoline_sites", "A", _sites(4, "call jmp")),
-    Row(r"\.call_sites", "A", _sites(4, "call jmp")),
-    Row(r"\.ibt_endbr_seal", "A", _sites(4, "endbr64")),
-    Row(r"\.orc_unwind_ip", "A", _sites(4, "")),
-    Row(r"\.orc_unwind", "A", _unwinding),
+    SectionRule(r"\.data|\.bss", "WA", _empty, "PROGBITS NOBITS"),
+    SectionRule(r"__mcount_loc", "A WA", _sites(8, "call nop")),
+    SectionRule(r"__patchable_function_entries", "A WA AL WAL", _sites(8, "")),
+    SectionRule(r"\.return_sites", "A", _sites(4, "ret jmp")),
+    SectionRule(r"\.retpoline_sites", "A", _sites(4, "call jmp")),
+    SectionRule(r"\.call_sites", "A", _sites(4, "call jmp")),
+    SectionRule(r"\.ibt_endbr_seal", "A", _sites(4, "endbr64")),
+    SectionRule(r"\.orc_unwind_ip", "A", _sites(4, "")),
+    SectionRule(r"\.orc_unwind", "A", _unwinding),
 )
 # A stage as a part of a program that sanitizers watch.
 PROGRAM = (
     CODE,
     CONSTANTS,
     PROPERTY,
-    Row(r"\.data\.rel\.ro(\.local)?", "WA", _addresses),
-    Row(r"\.data(\.rel(\.local)?)?|\.bss", "WA", _sanitizers, "PROGBITS NOBITS"),
-    Row(r"\.eh_frame", "A", _frames, "PROGBITS X86_64_UNWIND AMD64_UNWIND"),
-    Row(r"\.(init|fini)_array\.00099", "WA", _sanitizers_function, "INIT_ARRAY FINI_ARRAY"),
+    SectionRule(r"\.data\.rel\.ro(\.local)?", "WA", _addresses),
+    SectionRule(r"\.data(\.rel(\.local)?)?|\.bss", "WA", _sanitizers, "PROGBITS NOBITS"),
+    SectionRule(r"\.eh_frame", "A", _frames, "PROGBITS X86_64_UNWIND AMD64_UNWIND"),
+    SectionRule(r"\.(init|fini)_array\.00099", "WA", _sanitizers_function, "INIT_ARRAY FINI_ARRAY"),
 )
 # What is not loaded: for debuggers, linkers and objtool, none of which a stage runs with.
 BESIDE = re.compile(
@@ -182,9 +187,9 @@ BESIDE_TYPES = frozenset("NULL PROGBITS SYMTAB STRTAB SYMTAB_SHNDX RELA NOTE".sp
 CONSTRUCTORS = re.compile(r"\.((pre)?init|fini)(_array.*)?|\.[cd]tors.*|\.text\.(startup|exit)")
 
 
-def faults(obj: Object, rows: tuple[Row, ...], swept: Swept) -> list[Fault]:
+def faults(obj: Object, rows: tuple[SectionRule, ...], swept: CodeSurvey) -> list[ObjectFault]:
     """What the object's sections hold that they may not."""
-    found: list[Fault] = []
+    found: list[ObjectFault] = []
     for section in obj.sections:
         if not section.loaded:
             if not BESIDE.fullmatch(section.name) or section.type not in BESIDE_TYPES:

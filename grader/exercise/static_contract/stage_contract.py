@@ -4,7 +4,7 @@
 They keep a stage from remembering between two calls, from answering out of a table, from standing
 in for a function of the kernel, and from taking other people's sources. Objects are read, not
 matched (objects/): every section has a row, every byte of code is an instruction on a list and
-leads somewhere; what is unknown is a breach.
+leads somewhere; what is unknown is a violation.
 
 They are no security boundary: a module owns the kernel it is loaded into, and an address that is
 computed leads anywhere.
@@ -20,19 +20,19 @@ from pathlib import Path
 from grader.exercise.files.traits import Traits
 from grader.exercise.static_contract import disassembly, elf, object_findings, sections, vector_use
 from grader.exercise.static_contract.elf import Object, Symbol
-from grader.exercise.static_contract.object_findings import Fault, Swept
+from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFault
 
 # What a stage may use of the kernel. The compiler calls the first three on its own; the
 # others are what WARN_ON and the compiler's instrumentation come to.
 ALLOWED_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)"
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed)"
     r"|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
     r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|fortify_panic"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
 )
 # What it may use of a program: its assertions are the C library's.
 PROGRAM_IMPORTS = re.compile(
-    r"mem(cpy|set|move|cmp)|fib_(alloc|free|look_up|assert_failed)|__stack_chk_fail"
+    r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed)|__stack_chk_fail"
     r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
 )
 # What the driver calls of a stage, and what the operations program calls: that, and through its
@@ -49,7 +49,7 @@ SPECIAL_NAMES = re.compile(
 # And of a program: the kit's own beside those that it uses, what sanitizers are told by, and what
 # of the C library ends a program, speaks, or has memory. (Of others a stage may have its own.)
 PROGRAM_NAMES = re.compile(
-    r"_.*|main|environ|trial\w*|fib_(alloc|free|look_up|assert_failed)|"
+    r"_.*|main|environ|allocator\w*|begin_call|fib_(alloc|free|yield|assert_failed)|"
     + "|".join(
         "abort atexit exit quick_exit raise signal sigaction kill syscall fork vfork system"
         " malloc calloc realloc reallocarray free cfree memalign aligned_alloc posix_memalign"
@@ -68,7 +68,7 @@ PROGRAM_NAMES = re.compile(
 
 
 @dataclass(frozen=True)
-class Limits:
+class SizeLimits:
     """How much a stage may hold, in bytes, all its objects together."""
 
     constants: int
@@ -77,11 +77,11 @@ class Limits:
 
 # In a program every assertion has its texts, every variable a sanitizer's zone around it; the
 # kit's longest stage has 5 KB of constants and 16 of code.
-PROGRAM_LIMITS = Limits(constants=16 << 10, code=128 << 10)
+PROGRAM_LIMITS = SizeLimits(constants=16 << 10, code=128 << 10)
 # The bounds of a stage whose manifest states none.
 DEFAULT_TRAITS = Traits()
 # With vector files: loops that are unrolled are checked at every place.
-VECTOR_PROGRAM_LIMITS = Limits(constants=64 << 10, code=512 << 10)
+VECTOR_PROGRAM_LIMITS = SizeLimits(constants=64 << 10, code=512 << 10)
 # Of one kind in one object, so many are told.
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
@@ -97,7 +97,7 @@ NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
 
 
 @dataclass(frozen=True)
-class Breach:
+class ContractViolation:
     """Something in the stage's objects that the contract does not allow."""
 
     expected: str
@@ -116,13 +116,13 @@ def _letter(symbol: Symbol) -> str:
     return "U" if symbol.section == "UNDEF" else "t" if symbol.bind == "LOCAL" else "T"
 
 
-def breaches(
+def violations(
     objects: list[Path],
     kit: list[Path],
     instrumented: bool,
     traits: Traits = DEFAULT_TRAITS,
     label: str = "",
-) -> list[Breach]:
+) -> list[ContractViolation]:
     """Return what in the stage's objects breaks the contract.
 
     kit are the objects they are linked with, label is how the compiler was told to call their
@@ -131,15 +131,15 @@ def breaches(
     """
     read, found = _read(objects)
     if instrumented:
-        found += [breach for obj in read for breach in _variables(obj)]
+        found += [violation for obj in read for violation in _variables(obj)]
     else:
-        most = Limits(traits.constants, traits.code)
+        most = SizeLimits(traits.constants, traits.code)
         found += _held(read, sections.MODULE, "gs", most, label, traits.vector)
     found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector))
     return found
 
 
-def _offered(names: Names, vector: tuple[str, ...]) -> Names:
+def _offered(names: SymbolRules, vector: tuple[str, ...]) -> SymbolRules:
     """Return the names, with those of vector.h if the stage has vector files."""
     if not vector:
         return names
@@ -147,9 +147,9 @@ def _offered(names: Names, vector: tuple[str, ...]) -> Names:
     return replace(names, offered=re.compile(pattern))
 
 
-def program_breaches(
+def program_violations(
     objects: list[Path], kit: list[Path], vector: tuple[str, ...] = ()
-) -> list[Breach]:
+) -> list[ContractViolation]:
     """The same of objects for a program, compiled as test_program.py does, not yet linked.
 
     With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
@@ -161,27 +161,27 @@ def program_breaches(
     return found + _names(read, kit, _offered(NAMES_OF_PROGRAM, vector))
 
 
-def _read(paths: list[Path]) -> tuple[list[Object], list[Breach]]:
+def _read(paths: list[Path]) -> tuple[list[Object], list[ContractViolation]]:
     """The objects, and of those that are none, why."""
     read, found = [], []
     for path in paths:
         try:
             read.append(elf.read(path))
         except elf.BadObject as error:
-            found.append(Breach(STRANGE, f"{path.with_suffix('.c').name}: {error}"))
+            found.append(ContractViolation(STRANGE, f"{path.with_suffix('.c').name}: {error}"))
     return read, found
 
 
 def _held(
     read: list[Object],
-    rows: tuple[sections.Row, ...],
+    rows: tuple[sections.SectionRule, ...],
     canary: str,
-    most: Limits,
+    most: SizeLimits,
     label: str,
     vector: tuple[str, ...],
-) -> list[Breach]:
+) -> list[ContractViolation]:
     """What is wrong with what the objects hold: variables, sections, code, and how much of it."""
-    found: list[Breach] = []
+    found: list[ContractViolation] = []
     code, constants = 0, 0
     numbers: dict[int, int] = {}
     of_vectors = vector_use.functions([obj for obj in read if obj.source in vector])
@@ -191,7 +191,11 @@ def _held(
         code += here
         # What is far too long is not read: it would take as long.
         short = here <= 4 * most.code
-        swept = disassembly.read(obj, canary, obj.source in vector) if short else Swept(whole=False)
+        swept = (
+            disassembly.read(obj, canary, obj.source in vector)
+            if short
+            else CodeSurvey(whole=False)
+        )
         numbers.update(swept.numbers)
         variables = list(_variables(obj))
         found += variables
@@ -203,24 +207,26 @@ def _held(
     ):  # fmt: skip
         if size > bound:
             got = f"{size:,} bytes of them" if what == "constants" else f"{size:,} bytes of it"
-            found.append(Breach(f"at most {bound:,} bytes of {what}", got))
+            found.append(ContractViolation(f"at most {bound:,} bytes of {what}", got))
     return found
 
 
 def _vector_use(
-    obj: Object, swept: Swept, of_vectors: frozenset[str], vector: bool
-) -> Iterator[Breach]:
+    obj: Object, swept: CodeSurvey, of_vectors: frozenset[str], vector: bool
+) -> Iterator[ContractViolation]:
     """Yield what is wrong with the sections that use vector registers, a few of each kind."""
     if vector:
         for name in vector_use.calls(obj, of_vectors)[:SHOWN]:
-            yield Breach(vector_use.IN_VECTOR_FILES, f"a use of {name} in {obj.source}")
+            yield ContractViolation(vector_use.IN_VECTOR_FILES, f"a use of {name} in {obj.source}")
     elif of_vectors:
         for fault in vector_use.faults(obj, swept, of_vectors)[:SHOWN]:
             place = obj.place(fault.section, fault.offset)
-            yield Breach(fault.expected, f"{fault.got} ({place})")
+            yield ContractViolation(fault.expected, f"{fault.got} ({place})")
 
 
-def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterator[Breach]:
+def _faults(
+    obj: Object, held: list[ObjectFault], swept: CodeSurvey, named: bool
+) -> Iterator[ContractViolation]:
     """Faults as a learner reads them, a few of each kind; writable data that is named already, not
     once more."""
     count: dict[str, int] = {}
@@ -237,26 +243,26 @@ def _faults(obj: Object, held: list[Fault], swept: Swept, named: bool) -> Iterat
             continue
         place = obj.place(fault.section, fault.offset)
         if fault.section.code:
-            yield Breach(fault.expected, f"{fault.got} ({place})")
+            yield ContractViolation(fault.expected, f"{fault.got} ({place})")
         else:
             shown = "" if fault.section.name in fault.got else f", section {fault.section.name}"
-            yield Breach(fault.expected, f"{fault.got} in {place}{shown}")
+            yield ContractViolation(fault.expected, f"{fault.got} in {place}{shown}")
 
 
-def _variables(obj: Object) -> Iterator[Breach]:
-    """Yield a breach for each variable that has a name."""
+def _variables(obj: Object) -> Iterator[ContractViolation]:
+    """Yield a violation for each variable that has a name."""
     for symbol in sorted(obj.symbols, key=lambda symbol: symbol.name):
         section = obj.section_of(symbol)
         writable = section is not None and section.writable
         held = writable and symbol.kind not in ("SECTION", "FILE")
         if held or symbol.section == "COMMON" or symbol.kind in ("TLS", "COMMON"):
-            yield Breach(
+            yield ContractViolation(
                 object_findings.NOTHING_KEPT, f"the variable {symbol.name} in {obj.source}"
             )
 
 
 @dataclass(frozen=True)
-class Names:
+class SymbolRules:
     """The names that are called from outside, those offered to a stage, those of others, and how
     it is told of one of them."""
 
@@ -266,15 +272,15 @@ class Names:
     expected: str
 
 
-NAMES_OF_MODULE = Names(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
-NAMES_OF_PROGRAM = Names(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
+NAMES_OF_MODULE = SymbolRules(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_KERNELS)
+NAMES_OF_PROGRAM = SymbolRules(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
 
 
-def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:
+def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[ContractViolation]:
     """What is wrong with the names that the objects use, have and offer."""
     defined: dict[str, str] = {}
     undefined: dict[str, str] = {}
-    odd: list[Breach] = []
+    odd: list[ContractViolation] = []
     for obj in read:
         for symbol in obj.symbols:
             if symbol.kind in ("SECTION", "FILE") or not symbol.name:
@@ -284,17 +290,19 @@ def _names(read: list[Object], kit: list[Path], names: Names) -> list[Breach]:
                 continue
             wrong = _odd_symbol(symbol)
             if wrong:
-                odd.append(Breach(STRANGE, f"{wrong} {symbol.name} in {obj.source}"))
+                odd.append(ContractViolation(STRANGE, f"{wrong} {symbol.name} in {obj.source}"))
             if symbol.bind != "LOCAL" or SPECIAL_NAMES.fullmatch(symbol.name):
                 defined.setdefault(symbol.name, obj.source)
     wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
     used = [
-        Breach(PRINTING if PRINTS.fullmatch(name) else OFFERED, f"a use of {name} in {source}")
+        ContractViolation(
+            PRINTING if PRINTS.fullmatch(name) else OFFERED, f"a use of {name} in {source}"
+        )
         for name, source in sorted(undefined.items())
         if name not in defined and not names.offered.fullmatch(name)
     ]
     own = [
-        Breach(names.expected, f"a {name} of its own in {source}")
+        ContractViolation(names.expected, f"a {name} of its own in {source}")
         for name, source in sorted(defined.items())
         if (name in wanted or names.others.fullmatch(name) or names.offered.fullmatch(name))
         and not names.called.fullmatch(name)
@@ -315,7 +323,7 @@ def _odd_symbol(symbol: Symbol) -> str:
     return ""
 
 
-def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[Breach]:
+def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[ContractViolation]:
     """Files that went into an object and are neither the kernel's nor the stage's nor the kit's.
 
     headers are those of the kit that it may include.
@@ -330,7 +338,7 @@ def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[Breach]:
     names = re.findall(r"^  ([^\s$]+) \\?$", rest, re.MULTILINE)
     files = ((tree / name).resolve() for name in names)
     return [
-        Breach(f"its own files, {', '.join(headers)} and the kernel's headers",
+        ContractViolation(f"its own files, {', '.join(headers)} and the kernel's headers",
                f"{file} in {path.with_suffix('.c').name}")
         for file in files
         if not any(file.is_relative_to(root) for root in roots)

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 
 from grader.exercise.static_contract.elf import Object
-from grader.exercise.static_contract.object_findings import Fault, Place, Swept
+from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFault, Place
 
 BEGIN, END = "fib_fpu_begin", "fib_fpu_end"
 OFFERED = re.compile(r"fib_fpu_(begin|end)|fib_has_avx2")
@@ -50,7 +50,7 @@ def calls(obj: Object, vector: frozenset[str]) -> list[str]:
     return sorted(name for name in used if name not in vector and not COMPILER.fullmatch(name))
 
 
-def faults(obj: Object, swept: Swept, vector: frozenset[str]) -> list[Fault]:
+def faults(obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> list[ObjectFault]:
     """Return what is wrong with the sections of a file that is no vector file."""
     check = _Paths(obj, swept, vector)
     for symbol in obj.symbols:
@@ -63,13 +63,13 @@ def faults(obj: Object, swept: Swept, vector: frozenset[str]) -> list[Fault]:
 class _Paths:
     """Follow each path from a function's entry, outside of a section or within one."""
 
-    def __init__(self, obj: Object, swept: Swept, vector: frozenset[str]) -> None:
+    def __init__(self, obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> None:
         self.obj = obj
         self.swept = swept
         self.vector = vector
         self.order = sorted(swept.starts)
         self.seen: set[tuple[Place, bool]] = set()
-        self.faults: list[Fault] = []
+        self.faults: list[ObjectFault] = []
         self.entries = {
             (symbol.section, symbol.value) for symbol in obj.symbols if symbol.kind == "FUNC"
         }
@@ -85,7 +85,7 @@ class _Paths:
             todo += self._step(place, within)
 
     def _fault(self, place: Place, got: str, expected: str) -> None:
-        fault = Fault(self.obj.sections[place[0]], place[1], got, expected)
+        fault = ObjectFault(self.obj.sections[place[0]], place[1], got, expected)
         if fault not in self.faults:
             self.faults.append(fault)
 

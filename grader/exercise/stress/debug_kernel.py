@@ -14,11 +14,11 @@ from queue import Empty, SimpleQueue
 
 from grader.base.errors import MachineError
 from grader.base.finding import Code, Failure, Finding
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import verify
 from grader.exercise.conformance.verify import MODULE, Verified
 from grader.exercise.files import device
-from grader.lab import ending, kernel_log, leak_scan, uml_debug
+from grader.lab import failure_classification, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
@@ -46,7 +46,7 @@ EXPECTED = re.compile(r"kmemleak: (?:Cannot allocate a scan area|\d+ new suspect
 
 
 @dataclass(frozen=True)
-class Plan:
+class StressPlan:
     """How much is done."""
 
     seed: int = 1
@@ -55,7 +55,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Examined:
+class StressResult:
     """What became of it: figures by name, and all that is wrong, the worst first."""
 
     verified: Verified
@@ -63,7 +63,7 @@ class Examined:
     findings: tuple[Finding, ...] = ()
 
     @property
-    def built(self) -> Built:
+    def built(self) -> BuiltStage:
         """The stage."""
         return self.verified.built
 
@@ -108,21 +108,21 @@ class _FoundError(Exception):
 Tell = Callable[[str], None]
 
 
-def examine(built: Built, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
     """Verify the stage as the grader does, then put it under stress."""
     # The debug kernel is slow: long lists of large n are for the grader's other machines.
     verified = verify.verify(built, machine, plan.seed, True, tell, runs=False)
     return stress(verified, machine, plan, tell)
 
 
-def stress(verified: Verified, machine: Machine, plan: Plan, tell: Tell) -> Examined:
+def stress(verified: Verified, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
     """Put a verified stage under stress, unless it is wrong already."""
     figures = _Figures()
     figures.add("tests", verified.passed + verified.failed)
     known = _worst_first(verified)
     leaky = leaks(verified)
     if known and not leaky:
-        return Examined(verified, figures.counts, known)
+        return StressResult(verified, figures.counts, known)
     found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
     if found and _names_nobody(found, verified.built.module):
         # The kernel's own, once in a while; if it is the module's doing, it comes again.
@@ -132,16 +132,21 @@ def stress(verified: Verified, machine: Machine, plan: Plan, tell: Tell) -> Exam
         failure = Failure(TEST, None, "nothing found", found.cause, "debug kernel")
         # What the driver has counted says less than where the block came from.
         known = (replace(found, failure=failure), *known)
-    return Examined(verified, figures.counts, known)
+    return StressResult(verified, figures.counts, known)
 
 
 def _found_under_stress(
-    built: Built, machine: Machine, figures: _Figures, plan: Plan, tell: Tell, leaky: bool
+    built: BuiltStage,
+    machine: Machine,
+    figures: _Figures,
+    plan: StressPlan,
+    tell: Tell,
+    leaky: bool,
 ) -> Finding | None:
     """What is found in a machine of its own, if anything."""
     guest = _boot(machine, built.module)
     try:
-        session = _Session(guest, built, figures, plan, tell)
+        session = _StressSession(guest, built, figures, plan, tell)
         session.find_leak() if leaky else session.run()
         return None
     except _FoundError as error:
@@ -177,7 +182,7 @@ def _boot(machine: Machine, module: Module) -> Running:
 
 
 def _worst_first(verified: Verified) -> tuple[Finding, ...]:
-    """The findings, a breach of the contract only behind all else."""
+    """The findings, a violation of the contract only behind all else."""
     contract = {"contract"}
     return tuple(
         sorted(
@@ -187,9 +192,9 @@ def _worst_first(verified: Verified) -> tuple[Finding, ...]:
     )
 
 
-class _Session:
+class _StressSession:
     def __init__(
-        self, guest: Running, built: Built, figures: _Figures, plan: Plan, tell: Tell
+        self, guest: Running, built: BuiltStage, figures: _Figures, plan: StressPlan, tell: Tell
     ) -> None:
         self.guest = guest
         self.built = built
@@ -202,9 +207,9 @@ class _Session:
         lines = self.guest.console().splitlines()
         return "\n".join(line for line in lines if not EXPECTED.search(line))
 
-    def look(self, what: str) -> None:
+    def check_log(self, what: str) -> None:
         """Look at the log."""
-        finding = kernel_log.dirt(self._console(), self.built.module)
+        finding = kernel_log.first_problem(self._console(), self.built.module)
         if finding:
             raise _FoundError(finding.within(self._step(what)))
 
@@ -212,33 +217,33 @@ class _Session:
         """Return a step by its name and the seed that repeats it."""
         return f"{what} (seed {self.plan.seed})"
 
-    def command(self, what: str, command: str, look: bool = True) -> str:
+    def command(self, what: str, command: str, check_log: bool = True) -> str:
         """Run a command on the machine and look at the log; returns what it printed."""
         self.tell(what)
         try:
-            done = self.guest.wire.run(command, self.timeout)
+            result = self.guest.channel.run(command, self.timeout)
         except MachineError as error:
             raise _FoundError(self._ending(error).within(self._step(what))) from None
-        if look:
-            self.look(what)
-        if done.status:
-            output = done.output.strip()
-            first = output.splitlines()[0] if output else f"exit status {done.status}"
+        if check_log:
+            self.check_log(what)
+        if result.status:
+            output = result.output.strip()
+            first = output.splitlines()[0] if output else f"exit status {result.status}"
             raise _FoundError(Finding("wrong", f"{self._step(what)}: {first}", output))
-        return done.output
+        return result.output
 
     def _ending(self, error: MachineError) -> Finding:
         """What ended a command; of one that does not end, what the kernel says of it."""
-        found = ending.of(error, self.guest, self.built.module, "crashed")
+        found = failure_classification.classify(error, self.guest, self.built.module, "crashed")
         if found.status != "timeout":
             return found
-        dirt = kernel_log.dirt(self._console(), self.built.module)
+        dirt = kernel_log.first_problem(self._console(), self.built.module)
         cause = f"{dirt.cause if dirt else 'no end'} (no answer within {self.timeout:.0f} s)"
         return Finding("timeout", cause, dirt.excerpt if dirt else found.excerpt)
 
-    def run_client(self, what: str, command: str, look: bool = True) -> dict[str, int]:
+    def run_client(self, what: str, command: str, check_log: bool = True) -> dict[str, int]:
         """Run fibstress; returns its figures."""
-        output = self.command(what, command, look)
+        output = self.command(what, command, check_log)
         return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", output)}
 
     def run(self) -> None:
@@ -257,8 +262,8 @@ class _Session:
 
     def find_leak(self) -> None:
         """The driver has counted a leak; kmemleak knows where the block came from."""
-        self.command("load", f"insmod {MODULE}", look=False)
-        self.run_client("read", f"fibstress fail read 10 0 {self.plan.seed} 10", look=False)
+        self.command("load", f"insmod {MODULE}", check_log=False)
+        self.run_client("read", f"fibstress fail read 10 0 {self.plan.seed} 10", check_log=False)
         self.leaks()
 
     def _cap(self) -> int:
@@ -346,11 +351,11 @@ class _Session:
             raise
 
     @contextmanager
-    def _untracked(self) -> Iterator[_Session]:
+    def _untracked(self) -> Iterator[_StressSession]:
         """A machine without kmemleak, the stage loaded."""
         guest = _boot(uml_debug.UNTRACKED, self.built.module)
         try:
-            session = _Session(guest, self.built, self.figures, self.plan, self.tell)
+            session = _StressSession(guest, self.built, self.figures, self.plan, self.tell)
             session.command("load", f"insmod {MODULE}")
             yield session
         finally:
@@ -388,11 +393,11 @@ class _Session:
 
     def leaks(self) -> None:
         """Let kmemleak look for memory that nothing points to."""
-        report = self.command("leak scan", leak_scan.COMMAND, look=False)
+        report = self.command("leak scan", leak_scan.COMMAND, check_log=False)
         found = leak_scan.read(report, self.built.module)
         self.figures.add("leaks", found.blocks)
         if found.meaning:
             said = f"What it means: {found.meaning}.\n{report}"
             cause = f"leak scan: {found.meaning}"
             raise _FoundError(Finding("dirty-log", cause, said, kind=Code.LEAK))
-        self.look("leak scan")
+        self.check_log("leak scan")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.base.errors import MachineError
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance.verify import CALL_TIMEOUT, MODULE
 from grader.exercise.files import device
 from grader.lab.machines import Machine, Running
@@ -35,11 +35,11 @@ def parse(table: str) -> tuple[dict[str, float], dict[str, float], int]:
 
 def _trips(guest: Running, n: int, count: int, locked: bool) -> str:
     command = f"{device.CLIENT} user {n} {count}" + (" --lock" if locked else "")
-    return guest.wire.check(command, CALL_TIMEOUT * guest.speed_factor)
+    return guest.channel.check(command, CALL_TIMEOUT * guest.speed_factor)
 
 
 def measure_round_trips(
-    machine: Machine, built: Built, locked: bool = True
+    machine: Machine, built: BuiltStage, locked: bool = True
 ) -> list[dict[str, Any]]:
     """A row of the report's round_trips for each n of the manifest that takes below 17 ms.
 
@@ -49,7 +49,7 @@ def measure_round_trips(
     rows = []
     guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
-        guest.wire.check(f"insmod {MODULE}", CALL_TIMEOUT * guest.speed_factor)
+        guest.channel.check(f"insmod {MODULE}", CALL_TIMEOUT * guest.speed_factor)
         for n in sorted(built.stage.manifest.measure):
             # A short try: how long it takes.
             _, median, _ = parse(_trips(guest, n, 2, locked))
@@ -70,7 +70,7 @@ def measure_round_trips(
                     "locked": locked,
                 }
             )
-        guest.wire.check(f"rmmod {device.NAME}", CALL_TIMEOUT * guest.speed_factor)
+        guest.channel.check(f"rmmod {device.NAME}", CALL_TIMEOUT * guest.speed_factor)
     finally:
         guest.stop()
     return rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage as the rulers see it: how its driver is asked to measure, and what must come of it."""
+"""A stage as the metrics see it: how its driver is asked to measure, and what must come of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from grader.base.errors import LabError
 from grader.base.finding import Failure, Finding, failed
-from grader.exercise.build.stage_module import Built
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import system_calls
 from grader.exercise.files import device, expected_values
 from grader.exercise.static_contract import elf
 from grader.lab.machines import Contents, Running
 from grader.lab.module import Module
-from grader.rulers.subject import Measurable, Reading, Work, WrongAnswer
+from grader.measure.workload import Reading, Work, Workload, WrongAnswer
 
 PHASES = ("compute", "decimal")
 READ = "read"
@@ -58,10 +58,10 @@ def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True)
-class StageSubject:
+class StageWorkload:
     """A built stage, measured at the n of its manifest unless others are named."""
 
-    built: Built
+    built: BuiltStage
     numbers: tuple[int, ...] = ()
     label: str = ""
     whole_read: bool = False  # whether compute and decimal together are a figure of their own
@@ -146,11 +146,11 @@ class StageSubject:
         """The digits of F(n)."""
         return expected_values.digits(n)
 
-    def look(self, guest: Running, n: int) -> Finding | None:
+    def machine_finding(self, guest: Running, n: int) -> Finding | None:
         """Return a finding if a vector section was too long. The TSC counts instructions."""
         if not self.vectors:
             return None
-        longest = guest.wire.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)
+        longest = guest.channel.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)
         if int(longest) <= SECTION_INSTRUCTIONS:
             return None
         title = f"instructions from fib_fpu_begin to fib_fpu_end, F({n})"
@@ -158,7 +158,7 @@ class StageSubject:
         return failed(Failure("measure", n, most, f"{int(longest):,}", title))
 
 
-def contents(subjects: Sequence[Measurable]) -> Contents:
+def contents(subjects: Sequence[Workload]) -> Contents:
     """A machine with all of these stages on board."""
     modules = {subject.key: subject.module.stripped for subject in subjects}
     return device.contents(modules, vectors=any(subject.vectors for subject in subjects))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The guest's end of the wire: runs what the other end asks for. Process 1 of
+ * The guest's end of the channel: runs what the other end asks for. Process 1 of
  * the lab machine; its arguments are the serial line to serve and, if there is
  * to be a shell, the line for that.
  *
@@ -33,7 +33,7 @@
 
 #define LINE_MAX_BYTES 8192
 
-static int wire;
+static int channel;
 static char input[LINE_MAX_BYTES];
 static size_t input_size;
 
@@ -51,7 +51,7 @@ static void read_more(void)
 	if (input_size == sizeof(input))
 		power_off("a line too long");
 	do
-		count = read(wire, input + input_size,
+		count = read(channel, input + input_size,
 			     sizeof(input) - input_size);
 	while (count < 0 && errno == EINTR);
 	if (count <= 0)
@@ -92,7 +92,8 @@ static void say(int byte, const char *id, int status)
 		size = snprintf(text, sizeof(text), "\002%.64s %d\n", id,
 				status);
 	for (int done = 0; done < size;) {
-		ssize_t count = write(wire, text + done, (size_t)(size - done));
+		ssize_t count =
+			write(channel, text + done, (size_t)(size - done));
 
 		if (count < 0 && errno != EINTR)
 			power_off("the line is broken");
@@ -110,8 +111,8 @@ static pid_t start(const char *command, int in, const sigset_t *unblocked)
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	setsid();
 	dup2(in, STDIN_FILENO);
-	dup2(wire, STDOUT_FILENO);
-	dup2(wire, STDERR_FILENO);
+	dup2(channel, STDOUT_FILENO);
+	dup2(channel, STDERR_FILENO);
 	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 	_exit(127);
 }
@@ -144,7 +145,7 @@ static bool take_kill(void)
 /* Waits for @child and reaps whatever else has ended: this is process 1. */
 static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 {
-	struct pollfd line = { .fd = wire, .events = POLLIN };
+	struct pollfd line = { .fd = channel, .events = POLLIN };
 	int status;
 	pid_t done;
 
@@ -172,7 +173,7 @@ static void run(const char *id, const char *command, bool feed,
 	pid_t child;
 
 	say(1, id, 0);
-	child = start(command, feed ? wire : null, unblocked);
+	child = start(command, feed ? channel : null, unblocked);
 	close(null);
 	say(2, id, child < 0 ? 126 : wait_for(child, !feed, unblocked));
 }
@@ -246,8 +247,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc == 3 && !fork())
 		keep_shell(argv[2]);
-	wire = open(argv[1], O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (wire < 0)
+	channel = open(argv[1], O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (channel < 0)
 		power_off(argv[1]);
 	sigaction(SIGCHLD, &action, NULL);
 	sigemptyset(&blocked);

@@ -59,11 +59,11 @@ bool serve_pair(const struct request *r);
 
 /* What the debug kernel looks at, by the words of the command line:
  *
- *	firstctl storm SEED SECONDS
+ *	firstctl concurrent SEED SECONDS
  *		random calls of four threads
- *	firstctl refill FILE
+ *	firstctl load-failure FILE
  *		loads that module with each allocation failing in turn
- *	firstctl reopen
+ *	firstctl open-failure
  *		opens the device so
  *
  * Returns the exit status, or -1 when it is none of these.

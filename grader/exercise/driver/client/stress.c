@@ -15,14 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "failing.h"
+#include "fault_injection.h"
 #include "first.h"
 #include "firstctl.h"
 
 #define THREADS 4
 #define MOST_ALLOCATIONS 500
 
-struct storm {
+struct caller {
 	unsigned int seed;
 	unsigned int seconds;
 	int shared; /* a file that all have */
@@ -89,9 +89,9 @@ static void one_call(unsigned int *seed, int fd)
 	}
 }
 
-static void *weather(void *argument)
+static void *make_calls(void *argument)
 {
-	struct storm *s = argument;
+	struct caller *s = argument;
 	time_t end = time(NULL) + s->seconds;
 
 	while (time(NULL) < end) {
@@ -106,21 +106,21 @@ static void *weather(void *argument)
 	return NULL;
 }
 
-static int do_storm(unsigned int seed, unsigned int seconds)
+static int do_concurrent(unsigned int seed, unsigned int seconds)
 {
-	struct storm storms[THREADS];
+	struct caller callers[THREADS];
 	pthread_t threads[THREADS];
 	unsigned long calls = 0;
 	int shared = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
 
 	for (unsigned int i = 0; i < THREADS; i++) {
-		storms[i] = (struct storm){ seed + i, seconds, shared, 0 };
-		if (pthread_create(&threads[i], NULL, weather, &storms[i]))
+		callers[i] = (struct caller){ seed + i, seconds, shared, 0 };
+		if (pthread_create(&threads[i], NULL, make_calls, &callers[i]))
 			return 2;
 	}
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
-		calls += storms[i].calls;
+		calls += callers[i].calls;
 	}
 	close(shared);
 	printf("calls=%lu\n", calls);
@@ -133,14 +133,14 @@ static int do_refill(const char *path)
 	unsigned int k, refused = 0;
 	int failed = 1;
 
-	failing_begin();
+	fault_begin();
 	for (k = 1; failed && k < MOST_ALLOCATIONS; k++) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC), ret, err;
 
-		failing_arm(k);
+		fault_arm(k);
 		ret = (int)syscall(SYS_finit_module, fd, "", 0);
 		err = errno;
-		failed = !failing_disarm();
+		failed = !fault_disarm();
 		close(fd);
 		if (ret && !failed)
 			wrong("load", k, -err);
@@ -165,14 +165,14 @@ static int do_reopen(void)
 	unsigned int k, refused = 0;
 	int failed = 1;
 
-	failing_begin();
+	fault_begin();
 	for (k = 1; failed && k < MOST_ALLOCATIONS; k++) {
 		int fd, err;
 
-		failing_arm(k);
+		fault_arm(k);
 		fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
 		err = errno;
-		failed = !failing_disarm();
+		failed = !fault_disarm();
 		if (fd < 0 && (!failed || err != ENOMEM))
 			wrong("open", k, -err);
 		refused += fd < 0;
@@ -185,12 +185,12 @@ static int do_reopen(void)
 
 int stress(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "storm"))
-		return do_storm((unsigned int)atoi(argv[2]),
-				(unsigned int)atoi(argv[3]));
-	if (argc == 3 && !strcmp(argv[1], "refill"))
+	if (argc == 4 && !strcmp(argv[1], "concurrent"))
+		return do_concurrent((unsigned int)atoi(argv[2]),
+				     (unsigned int)atoi(argv[3]));
+	if (argc == 3 && !strcmp(argv[1], "load-failure"))
 		return do_refill(argv[2]);
-	if (argc == 2 && !strcmp(argv[1], "reopen"))
+	if (argc == 2 && !strcmp(argv[1], "open-failure"))
 		return do_reopen();
 	return -1;
 }

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "failing.h"
+#include "fault_injection.h"
 #include "fibstress.h"
 
 static unsigned long refused;
@@ -38,7 +38,7 @@ static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 	int err;
 
 	memset(digits, 0, size);
-	failing_arm(k);
+	fault_arm(k);
 	if (what == READ)
 		ret = pread(fd, digits, size, (off_t)n);
 	else if (what == WRITE)
@@ -46,7 +46,7 @@ static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 	else
 		ret = ioctl(fd, FIBDRV_IOC_MEASURE, &m);
 	err = errno;
-	left = failing_disarm();
+	left = fault_disarm();
 
 	refused += ret < 0;
 	if (ret < 0)
@@ -74,7 +74,7 @@ void do_fail(char **args)
 	int fd = must_open_device();
 	unsigned long failures = 0, most = 0;
 
-	failing_begin();
+	fault_begin();
 	for (args += 4; *args; args++) {
 		uint64_t n = strtoull(*args, NULL, 10);
 		size_t size = fib_digits(n) + 1;
@@ -83,8 +83,8 @@ void do_fail(char **args)
 
 		if (!digits)
 			give_up("memory");
-		count = FAILING_NEVER -
-			failing_call(fd, what, n, FAILING_NEVER, digits, size);
+		count = FAULT_NEVER -
+			failing_call(fd, what, n, FAULT_NEVER, digits, size);
 		if (samples && count > samples)
 			stride = count / samples;
 		/* One allocation of each stride fails, drawn by the seed. */
@@ -118,25 +118,25 @@ void do_random_failures(char **args)
 
 	if (!digits)
 		give_up("memory");
-	failing_begin();
-	failing_by_chance(args[2]);
+	fault_begin();
+	fault_random(args[2]);
 	for (unsigned long i = 0; i < count; i++) {
 		uint64_t some = random_log(&state, n);
 		ssize_t ret;
 		int err;
 
 		memset(digits, 0, size);
-		failing_starve(true);
+		fault_this_process(true);
 		ret = pread(fd, digits, size, (off_t)some);
 		err = errno;
-		failing_starve(false);
+		fault_this_process(false);
 		if (ret >= 0 ? !fib_right(some, digits, ret) : err != ENOMEM)
 			wrong("F(%llu) without memory: %s",
 			      (unsigned long long)some,
 			      ret < 0 ? strerror(err) : "a wrong answer");
 		failed += ret < 0;
 	}
-	failing_by_chance("0");
+	fault_random("0");
 	read_right(fd, n, "with memory again");
 	printf("reads=%lu failures=%lu\n", count, failed);
 }
@@ -167,17 +167,17 @@ void do_load_failures(char **args)
 	bool failed = true;
 	unsigned int k;
 
-	failing_begin();
+	fault_begin();
 	for (k = 1; failed; k++) {
 		int ret, err, fd;
 
 		fd = open(args[0], O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			give_up(args[0]);
-		failing_arm(k);
+		fault_arm(k);
 		ret = (int)syscall(SYS_finit_module, fd, "", 0);
 		err = errno;
-		failed = !failing_disarm();
+		failed = !fault_disarm();
 		close(fd);
 		if (ret) {
 			refused++;

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What goes into a machine: the module, built for its kernel, and the programs that use it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from electives import source_folder
+from grader.base import marked_regions, paths, test_record
+from grader.base.errors import LabError
+from grader.lab import allowed_c, guest_program, module
+from grader.lab.machines import Contents, Machine, Running
+from grader.lab.module import Kernel, Module, Recipe
+from grader.lab.qemu import EMULATED_ARGUMENTS, EMULATED_CPU, Qemu
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "kernel"
+TEST_PROGRAMS = HERE / "test_programs"
+USER = HERE / "user"
+VARIANTS = HERE / "variants"
+DEVICE = "/dev/fibers"
+KO = "/lib/fibers.ko"
+# Seconds for what takes no time: emulation on a busy computer.
+PATIENCE = 60.0
+OBJECTS = ("table", "fiber", "storage", "list")
+# Two CPUs with wide registers, which QEMU emulates from 7.2 on.
+WIDE = Qemu("qemu-smp with AVX", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, "Haswell-noTSX")
+# Two CPUs whose kernel fills what is given back with a pattern, and says who has changed that.
+POISON = Qemu(
+    "qemu-smp with poison", "", ("-accel", "tcg"), 2,
+    f"{EMULATED_ARGUMENTS} slub_debug=FPZ", EMULATED_CPU,
+)  # fmt: skip
+# Where a kernel has a thread's user registers, by the ARCH of kbuild.
+CONTEXTS = {"x86": "context_x86", "um": "context_um"}
+# Which object one of variants/ is linked for; it includes that one's source.
+STANDS_FOR = {
+    "migration": "table", "mixed_fpu_state": "", "use_after_free": "fiber", "leak": "storage", "readers": "fiber",
+}  # fmt: skip
+
+
+class ModuleNotBuiltError(LabError):
+    """The module does not build; the text is the compiler's line."""
+
+
+def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Recipe:
+    """The module of the learner's copy if there is one, or of files that stand in for the kit's.
+
+    variant: one of variants/, which makes the module's life harder, or has a fault to be found.
+    """
+    folder = source_folder.folder("fibers", SOURCES)
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+    place = source_folder.build_name("fibers", folder, SOURCES)
+    if changed is not None:
+        files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir())} | {**changed}
+        digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
+        place = f"fibers-{digest[:8]}"
+    submission = source_folder.submission()
+    if submission:
+        # What has no task is the kit's, unless it is handed in.
+        files = {
+            path.name: path.read_bytes()
+            for path in sorted(SOURCES.iterdir())
+            if path.is_file() and not any(marked_regions.find(path.read_text()))
+        } | files
+    context = CONTEXTS[arch]
+    objects = [*OBJECTS, context]
+    if variant:
+        objects[objects.index(STANDS_FOR[variant] or context)] = variant
+        files[f"{variant}.c"] = (VARIANTS / f"{variant}.c").read_bytes()
+        place += f"-{variant}"
+    others = {f"{name}.c" for name in CONTEXTS.values()} - {f"{context}.c"}
+    return Recipe(
+        name="fibers",
+        folder=place,
+        files={name: text for name, text in files.items() if name not in others},
+        objects=tuple(objects),
+        labels={"": paths.shown(folder)},
+        isolated=submission is not None,
+    )
+
+
+def _check(recipe_to_check: Recipe) -> None:
+    """Raise ModuleNotBuiltError where a changed file can tell the module's builds apart."""
+    (shown,) = recipe_to_check.labels.values()
+    for name, text in recipe_to_check.files.items():
+        kits = next((path for path in (SOURCES / name, VARIANTS / name) if path.is_file()), None)
+        of_kit = kits.read_bytes() if kits else b""
+        if text != of_kit and name.endswith((".c", ".h")):
+            decoded = (part.decode(errors="replace") for part in (text, of_kit))
+            if said := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
+                raise ModuleNotBuiltError(f"the module of fibers does not build: {said}")
+
+
+def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
+    """The module, or why there is none, in one line."""
+    if kernel.arch not in CONTEXTS:
+        raise LabError(
+            f"fibers know the registers of x86 and of user-mode Linux, not {kernel.arch}"
+        )
+    wanted = recipe(kernel.arch, changed, variant)
+    _check(wanted)
+    made = module.build(wanted, kernel)
+    if not made.ok:
+        raise ModuleNotBuiltError(f"the module of fibers does not build: {made.cause}")
+    return made
+
+
+def forget(kernel: Kernel) -> None:
+    """Remove what was built of an untrusted submission's: nobody will ask for it again."""
+    folder = module.folder_of(recipe(kernel.arch), kernel)
+    for made in folder.parent.glob(f"{folder.name}*"):  # and that of a variant
+        shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
+
+
+def program(name: str) -> Path:
+    """A static program of test_programs/, or of a file there that takes one from elsewhere."""
+    sources = [TEST_PROGRAMS / f"{name}.c"]
+    include = [SOURCES, USER, test_record.INCLUDE]
+    if "fault_injection.h" in sources[0].read_text():
+        sources.append(guest_program.GUEST / "fault_injection.c")
+        include.append(guest_program.GUEST)
+    return guest_program.compiled(f"fibers-{name}", sources, include)
+
+
+@contextmanager
+def machine_with(machine: Machine, made: Module, programs: Iterable[str]) -> Iterator[Running]:
+    """A machine that is up, with the module loaded and programs in /bin; down at the end."""
+    files = {f"/bin/fibers-{name}": program(name) for name in programs}
+    guest = machine.boot(Contents({KO: made.stripped, **files}, "fibers", (DEVICE,)))
+    try:
+        guest.channel.check(f"insmod {KO}", PATIENCE)
+        yield guest
+    finally:
+        guest.stop()

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Run the test programs on several machines, and check what is left behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from electives.fibers import build
+from grader.base import test_record
+from grader.base.errors import LabError, MachineError
+from grader.base.test_record import Record
+from grader.lab import failure_classification, kernel_log, leak_scan, machines
+from grader.lab.machines import Machine, Running
+from grader.lab.module import Module
+
+# What a kernel says of a program that ends as it should: by a bad address.
+SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
+NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
+EMPTY = 1  # lines of /proc/fibers when there are none: its heading
+# Machines of this elective's own: what the lab calls it, or a machine; the variant of the module.
+OWN: Mapping[str, tuple[str | Machine, str]] = {
+    "wide": (build.WIDE, ""),
+    "poison": (build.POISON, ""),
+    "migration": ("qemu-smp", "migration"),
+    "mixed-fpu": ("uml", "mixed_fpu_state"),
+    "readers": ("qemu-smp", "readers"),
+    "use_after_free": ("uml-debug", "use_after_free"),
+    "leak": ("uml-debug", "leak"),
+}
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FiberTest:
+    """A program, how it is called, and what it shows."""
+
+    title: str
+    command: str  # without fibers- before its name
+    # Claims that hold in it with a module that is right, see test_programs/test_program.h.
+    checks: int
+    seconds: float = 60.0
+    # How many depends on time or on the module's allocations: checks are the fewest.
+    varies: bool = False
+
+    @property
+    def program(self) -> str:
+        """The file of test_programs/ without suffix."""
+        return self.command.split()[0]
+
+
+THERE = FiberTest("convert, create, switch, delete", "basic there-and-back", 2_012)
+REGISTERS = FiberTest(
+    "all registers on both sides of a switch", "registers rounds rounding", 12_012
+)
+TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_019, 120)
+ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal", 45)
+THREADS_OWN = FiberTest("TLS, errno and signal mask stay the thread's", "basic thread moves", 35)
+VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 4_509)
+KEYS = FiberTest("errors of keys", "storage errors", 19)
+WINDOWS = FiberTest("the names that Windows has", "basic windows", 11)
+EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 636)
+STRESS = FiberTest("8 threads in 1,000 fibers", "stress 8 1000 2000", 1019, varies=True)
+STRESS_FEW = FiberTest("2 threads in 3 fibers", "stress 2 3 3000", 10, varies=True)
+KILL = FiberTest("killed at random moments", "stress kill 20", 60, 120)
+MANY = FiberTest("10,000 fibers, listed", "many many", 45_015, 120)
+FIELDS = FiberTest("the listing, field by field", "many fields", 41)
+MOST = FiberTest("as many as may be, and one more", "many most", 16_391, 120)
+ALLOCATION_FAILURE = FiberTest("allocations that fail", "allocation_failure", 15, 120, varies=True)
+MOVED = FiberTest("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
+AVX = FiberTest("there are wide registers", "registers avx", 4)
+MIXED_FPU = FiberTest("threads with registers of unlike size", "mixed_fpu_state", 26)
+READERS = FiberTest(
+    "threads that have ended are freed behind their readers", "ends thread threads", 416
+)
+UNLOAD = FiberTest("the module goes when it may, at once", "unload", 144)
+DYING = FiberTest("threads end while others want their fibers", "dying 4000", 25, varies=True)
+MINUTE = FiberTest(
+    "8 threads in 1,000 fibers, a minute", "stress 8 1000 60000", 1019, 300, varies=True
+)
+LONG_KILL = FiberTest("killed at random moments, 300 times", "stress kill 300", 900, 600)
+LONG_DYING = FiberTest("threads end for a minute", "dying 60000", 105, 300, varies=True)
+
+PLAIN = (
+    THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, EXIT_PATHS, DYING, KILL, MANY,
+    FIELDS,
+    MOST, UNLOAD,
+)  # fmt: skip
+# By machine: what is tried there.
+ALL: Mapping[str, tuple[FiberTest, ...]] = {
+    "uml": (*PLAIN, TIMER, STRESS_FEW),
+    "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, EXIT_PATHS, TIMER),
+    "qemu-smp": (*PLAIN, TIMER, STRESS, STRESS_FEW),
+    "uml-debug": (*PLAIN, TIMER, STRESS_FEW, ALLOCATION_FAILURE),
+    "wide": (AVX, REGISTERS, TIMER, STRESS_FEW),
+    "poison": (THERE, VALUES, EXIT_PATHS, DYING, KILL, STRESS_FEW, UNLOAD),
+    "migration": (MOVED, STRESS_FEW),
+    "mixed-fpu": (MIXED_FPU,),
+    "readers": (READERS,),
+}
+# What takes minutes, besides.
+LONG: Mapping[str, tuple[FiberTest, ...]] = {
+    "uml": (LONG_KILL,),
+    "qemu-smp": (MINUTE, LONG_KILL, LONG_DYING),
+    "uml-debug": (LONG_KILL,),
+    "wide": (MINUTE,),
+    "poison": (MINUTE, LONG_DYING),
+}
+# A fault that is planted, what finds it, and a word that it is said with.
+PLANTED: Mapping[str, tuple[FiberTest, str]] = {
+    "use_after_free": (THERE, "use-after-free"),
+    "leak": (VALUES, "never given back"),
+}
+
+
+def machine(name: str) -> Machine:
+    """A machine of the lab, or one of this elective's own."""
+    there = OWN[name][0] if name in OWN else name
+    return machines.get(there) if isinstance(there, str) else there
+
+
+def attempt(
+    name: str,
+    tests: Sequence[FiberTest],
+    changed: Mapping[str, bytes] | None = None,
+    tell: Tell = lambda _: None,
+    to_the_end: bool = True,
+    hear: Callable[[FiberTest, str], None] = lambda *_: None,
+) -> dict[FiberTest, str]:
+    """What is wrong with each, "" for nothing; where one fails, another machine goes on.
+
+    Not to_the_end: none comes after the first that fails. hear: is told what a program has said.
+    LabError when the module does not build.
+    """
+    where = machine(name)
+    made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")
+    found: dict[FiberTest, str] = {}
+    while len(found) < len(tests):
+        todo = tests[len(found) :]
+        programs = sorted({test.program for test in todo})
+        with build.machine_with(where, made, programs) as guest:
+            guest.channel.check(NO_SEGFAULTS, build.PATIENCE)
+            for test in todo:
+                tell(f"{name}: {test.title}")
+                found[test] = _one(guest, made, test, hear)
+                if found[test]:
+                    break  # in a machine that nothing is known of
+            else:
+                _last(guest, made, found, tests[-1], leaks=where is machines.get("uml-debug"))
+        if not to_the_end and any(found.values()):
+            break
+    return found
+
+
+def _one(
+    guest: Running, made: Module, test: FiberTest, hear: Callable[[FiberTest, str], None]
+) -> str:
+    """Run one; what is wrong, in a line."""
+    try:
+        nonce = test_record.draw()
+        command = (
+            f"echo {test_record.line(nonce).strip()} | FIBER_TEST_RECORD=1 fibers-{test.command}"
+        )
+        result = guest.channel.run(command, test.seconds)
+        text, record = test_record.split(result.output)
+        said = text.strip().splitlines()
+        if result.status:
+            return said[0] if said else f"exit {result.status}"
+        unproved = _unproved(test, record, nonce)
+        if unproved:
+            return unproved
+        hear(test, said[-1] if said else "")
+        left = guest.channel.check("wc -l </proc/fibers", build.PATIENCE).strip()
+    except MachineError as error:
+        return failure_classification.classify(error, guest, made).cause
+    if left != str(EMPTY):
+        return f"{int(left) - EMPTY} fibers are left when all programs have ended"
+    return _dirt(guest, made)
+
+
+def _unproved(test: FiberTest, record: Record | None, nonce: int) -> str:
+    """Return what the record of a program that ended with status 0 does not prove, or nothing."""
+    checks = test.checks
+    if record and test.varies:
+        checks = max(checks, record.checks)
+    return test_record.fault(record, nonce, test_record.unvalued(checks))
+
+
+def _dirt(guest: Running, made: Module) -> str:
+    dirt = kernel_log.first_problem(SEGFAULT.sub("", guest.console()), made)
+    return dirt.cause if dirt else ""
+
+
+def _last(
+    guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, leaks: bool
+) -> None:
+    """At the end the module goes, and on the debug kernel no memory is lost."""
+    try:
+        if leaks:
+            report = guest.channel.check(leak_scan.COMMAND, 4 * build.PATIENCE)
+            found[last] = found[last] or leak_scan.read(report, made).meaning
+        guest.channel.check("rmmod fibers", build.PATIENCE)
+        found[last] = found[last] or _dirt(guest, made)
+    except MachineError as error:
+        found[last] = found[last] or failure_classification.classify(error, guest, made).cause
+    except LabError as error:
+        found[last] = found[last] or str(error)

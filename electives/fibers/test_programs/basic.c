@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Convert, create, switch, delete; every error; what is the thread's. */
+#include "test_program.h"
+#include "windows.h"
+
+static long home, other;
+static int steps;
+
+static void one_step(void *argument)
+{
+	for (;;) {
+		steps += (int)(long)argument;
+		SAME(fiber_switch(home), 0);
+	}
+}
+
+static void there_and_back(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	SAME(home, 1);
+	other = fiber_test_fiber(one_step, (void *)3);
+	SAME(other, 2);
+	for (int i = 0; i < 1000; i++)
+		SAME(fiber_switch(other), 0);
+	SAME(steps, 3000);
+	SAME(fiber_delete(other), 0);
+	SAME(fiber_switch(other), -ESRCH);
+	SAME(fiber_delete(other), -ESRCH);
+	/* An id that is gone is not given again at once. */
+	SAME(fiber_test_fiber(one_step, NULL), 3);
+}
+
+static void nothing_there(void)
+{
+	SAME(fibers_begin(), 0);
+	SAME(fiber_switch(1), -EPERM);
+	SAME(fiber_create(fiber_test_memory(STACK), STACK, one_step, NULL),
+	     -EPERM);
+	SAME(fiber_delete(1), -EPERM);
+	home = fiber_test_convert();
+	SAME(fiber_convert(), -EEXIST);
+	SAME(fiber_switch(0), -ESRCH);
+	SAME(fiber_switch(77), -ESRCH);
+	SAME(fiber_switch(-1), -ESRCH);
+	errno = 11;
+	SAME(fiber_switch(home), -EBUSY);
+	SAME(errno, 11);
+	SAME(fiber_delete(home), -EBUSY);
+#ifndef FIBERS_USERSPACE
+	SAME(fibers_ask(_IO('F', 99), 0), -ENOTTY);
+	SAME(fibers_ask(FIBERS_CREATE, 8), -EFAULT);
+#endif
+	SAME(fiber_create(NULL, STACK, one_step, NULL), -EFAULT);
+	SAME(fiber_create(NULL, 0, one_step, NULL), -EINVAL);
+	SAME(fiber_create((void *)-4096L, 1 << 20, one_step, NULL), -EINVAL);
+	SAME(fiber_create((void *)0xffffffffc0000000, 4096, one_step, NULL),
+	     -EFAULT);
+}
+
+static volatile int phase;
+
+static void wait_phase(int wanted)
+{
+	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) != wanted)
+		usleep(1000);
+}
+
+static void stays(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
+	wait_phase(2);
+	SAME(fiber_switch(home), 0);
+	CHECK(!"somebody is here again");
+}
+
+static void *tries_all(void *unused)
+{
+	(void)unused;
+	wait_phase(1);
+	SAME(fiber_switch(other), -EPERM);
+	CHECK(fiber_test_convert() > 0);
+	SAME(fiber_switch(other), -EBUSY);
+	SAME(fiber_delete(other), -EBUSY);
+	SAME(fiber_switch(home), -EACCES);
+	SAME(fiber_delete(home), -EACCES);
+	__atomic_store_n(&phase, 2, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void runs_elsewhere(void)
+{
+	pthread_t thread;
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(stays, NULL);
+	thread = fiber_test_thread(tries_all, NULL);
+	SAME(fiber_switch(other), 0);
+	pthread_join(thread, NULL);
+}
+
+static __thread int mine;
+static int found_tls, found_errno;
+static sigset_t found_mask;
+
+/* Not inlined: the compiler may keep the address of a thread's variable. */
+static __attribute__((noinline)) void look(void)
+{
+	found_tls = mine;
+	found_errno = errno;
+	pthread_sigmask(SIG_BLOCK, NULL, &found_mask);
+}
+
+static void looks(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		look();
+		/* To whoever has come here: each writes its home down. */
+		SAME(fiber_switch(home), 0);
+	}
+}
+
+static void *comes(void *unused)
+{
+	sigset_t mask;
+
+	(void)unused;
+	home = fiber_test_convert();
+	mine = 2;
+	errno = 22;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	SAME(fiber_switch(other), 0);
+	SAME(found_tls, 2);
+	SAME(found_errno, 22);
+	CHECK(sigismember(&found_mask, SIGUSR1));
+	SAME(mine, 2);
+	return NULL;
+}
+
+/* A fiber finds the TLS, errno and the signal mask of whoever runs it. */
+static void of_the_thread(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(looks, NULL);
+	mine = 1;
+	errno = 11;
+	SAME(fiber_switch(other), 0);
+	SAME(found_tls, 1);
+	SAME(found_errno, 11);
+	CHECK(!sigismember(&found_mask, SIGUSR1));
+	pthread_join(fiber_test_thread(comes, NULL), NULL);
+	SAME(mine, 1);
+}
+
+/* Such a loop a compiler may leave with what it has looked up before it. */
+static void only_switches(void *unused)
+{
+	(void)unused;
+	for (;;)
+		fiber_switch(home);
+}
+
+static void *comes_twice(void *unused)
+{
+	(void)unused;
+	home = fiber_test_convert();
+	for (int i = 0; i < 2; i++)
+		SAME(fiber_switch(other), 0);
+	return NULL;
+}
+
+/* A fiber goes from thread to thread, and back. */
+static void moves(void)
+{
+	long mine;
+
+	SAME(fibers_begin(), 0);
+	mine = home = fiber_test_convert();
+	other = fiber_test_fiber(only_switches, NULL);
+	for (int i = 0; i < 3; i++) {
+		home = mine;
+		SAME(fiber_switch(other), 0);
+		pthread_join(fiber_test_thread(comes_twice, NULL), NULL);
+	}
+	SAME(fiber_delete(other), 0);
+}
+
+static bool blocked(int signal)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	return sigismember(&mask, signal);
+}
+
+static void goes_home(int signal)
+{
+	(void)signal;
+	fiber_switch(home);
+}
+
+static void interrupted(void *unused)
+{
+	(void)unused;
+	raise(SIGUSR1);
+	steps++;
+	SAME(fiber_switch(home), 0);
+}
+
+/* A handler is left in the middle, and gone on with: its signal stays blocked
+ * in the thread until the handler ends.
+ */
+static void out_of_a_handler(void)
+{
+	struct sigaction action = { .sa_handler = goes_home };
+
+	sigaction(SIGUSR1, &action, NULL);
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(interrupted, NULL);
+	SAME(fiber_switch(other), 0);
+	SAME(steps, 0);
+	CHECK(blocked(SIGUSR1));
+	SAME(fiber_switch(other), 0);
+	SAME(steps, 1);
+	CHECK(!blocked(SIGUSR1));
+}
+
+static void *windows_home;
+static unsigned long windows_key;
+
+static void windows_fiber(void *argument)
+{
+	FlsSetValue(windows_key, argument);
+	SwitchToFiber(windows_home);
+	CHECK(FlsGetValue(windows_key) == argument);
+	SwitchToFiber(windows_home);
+}
+
+static void windows_names(void)
+{
+	void *a, *b;
+
+	SAME(fibers_begin(), 0);
+	windows_home = ConvertThreadToFiber(NULL);
+	CHECK(windows_home && !ConvertThreadToFiber(NULL));
+	windows_key = FlsAlloc(NULL);
+	CHECK(windows_key != FLS_OUT_OF_INDEXES);
+	a = CreateFiber(0, windows_fiber, &a);
+	b = CreateFiber(STACK, windows_fiber, &b);
+	CHECK(a && b);
+	for (int i = 0; i < 2; i++) {
+		SwitchToFiber(a);
+		SwitchToFiber(b);
+	}
+	CHECK(!FlsGetValue(windows_key));
+	DeleteFiber(a);
+	DeleteFiber(b);
+	CHECK(FlsFree(windows_key));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_function tests[] = {
+		{ "there-and-back", there_and_back },
+		{ "errors", nothing_there },
+		{ "elsewhere", runs_elsewhere },
+		{ "thread", of_the_thread },
+		{ "moves", moves },
+		{ "signal", out_of_a_handler },
+		{ "windows", windows_names },
+		{ NULL, NULL },
+	};
+
+	return fiber_test_main(argc, argv, tests);
+}

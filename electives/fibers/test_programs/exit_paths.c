@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* The end of a fiber's thread, of the leader, of the process; fork and exec. */
+#include "test_program.h"
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+
+static long home, other, first_of_thread;
+static void *stack;
+
+static void exits(void *unused)
+{
+	(void)unused;
+	pthread_exit(NULL);
+}
+
+static void just_exits(void *unused)
+{
+	(void)unused;
+	syscall(SYS_exit, 0);
+}
+
+static void *ends_in_it(void *unused)
+{
+	(void)unused;
+	first_of_thread = fiber_test_convert();
+	fiber_switch(other);
+	CHECK(!"somebody runs the first fiber of a thread that has ended");
+	return NULL;
+}
+
+static void *makes_one(void *unused)
+{
+	(void)unused;
+	first_of_thread = fiber_test_convert();
+	stack = fiber_test_memory(STACK);
+	other = fiber_create(stack, STACK, exits, NULL);
+	return NULL;
+}
+
+/* A thread that ends in a fiber takes the fiber along, and its first one. */
+static void a_thread(void)
+{
+	pthread_t thread;
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(just_exits, NULL);
+	thread = fiber_test_thread(ends_in_it, NULL);
+	pthread_join(thread, NULL);
+	SAME(fiber_switch(other), -EOWNERDEAD);
+	SAME(fiber_switch(first_of_thread), -EOWNERDEAD);
+	fiber_test_fiber(exits, NULL);
+	SAME(fiber_switch(other), -ESRCH);
+	SAME(fiber_switch(first_of_thread), -ESRCH);
+}
+
+static int visits;
+
+static void counts(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		visits++;
+		fiber_switch(home);
+	}
+}
+
+/* What an ended thread has made and never run is there for the others. */
+static void its_fibers_stay(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	pthread_join(fiber_test_thread(makes_one, NULL), NULL);
+	SAME(fiber_switch(first_of_thread), -EOWNERDEAD);
+	SAME(fiber_delete(other), 0);
+	SAME(fiber_switch(first_of_thread), -ESRCH);
+	other = fiber_test_fiber(counts, NULL);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+/* Thread after thread: entries of the dead do not pile up, nor hide others. */
+static void many_threads(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	for (int i = 0; i < 200; i++) {
+		other = fiber_test_fiber(just_exits, NULL);
+		pthread_join(fiber_test_thread(ends_in_it, NULL), NULL);
+	}
+	SAME(fiber_convert(), -EEXIST);
+}
+
+static int leader_lives = 1;
+
+/* The kernel makes it 0 when the leader, who calls this, has ended. */
+static void tell_the_end(void)
+{
+	syscall(SYS_set_tid_address, &leader_lives);
+}
+
+/*
+ * pthread_join() would wait for the C library's end of the leader: from glibc
+ * 2.43 on that comes before the kernel's, or never.
+ */
+static void await_the_leader(void)
+{
+	while (__atomic_load_n(&leader_lives, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+static void *after_the_leader(void *unused)
+{
+	(void)unused;
+	await_the_leader();
+	home = fiber_test_convert();
+	SAME(fiber_switch(1), -ESRCH);
+	other = fiber_test_fiber(counts, NULL);
+	for (int i = 0; i < 10; i++)
+		SAME(fiber_switch(other), 0);
+	SAME(visits, 10);
+	exit(0);
+}
+
+static void *after_its_end(void *unused)
+{
+	long mine = fiber_test_convert();
+
+	(void)unused;
+	__atomic_store_n(&first_of_thread, mine, __ATOMIC_RELEASE);
+	await_the_leader();
+	SAME(fiber_switch(other), -EOWNERDEAD);
+	SAME(fiber_switch(home), -EOWNERDEAD);
+	SAME(fiber_switch(mine), -EBUSY);
+	exit(0);
+}
+
+/* The leader, which the process is called after, ends in a fiber. */
+static void the_leader_inside(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(just_exits, NULL);
+	tell_the_end();
+	fiber_test_thread(after_its_end, NULL);
+	/* A thread that converts takes the dead away: it does so before. */
+	while (!__atomic_load_n(&first_of_thread, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	fiber_switch(other);
+}
+
+static void the_leader(void)
+{
+	SAME(fibers_begin(), 0);
+	SAME(fiber_test_convert(), 1);
+	tell_the_end();
+	fiber_test_thread(after_the_leader, NULL);
+	pthread_exit(NULL);
+}
+
+static void in_the_child(void)
+{
+	uint64_t value;
+
+	SAME(fiber_switch(other), -ESRCH);
+	SAME(fiber_convert(), -ESRCH);
+	SAME(fiber_local_get(0, &value), -ESRCH);
+	/* With a file of its own it begins anew. */
+	SAME(fibers_begin(), 0);
+	SAME(fiber_switch(other), -EPERM);
+	SAME(fiber_convert(), 1);
+	SAME(fiber_switch(other), -ESRCH);
+}
+
+static void a_fork(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	SAME(fiber_test_child(in_the_child), 0);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+static bool forked_well;
+
+/* The child goes on in this fiber's copy, on a copy of its stack. */
+static void forks(void *unused)
+{
+	(void)unused;
+	forked_well = !fiber_test_child(in_the_child);
+	SAME(fiber_switch(home), 0);
+}
+
+static void a_fork_inside(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	SAME(fiber_switch(fiber_test_fiber(forks, NULL)), 0);
+	CHECK(forked_well);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+/* Of two files of one process, and of a copy of one, each is as good. */
+static void two_files(void)
+{
+	int first, copy;
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	first = fibers_file;
+	SAME(fibers_begin(), 0);
+	SAME(fiber_switch(other), 0);
+	copy = dup(fibers_file);
+	close(fibers_file);
+	close(first);
+	fibers_file = copy;
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 2);
+	close(copy);
+	SAME(fibers_begin(), 0);
+	SAME(fiber_convert(), 1);
+}
+
+static void executes(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	fiber_test_fiber(counts, NULL);
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+static void executes_with_the_file(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	fiber_test_fiber(counts, NULL);
+	fcntl(fibers_file, F_SETFD, 0);
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+static void from_a_fiber(void *unused)
+{
+	(void)unused;
+	execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+static void executes_in_a_fiber(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	fiber_switch(fiber_test_fiber(from_a_fiber, NULL));
+}
+
+static int all_counted;
+
+/* Of all threads the one that calls exec is left, with the leader's number. */
+static void *executes_there(void *unused)
+{
+	(void)unused;
+	while (!__atomic_load_n(&all_counted, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	home = fiber_test_convert();
+	fiber_switch(fiber_test_fiber(from_a_fiber, NULL));
+	return NULL;
+}
+
+static void a_thread_executes(void)
+{
+	pthread_t thread;
+
+	SAME(fibers_begin(), 0);
+	fiber_test_convert();
+	thread = fiber_test_thread(executes_there, NULL);
+	/* The claim that there is a thread, too: exec ends this one. */
+	__atomic_store_n(&all_counted, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	CHECK(!"exec comes back");
+}
+
+static void a_spawn(void)
+{
+	char *words[] = { "true", NULL };
+	int status = -1;
+	pid_t child;
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	SAME(posix_spawn(&child, "/bin/true", NULL, NULL, words, NULL), 0);
+	waitpid(child, &status, 0);
+	SAME(status, 0);
+	SAME(fiber_switch(other), 0);
+	/* A child that has our memory and is no thread of ours. */
+	child = vfork();
+	if (!child) {
+		long said = fiber_switch(other);
+
+		_exit(said == -EPERM ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	SAME(status, 0);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 2);
+}
+
+static void returns(void *unused)
+{
+	(void)unused;
+}
+
+static void (*bad_entry)(void *);
+static size_t unmapped;
+
+static void goes_wrong(void)
+{
+	void *here = fiber_test_memory(STACK);
+	long id;
+
+	SAME(fibers_begin(), 0);
+	fiber_test_convert();
+	id = fiber_create(here, STACK, bad_entry, NULL);
+	CHECK(id > 0);
+	if (unmapped)
+		munmap(here, unmapped);
+	fiber_switch(id);
+}
+
+static void dies(void (*entry)(void *), size_t gone)
+{
+	int status;
+
+	bad_entry = entry;
+	unmapped = gone;
+	status = fiber_test_child(goes_wrong);
+	CHECK(WIFSIGNALED(status));
+	CHECK(WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
+}
+
+/* The process dies by a signal, and nothing else happens. */
+static void bad_addresses(void)
+{
+	static const unsigned long bad[] = {
+		0,
+		1,
+		0x7fffffffffff,
+		0x800000000000,
+		0x8000000000000000,
+		0xdead000000000000,
+		0xffff800000000000,
+		0xffffffff81000000,
+		0xffffffffff600001,
+		0xffffffffffffffff,
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		dies((void (*)(void *))bad[i], 0);
+	dies(returns, STACK);
+	dies(returns, 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_function tests[] = {
+		{ "thread", a_thread },
+		{ "stay", its_fibers_stay },
+		{ "threads", many_threads },
+		{ "leader", the_leader },
+		{ "leader-inside", the_leader_inside },
+		{ "fork", a_fork },
+		{ "fork-inside", a_fork_inside },
+		{ "files", two_files },
+		{ "exec", executes },
+		{ "exec-open", executes_with_the_file },
+		{ "exec-inside", executes_in_a_fiber },
+		{ "exec-thread", a_thread_executes },
+		{ "spawn", a_spawn },
+		{ "bad", bad_addresses },
+		{ NULL, NULL },
+	};
+
+	return fiber_test_main(argc, argv, tests);
+}

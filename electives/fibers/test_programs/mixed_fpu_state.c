@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Threads whose registers differ in size, as AMX makes them: variants/mixed_fpu_state.c
+ * takes a thread called "wide" for one.
+ */
+#include "test_program.h"
+
+#include <sys/prctl.h>
+
+static long home, other;
+static int visits;
+
+static void counts(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		visits++;
+		SAME(fiber_switch(home), 0);
+	}
+}
+
+static void *wide(void *unused)
+{
+	(void)unused;
+	SAME(prctl(PR_SET_NAME, "wide"), 0);
+	SAME(fiber_convert(), -EOPNOTSUPP);
+	SAME(fiber_switch(other), -EPERM);
+	return NULL;
+}
+
+/* It was a fiber before it became wide. */
+static void *widens(void *unused)
+{
+	long mine = fiber_test_convert();
+
+	(void)unused;
+	SAME(prctl(PR_SET_NAME, "wide"), 0);
+	SAME(fiber_switch(other), -EOPNOTSUPP);
+	SAME(fiber_create(fiber_test_memory(STACK), STACK, counts, NULL),
+	     -EOPNOTSUPP);
+	SAME(fiber_switch(mine), -EOPNOTSUPP);
+	return NULL;
+}
+
+static void both(void)
+{
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	pthread_join(fiber_test_thread(wide, NULL), NULL);
+	pthread_join(fiber_test_thread(widens, NULL), NULL);
+	SAME(visits, 0);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+/* All of a process may be wide. */
+static void all_wide(void)
+{
+	SAME(prctl(PR_SET_NAME, "wide"), 0);
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	other = fiber_test_fiber(counts, NULL);
+	SAME(fiber_switch(other), 0);
+	SAME(visits, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_function tests[] = {
+		{ "both", both },
+		{ "all", all_wide },
+		{ NULL, NULL },
+	};
+
+	return fiber_test_main(argc, argv, tests);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Fiber-local storage: a thousand keys, each fiber its own values. */
+#include "test_program.h"
+
+#define FIBERS 20
+
+static long home, key, high;
+
+static uint64_t get(long wanted)
+{
+	uint64_t value = 99;
+
+	SAME(fiber_local_get(wanted, &value), 0);
+	return value;
+}
+
+static void keeps(void *argument)
+{
+	uint64_t value = (uintptr_t)argument;
+
+	SAME(get(key), 0);
+	SAME(get(high), 0);
+	SAME(fiber_local_set(key, value), 0);
+	SAME(fiber_local_set(high, ~value), 0);
+	SAME(fiber_switch(home), 0);
+	SAME(get(key), value);
+	SAME(get(high), ~value);
+	SAME(fiber_switch(home), 0);
+	/* The key was freed, and allocated again. */
+	SAME(get(key), 0);
+	SAME(get(high), ~value);
+	SAME(fiber_switch(home), 0);
+}
+
+static void own_values(void)
+{
+	long fibers[FIBERS];
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	for (int i = 0; i < FIBERS_KEYS; i++)
+		SAME(fiber_local_alloc(), i);
+	SAME(fiber_local_alloc(), -ENOSPC);
+	key = 5;
+	high = FIBERS_KEYS - 1;
+	for (long i = 0; i < FIBERS; i++)
+		fibers[i] = fiber_test_fiber(keeps, (void *)(i + 1000));
+	for (int round = 0; round < 3; round++) {
+		if (round == 2) {
+			SAME(fiber_local_free(key), 0);
+			SAME(fiber_local_alloc(), key);
+		}
+		for (int i = 0; i < FIBERS; i++)
+			SAME(fiber_switch(fibers[i]), 0);
+		SAME(get(key), 0);
+	}
+	for (int i = 0; i < FIBERS_KEYS; i++) {
+		SAME(fiber_local_set(i, (uint64_t)i * 7), 0);
+		SAME(get(i), i * 7);
+	}
+}
+
+static void errors(void)
+{
+	uint64_t value;
+
+	SAME(fibers_begin(), 0);
+	key = fiber_local_alloc();
+	SAME(key, 0);
+	SAME(fiber_local_get(key, &value), -EPERM);
+	SAME(fiber_local_set(key, 1), -EPERM);
+	home = fiber_test_convert();
+	SAME(get(key), 0);
+	SAME(fiber_local_get(1, &value), -EINVAL);
+	SAME(fiber_local_set(1, 1), -EINVAL);
+	SAME(fiber_local_set(FIBERS_KEYS, 1), -EINVAL);
+	SAME(fiber_local_set(-1, 1), -EINVAL);
+	SAME(fiber_local_free(1), -EINVAL);
+	SAME(fiber_local_free(-1), -EINVAL);
+	SAME(fiber_local_free(key), 0);
+	SAME(fiber_local_free(key), -EINVAL);
+#ifndef FIBERS_USERSPACE
+	SAME(fibers_ask(FIBERS_LOCAL_GET, 8), -EFAULT);
+	SAME(fibers_ask(FIBERS_LOCAL_SET, 8), -EFAULT);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_function tests[] = {
+		{ "values", own_values },
+		{ "errors", errors },
+		{ NULL, NULL },
+	};
+
+	return fiber_test_main(argc, argv, tests);
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""The metrics side by side: the same programs by each, and what each is worth."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from electives.kbench import kernel, native, program_failure
+from electives.kbench.kernel import KernelRun, ProgramTask
+from electives.kbench.native import ProcessRun
+from grader.base.errors import LabError
+from grader.lab import machines
+from grader.lab.machines import Machine
+from grader.measure import sensitivity
+
+# Valgrind makes a program slower by so much, and begins in about a second.
+CALLGRIND_SLOWER = 150
+# The exact metrics say the same each time: so many runs to see it.
+EXACT_RUNS = 2
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One way to measure."""
+
+    key: str
+    name: str
+    unit: str  # "ns" or "instructions"
+    worth: str  # what it sees and what it does not, in a few words
+
+    @property
+    def exact(self) -> bool:
+        """Whether it counts."""
+        return self.unit == "instructions"
+
+
+USER = Metric("user", "user time", "ns", "what a user waits; the scheduler's noise is in it")
+PINNED = Metric("pinned", "user time, one CPU", "ns", "without moves between CPUs")
+UML = Metric("uml", "kernel clock, uml", "ns", "no scheduler inside; the computer's noise stays")
+HOST = Metric("host", "kernel clock, host", "ns", "bare metal: as quiet as the computer is")
+# Counted by the module around the program, with interrupts off, by the TSC of a machine that counts
+# instructions with it: no points depend on a program here, which is its reader's own.
+QEMU = Metric("qemu", "instructions, qemu", "instructions", "the same in every run; is no time")
+CALLGRIND = Metric(
+    "callgrind", "instructions, callgrind", "instructions", "the same without a kernel; is no time"
+)
+ALL = (USER, PINNED, UML, QEMU, CALLGRIND)
+
+
+class RunsDiffer(LabError):
+    """A run did not do what the run before did."""
+
+
+@dataclass(frozen=True)
+class MetricResults:
+    """Values by metric and place of the program; what went wrong with a metric."""
+
+    values: dict[Metric, list[list[float]]]
+    notes: tuple[str, ...]
+    runs: dict[str, list[KernelRun]]  # of the machines: the last of each program
+
+
+def measure(
+    tasks: Sequence[ProgramTask],
+    natives: Sequence[ProcessRun],
+    metrics: Sequence[Metric],
+    rounds: int,
+    tell: Tell,
+) -> MetricResults:
+    """Measure the programs by each metric, in rounds of one run each.
+
+    tasks, natives: the programs with what they read, and how each ran as a process.
+    """
+    values: dict[Metric, list[list[float]]] = {}
+    notes: list[str] = []
+    runs: dict[str, list[KernelRun]] = {}
+    for metric in metrics:
+        times = EXACT_RUNS if metric.exact else rounds
+        try:
+            if metric in (USER, PINNED):
+                prefix = sensitivity.pinned() if metric is PINNED else []
+                values[metric] = _as_process(tasks, natives, prefix, times, metric, tell)
+            elif metric is CALLGRIND:
+                values[metric] = _callgrind(tasks, natives, tell)
+            else:
+                machine = machines.get(metric.key)
+                values[metric], runs[metric.key] = _in_machine(
+                    machine, tasks, natives, times, metric, tell
+                )
+        except program_failure.ProgramFailure as error:
+            notes.append(f"{metric.name}: {error}")
+        except RunsDiffer:
+            raise
+        except LabError as error:
+            if len(metrics) == 1:  # it was asked for by name
+                raise
+            notes.append(f"without {metric.name}: {error}")
+    return MetricResults(values, tuple(notes), runs)
+
+
+def _as_process(
+    tasks: Sequence[ProgramTask],
+    natives: Sequence[ProcessRun],
+    prefix: Sequence[str],
+    times: int,
+    metric: Metric,
+    tell: Tell,
+) -> list[list[float]]:
+    found: list[list[float]] = [[] for _ in tasks]
+    for i in range(times):
+        tell(metric.name, i, times)
+        for place, task in enumerate(tasks):
+            ran = native.run(task.program, task.program_input, prefix)
+            _same(task, ran, natives[place], metric.name)
+            found[place].append(ran.ns)
+    return found
+
+
+def _callgrind(
+    tasks: Sequence[ProgramTask], natives: Sequence[ProcessRun], tell: Tell
+) -> list[list[float]]:
+    if shutil.which("valgrind") is None:
+        raise LabError("there is no valgrind: scripts/setup.sh kbench installs it")
+    found = []
+    for i, (task, before) in enumerate(zip(tasks, natives)):
+        tell(CALLGRIND.name, i, len(tasks))
+        tool = ["valgrind", "--tool=callgrind", "--toggle-collect=kbench_main"]
+        tool.append("--callgrind-out-file=/dev/null")
+        seconds = 20 + int(CALLGRIND_SLOWER * before.ns / 1e9)
+        ran = native.run(task.program, task.program_input, tool, seconds)
+        _same(task, ran, before, CALLGRIND.name)
+        if not ran.counted:
+            raise LabError("valgrind did not say how many instructions it has counted")
+        found.append([float(ran.counted)])
+    return found
+
+
+def _in_machine(
+    machine: Machine,
+    tasks: Sequence[ProgramTask],
+    natives: Sequence[ProcessRun],
+    times: int,
+    metric: Metric,
+    tell: Tell,
+) -> tuple[list[list[float]], list[KernelRun]]:
+    found: list[list[float]] = [[] for _ in tasks]
+    last: list[KernelRun] = []
+    tell(metric.name, 0, times)
+    with kernel.session(machine, tasks) as session:
+        for i in range(times):
+            tell(metric.name, i, times)
+            last = []
+            for place, task in enumerate(tasks):
+                run = session.run(task)
+                _same(task, run, natives[place], metric.name)
+                found[place].append(float(run.cycles if metric.exact else run.ns))
+                last.append(run)
+    return found, last
+
+
+def _same(task: ProgramTask, run: ProcessRun | KernelRun, before: ProcessRun, where: str) -> None:
+    """Raise unless a run did what the program does as a process."""
+    if difference := differs(run, before):
+        raise RunsDiffer(f"{task.program.name}: by {where} {difference}")
+
+
+def differs(run: ProcessRun | KernelRun, before: ProcessRun) -> str:
+    """What a run did otherwise than the program does as a process; "" when nothing."""
+    if isinstance(run, ProcessRun) and not run.ok:
+        return run.fault
+    if run.output != before.output:
+        mine, theirs = run.output.splitlines(), before.output.splitlines()
+        for i, (one, other) in enumerate(zip([*mine, ""], [*theirs, ""])):
+            if one != other:
+                return (
+                    f"its output is not that of the process: line {i + 1} is {one[:60]!r},"
+                    f" not {other[:60]!r}"
+                )
+        return f"its output is not that of the process: {len(mine)} lines, not {len(theirs)}"
+    if run.status != before.status:
+        why = f" ({run.why})" if isinstance(run, KernelRun) and run.why else ""
+        return f"its exit status is {run.status}{why}, that of the process {before.status}"
+    return ""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What has happened, and in which function, when a machine does not survive a program."""
+
+from __future__ import annotations
+
+import re
+
+from electives.kbench.program import Program
+from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
+from grader.lab.machines import Running
+
+# What the kernel says first, and what that means; the first that is found counts.
+_MEANS = (
+    (r"PANIC: double fault|stack guard page was hit|kernel stack overflow",
+     "the stack is full: recursion without end, or very large variables"),
+    (r"NULL pointer dereference, address: 0*([0-9a-f]+)", "a null pointer is followed"),
+    (r"unable to handle page fault for address: ([0-9a-f]+)",
+     "a bad pointer is followed (0x{0})"),
+    (r"Kernel mode fault at addr 0x0{0,5}[0-9a-f]{1,3},", "a null pointer is followed"),
+    (r"Kernel mode fault at addr (0x[0-9a-f]+)", "a bad pointer is followed ({0})"),
+    (r"divide error|Kernel mode signal 8", "a division by zero, or a quotient that is too large"),
+    (r"general protection fault", "a bad pointer is followed: it is no address at all"),
+    (r"invalid opcode|Kernel mode signal 4",
+     "an instruction that this processor does not have, or a place that cannot be reached"),
+)  # fmt: skip
+
+
+class ProgramFailure(Exception):
+    """The machine died of a program, or hangs; the text says how, in one line."""
+
+    def __init__(self, text: str, timeout: bool) -> None:
+        super().__init__(text)
+        self.timeout = timeout
+
+
+def classify(error: MachineError, guest: Running, machine: str, program: Program) -> ProgramFailure:
+    """What an error of the machine says of the program in it."""
+    console = guest.console()
+    if isinstance(error, MachineDied) or not guest.alive():
+        if guest.killed():
+            raise LabError(
+                "the machine was killed on this computer, for want of memory most often: close"
+                " other programs and try again"
+            )
+        return ProgramFailure(
+            f"{meaning(console)}{_inside(console, program)}: it ends machine {machine}", False
+        )
+    if isinstance(error, MachineTimeout):
+        said = meaning(console, "")
+        about = f": {said}{_inside(console, program)}" if said else ""
+        # There a fault on a stack that the kernel does not know hangs: see the handout.
+        where = (
+            "; a fault hangs it as well, and machine=qemu says where" if machine == "uml" else ""
+        )
+        return ProgramFailure(f"machine {machine} does not answer in time{about}{where}", True)
+    # Of a command that fails the last line says why; of a module that is refused, the log.
+    said = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
+    refused = re.search(
+        r".*(?:relocation|[Uu]nknown symbol|Unknown rela|disagrees about).*", console
+    )
+    log = f"; the kernel log says: {refused[0].strip()}" if refused else ""
+    return ProgramFailure(f"machine {machine}: {said}{log}", False)
+
+
+def meaning(console: str, otherwise: str = "it said nothing") -> str:
+    """What a kernel log complains of first."""
+    for pattern, text in _MEANS:
+        if match := re.search(pattern, console):
+            return text.format(*match.groups())
+    lines = re.findall(r"(?:BUG|Oops|Kernel panic|WARNING).*", console)
+    return lines[0].strip() if lines else otherwise
+
+
+def _inside(console: str, program: Program) -> str:
+    """The first of the program's functions that the log names: of the processor, of the stack."""
+    lines = console.splitlines()
+    lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
+    for line in lines:
+        for symbol in re.findall(r"\b([A-Za-z_$][\w.$]*)\+0x[0-9a-f]+/0x[0-9a-f]+", line):
+            name = "main" if symbol == "kbench_main" else symbol
+            if name in program.functions:
+                return f" in {name}"
+    return ""

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Is a variant right? The kernel's own tests, and random operations against a model."""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from electives import source_folder
+from electives.memblock.kernels import PASSED
+from grader.base import test_record
+from grader.base.errors import ProgramKilled
+from grader.sandbox import CommandResult, ResourceLimits, SandboxView, run
+
+# The kernel's tests take 10 ms, the random test about a second.
+LIMITS = ResourceLimits(wall_seconds=120, cpu_seconds=60)
+
+# What may happen in the random test: see harness/random.c.
+ALL = "ogbfx"
+# What the idea of delayed allocation gives up left out: that nothing is in after -ENOMEM, and that
+# the array is not put into what is just being added.
+GIVEN_UP = "ogbxi"
+# With this letter gaps and overlaps have one byte, too.
+SINGLE_BYTES = "y"
+OPERATIONS = 150
+
+
+@dataclass(frozen=True)
+class TestOutcome:
+    """What came of a test: what it did, and what is wrong, if anything is."""
+
+    did: str
+    wrong: str = ""
+
+
+def sandbox_view(out: Path, *write: Path) -> SandboxView | None:
+    """Where a program in out runs: an untrusted submission's in the sandbox."""
+    return SandboxView(read=(out,), write=write) if source_folder.submission() else None
+
+
+def _run(
+    program: Path, words: list[str], checks: test_record.Values
+) -> tuple[CommandResult, str, str]:
+    """Run a program of a variant; return its end, what it printed, and what its record lacks."""
+    alone = SandboxView(program=program) if source_folder.submission() else None
+    nonce = test_record.draw()
+    result = run(
+        [program, *words],
+        LIMITS,
+        alone,
+        stdin=test_record.line(nonce).encode(),
+        environment=_ENVIRONMENT,
+    )
+    text, record = test_record.split(result.text)
+    return result, text.strip(), test_record.fault(record, nonce, checks)
+
+
+def kernels_tests(out: Path) -> TestOutcome:
+    """All tests of tools/testing/memblock; did is how many have passed."""
+    checks = test_record.unvalued(int((out / PASSED).read_text()))
+    result, text, unproved = _run(out / "main", ["-v"], checks)
+    passed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
+    if result.status == 0:
+        return TestOutcome(str(passed), unproved)
+    errors = result.error_text
+    failed = re.search(r"(\w+\.c:\d+): (\w+): Assertion", errors)
+    if failed:
+        return TestOutcome(str(passed), f"{failed[2]} ({failed[1]}) fails")
+    return TestOutcome(str(passed), _ending(result))
+
+
+def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
+    """So many seeds of random operations; did is what happened in them."""
+    words = [str(seed), str(seeds), str(OPERATIONS), mode]
+    first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
+    checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()
+    result, text, unproved = _run(out / "random", words, checks)
+    if result.status == 0:
+        return TestOutcome("" if unproved else text, unproved)
+    return TestOutcome("", text if text.startswith("seed ") else _ending(result))
+
+
+# The address sanitizer ends a program by a status of its own; leaks are none of ours.
+_ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"}
+
+
+def _ending(result: CommandResult) -> str:
+    if result.cause:
+        return result.cause
+    if result.status == -signal.SIGKILL:
+        raise ProgramKilled
+    errors = result.error_text
+    found = re.search(r"^.*(?:ERROR: |runtime error: )(.*)$", errors, re.MULTILINE)
+    if found:
+        frame = re.search(r"#\d+ \S+ in (memblock_\w+)", errors)
+        return found[1][:100] + (f", in {frame[1]}" if frame else "")
+    last = errors.strip().splitlines()
+    return last[-1][:120] if last else f"it ends with status {result.status}"

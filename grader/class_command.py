@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""grader/class.sh: the command line. A class graded, or one submission of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.base import command, parent_death, paths
+from grader.base.errors import LabError, in_one_line
+
+if TYPE_CHECKING:
+    from grader.exercise.files.exercises import Exercise
+
+EPILOG = """\
+What comes of it is in DIR: class.html, class.csv, students/. Ctrl-C, and the same again goes on
+where it was: done is what has a result for the same submission, kit and seed.
+Exit status: 0 all are graded or refused, 2 some are not, or the run itself could not be done.
+"""
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="grader/class.sh",
+        description="Grade a class: a stage of each student's, or an elective, each in a sandbox"
+        " and machines of its own.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "submissions",
+        nargs="?",
+        type=Path,
+        metavar="SUBMISSIONS",
+        help="a folder with a directory or archive (zip, tar) for each student, or a list of paths",
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--stage", type=int, metavar="N", help="which one it is")
+    what.add_argument("--elective", metavar="NAME", help="or which elective")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="for all that is random, one a class (drawn, and kept)",
+    )
+    parser.add_argument("--jobs", default="", metavar="N", help="at once, on each host (its cores)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where it goes (build/class-N)")
+    parser.add_argument(
+        "--hosts",
+        type=Path,
+        metavar="FILE",
+        help="grade on these, by ssh: [JOBS/][USER@]HOST a line",
+    )
+    parser.add_argument(
+        "--prepare-hosts",
+        action="store_true",
+        help="bring the kit and its cache to the hosts first, to where they are here",
+    )
+    parser.add_argument(
+        "--similarity",
+        "--alike",
+        action="store_true",
+        help="also look for submissions that are alike (for you)",
+    )
+    parser.add_argument(
+        "--one",
+        type=Path,
+        metavar="PATH",
+        help="grade this one alone, for clusters: into DIR or --json",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --one: its result")
+    parser.add_argument("--part-of-a-class", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(words)
+    if arguments.one:
+        where = bool(arguments.json) + bool(arguments.out)
+        if where != 1 or arguments.seed is None or arguments.submissions:
+            parser.error("--one goes with --seed, with --out or --json, and without SUBMISSIONS")
+    elif not arguments.submissions:
+        parser.error("name a folder of submissions, or a list of their paths")
+    elif arguments.prepare_hosts and not arguments.hosts:
+        parser.error("--prepare-hosts goes with --hosts FILE")
+    return arguments
+
+
+def _what(arguments: argparse.Namespace) -> Exercise:
+    from grader.exercise.files import exercises
+
+    return exercises.for_a_class(arguments.elective or str(arguments.stage))
+
+
+def _one(arguments: argparse.Namespace) -> int:
+    from grader.classroom import grade_one, outcome
+    from grader.classroom.submissions import Submission, student_of
+
+    if not os.path.lexists(arguments.one):
+        raise LabError(f"{arguments.one} is not there: name a directory or an archive")
+    if arguments.part_of_a_class:
+        parent_death.set_parent_death_signal(signal.SIGTERM)  # cleaned up
+    # Where a run over all of them, with the same --out, finds it done.
+    alone = Submission(student_of(arguments.one.name), arguments.one)
+    target = arguments.json or arguments.out / "results" / f"{alone.id}.json"
+    made = grade_one.grade(arguments.one, _what(arguments), arguments.seed)
+    try:
+        outcome.write(target, made)
+    except OSError as error:
+        raise LabError(f"{in_one_line(error)}: name another place") from error
+    if not made.graded:
+        raise LabError(f"{made.status}: {made.cause}")
+    said = f"{made.status}: {made.cause}" if made.cause else made.status
+    print(f"{made.earned} of {made.possible} points; {said}")
+    return 0
+
+
+def main(words: list[str]) -> int:
+    """Grade; returns the exit status."""
+    arguments = _arguments(words)
+    if arguments.one:
+        return _one(arguments)
+    from grader.classroom import grade_class
+
+    what = _what(arguments)
+    return grade_class.grade(
+        grade_class.ClassOptions(
+            submissions=arguments.submissions,
+            exercise=what,
+            seed=arguments.seed,
+            output_folder=(arguments.out or paths.BUILD / f"class-{what.name}").absolute(),
+            jobs=arguments.jobs,
+            hosts=arguments.hosts,
+            prepare_hosts=arguments.prepare_hosts,
+            similarity=arguments.similarity,
+        )
+    )
+
+
+if __name__ == "__main__":
+    stopped = "nothing is left running; the same again goes on"
+    sys.exit(command.end("class", lambda: main(sys.argv[1:]), stopped))

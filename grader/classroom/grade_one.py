@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Exactly one submission, from its archive to its outcome; nothing is left but that.
+
+It is unpacked, compiled and tried in the sandbox, its module is loaded in QEMU. What this computer
+does wrong is never the submission's: that is "not graded", and somebody tries again.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from grader.base import scratch, time_limits
+from grader.base.errors import HostFault, LabError, MachineError, in_one_line
+from grader.classroom import fingerprint, packing, unpack
+from grader.classroom.outcome import NOT_GRADED, REFUSED, SubmissionOutcome
+from grader.course.check import ExerciseVerdict, judge
+from grader.exercise.files.exercises import Exercise
+from grader.scoring.points import SPEED, Line
+
+# On a computer that is very busy a machine may answer too late, once: a time-out counts when it
+# comes again. (It can only take points away, so the better of both is the right one.)
+TRIES_OF_TIMEOUTS = 2
+
+
+def grade(submission: Path, exercise: Exercise, seed: int) -> SubmissionOutcome:
+    """Grade a submission."""
+    begin, cpu = time.monotonic(), _cpu_seconds()
+    outcome = _outcome(submission, exercise, seed)
+    return replace(
+        outcome,
+        seconds=round(time.monotonic() - begin, 2),
+        cpu_seconds=round(_cpu_seconds() - cpu, 2),
+    )
+
+
+def refused(print_of_it: str, exercise: Exercise, why: str) -> SubmissionOutcome:
+    """The outcome of what there is nothing to grade in: all its points are missed."""
+    lines = tuple(Line(name, 0, points, "refused") for name, points in exercise.points)
+    return SubmissionOutcome(print_of_it, REFUSED, why, lines)
+
+
+def _outcome(submission: Path, exercise: Exercise, seed: int) -> SubmissionOutcome:
+    print_of_it = ""
+    folder = None
+    try:
+        packed = packing.packed(submission)
+        print_of_it = fingerprint.of_submission(packed, exercise.name, seed)
+        folder = scratch.folder()
+        directory, left_out = unpack.directory(packed, exercise, folder)
+        verdict = _judged(directory, exercise, seed)
+        return _told(verdict, print_of_it, (*left_out, *verdict.left_out), folder)
+    except packing.RejectedSubmission as why:
+        return refused(
+            print_of_it or fingerprint.of_submission(b"", exercise.name, seed), exercise, str(why)
+        )
+    except (LabError, HostFault, MachineError) as error:
+        return SubmissionOutcome(print_of_it, NOT_GRADED, str(error).splitlines()[0])
+    except OSError as error:
+        return SubmissionOutcome(print_of_it, NOT_GRADED, in_one_line(error))
+    except MemoryError:
+        return SubmissionOutcome(print_of_it, NOT_GRADED, "this computer has too little memory")
+    finally:
+        if folder:
+            scratch.remove(folder)
+
+
+def _judged(directory: Path, exercise: Exercise, seed: int) -> ExerciseVerdict:
+    best: ExerciseVerdict | None = None
+    for _ in range(TRIES_OF_TIMEOUTS):
+        before = time_limits.reached()
+        verdict = judge(exercise, directory, seed, isolated=True)
+        if best is None or verdict.earned > best.earned:
+            best = verdict
+        if time_limits.reached() == before:
+            break
+    assert best
+    return best
+
+
+def _told(
+    verdict: ExerciseVerdict, print_of_it: str, left_out: tuple[str, ...], folder: Path
+) -> SubmissionOutcome:
+    """The outcome, with no word of where it was made."""
+
+    def plain(text: str) -> str:
+        return text.replace(f"{folder}/", "")
+
+    lines = tuple(replace(line, remark=plain(line.remark)) for line in verdict.lines)
+    name, cause = verdict.status, plain(verdict.cause)
+    lost = next((line for line in lines if not line.full), None)
+    if name == "ok" and lost and lost.kind != SPEED:
+        # The device is right, and a function tried alone is not.
+        name, cause = "wrong", f"{lost.name}: {lost.remark}"
+    return SubmissionOutcome(print_of_it, name, cause, lines, left_out)
+
+
+def _cpu_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Submissions that are alike, by copydetect: a pointer for a human to look at, never points.
+
+What all were given, the skeleton, is taken out. Both unpacking and comparing are done in the
+sandbox: they read what untrusted submissions hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import sandbox
+from grader.base import paths, scratch
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.classroom import packing, unpack
+from grader.classroom.submissions import Submission
+from grader.course import skeleton
+from grader.exercise.files.exercises import Exercise
+from grader.sandbox import PROGRAM, SandboxView
+
+SCRIPT = Path(__file__).with_name("similarity_compare.py")
+PACKAGES = paths.SCRIPTS / "similarity.txt"
+# Below this much in common nothing is said: short functions have few ways to be written.
+LEAST = 0.5
+# Of 300 submissions are 45,000 pairs, a millisecond each.
+LIMITS = replace(PROGRAM, wall_seconds=3600, cpu_seconds=3600, address_bytes=None)
+
+
+@dataclass(frozen=True)
+class SimilarPair:
+    """Two students, and how many percent of each one's code is in the other's as well."""
+
+    one: str
+    other: str
+    of_one: int
+    of_other: int
+
+
+def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -> list[SimilarPair]:
+    """The pairs that are alike, the most first."""
+    python = _python()
+    folder = scratch.folder()
+    try:
+        sources, given = folder / "sources", folder / "given.c"
+        sources.mkdir(mode=0o755)
+        _write(
+            given,
+            [
+                t
+                for name, t in sorted(skeleton.sources(exercise.name).items())
+                if name.endswith(".c")
+            ],
+        )
+        for i, submission in enumerate(found):
+            progress.step("unpack what is to be compared", i, len(found))
+            texts = _texts(submission, exercise)
+            if texts:
+                _write(sources / f"{i}.c", texts)
+        progress.step("compare the submissions")
+        environment = python.parent.parent
+        result = sandbox.run(
+            [python, "-I", "-B", SCRIPT, sources, given, str(LEAST)],
+            LIMITS,
+            SandboxView(read=(environment, SCRIPT, sources, given)),
+            # It would look for its fonts, and keep what it found.
+            environment={"MPLCONFIGDIR": "/tmp", "OPENBLAS_NUM_THREADS": "1"},
+        )
+    finally:
+        scratch.remove(folder)
+    try:
+        rows = json.loads(result.text)
+    except ValueError:
+        said = result.error_text.strip().splitlines()[-1:]
+        raise LabError(
+            f"comparing failed: {result.cause or ' '.join(said)}; leave --similarity"
+        ) from None
+    made = [SimilarPair(found[int(a)].student, found[int(b)].student, x, y) for a, b, x, y in rows]
+    return sorted(made, key=lambda pair: -max(pair.of_one, pair.of_other))
+
+
+def _python() -> Path:
+    """The interpreter of an environment that has copydetect; made when it is missing."""
+    completed = subprocess.run(
+        [str(paths.SCRIPTS / "python.sh"), "-c", "import sys; print(sys.executable)"],
+        env={**os.environ, "LAB_PACKAGES": str(PACKAGES)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if completed.returncode:
+        raise LabError("what compares submissions is not there: see above, or leave --similarity")
+    return Path(completed.stdout.strip())
+
+
+def _texts(submission: Submission, exercise: Exercise) -> list[str]:
+    """Its C files; none of one that is refused, which its own page says."""
+    folder = scratch.folder()
+    try:
+        packed = packing.packed(submission.path)
+        directory, _ = unpack.directory(packed, exercise, folder)
+        files = sorted(directory.glob("*.c"))
+        return [path.read_text(encoding="utf-8", errors="replace") for path in files]
+    except packing.RejectedSubmission:
+        return []
+    finally:
+        scratch.remove(folder)
+
+
+def _write(path: Path, texts: Sequence[str]) -> None:
+    path.write_text("\n".join(texts), encoding="utf-8")
+    path.chmod(0o644)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""similarity_compare.py FOLDER GIVEN LEAST: which files of a folder are alike. Runs in the sandbox.
+
+In the environment of scripts/similarity.txt. GIVEN, which all were given, is taken out. Prints one
+line of JSON: [name, name, percent of the first, percent of the second] for each pair.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from itertools import combinations
+from pathlib import Path
+
+# Tokens that must be equal in a row, and that are always found: copydetect's own defaults.
+NOISE, GUARANTEE = 25, 30
+
+
+def main(folder: Path, given: Path, least: float) -> None:
+    """Compare all with all."""
+    logging.disable()
+    import numpy as np
+    from copydetect import CodeFingerprint, compare_files  # type: ignore[import-not-found]
+
+    window = GUARANTEE - NOISE + 1
+    common = np.array(sorted(CodeFingerprint(str(given), NOISE, 1, language="c").hashes))
+    prints = [
+        CodeFingerprint(str(path), NOISE, window, common, language="c")
+        for path in sorted(folder.iterdir())
+    ]
+    found = []
+    for one, other in combinations(prints, 2):
+        # One that is the skeleton still has nothing of its own to compare.
+        if not (one.token_coverage and other.token_coverage):
+            continue
+        _, (of_one, of_other), _ = compare_files(one, other)
+        if max(of_one, of_other) >= least:
+            names = Path(one.filename).stem, Path(other.filename).stem
+            found.append([*names, round(100 * of_one), round(100 * of_other)])
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""What GuestChannel is to a guest, over processes of this computer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.printable import decoded
+from grader.lab.guest_channel import AHEAD_BYTES, GuestChannel, GuestCommandResult
+
+# How long a killed command may take to go; the kernel may hold it.
+PATIENCE = 2.0
+
+
+class LocalChannel(GuestChannel):
+    """Runs each command by a shell here; has no FIFO of its own."""
+
+    def __init__(
+        self,
+        command: Callable[[str], str],
+        environment: dict[str, str],
+        store: Callable[[str], Path],
+        alive: Callable[[], bool],
+    ) -> None:
+        self._command = command
+        self._environment = environment
+        self._store = store
+        self._alive = alive
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def close(self) -> None:
+        """End a command that still runs."""
+        self.kill_command()
+
+    def wait_ready(self, timeout: float) -> None:
+        """It always is."""
+
+    def _start(self, command: str, feed: bool) -> subprocess.Popen[bytes]:
+        if not self._alive():
+            raise MachineDied("the machine has been stopped")
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", self._command(command)],
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            start_new_session=True,
+        )
+        return self._process
+
+    def run(self, command: str, timeout: float) -> GuestCommandResult:
+        """Run a shell command here, with nothing to read."""
+        process = self._start(command, feed=False)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.kill_command()
+            raise MachineTimeout("no answer in time") from None
+        except BaseException:
+            self.kill_command()
+            raise
+        return GuestCommandResult(process.returncode, decoded(output))
+
+    def kill_command(self) -> None:
+        """Kill the command that runs and all that it started."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+        except (ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
+            pass
+
+    def put(self, path: str, content: bytes, timeout: float) -> None:
+        """Write a file where the guest's path is here."""
+        self._store(path).write_bytes(content)
+
+    def stream_requests(
+        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+    ) -> Iterator[str]:
+        """Feed requests to a program here; yield its answers, one line each."""
+        process = self._start(whole or f"exec {client}", feed=True)
+        name = client.split(maxsplit=1)[0]
+        assert process.stdin is not None
+        try:
+            waiting: list[int] = []
+            buffer = b""
+            for request in requests:
+                while waiting and sum(waiting) + len(request) > AHEAD_BYTES:
+                    answer, buffer = self._line(process, name, buffer, timeout)
+                    yield answer
+                    waiting.pop(0)
+                self._feed(process, name, request)
+                waiting.append(len(request))
+            for _ in waiting:
+                answer, buffer = self._line(process, name, buffer, timeout)
+                yield answer
+            self._feed(process, name, "quit")
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise MachineTimeout(f"{name} does not end") from None
+        finally:
+            self.kill_command()
+            with contextlib.suppress(BrokenPipeError):  # of what was never read
+                process.stdin.close()
+            assert process.stdout is not None
+            process.stdout.close()
+        if status:
+            raise MachineError(f"{client}: exit {status}")
+
+    def run_script(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
+        """Have a program here read its requests from a file; yield its answers, one line each."""
+        process = self._start(f"exec {client} <{path}", feed=False)
+        name = client.split(maxsplit=1)[0]
+        try:
+            buffer = b""
+            for _ in range(count):
+                answer, buffer = self._line(process, name, buffer, timeout)
+                yield answer
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise MachineTimeout(f"{name} does not end") from None
+        finally:
+            self.kill_command()
+            assert process.stdout is not None
+            process.stdout.close()
+        if status:
+            raise MachineError(f"{client}: exit {status}")
+
+    @staticmethod
+    def _feed(process: subprocess.Popen[bytes], name: str, request: str) -> None:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(request.encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            raise MachineError(f"{name} ended early, exit {process.wait()}") from None
+
+    @staticmethod
+    def _line(
+        process: subprocess.Popen[bytes], name: str, buffer: bytes, timeout: float
+    ) -> tuple[str, bytes]:
+        """The next line of its output, and what came behind it."""
+        assert process.stdout is not None
+        until = time.monotonic() + timeout
+        while b"\n" not in buffer:
+            ready, _, _ = select.select([process.stdout], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                raise MachineTimeout("no answer in time")
+            more = os.read(process.stdout.fileno(), 65536)
+            if not more:
+                raise MachineError(f"{name} ended early, exit {process.wait()}")
+            buffer += more
+        line, buffer = buffer.split(b"\n", 1)
+        return decoded(line) + "\n", buffer

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Par: the instructions that the kit's own stages take, and the points for coming near them.
+
+A count depends on the kernel, the compiler and the emulator. expected/par.json has the counts for
+one exact set of them, at the n of each manifest and where speed may be judged: speed_inputs.py.
+Anywhere else the reference is counted on this computer, at the n that are asked for, and the counts
+are kept in the cache under a digest of everything that they depend on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+from grader.base import cache, command, paths
+from grader.base.errors import LabError
+from grader.base.progress import Progress
+from grader.exercise.build import stage_module
+from grader.exercise.build.stage_module import BuiltStage
+from grader.exercise.files import stages, tasks
+from grader.exercise.files.tasks import CountedCall, Speed
+from grader.exercise.operations import ideas
+from grader.exercise.workload import stage_workload
+from grader.exercise.workload.stage_workload import StageWorkload, contents
+from grader.lab import guest_program, machines, plugin
+from grader.lab.machines import CountingMachine, Machine
+from grader.measure import instructions
+from grader.scoring import speed_inputs
+
+FILE = paths.EXPECTED / "par.json"
+KEPT = "par"  # the folder in the cache, a file for each stage and digest
+
+# Up to this much above par earns all points.
+TOLERANCE = 1.1
+# Of the operands that the bounds of ideas are checked with.
+SEED = 1
+
+BenchmarkSize = tuple[int, str, int]  # stage number, phase, n
+Counts = Mapping[BenchmarkSize, float]
+
+
+class NoReference(LabError):
+    """The reference cannot be counted, because it is not here for this machine."""
+
+
+def benchmark_sizes(number: int, speed: Speed) -> set[BenchmarkSize]:
+    """Return the counts of the reference that the speed of a stage is judged by."""
+    return {(one, speed.phase, speed.n) for one in (number, speed.before)}
+
+
+def counts(
+    machine: CountingMachine,
+    wanted: Collection[BenchmarkSize],
+    tell: instructions.Tell = lambda *_: None,
+) -> Counts:
+    """Return the instructions that the reference takes on this machine at the wanted places.
+
+    They come from expected/par.json where it has this very machine, else from the cache, else they
+    are counted now. Only one process on this computer counts at a time, so that what many ask for
+    at once is counted once. Raise NoReference where there is nothing to count.
+    """
+    found = _recorded(machine)
+    found.update(_kept(machine, [place for place in wanted if place not in found]))
+    missing = [place for place in wanted if place not in found]
+    if missing:
+        with _counting(machine, tell):
+            found.update(_kept(machine, missing))
+            missing = [place for place in missing if place not in found]
+            if missing:
+                found.update(_count_now(machine, missing, tell))
+    return {place: found[place] for place in wanted}
+
+
+def _key(machine: Machine) -> dict[str, str]:
+    return {"compiler": machine.kernel().compiler, **machine.facts()}
+
+
+def _records() -> list[dict[str, Any]]:
+    if not FILE.is_file():
+        return []
+    try:
+        records: list[dict[str, Any]] = json.loads(FILE.read_text())["records"]
+        return records
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(
+            f"{paths.shown(FILE)} is damaged ({error}): git checkout expected"
+        ) from error
+
+
+def _recorded(machine: Machine) -> dict[BenchmarkSize, float]:
+    """Return the counts of expected/par.json for this very machine."""
+    for record in _records():
+        if record["key"] == _key(machine):
+            return of_record(record)
+    return {}
+
+
+def of_record(record: Mapping[str, Any]) -> dict[BenchmarkSize, float]:
+    """Return the counts of a record of expected/par.json."""
+    return {
+        (int(number), phase, int(n)): count
+        for number, phases in record["stages"].items()
+        for phase, by_n in phases.items()
+        for n, count in by_n.items()
+    }
+
+
+@once
+def _method() -> str:
+    """Return a digest of how a count is made: the code that counts, and the kit's C files."""
+    modules = (instructions, plugin, stage_workload)
+    files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
+    for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
+        files += folder.glob("*.[chS]")
+    made_of = hashlib.sha256()
+    for path in sorted(files):
+        made_of.update(hashlib.sha256(path.read_bytes()).digest())
+    return made_of.hexdigest()
+
+
+def _digest(machine: Machine, number: int) -> str:
+    """Return a digest of all that the counts of a stage of the reference depend on.
+
+    That is the machine, how it counts, and all that the module is made of: the stage's sources or
+    its object, the driver, the contract. Whatever changes, the counts have another name.
+    """
+    module = stage_module.digest(_here(machine, number), machine.kernel())
+    made_of = json.dumps([_key(machine), _method(), module], sort_keys=True)
+    return hashlib.sha256(made_of.encode()).hexdigest()[:32]
+
+
+def _here(machine: Machine, number: int) -> stages.Stage:
+    """Return a stage of the reference; raise NoReference where it is not here for this machine."""
+    stage = stages.kit(number)
+    if not stage.fits(machine.kernel().arch):
+        raise NoReference(
+            f"reference/ has no object of stage {number} that machine {machine.name} can count"
+        )
+    return stage
+
+
+def _kept(machine: Machine, wanted: Iterable[BenchmarkSize]) -> dict[BenchmarkSize, float]:
+    """Return those of the wanted counts that the cache has."""
+    found: dict[BenchmarkSize, float] = {}
+    wanted = set(wanted)
+    for number in sorted({place[0] for place in wanted}):
+        kept = cache.read(KEPT, _digest(machine, number)).get("counts")
+        found.update(_understood(number, kept))
+    return {place: count for place, count in found.items() if place in wanted}
+
+
+def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
+    """Return the counts in a file of the cache; none where it is not as it was written."""
+    try:
+        found = {
+            (number, str(phase), int(n)): float(count)
+            for phase, by_n in kept.items()
+            for n, count in by_n.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        return {}
+    return found if all(0 < count < math.inf for count in found.values()) else {}
+
+
+def _counting(machine: Machine, tell: instructions.Tell) -> Any:
+    """Return the lock of this machine's counts, a context."""
+    name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
+    waiting = "wait for another run, which counts the reference"
+    return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
+
+
+def _count_now(
+    machine: CountingMachine, wanted: Iterable[BenchmarkSize], tell: instructions.Tell
+) -> dict[BenchmarkSize, float]:
+    """Count the reference at some places, all phases of them, and keep the counts in the cache."""
+    by_stage: dict[int, set[int]] = {}
+    for number, _, n in wanted:
+        by_stage.setdefault(number, set()).add(n)
+    named = "; ".join(
+        f"stage {number} at {', '.join(f'{n:,}' for n in sorted(numbers))}"
+        for number, numbers in sorted(by_stage.items())
+    )
+    what = f"count the reference, once for this kernel, compiler and emulator: {named}"
+    tell(what, 0, 0)
+    subjects = [
+        _subject(_built(machine, number), sorted(by_stage[number]), True)
+        for number in sorted(by_stage)
+    ]
+    table = _count(machine, subjects, lambda _, done, total: tell(what, done, total))
+    for number in by_stage:
+        name = _digest(machine, number)
+        before = _understood(number, cache.read(KEPT, name).get("counts"))
+        phases: dict[str, dict[str, float]] = {}
+        for (_, phase, n), count in {**before, **_of(table, number)}.items():
+            phases.setdefault(phase, {})[str(n)] = count
+        value = {"key": _key(machine), "stage": number, "counts": phases}
+        cache.write(KEPT, name, value)
+    for place in wanted:
+        if place not in table:
+            raise LabError(f"the reference's stage {place[0]} is not counted at n = {place[2]:,}")
+    return table
+
+
+def _of(table: Counts, number: int) -> dict[BenchmarkSize, float]:
+    return {place: count for place, count in table.items() if place[0] == number}
+
+
+def _built(machine: Machine, number: int) -> BuiltStage:
+    """Return a stage of the reference, built for the machine."""
+    built = stage_module.build(_here(machine, number), machine.kernel())
+    if built.rejection:
+        raise LabError(f"the reference's stage {number}: {built.rejection}")
+    return built
+
+
+def _subject(built: BuiltStage, numbers: Iterable[int], whole: bool) -> StageWorkload:
+    # Everything that is asked for is counted, however long it takes.
+    at = tuple(numbers)
+    label = f"reference-{built.stage.number}"
+    return StageWorkload(built, at, label, whole_read=whole, needed=at)
+
+
+def _count(
+    machine: CountingMachine, subjects: list[StageWorkload], tell: instructions.Tell
+) -> dict[BenchmarkSize, float]:
+    counted = instructions.count(machine, subjects, contents, tell, len(subjects))
+    for key, finding in counted.findings.items():
+        raise LabError(f"{key}: {finding.cause}")
+    numbers = {subject.key: subject.built.stage.number for subject in subjects}
+    return {
+        (numbers[key], phase, n): round(series.median, 2)
+        for (key, phase, n), series in counted.samples.items()
+    }
+
+
+def share(count: float, best: float, worst: float) -> float:
+    """Return 1 at best or below, 0 at worst or above, and a linear share in between."""
+    if worst <= best:
+        return float(count <= best)
+    return max(0.0, min(1.0, (worst - count) / (worst - best)))
+
+
+def make(tell: Callable[[str, int, int], None]) -> Path:
+    """Measure the reference stages and put their counts into expected/par.json."""
+    machine = machines.counting()
+    subjects = []
+    ordered = stages.find(paths.STAGES)
+    for stage, following in zip(ordered, [*ordered[1:], ordered[-1]]):
+        numbers = {*stage.manifest.measure, *speed_inputs.counted(stage.number)}
+        # The stage before the first of decimal limbs is what its whole read is compared with.
+        whole = stage.traits.decimal or following.traits.decimal
+        built = _built(machine, stage.number)
+        subject = _subject(built, sorted(numbers), whole)
+        # A count that takes minutes is left out, unless it is asked for by itself.
+        subjects.append(dataclasses.replace(subject, needed=()))
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    for (number, phase, n), count in _count(machine, subjects, tell).items():
+        table.setdefault(str(number), {}).setdefault(phase, {})[str(n)] = count
+    record = {
+        "key": _key(machine),
+        "stages": table,
+    }
+    kept = [r for r in _records() if r["key"] != record["key"]]
+    new = FILE.with_suffix(f".new{os.getpid()}")
+    new.write_text(json.dumps({"records": [*kept, record]}, indent=1) + "\n")
+    new.replace(FILE)
+    return FILE
+
+
+def ambiguous_ideas(
+    machine: CountingMachine, tell: Callable[[str], None], numbers: Iterable[int]
+) -> list[str]:
+    """Count what the ideas of some stages are about, by the kit's method and by the plain one.
+
+    Return the bounds that do not tell one from the other, in words.
+    """
+    ideas_of = {
+        number: [idea for task in tasks.course(number).tasks for idea in task.ideas]
+        for number in numbers
+    }
+    wanted: dict[int, set[CountedCall]] = {}
+    for number, own in ideas_of.items():
+        for idea in own:
+            wanted.setdefault(number, set()).add(idea.takes)
+            if idea.plain:
+                wanted.setdefault(idea.plain.stage, set()).add(idea.plain.takes)
+    found: dict[int, ideas.Counts] = {}
+    for number in sorted(wanted):
+        tell(f"count the operations of stage {number}")
+        found[number] = ideas.counts(machine, _here(machine, number), wanted[number], SEED)
+    return [
+        f"stage {number}, {said}"
+        for number, own in ideas_of.items()
+        for idea in own
+        if (
+            said := ideas.inconsistent(
+                idea,
+                found[number][idea.takes],
+                found[idea.plain.stage][idea.plain.takes] if idea.plain else None,
+            )
+        )
+    ]
+
+
+def main() -> int:
+    """make par."""
+    argparse.ArgumentParser(prog="make par").parse_args()
+    progress = Progress()
+    ambiguous = ambiguous_ideas(machines.counting(), progress.step, stages.manifests())
+    if ambiguous:
+        raise LabError("; ".join([*ambiguous, "change the bounds in tasks.toml"]))
+    path = make(progress.step)
+    progress.clear()
+    print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command.end("par", main, "expected/par.json is as it was"))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""One scale for everything: 100 points for a stage, by the course's own tables.
+
+Each task by what its function does when it is tried alone, the device by what the module does in
+a kernel, the speed by instructions against par. Only whole points are given out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.base.finding import Code, Finding
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.files.tasks import Course, Speed, Task
+from grader.exercise.operations.unit_tests import OperationOutcome
+from grader.measure.samples import Samples
+from grader.scoring import par
+from grader.scoring.status import Status
+
+# What part of a task's points is for small numbers.
+SMALL_SHARE = 0.4
+DEVICE_FIRST = "is measured when the device is right"
+
+# What became of the functions: an outcome by operation, or why none was tried.
+Tried = Mapping[str, OperationOutcome] | Finding
+# The kinds of lines.
+TASK, DEVICE, SPEED = "task", "device", "speed"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What some of the points are for, and how many of them there are."""
+
+    name: str
+    earned: int
+    possible: int
+    remark: str
+    task: int = 0  # the task to go back to, if the line is a task's
+    kind: str = TASK
+    code: Code = Code.OK  # why points are missing
+    repeat: str = ""  # the command that repeats what is wrong, if it is one call that can be
+
+    @property
+    def full(self) -> bool:
+        """Whether all its points are earned."""
+        return self.earned == self.possible
+
+
+class Lines:
+    """What some lines come to."""
+
+    lines: tuple[Line, ...]
+
+    @property
+    def earned(self) -> int:
+        """The points."""
+        return sum(line.earned for line in self.lines)
+
+    @property
+    def possible(self) -> int:
+        """100, or what is left of it where something was not tried."""
+        return sum(line.possible for line in self.lines)
+
+
+def task_lines(course: Course, tried: Tried) -> list[Line]:
+    """One line a task: its function tried in a program."""
+    if isinstance(tried, Finding):
+        rest = [Finding("wrong", "not tried", kind=Code.NOT_TRIED)] * len(course.tasks)
+        return [task_line(t, why) for t, why in zip(course.tasks, [tried, *rest])]
+    return [operation_line(task, tried[task.operation]) for task in course.tasks]
+
+
+def operation_line(task: Task, outcome: OperationOutcome) -> Line:
+    """Return the line of a task whose function was tried in a program."""
+    if not outcome.tried:  # not by this computer
+        return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
+    share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
+    remark = outcome.fault or f"{outcome.tried} tries, all right"
+    if 0 < share < 1:
+        remark += f" (small numbers are right: {share * 100:.0f} %)"
+    earned, code = int(share * task.points), outcome.code
+    if share and outcome.idea:
+        remark += f"; {outcome.idea}"
+        earned = max(0, earned - outcome.withheld)
+        code = Code.SLOW if code is Code.OK and outcome.withheld else code
+    return Line(task.name, earned, task.points, remark, task.number, code=code)
+
+
+def task_line(task: Task, wrong: Finding | None) -> Line:
+    """Return the line of a task that earns all of its points or, if something is wrong, none."""
+    if wrong is None:
+        return Line(task.name, task.points, task.points, "all right", task.number)
+    return Line(task.name, 0, task.points, wrong.cause, task.number, code=wrong.code)
+
+
+def speed_line(possible: int, earned: int, remark: str, code: Code = Code.SLOW) -> Line:
+    """Return the line for speed. The code says why points are missing, if any are."""
+    return Line("speed", earned, possible, remark, kind=SPEED,
+                code=Code.OK if earned == possible else code)  # fmt: skip
+
+
+def driver_lines(course: Course, result: Verified) -> list[Line]:
+    """One line a task of a driver: its part of the list of calls, all of it."""
+    return [task_line(task, result.by_task.get(task.number)) for task in course.tasks]
+
+
+def _first_wrong(result: Verified) -> int | None:
+    return min(
+        (f.n for f in result.failures if f.test == "value" and f.n is not None), default=None
+    )
+
+
+def device_line(course: Course, result: Verified, status: Status) -> Line:
+    """The stage as a module: nothing for an unclean one, then by how far its F(n) are right."""
+    name, top, points = "device", result.built.stage.manifest.max_n, course.device_points
+    if status.name == "ok":
+        said = f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
+        return Line(name, points, points, said, kind=DEVICE)
+    wrong = _first_wrong(result)
+    others = [f for f in result.failures if f.test not in ("value", "abi")]
+    if status.name != "wrong" or others or wrong is None:
+        said = f"{status.name}: {status.cause}"
+        repeat = next((f.repeat for f in result.findings if f.repeat), "")
+        return Line(name, 0, points, said, kind=DEVICE, code=status.code, repeat=repeat)
+    share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
+    if top <= 93:
+        share = 0.0 if wrong <= 46 else 0.3
+    remark = _value_remark(result, wrong)
+    if share:
+        remark += f" (below that all are right: {share * 100:.0f} %)"
+    return Line(name, int(share * points), points, remark, kind=DEVICE, code=Code.WRONG)
+
+
+def _value_remark(result: Verified, n: int) -> str:
+    failure = next(f for f in result.failures if f.test == "value" and f.n == n)
+    want, got = failure.expected, failure.got
+    at = failure.first_difference
+    if at is None or len(want) <= 24:
+        return f"F({n:,}): expected {want[:48]}, got {got[:48]}"
+    begin = max(0, at - 6)
+    return (
+        f"F({n:,}) has a wrong digit at position {at + 1}:"
+        f" expected {want[begin : at + 8]}, got {got[begin : at + 8]}"
+    )
+
+
+def speed_by_instructions(
+    number: int, key: str, speed: Speed, counted: Samples, known: par.Counts, status: Status
+) -> Line:
+    """Return the line for speed by instructions against par, which must be known."""
+    series = counted.get((key, speed.phase, speed.n))
+    if status.name != "ok":
+        return speed_line(speed.points, 0, DEVICE_FIRST, Code.NOT_TRIED)
+    if series is None:
+        return speed_line(speed.points, 0, "could not be counted", Code.NOT_TRIED)
+    best, worst = (known[one, speed.phase, speed.n] for one in (number, speed.before))
+    most = best * par.TOLERANCE
+    remark = (
+        f"{speed.phase} of F({speed.n:,}), an n drawn by the seed, takes {series.median:,.0f}"
+        f" instructions; par is {best:,.0f}, and up to {most:,.0f} earns all points, the"
+        f" {worst:,.0f} of stage {speed.before} none"
+    )
+    share = par.share(series.median, most, worst)
+    return speed_line(speed.points, int(share * speed.points), remark)
+
+
+def speed_by_time(speed: Speed, before_ns: float, own_ns: float) -> Line:
+    """Where nothing counts instructions: by time, against the stage before."""
+    ratio = before_ns / own_ns
+    remark = (
+        f"{speed.phase} of F({speed.n:,}) is {ratio:.3g} times as fast as stage"
+        f" {speed.before}'s ({before_ns:,.0f} ns, {own_ns:,.0f} ns); {speed.par:g} times earns all"
+        " points, as fast as before none"
+    )
+    share = min(1.0, max(0.0, (ratio - 1) / (speed.par - 1)))
+    return speed_line(speed.points, int(share * speed.points), remark)

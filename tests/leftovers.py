@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A look for what a run has left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def leftovers(place: Path) -> list[str]:
+    """Processes and machine folders that a run left behind."""
+    found = [str(p) for p in place.glob("fibdrv-lab-*/*") if p.suffix != ".lock"]
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = process.read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(str(place)) in command:
+            found.append(command.replace(b"\0", b" ").decode(errors="replace"))
+    return found

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""A stage has one text in all its builds, and cannot tell them apart."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.base.errors import LabError
+from grader.exercise.build import preprocess, stage_module
+from grader.exercise.files import stages
+from grader.exercise.operations import test_program, unit_tests
+from grader.lab import allowed_c
+from grader.lab.module import Kernel
+from tests.test_author_build import SOURCE, stage
+
+PLAIN = SOURCE.replace("\t\tTRACE\n", "")
+END = "size_t fib_limbs"
+REFUSED = {
+    "line": ('#line 40 "stage.h"\n', "#line"),
+    "marker": ('# 40 "stage.h" 3\n', "#line"),
+    "marker behind a comment": ('/* a */ # /* b */ 40 "stage.h"\n', "#line"),
+    "divided marker": ('#\\\nline 40 "stage.h"\n', "#line"),
+    "divided behind a blank": ('#\\ \t\nline 40 "stage.h"\n', "#line"),
+    "raw string": ('static const char s[] = R"(" /* )";\n', "a raw string"),
+    "divided raw string": ('static const char s[] = R\\\n"(" /* )";\n', "a raw string"),
+    "between form feeds": (
+        'static const char s[] = "\f/*"; __attribute__((no_sanitize("address"))) int f(void);'
+        ' static const char t[] = "*/\f";\n', "no_sanitize"),
+    "digraph": ('%:line 40 "stage.h"\n', "#line"),
+    "unsanitized": ("__attribute__((no_sanitize(\"address\"))) ", "no_sanitize"),
+    "unsanitized by a macro": (
+        "#define A(x) no_sanitize_##x\n[[gnu::A(address)]] ", "no_sanitize_address"),
+    "not instrumented": ("__attribute((__no_instrument_function__)) ",
+        "__no_instrument_function__"),
+    "ifunc": ("__attribute__((ifunc(\"f\"))) ", "ifunc"),
+    "alias": ("void f(void) __attribute__((alias(\"memcpy\")));\n", "alias"),
+    "weak by a pragma": ("#pragma weak memcpy\n", "#pragma weak"),
+    "pragma of a macro": ('_Pragma("weak memcpy")\n', "#pragma weak"),
+    "asm label": ('int f(void) asm("memcpy");\n', "a name that asm gives"),
+    "assembler's condition": ('asm(".ifdef __asan_init\\n.endif");\n', ".ifdef in assembly"),
+    "assembler's macro": ('asm(".macro m\\n.endm");\n', ".macro in assembly"),
+    "optimised": ("static const int o = __builtin_constant_p(1);\n", "__builtin_constant_p"),
+    "sanitizer's name": ("extern int __asan_init;\n", "__asan_init"),
+}  # fmt: skip
+ACCEPTED = """
+#pragma GCC unroll 3
+static inline __attribute__((always_inline, optimize("O3"), unused)) u64 alias(u64 weak)
+{
+	register u64 low asm("rax") = weak;
+
+	if (weak)
+		asm("nop");
+	else
+		asm volatile("nop");
+	while (!weak)
+		asm volatile("" : : : "memory");
+	asm volatile("add %1, %0\\n\\tadc $0, %0" : "+r"(low) : "r"(weak) : "cc");
+	return low;
+}
+"""  # fmt: skip
+
+
+def texts(folder: Path, source: str) -> preprocess.Texts:
+    made = stage(folder, source)
+    return preprocess.texts(made, list(stage_module.sources(made, [])))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name(name: str, tmp_path: Path) -> None:
+    added, what = REFUSED[name]
+    made = texts(tmp_path, PLAIN.replace(END, added + END))
+    line = PLAIN[: PLAIN.index(END)].count("\n") + 1
+    place, _, said = made.cause.partition(": ")
+    assert said == f"{what} is not allowed, all builds have one text; remove it"
+    file, _, number = place.rpartition(":")
+    assert file == f"{tmp_path}/1-traced/fib.c"
+    assert line <= int(number) <= line + 1
+
+
+def test_accepted(tmp_path: Path) -> None:
+    assert texts(tmp_path, PLAIN + ACCEPTED).cause == ""
+
+
+@pytest.mark.parametrize(
+    "macro",
+    ["__KERNEL__", "MODULE", "__SANITIZE_ADDRESS__", "__OPTIMIZE__", "CONFIG_UML", "CONFIG_KASAN",
+     "KBUILD_MODNAME", "FIBDRV_STAGE", "FUNCTION_TESTS_H"],
+)  # fmt: skip
+def test_no_macro_tells_the_builds_apart(macro: str, tmp_path: Path) -> None:
+    """Each of these is defined in one build of the kernel's or of a program, and here in none."""
+    text = PLAIN.replace("a += b;", f"a += b;\n#ifdef {macro}\n\t\ta = 99;\n#endif\n")
+    (made,) = texts(tmp_path, text).files.values()
+    assert b"a = 99" not in made
+
+
+@pytest.mark.machine
+def test_right_where_it_is_sanitized_and_empty_where_it_is_counted(
+    tmp_path: Path, kernel: Kernel
+) -> None:
+    """The text that counts is the one that is empty, so that the tests see it, too."""
+    text = PLAIN.replace("\twhile (n--)", "#ifdef __SANITIZE_ADDRESS__\n\twhile (n--)\n#endif\n")
+    made = stage(tmp_path, text)
+    built = stage_module.build(made, kernel)
+    assert built.ok
+    (compiled,) = (built.module.directory / "stage").glob("*.c")
+    (one,) = preprocess.texts(made, list(stage_module.sources(made, []))).files.values()
+    assert compiled.read_bytes() == one and b"while (n--)" not in one
+    assert test_program.program(made)
+
+
+@pytest.mark.machine
+def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
+    made = stage(tmp_path, f"#include <linux/slab.h>\n{PLAIN}")
+    said = (
+        f"{tmp_path}/1-traced/fib.c:1:10: fatal error: linux/slab.h: No such file or directory;"
+        f" {preprocess.OFFERED}"
+    )
+    assert stage_module.build(made, kernel).cause == said
+    with pytest.raises(LabError) as caught:
+        test_program.program(made)
+    assert str(caught.value) == f"it does not compile: {said}"
+
+
+def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
+    """The program's account is its own: what the stage writes to struct fib_call hides nothing."""
+    directory = tmp_path / "7-lowers"
+    shutil.copytree(stages.kit(7).directory, directory)
+    text = (directory / "fib.c").read_text()
+    for old, new in (
+        ("25 * n / (36 * LIMB_BITS) + 2", "n / 20 + 2"),
+        (
+            "\tf->big = number;\n\treturn 0;",
+            "\tf->big = number;\n\tcall->peak_bytes = 1;\n\treturn 0;",
+        ),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (directory / "fib.c").write_text(text)
+    made = stages.single(directory, directory.name)
+    outcome = unit_tests.outcome(made, test_program.program(made), "memory", 1)
+    assert "are plenty" in outcome.fault
+
+
+def test_a_file_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "other.h").write_text("/* nothing */\n")
+    made = texts(tmp_path, f'#include "{tmp_path}/other.h"\n{PLAIN}')
+    assert made.cause == f"fib.c includes {tmp_path}/other.h; {preprocess.OFFERED}"
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ("#ifdef CONFIG_SMP\n#endif", "#ifdef CONFIG_SMP"),
+        ("int a = IS_ENABLED(SMP);", "IS_ENABLED"),
+        ("int a __PASTE(no_san, itize);\n#define B(a, b) a##b", "##"),
+        ("#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)\n#endif", ""),
+        ("/* CONFIG_SMP */ // alias\nint alias = 'a' + *\"CONFIG_SMP\";", ""),
+        ("#ifndef MINE_H\n#define MINE_H\n#endif", ""),
+    ],
+)
+def test_with_kernel_headers(added: str, said: str) -> None:
+    found = allowed_c.refused_with_kernel_headers("driver.c", f"int x;\n{added}\n")
+    assert bool(found) == bool(said)
+    assert said in found
+
+
+def test_conditions_of_the_kit_stay() -> None:
+    kits = "#ifdef MAX_FP_NR\nint a;\n#endif\n"
+    assert not allowed_c.refused_with_kernel_headers("x.c", kits.replace("a", "b"), kits)
+    assert allowed_c.refused_with_kernel_headers("x.c", kits)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Stage 0: the reference earns all points, each task its own; test_faults.py has the faults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths, scratch
+from grader.base.finding import Code
+from grader.course import check, results, skeleton
+from grader.course.export import leaks
+from grader.course.export.solutions import squeezed
+from grader.exercise.build import stage_module
+from grader.exercise.conformance.verify import Verified
+from grader.exercise.driver import verify
+from grader.exercise.files import exercises, stages, tasks
+from grader.lab import machines
+from grader.lab.uml import Uml
+
+pytestmark = [pytest.mark.machine, pytest.mark.timeout(600)]
+TASKS = [task.number for task in tasks.course(0).tasks]
+NUMBER = {task.name: task.number for task in tasks.course(0).tasks}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    scratch.remove_all()
+
+
+def tried(folder: Path, text: str, machine: str = "uml", only: list[int] | None = None) -> Verified:
+    directory = folder / "0-first-module"
+    directory.mkdir()
+    (directory / "driver.c").write_text(text)
+    stage = stages.single(directory, directory.name)
+    where = machines.get(machine)
+    return verify.verify(
+        stage_module.build(stage, where.kernel()), where, lambda _: None, only=only or ()
+    )
+
+
+def test_the_skeleton_earns_nothing(tmp_path: Path) -> None:
+    directory = skeleton.write(0, tmp_path)
+    stage = stages.single(directory, directory.name, 0)
+    built = stage_module.build(stage, machines.get("uml").kernel())
+    assert built.ok
+    assert not built.violations
+    assert not built.module.warnings
+    result = check.check(exercises.find(0), directory, 0)
+    assert (result.earned, result.possible) == (0, 100)
+    assert "expected /dev/first, got no such file" in result.lines[0].remark
+    assert results.next_step(result).startswith("next: task 1, device, at ")
+    assert re.search(r"/driver\.c:\d+; make stage=0 hint$", results.next_step(result))
+
+
+def test_no_line_of_the_solution_is_left() -> None:
+    assert (paths.STAGES / "0-first-module/driver.c").is_file()
+    owners = leaks.solution_lines()
+    lines = {line for line, owner in owners.items() if owner.startswith("stage 0, task ")}
+    # The line of task 3 is in common/driver.c as well.
+    assert {f"stage 0, task {task}" for task in TASKS if task != NUMBER["owner"]} == {
+        owners[line] for line in lines
+    }
+    bare = squeezed(skeleton.sources(0)["driver.c"])
+    assert len(lines) > 50
+    assert not [line for line in lines if line in bare]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2400)
+def test_each_task_solved_earns_its_points(tmp_path: Path) -> None:
+    asked = tasks.course(0).tasks
+    for last in range(1, len(asked) + 1):
+        directory = skeleton.write(0, tmp_path / str(last), frozenset(range(1, last + 1)))
+        earned = [line.earned for line in check.check(exercises.find(0), directory, 0).lines]
+        assert earned[:last] == [task.points for task in asked[:last]], last
+        assert not any(earned[last:]), last
+
+
+@pytest.mark.parametrize("machine", ["uml", pytest.param("qemu-smp", marks=pytest.mark.long)])
+def test_the_reference(machine: str, tmp_path: Path) -> None:
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    result = tried(tmp_path, text, machine)
+    assert result.by_task == {}
+    assert result.ok
+    assert not result.built.module.warnings
+
+
+# The longer way to a device, as drivers have it that need more than a misc device.
+LONGER_WAY = {
+    "#include <linux/miscdevice.h>\n": "#include <linux/cdev.h>\n",
+    "static struct miscdevice first_device = {\n\t.minor = MISC_DYNAMIC_MINOR,\n"
+    '\t.name = "first",\n\t.fops = &first_fops,\n\t.groups = first_groups,\n};\n': (
+        'static struct class first_class = { .name = "first", .dev_groups = first_groups };\n'
+        "static dev_t first_number;\nstatic struct cdev first_cdev;\n\n"
+        "static int first_register(void)\n{\n\tstruct device *device;\n\tint err;\n\n"
+        '\terr = alloc_chrdev_region(&first_number, 0, 1, "first");\n\tif (err)\n\t\treturn err;\n'
+        "\terr = class_register(&first_class);\n\tif (err)\n\t\tgoto unregister_region;\n"
+        "\tcdev_init(&first_cdev, &first_fops);\n"
+        "\terr = cdev_add(&first_cdev, first_number, 1);\n"
+        "\tif (err)\n\t\tgoto unregister_class;\n"
+        '\tdevice = device_create(&first_class, NULL, first_number, NULL, "first");\n'
+        "\tif (!IS_ERR(device))\n\t\treturn 0;\n\terr = PTR_ERR(device);\n"
+        "\tcdev_del(&first_cdev);\nunregister_class:\n\tclass_unregister(&first_class);\n"
+        "unregister_region:\n\tunregister_chrdev_region(first_number, 1);\n\treturn err;\n}\n"
+    ),
+    "misc_register(&first_device)": "first_register()",
+    "\tmisc_deregister(&first_device);\n": (
+        "\tdevice_destroy(&first_class, first_number);\n\tcdev_del(&first_cdev);\n"
+        "\tclass_unregister(&first_class);\n\tunregister_chrdev_region(first_number, 1);\n"
+    ),
+}
+
+
+@pytest.mark.long
+def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
+    """By a number, a class and a cdev, as earlier solutions have it; with its faults found."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    for what, instead in LONGER_WAY.items():
+        assert text.count(what) == 1, what
+        text = text.replace(what, instead)
+    assert tried(tmp_path, text).by_task == {}
+    unwound = "goto unregister_region;\n"
+    faulty = tmp_path / "faulty"
+    faulty.mkdir()
+    found = tried(faulty, text.replace(unwound, "return err;\n"), only=[NUMBER["device"]])
+    assert re.search(
+        "^init, when class_register fails: expected nothing left behind, got"
+        " no unregister_chrdev_region for alloc_chrdev_region$",
+        found.by_task[NUMBER["device"]].cause,
+    )
+
+
+def test_memory_that_several_tasks_leave_is_named_once(tmp_path: Path) -> None:
+    """By the function and the line that asked for it, where it is found first."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    release = "\tkfree(file->private_data);\n"
+    assert text.count(release) == 1
+    wrong = text.replace(release, "")
+    lines = wrong.splitlines()
+    line = next(i for i, line in enumerate(lines, 1) if "kzalloc(sizeof(*mine)" in line)
+    only = [NUMBER[name] for name in ("read", "position", "open")]
+    first, *rest = tried(tmp_path, wrong, only=only).by_task.values()
+    place = rf"no kfree for kmalloc in first_open \(driver\.c:({line}|{line + 1})\)"
+    assert re.search(rf"expected nothing left behind, got {place}$", first.cause), first.cause
+    assert len(rest) == 2
+    for other in rest:
+        assert other.cause.endswith("unload: the same is left behind as above, see read")
+        assert other.failure and re.search(place, other.failure.got)
+
+
+KEPT = "\tif (length > FIRST_BYTES - first_used) {\n\t\tret = -ENOSPC;\n\t\tgoto unlock;\n"
+
+
+@pytest.mark.parametrize("built", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
+    built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By lockdep, if the debug kernel is in the cache; else by the command that asks it."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    assert text.count(KEPT) == 1
+    wrong = text.replace(KEPT, KEPT.replace("goto unlock", "return ret"))
+    line = 1 + wrong[: wrong.index(KEPT.splitlines()[0])].count("\n") - 1
+    monkeypatch.setattr(Uml, "is_built", lambda _: built)
+    cause = tried(tmp_path, wrong, only=[NUMBER["write"]]).by_task[NUMBER["write"]].cause
+    assert cause.startswith("a line one byte too long (write 0 10): no answer"), cause
+    if built:
+        place = rf"in first_write \(\S*driver\.c:{line}\)"
+        assert re.search(
+            f"first_lock is taken {place} by a task that took it already {place}", cause
+        )
+    else:
+        assert cause.endswith("make stage=0 debug names the lines that take a lock")
+
+
+def test_behind_two_tasks_that_hang_nothing_is_tried(tmp_path: Path) -> None:
+    """Each test of a call that hangs takes all the time that there is for an answer."""
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    looked = "\tif (!mine)\n\t\treturn -ENOMEM;\n"
+    assert text.count(looked) == 1
+    hangs = text.replace(looked, f"{looked}\tfor (;;)\n\t\tcpu_relax();\n")
+    found = tried(tmp_path, hangs).by_task
+    assert [found[n].code for n in (3, 4)] == [Code.TIMEOUT] * 2
+    assert {n: found[n].code for n in found if n > 4} == dict.fromkeys(TASKS[4:], Code.NOT_TRIED)
+    assert found[5].cause.startswith("not tried: task 3 and task 4 hang")
