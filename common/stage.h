@@ -113,6 +113,13 @@ static inline int fib_account_work(struct fib_call *call, size_t products)
 	return call->work < FIB_WORK_LIMIT ? 0 : fib_yield(call);
 }
 
+/*
+ * The names of these two in a copy of before 2026-11-24; make stage=N convert
+ * renames them there. To be removed with the next change of this contract.
+ */
+#define fib_spend fib_account_work
+#define fib_look_up fib_yield
+
 /**
  * fib_compute() - the n-th Fibonacci number
  * @call: account of this call

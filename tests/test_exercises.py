@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +49,10 @@ def test_a_copy_is_made_and_known_as_new(name: str, work: Path) -> None:
 
 def newer(monkeypatch: pytest.MonkeyPatch, name: str) -> Exercise:
     """Have the kit know an exercise as one version newer, with a function renamed."""
-    change = ExerciseChange(2, "bn_add is called bn_plus", {"bn_add": "bn_plus"})
-    exercise = replace(exercises.find(name), version=2, changes=(change,))
+    change = ExerciseChange(
+        exercises.find(name).version + 1, "bn_add is called bn_plus", {"bn_add": "bn_plus"}
+    )
+    exercise = replace(exercises.find(name), version=change.version, changes=(change,))
     monkeypatch.setattr(exercises, "find", lambda _: exercise)
     return exercise
 
@@ -77,7 +80,7 @@ def test_a_copy_without_a_version_keeps_its_work(
     (copy / "exercise.toml").rename(copy / "stage.toml")
     (copy / "fib.c").write_text("/* mine */\n")
     exercise = exercises.find("3")
-    assert exercises.pending(exercise, copy) == (exercises.FIRST_VERSION,)
+    assert exercises.pending(exercise, copy)[0] == exercises.FIRST_VERSION
     commands.convert(exercise)
     assert sorted(path.name for path in copy.glob("*.toml")) == ["exercise.toml"]
     assert (copy / "fib.c").read_text() == "/* mine */\n"
@@ -105,3 +108,24 @@ def test_renames_are_of_whole_words_only() -> None:
     renames = {"fib_look_up": "fib_yield", "spend": "account"}
     text = b"fib_look_up(call); fib_look_upper; spend spends \xfe"
     assert upgrade.renamed(text, renames) == b"fib_yield(call); fib_look_upper; account spends \xfe"
+
+
+def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) -> None:
+    """A copy of an older kit compiles, is told what has changed, and convert renames it."""
+    source = tmp_path / "old.c"
+    source.write_text(
+        '#include "stage.h"\n'
+        "int spend(struct fib_call *call);\n"
+        "int spend(struct fib_call *call)\n"
+        "{\n\treturn fib_spend(call, 1) ? fib_look_up(call) : 0;\n}\n"
+    )
+    command = ["gcc", "-Wall", "-Werror", f"-I{paths.COMMON}", "-c", "-o", "/dev/null", str(source)]
+    compiled = subprocess.run(command, capture_output=True, text=True)
+    assert compiled.returncode == 0, compiled.stderr
+    for number in range(3, 13):
+        exercise = exercises.find(str(number))
+        last = exercise.changes[-1]
+        assert last.version == exercise.version > 1
+        assert "fib_account_work" in last.what
+        converted = upgrade.renamed(source.read_bytes(), last.rename)
+        assert b"fib_account_work(call, 1) ? fib_yield(call)" in converted
