@@ -38,8 +38,12 @@ POISON = Qemu(
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
 # Which object one of variants/ is linked for; it includes that one's source.
 STANDS_FOR = {
-    "migration": "table", "mixed_fpu_state": "", "use_after_free": "fiber", "leak": "storage", "readers": "fiber",
-}  # fmt: skip
+    "migration": "table",
+    "mixed_fpu_state": "",
+    "use_after_free": "fiber",
+    "leak": "storage",
+    "readers": "fiber",
+}
 
 
 class ModuleNotBuiltError(LabError):
