@@ -72,7 +72,9 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	else if (!strcmp(verb, "kept"))
 		kept(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "pace"))
-		pace(n, answer, sizeof(answer));
+		pace(n, false, answer, sizeof(answer));
+	else if (!strcmp(verb, "vector-pace"))
+		pace(n, true, answer, sizeof(answer));
 	else if (!strcmp(verb, "together"))
 		together(n, answer, sizeof(answer));
 	else

@@ -119,7 +119,7 @@ bool number_in(const char *block, size_t bytes, const char *digits,
 	       size_t count);
 
 /* How work is announced where calls are long, up to @max_n; says so in @answer. */
-void pace(u64 max_n, char *answer, size_t size);
+void pace(u64 max_n, bool vectors, char *answer, size_t size);
 
 /* Calls on all CPUs at the same time. */
 void together(u64 n, char *answer, size_t size);

@@ -60,6 +60,8 @@ SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
 # Bits of the modulus that digits are compared by.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
+# The unit of the second is the slower of products and of multiply-adds of doubles.
+PACE, VECTOR_PACE = "pace", "vector-pace"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
 # How one_call.c names what it makes fail, and the number of it, in an answer and in a last word.
@@ -173,7 +175,7 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
         *([f"kept {speed.n}"] if speed and stage.traits.numbers else []),
-        f"pace {top}",
+        f"{VECTOR_PACE if stage.traits.vector else PACE} {top}",
         f"together {min(top, 100)}",
     ]
     return [f"{question} {seed} {modulus}" for question in questions_asked]
@@ -214,7 +216,7 @@ def _judged(
                 said = f"fib_limbs says {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", said)
                 shortest, longest = LIMB_BITS
-        elif verb == "pace":
+        elif verb in (PACE, VECTOR_PACE):
             yield from _paced(stage, got)
 
 

@@ -199,7 +199,7 @@ def _idea(table: dict[str, Any], points: int) -> Idea:
         " ".join(str(table["text"]).split()),
         _count(table["takes"]),
         int(table.get("least", 0)),
-        int(table["at_most"]) if "most" in table else UNBOUNDED,
+        int(table["at_most"]) if "at_most" in table else UNBOUNDED,
         unit,
         int(table.get("points", points)),
         _plain(table["plain"]) if "plain" in table else None,
