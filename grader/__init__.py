@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The grader: stage sources -> module -> machine -> samples -> verdicts -> report."""
+"""Grade stages: build the module, run it on a machine, measure, judge, write the report."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/run.sh: the command line. What it needs beyond Python itself is imported late."""
+"""The command line of grader/run.sh. Modules that need third-party packages are imported late."""
 
 from __future__ import annotations
 
@@ -82,12 +82,15 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     if chosen:
         return str(chosen).split(",")
     if not paths.inside(tree, paths.ROOT):
-        return ["qemu"]  # whose guests cannot reach this computer
+        return ["qemu"]  # its guests have no access to this computer
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
 
 
 def _have_folder(path: Path) -> None:
-    """See to it, before minutes of work, that what comes of them can be put at path."""
+    """Create the parent directory of path. Raise LabError if path cannot be written there.
+
+    This runs first, so that a wrong path is reported before minutes of work.
+    """
     folder = path.absolute().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,25 +101,26 @@ def _have_folder(path: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the grader; returns the exit status."""
+    """Run the grader. Return the exit status."""
     arguments = _arguments(words)
     from grader import report, run, sandbox
     from grader.course import learner_copy, predictions
     from grader.exercise.files import stages
     from grader.report import (
-        stats_table,  # scipy and the like: not for --help
+        stats_table,  # imports scipy, which --help does not need
         terminal,
     )
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
         raise LabError("--own goes with --stage, and not with --tree")
-    # The kit's stages stand in where there is no copy; ref=1 means them in any case.
+    # Without --own, stages.home() takes the kit's stages where the learner has no copy. LAB_REF=1
+    # asks for the kit's stages in any case.
     by_number = arguments.own or (os.environ.get("LAB_REF") and numbers and not arguments.tree)
     tree = arguments.tree or (paths.STAGES if by_number else stages.home(numbers))
     chosen = learner_copy.choose(numbers) if by_number else stages.find(tree, numbers)
     if arguments.own and not arguments.no_measure and not stages.arithmetic(chosen):
-        stages.computing(chosen[0])  # says that there is nothing to measure
+        stages.computing(chosen[0])  # raises LabError: nothing to measure
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
     for path in (out, arguments.json):

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 groups=(core qemu sandbox)
 [[ " $* " == *" --one "* ]] || groups+=(class)
-# An elective's packages are a group of its name.
+# The packages of an elective are a setup group with the same name.
 elective=
 for word; do
 	case $elective:$word in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/class.sh: the command line. A class graded, or one submission of it."""
+"""The command line of grader/class.sh, which grades a class or one submission."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def _one(arguments: argparse.Namespace) -> int:
     if not os.path.lexists(arguments.one):
         raise LabError(f"{arguments.one} is not there: name a directory or an archive")
     if arguments.part_of_a_class:
-        parent_death.set_parent_death_signal(signal.SIGTERM)  # cleaned up
-    # Where a run over all of them, with the same --out, finds it done.
+        parent_death.set_parent_death_signal(signal.SIGTERM)  # so that the sandbox is cleaned up
+    # A run over the whole class with the same --out finds the result at this path.
     alone = Submission(student_of(arguments.one.name), arguments.one)
     target = arguments.json or arguments.out / "results" / f"{alone.id}.json"
     made = grade_one.grade(arguments.one, _what(arguments), arguments.seed)
@@ -116,7 +116,7 @@ def _one(arguments: argparse.Namespace) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Grade; returns the exit status."""
+    """Grade a class or one submission. Return the exit status."""
     arguments = _arguments(words)
     if arguments.one:
         return _one(arguments)

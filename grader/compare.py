@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/compare.sh: is the second of two stage directories faster? Both metrics, one line."""
+"""The command line of grader/compare.sh, which compares two directories of a stage.
+
+It reports in one line whether the second is faster, by time and by instructions.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,9 @@ from grader.scoring.stage_comparison import (
 )
 from grader.scoring.status import ReportedFinding
 
-# Some more than the grader takes: few n leave the time.
+# More samples than the grader takes; there is time for them because few n are measured.
 EFFORT = timing.SamplingPlan(20, second=12)
-# By default some n of the manifest, none above this: a call then takes 10 ms at most.
+# Without --n, this many n of the manifests are measured. At the largest a call takes up to 10 ms.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
 
@@ -49,7 +52,10 @@ Exit status: 0 compared, 1 one of the two is not right, 2 the comparison could n
 
 
 def pair(first: Path, second: Path, number: int | None) -> tuple[Stage, Stage]:
-    """The two as stages with names of their own; a number left open is that of the other one."""
+    """Return both directories as stages with different names.
+
+    If only one directory has a stage number, the other stage gets the same number.
+    """
     numbers = [number or stages.number_of(directory) for directory in (first, second)]
     numbers = [own or other for own, other in zip(numbers, reversed(numbers))]
     names = [re.sub(r"[^\w.+-]", "_", d.resolve().name, flags=re.ASCII) for d in (first, second)]
@@ -63,7 +69,10 @@ def pair(first: Path, second: Path, number: int | None) -> tuple[Stage, Stage]:
 
 
 def chosen_n(one: Stage, two: Stage, requested_n: Iterable[int]) -> tuple[int, ...]:
-    """The n to measure: those asked for, else a few that both manifests have."""
+    """Return the n to measure: the requested ones, else up to HOW_MANY_N that both manifests have.
+
+    Raise LabError if a stage cannot compute a requested n, or if the manifests share no n.
+    """
     most = min(one.manifest.max_n, two.manifest.max_n)
     wanted = sorted(set(requested_n))
     if wanted:
@@ -80,7 +89,7 @@ def chosen_n(one: Stage, two: Stage, requested_n: Iterable[int]) -> tuple[int, .
 
 
 def _count(both: tuple[Stage, Stage]) -> Measurements:
-    """The exact metric: its counts do not mind what else runs."""
+    """Count the instructions of both stages. Other load on the computer does not change counts."""
     machine = machines.counting()
     made = {stage.key: pipeline.build_subject(stage, machine) for stage in both}
     broken = {
@@ -93,7 +102,7 @@ def _count(both: tuple[Stage, Stage]) -> Measurements:
 
 
 def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[Verified]:
-    """Build and verify for machine uml; stops at the first that is not right."""
+    """Build and verify both stages on machine uml. Stop after the first that has a finding."""
     machine = machines.get("uml")
     results: list[Verified] = []
     for stage in both:
@@ -209,7 +218,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _wrong(results: list[Verified], metrics: dict[str, Measurements]) -> dict[int, status.Status]:
-    """How those stand that are not right, by their place."""
+    """Return the status of each stage that is not right, by its index: 0 or 1."""
     found = {}
     for i, result in enumerate(results):
         mine = [ReportedFinding("verify", finding) for finding in result.findings]
@@ -222,7 +231,7 @@ def _wrong(results: list[Verified], metrics: dict[str, Measurements]) -> dict[in
 
 
 def main(words: list[str]) -> int:
-    """Compare; returns the exit status."""
+    """Compare two stages. Return the exit status."""
     return _run(_arguments(words))
 
 

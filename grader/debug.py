@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line of make debug."""
+"""The command line of make debug, which runs stages on the debug kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _show(result: StressResult, plan: StressPlan) -> None:
     print(f"stage {stage.number} ({stage.key}), seed {plan.seed}: {verdict}")
     if result.cause:
         print(f"  {result.cause}")
-        # Entries with a question mark are what else was found on the stack: guesses.
+        # A question mark marks stack entries that the kernel only guesses to be part of the trace.
         lines = [line for line in result.excerpt.splitlines() if "] ? " not in line]
         for line in lines[:EXCERPT_LINES]:
             print(f"    {line}")
@@ -37,7 +37,7 @@ def _show(result: StressResult, plan: StressPlan) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Examine stages; returns the exit status."""
+    """Run stages on the debug kernel. Return the exit status."""
     parser = argparse.ArgumentParser(
         prog="make debug",
         description="A stage on the debug lab kernel: KASAN, kmemleak, lockdep, UBSAN, random"
@@ -57,7 +57,7 @@ def main(words: list[str]) -> int:
     found = 0
     numbers = stages.parse_numbers(options.stage) if options.stage else []
     machine = machines.get("uml-debug")
-    # Without a number it is the kit that is examined, not its learner.
+    # Without a number the kit's own stages are examined, not the learner's copies.
     chosen = numbers and not options.tree
     tree = options.tree or stages.home()
     for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):

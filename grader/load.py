@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage on the machine that stays up: what make load, unload, fib, shell, dmesg and gdb do."""
+"""Commands on the persistent machine: make load, unload, fib, shell, dmesg and gdb."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ def _built(
 
 
 def make(number: str, machine_name: str) -> None:
-    """Build a stage's module."""
+    """Build a stage's module and print its path."""
     built = _built(learner_copy.choose_one(number, "build"), machines.get(machine_name))
     print(f"built {paths.shown(built.module.path)}")
 
 
 def load(number: str, machine_name: str, trace: bool = False, look: bool = False) -> None:
-    """Load a stage on the machine that stays up; start it, or swap the stage.
+    """Load a stage on the persistent machine, in place of the stage loaded before.
 
-    With trace it prints what fib_trace is given; with look it is compiled for a debugger.
+    Start the machine if it is not up. With trace the module prints the arguments of fib_trace();
+    with look it is compiled for a debugger.
     """
     machine = machines.get(machine_name)
     stage = learner_copy.choose_one(number, "load")
@@ -56,7 +57,7 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
     with persistent_machine.alone(machine.name):
         programs = {driver_device.CLIENT: driver_device.client()}
         running = persistent_machine.start(machine, device.contents({}, programs))
-        # As device.MODULES and driver_device.KO have it.
+        # device.MODULES and driver_device.KO name the same path.
         path = f"/lib/{built.module.name}/{built.module.name}.ko"
         persistent_machine.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
@@ -86,18 +87,18 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
 
 
 def _loaded(machine: str) -> Path:
-    """Where it is noted which stage is loaded there."""
+    """Return the path of the file that records which stage is loaded on a machine."""
     return persistent_machine.folder(machine) / "loaded.json"
 
 
 def unload() -> None:
-    """End every machine of this checkout that stays up."""
+    """Stop all persistent machines of this checkout."""
     down = persistent_machine.end_all()
     print(f"machine {', '.join(down)} is down" if down else "no machine was up")
 
 
 def fib(numbers: str) -> int:
-    """Print F(n), for one n or several."""
+    """Print F(n) for each of the given n. Return the exit status."""
     words = numbers.replace(",", " ").split()
     if not words or not all(word.isdigit() for word in words):
         raise LabError("which n? say a number of 0 or more, like make fib n=93")
@@ -105,9 +106,10 @@ def fib(numbers: str) -> int:
 
 
 def gdb(number: str, arguments: str, look: bool) -> int:
-    """gdb on the running lab kernel, with the loaded stage's symbols at their addresses.
+    """Run gdb on the running lab kernel, with the symbols of the loaded stage at their addresses.
 
-    With look a stage that was loaded as it is graded makes way for one compiled for a debugger.
+    With look, load the stage again, compiled for a debugger, unless it is loaded like that.
+    Return gdb's exit status.
     """
     if shutil.which("gdb") is None:
         raise LabError("there is no gdb: scripts/setup.sh user installs it")
@@ -133,34 +135,35 @@ def gdb(number: str, arguments: str, look: bool) -> int:
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     after = [address for address in sections.values() if int(address, 16) > int(text, 16)]
     end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
-    # gdb takes the addresses below only if no section of the file has one. From Linux 6.12 on
-    # .data has one, so gdb reads a copy of the file without it.
+    # gdb applies the section addresses below only if every section address in the file is zero.
+    # From Linux 6.12 on, .data has an address in the file, so gdb reads a copy without addresses.
     symbols = persistent_machine.folder(name) / f"{loaded['name']}.ko"
     objcopy = ["objcopy", "--change-section-address", "*=0", loaded["module"], str(symbols)]
     subprocess.run(objcopy, check=True)
     pid = json.loads((persistent_machine.folder(name) / "state.json").read_text())["pid"]
-    # On a terminal it would stop at the end of a page, and ask whether the symbols are meant.
+    # On a terminal gdb would pause after each page and ask before it adds the symbol file.
     call = ["gdb", "-q", "-nx", "-iex", "set pagination off", "-iex", "set confirm off"]
-    # The lab kernel lives by these signals: they are its page faults and its interrupts.
+    # The lab kernel uses these signals for its own page faults and interrupts.
     for name_of_signal in ("SIGSEGV", "SIGALRM", "SIGIO", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
         call += ["-iex", f"handle {name_of_signal} nostop noprint pass"]
     kernel = machines.get("uml").kernel()
     call += [
         "-ex", f"add-symbol-file {symbols} {text} {others}",
-        # Breakpoints there are then hardware breakpoints. The kernel forks a process for each of
-        # its own, and gdb removes what it wrote from the child: the two share this memory.
+        # The read-only region makes gdb use hardware breakpoints in it. The kernel forks host
+        # processes that share its memory, and gdb removes software breakpoints from each child,
+        # so they would vanish from the kernel too.
         "-ex", "set mem inaccessible-by-default off", "-ex", f"mem {text} {end} ro",
         "-ex", f"directory {paths.STAGES} {paths.ROOT}",
         *shlex.split(arguments),
         "-p", str(pid), str(kernel.tree.parent / "linux"),
     ]  # fmt: skip
-    # Ctrl-C is gdb's while it runs.
+    # While gdb runs, only gdb handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return subprocess.run(call).returncode
 
 
 def main() -> int:
-    """The command line the Makefile uses."""
+    """Run the command that the Makefile passes. Return the exit status."""
     parser = argparse.ArgumentParser(prog="make")
     parser.add_argument("verb")
     parser.add_argument("--stage", default="")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One run of the grader, from the stages' sources to the report.
+"""Run the grader once, from the sources of the stages to the report.
 
-Stage -> Built -> Verified -> Samples -> Judged -> report: each step makes a value that the next one
-reads. Stages are built and verified two at a time; instructions are counted beside that, since a
-count does not care what else the computer does; the clock has the computer to itself.
+Each step returns a value that the next one reads: Stage, BuiltStage, Verified, Samples,
+JudgedStage, report. Two stages are built and verified at a time. Instructions are counted at the
+same time, because other load does not change counts. Time is measured while nothing else runs.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from grader.scoring.report_rows import ExtraMeasurements
 from grader.scoring.speedups import MachineSamples
 from grader.scoring.status import ReportedFinding, Status
 
-# Stages that are built and verified at once.
+# The number of stages that are built and verified at the same time.
 AT_A_TIME = 2
-# A quick run counts no call that takes so many times less than a whole run would.
+# A quick run skips calls that take longer than 1/QUICK of the limit of a whole run.
 QUICK = 20
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What to grade, and how."""
+    """The options of one run of the grader."""
 
     stages: list[Stage]
-    machines: list[str]  # the first verifies; each measures by its metric
-    needed: bool  # whether a machine after the first that cannot be had ends the run
+    machines: list[str]  # the first verifies; each measures by its own metric
+    needed: bool  # whether the run ends if a machine after the first is not available
     seed: int
     quick: bool
     measure: bool
@@ -57,7 +57,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class MachineMeasurements:
-    """What a machine has measured, and what must be known of it."""
+    """The samples and warnings of one machine."""
 
     machine: Machine
     measured: Measurements
@@ -66,9 +66,9 @@ class MachineMeasurements:
 
 
 def grade(options: RunOptions, progress: Progress) -> dict[str, Any]:
-    """Build, verify, measure and judge; the report as a dict, see report/schema.json."""
+    """Build, verify, measure and judge the stages. Return the report, see report/schema.json."""
     for name in options.machines:
-        machines.get(name)  # a name that is none ends the run before it begins
+        machines.get(name)  # raises LabError for an unknown name before the run begins
     started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     progress.step("set up the machines")
     progress.clear()
@@ -101,7 +101,7 @@ def grade(options: RunOptions, progress: Progress) -> dict[str, Any]:
 
 
 def _set_up(options: RunOptions, progress: Progress) -> list[Machine]:
-    """The machines that can be had; set up before anything else, since it may take minutes."""
+    """Set up the machines, which may take minutes, and return those that are available."""
     found: list[Machine] = []
     for name in options.machines:
         machine = machines.get(name)
@@ -119,7 +119,11 @@ def _set_up(options: RunOptions, progress: Progress) -> list[Machine]:
 def _verify_and_measure(
     options: RunOptions, found: list[Machine], progress: Progress
 ) -> tuple[list[CheckedStage], list[MachineMeasurements]]:
-    """Whether each stage is right, and what each machine has measured, in the order of both."""
+    """Verify the stages and measure them on each machine.
+
+    Return the checked stages in the order of options.stages, and the measurements in the order of
+    found.
+    """
     works = [partial(_check, options, stage, found[0], progress) for stage in options.stages]
     verifying = WorkerPool(works, AT_A_TIME)
     counting = {
@@ -155,7 +159,7 @@ def _verify_and_measure(
 
 
 def _check(options: RunOptions, stage: Stage, machine: Machine, progress: Progress) -> CheckedStage:
-    """Build a stage, verify it, try its operations; by one compiler, since others are at work."""
+    """Build, verify and test a stage, with one compiler at a time because other work runs too."""
     return pipeline.check_stage(
         stage, machine, options.seed, progress.substeps(_label(stage)), jobs=1
     )
@@ -166,14 +170,17 @@ def _failed(right: CheckedStage, metrics: Iterable[MachineMeasurements]) -> bool
 
 
 def _whole_read(stages: Sequence[Stage]) -> bool:
-    """Whether some of these trade compute for decimal, so that a whole read is shown."""
+    """Return whether a stage uses decimal limbs, so that the read phase is measured too.
+
+    Decimal limbs make compute slower and decimal conversion faster; read shows their sum.
+    """
     return any(stage.traits.decimal for stage in stages)
 
 
 def _subjects(
     stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int, seed: int
 ) -> tuple[list[StageWorkload], dict[str, Finding]]:
-    """The stages built for a machine; and what keeps others from being measured there."""
+    """Build the stages for a machine. Return the workloads, and findings by key for the others."""
     subjects, findings, whole = [], {}, _whole_read(stages)
     for stage in arithmetic(stages):
         if not stage.fits(machine.kernel().arch):
@@ -198,7 +205,7 @@ def _subjects(
 def _count(
     options: RunOptions, machine: Machine, verifying: WorkerPool[CheckedStage], progress: Progress
 ) -> MachineMeasurements:
-    """Instructions of each stage, as soon as it is known to be right."""
+    """Count instructions of each stage as soon as its verification has passed."""
     try:
         counting = machines.counting()
     except LabError as error:
@@ -231,7 +238,7 @@ def _time(
     rights: Sequence[CheckedStage],
     progress: Progress,
 ) -> MachineMeasurements:
-    """Nanoseconds of the stages that are right."""
+    """Measure the time of the stages that passed verification, in nanoseconds."""
     if machine is verifier:
         whole = _whole_read([right.stage for right in rights])
         subjects = [StageWorkload(r.verified.built, whole_read=whole) for r in rights]
@@ -261,13 +268,13 @@ def _stress(
     rights: Sequence[CheckedStage],
     progress: Progress,
 ) -> tuple[list[CheckedStage], MachineMeasurements]:
-    """What make debug does, in place of measuring."""
+    """Run the stress test of make debug instead of measuring."""
     plan = debug_kernel.StressPlan(options.seed, quick=options.quick)
     after: list[CheckedStage] = []
     findings: dict[str, Finding] = {}
     for right in rights:
         stage = right.stage
-        # A leak that the driver has counted is looked into: where does the block come from?
+        # The driver found a leak. The stress test shows where the leaked block was allocated.
         if not right.verified.measurable and not debug_kernel.leaks(right.verified):
             after.append(right)
             continue
@@ -292,7 +299,7 @@ def _round_trips(
     rights: Sequence[CheckedStage],
     progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Finding]]:
-    """read() as a user process times it, by stage, on the first machine that has a clock."""
+    """Measure read() in a user process on the first machine with a clock. Return rows by stage."""
     trips: dict[str, list[dict[str, Any]]] = {}
     findings: dict[str, Finding] = {}
     if not options.user_time:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Can a metric see one percent, and does it cry wolf?
+"""Test whether a metric detects a difference of one percent without false alarms.
 
-Three programs that differ in nothing but doing 98, 99 or 100 loops are measured by each metric,
-in rounds, in an order that is shuffled anew for each. Each is there twice: what a metric says of
-two copies of the same is a false alarm.
+Each metric measures three programs that differ only in their number of loops: 98, 99 or 100. The
+programs run in rounds, each in a different random order. Each program is there twice; a difference
+between two copies of the same program is a false alarm.
 
-For a clock, the Kolmogorov-Smirnov test says whether two sets of runs come from one distribution;
-its p are corrected (Holm) for the number of comparisons. The exact metric has no distribution: two
-counts differ by more than its resolution, or they do not.
+For a clock, the Kolmogorov-Smirnov test decides whether two sets of runs come from the same
+distribution; its p values are corrected for the number of comparisons (Holm). For the exact metric,
+two counts differ if the difference exceeds its resolution.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.measure.stats import ALPHA
 
 
 def main() -> int:
-    """Measure, and print the table."""
+    """Measure and print the table. Return 0 if the exact metric detects one percent correctly."""
     parser = argparse.ArgumentParser(prog="grader/sensitivity.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--runs", type=int, default=100, help="runs of each program (default 100)")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Which metric can see one percent? See grader/sensitivity.py.
+# Test which metrics detect one percent: see grader/sensitivity.py.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 "$root/scripts/setup.sh" core

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From what was found and measured to status, points and speedups."""
+"""Compute status, points and speedups from findings and samples."""

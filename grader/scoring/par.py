@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Par: the instructions that the kit's own stages take, and the points for coming near them.
+"""Par: the instruction counts of the kit's own stages, against which speed earns points.
 
 A count depends on the kernel, the compiler and the emulator. expected/par.json has the counts for
-one exact set of them, at the n of each manifest and where speed may be judged: speed_inputs.py.
-Anywhere else the reference is counted on this computer, at the n that are asked for, and the counts
-are kept in the cache under a digest of everything that they depend on.
+one exact set of the three, at the n of each manifest and at the n of speed_inputs.py. With any
+other set the reference is counted on this computer, at the requested n, and the counts are cached
+under a digest of everything they depend on.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from grader.measure import instructions
 from grader.scoring import speed_inputs
 
 FILE = paths.EXPECTED / "par.json"
-KEPT = "par"  # the folder in the cache, a file for each stage and digest
+KEPT = "par"  # the folder in the cache, with a file for each stage and digest
 
-# Up to this much above par earns all points.
+# A count up to this factor above par earns all points.
 TOLERANCE = 1.1
-# Of the operands that the bounds of ideas are checked with.
+# The seed of the operands that the bounds of ideas are checked with.
 SEED = 1
 
 BenchmarkSize = tuple[int, str, int]  # stage number, phase, n
@@ -49,11 +49,11 @@ Counts = Mapping[BenchmarkSize, float]
 
 
 class NoReference(LabError):
-    """The reference cannot be counted, because it is not here for this machine."""
+    """The reference cannot be counted, because its stage is missing for this machine."""
 
 
 def benchmark_sizes(number: int, speed: Speed) -> set[BenchmarkSize]:
-    """Return the counts of the reference that the speed of a stage is judged by."""
+    """Return the phase and n to count of both reference stages: the stage and the one before."""
     return {(one, speed.phase, speed.n) for one in (number, speed.before)}
 
 
@@ -62,11 +62,12 @@ def counts(
     wanted: Collection[BenchmarkSize],
     tell: instructions.Tell = lambda *_: None,
 ) -> Counts:
-    """Return the instructions that the reference takes on this machine at the wanted places.
+    """Return the instructions that the reference takes on this machine at the wanted sizes.
 
-    They come from expected/par.json where it has this very machine, else from the cache, else they
-    are counted now. Only one process on this computer counts at a time, so that what many ask for
-    at once is counted once. Raise NoReference where there is nothing to count.
+    The counts come from expected/par.json if it has a record of this exact machine, else from the
+    cache, else they are counted now. A lock lets only one process on this computer count at a
+    time, so that processes that need the same count do not repeat it. Raise NoReference if there
+    is nothing to count.
     """
     found = _recorded(machine)
     found.update(_kept(machine, [place for place in wanted if place not in found]))
@@ -97,7 +98,7 @@ def _records() -> list[dict[str, Any]]:
 
 
 def _recorded(machine: Machine) -> dict[BenchmarkSize, float]:
-    """Return the counts of expected/par.json for this very machine."""
+    """Return the counts that expected/par.json has for this exact machine."""
     for record in _records():
         if record["key"] == _key(machine):
             return of_record(record)
@@ -116,7 +117,7 @@ def of_record(record: Mapping[str, Any]) -> dict[BenchmarkSize, float]:
 
 @once
 def _method() -> str:
-    """Return a digest of how a count is made: the code that counts, and the kit's C files."""
+    """Return a digest of the counting method: the modules that count, and the kit's C files."""
     modules = (instructions, plugin, stage_workload)
     files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
     for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
@@ -128,10 +129,10 @@ def _method() -> str:
 
 
 def _digest(machine: Machine, number: int) -> str:
-    """Return a digest of all that the counts of a stage of the reference depend on.
+    """Return a digest of everything that the counts of a reference stage depend on.
 
-    That is the machine, how it counts, and all that the module is made of: the stage's sources or
-    its object, the driver, the contract. Whatever changes, the counts have another name.
+    These are the machine, the counting method, and the inputs of the module: the stage's sources
+    or object, the driver, the contract. If any of them changes, cached counts are not found.
     """
     module = stage_module.digest(_here(machine, number), machine.kernel())
     made_of = json.dumps([_key(machine), _method(), module], sort_keys=True)
@@ -139,7 +140,7 @@ def _digest(machine: Machine, number: int) -> str:
 
 
 def _here(machine: Machine, number: int) -> stages.Stage:
-    """Return a stage of the reference; raise NoReference where it is not here for this machine."""
+    """Return a reference stage. Raise NoReference if it is missing for this machine."""
     stage = stages.kit(number)
     if not stage.fits(machine.kernel().arch):
         raise NoReference(
@@ -149,7 +150,7 @@ def _here(machine: Machine, number: int) -> stages.Stage:
 
 
 def _kept(machine: Machine, wanted: Iterable[BenchmarkSize]) -> dict[BenchmarkSize, float]:
-    """Return those of the wanted counts that the cache has."""
+    """Return the wanted counts that are in the cache."""
     found: dict[BenchmarkSize, float] = {}
     wanted = set(wanted)
     for number in sorted({place[0] for place in wanted}):
@@ -159,7 +160,7 @@ def _kept(machine: Machine, wanted: Iterable[BenchmarkSize]) -> dict[BenchmarkSi
 
 
 def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
-    """Return the counts in a file of the cache; none where it is not as it was written."""
+    """Return the counts of a cache file, or an empty dict if the file is damaged."""
     try:
         found = {
             (number, str(phase), int(n)): float(count)
@@ -172,7 +173,7 @@ def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
 
 
 def _counting(machine: Machine, tell: instructions.Tell) -> Any:
-    """Return the lock of this machine's counts, a context."""
+    """Return a context manager that holds the lock for counting on this machine."""
     name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
     waiting = "wait for another run, which counts the reference"
     return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
@@ -181,7 +182,7 @@ def _counting(machine: Machine, tell: instructions.Tell) -> Any:
 def _count_now(
     machine: CountingMachine, wanted: Iterable[BenchmarkSize], tell: instructions.Tell
 ) -> dict[BenchmarkSize, float]:
-    """Count the reference at some places, all phases of them, and keep the counts in the cache."""
+    """Count all phases of the reference at the wanted n, and store the counts in the cache."""
     by_stage: dict[int, set[int]] = {}
     for number, _, n in wanted:
         by_stage.setdefault(number, set()).add(n)
@@ -215,7 +216,7 @@ def _of(table: Counts, number: int) -> dict[BenchmarkSize, float]:
 
 
 def _built(machine: Machine, number: int) -> BuiltStage:
-    """Return a stage of the reference, built for the machine."""
+    """Return a reference stage, built for the machine."""
     built = stage_module.build(_here(machine, number), machine.kernel())
     if built.rejection:
         raise LabError(f"the reference's stage {number}: {built.rejection}")
@@ -223,7 +224,7 @@ def _built(machine: Machine, number: int) -> BuiltStage:
 
 
 def _subject(built: BuiltStage, numbers: Iterable[int], whole: bool) -> StageWorkload:
-    # Everything that is asked for is counted, however long it takes.
+    # needed: count every requested n, however long it takes.
     at = tuple(numbers)
     label = f"reference-{built.stage.number}"
     return StageWorkload(built, at, label, whole_read=whole, needed=at)
@@ -243,24 +244,24 @@ def _count(
 
 
 def share(count: float, best: float, worst: float) -> float:
-    """Return 1 at best or below, 0 at worst or above, and a linear share in between."""
+    """Return 1 if count <= best, 0 if count >= worst, and a linear share in between."""
     if worst <= best:
         return float(count <= best)
     return max(0.0, min(1.0, (worst - count) / (worst - best)))
 
 
 def make(tell: Callable[[str, int, int], None]) -> Path:
-    """Measure the reference stages and put their counts into expected/par.json."""
+    """Measure the reference stages and write their counts to expected/par.json. Return its path."""
     machine = machines.counting()
     subjects = []
     ordered = stages.find(paths.STAGES)
     for stage, following in zip(ordered, [*ordered[1:], ordered[-1]]):
         numbers = {*stage.manifest.measure, *speed_inputs.counted(stage.number)}
-        # The stage before the first of decimal limbs is what its whole read is compared with.
+        # The whole read of the first stage with decimal limbs is compared with the stage before.
         whole = stage.traits.decimal or following.traits.decimal
         built = _built(machine, stage.number)
         subject = _subject(built, sorted(numbers), whole)
-        # A count that takes minutes is left out, unless it is asked for by itself.
+        # Without needed, a count that would take minutes is skipped.
         subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
     for (number, phase, n), count in _count(machine, subjects, tell).items():
@@ -279,9 +280,9 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
 def ambiguous_ideas(
     machine: CountingMachine, tell: Callable[[str], None], numbers: Iterable[int]
 ) -> list[str]:
-    """Count what the ideas of some stages are about, by the kit's method and by the plain one.
+    """Count the calls that ideas refer to, in the kit's stage and in the one with the plain method.
 
-    Return the bounds that do not tell one from the other, in words.
+    Return a message for each idea whose bound does not separate the two methods.
     """
     ideas_of = {
         number: [idea for task in tasks.course(number).tasks for idea in task.ideas]
@@ -312,7 +313,7 @@ def ambiguous_ideas(
 
 
 def main() -> int:
-    """make par."""
+    """Check the bounds of ideas, then count par again: the command make par."""
     argparse.ArgumentParser(prog="make par").parse_args()
     progress = Progress()
     ambiguous = ambiguous_ideas(machines.counting(), progress.step, stages.manifests())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The pipeline from a stage's sources to its points, as steps that each command selects from.
+"""The pipeline from a stage's sources to its points, and the steps that each command runs.
 
                     check_stage  build_subject  counter, clock  stress  judge
 grader/run.sh            x             x               x           x      x
@@ -39,39 +39,39 @@ from grader.scoring.points import Line, Tried
 from grader.scoring.status import ReportedFinding, Status
 
 Tell = Callable[[str], None]
-# Called with a line of points as soon as it is final.
+# A function that is called with each line of points as soon as the line is final.
 Show = Callable[[Line], None]
-# Makes the line for speed from the status of all else; None where no points are for speed.
+# A function that returns the line for speed from the status of all else; None without such points.
 SpeedLine = Callable[[Status], Line | None]
 
 
 @dataclass(frozen=True)
 class CheckedStage:
-    """A stage that was built and verified, and whose operations were tried."""
+    """A stage that was built and verified, and whose operations were tested."""
 
     verified: Verified
-    tried: Tried | None = None  # None: they were not tried
-    figures: Mapping[str, int] = field(default_factory=dict)  # of its stress test
+    tried: Tried | None = None  # None if the operations were not tested
+    figures: Mapping[str, int] = field(default_factory=dict)  # the counts of its stress test
 
     @property
     def stage(self) -> Stage:
-        """The stage."""
+        """Return the stage."""
         return self.verified.built.stage
 
 
 @dataclass(frozen=True)
 class JudgedStage(points.Lines):
-    """A stage with everything that was found, its status and its points."""
+    """A stage with all its findings, its status and its points."""
 
     verified: Verified
-    found: tuple[ReportedFinding, ...]  # in the order in which they were found
+    found: tuple[ReportedFinding, ...]  # in the order of their discovery
     status: Status
-    lines: tuple[Line, ...] = ()  # none where no points are given
-    note: str = ""  # why there are no points
+    lines: tuple[Line, ...] = ()  # empty if the stage earns no points
+    note: str = ""  # the reason why the stage earns no points
 
     @property
     def stage(self) -> Stage:
-        """The stage."""
+        """Return the stage."""
         return self.verified.built.stage
 
 
@@ -82,11 +82,11 @@ def try_operations(
     show: Show = lambda _line: None,
     all_right: Callable[[], None] = lambda: None,
 ) -> Tried:
-    """Try each operation of a stage's tasks in a program. Return why, if there is no program.
+    """Test each operation of a stage's tasks in a program. Return a finding if it cannot be built.
 
-    Behind that an emulator counts what those take that are right, if their tasks have ideas to be
-    judged. show is called with the line of each task, as soon as nothing can change that line any
-    more; all_right before anything is counted, if each result is right.
+    Then count the instructions of the operations that are right and whose tasks have ideas. Call
+    show with the line of each task as soon as the line is final. Call all_right before counting if
+    each operation is right.
     """
     try:
         program = test_program.program(stage)
@@ -97,7 +97,7 @@ def try_operations(
     tasks = course(stage.number).tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
     outcomes: dict[str, OperationOutcome] = {}
-    waiting: list[Task] = []  # for the counts; a result that earns nothing does not
+    waiting: list[Task] = []  # to be counted; a task without correct results earns no points
     for task in tasks:
         outcome = unit_tests.outcome(stage, program, task.operation, seed)
         outcomes[task.operation] = outcome
@@ -117,18 +117,18 @@ def try_operations(
 
 
 def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
-    """Count what the ideas of some tasks are about. Return why, if nothing counts here."""
+    """Count the calls that the ideas of tasks refer to. Return the error if nothing can count."""
     try:
         return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed)
     except LabError as error:
-        # An untrusted stage is graded as the others are, or not yet.
+        # All untrusted stages must be graded in the same way, so do not grade without counts.
         if stage.isolated:
             raise
         return error
 
 
 class Arithmetic:
-    """What is done with a stage behind the kit's driver: its operations are tried by themselves."""
+    """The steps for a stage behind the kit's driver: its operations are also tested alone."""
 
     examine = staticmethod(debug_kernel.examine)
 
@@ -136,12 +136,12 @@ class Arithmetic:
     def verify(
         built: BuiltStage, verifier: Machine, seed: int, quick: bool, tell: Tell
     ) -> Verified:
-        """Verify the device. A slow machine gets the short list."""
+        """Verify the device. On a debug machine, which is slow, use the short list of tests."""
         return verify.verify(built, verifier, seed, quick or verifier.debug, tell)
 
     @staticmethod
     def tried(stage: Stage, seed: int, with_ideas: bool, tell: Tell) -> Tried | None:
-        """Try the operations of the tasks."""
+        """Test the operations of the tasks."""
         tell("try its operations")
         return try_operations(stage, seed, with_ideas)
 
@@ -154,7 +154,7 @@ class Arithmetic:
 
 
 class Driver:
-    """What is done with a driver of the learner's own: its tasks are parts of its verification."""
+    """The steps for the learner's own driver: each task is a part of its verification."""
 
     examine = staticmethod(driver_stress.examine)
 
@@ -177,14 +177,14 @@ class Driver:
 
 
 def _kind(stage: Stage) -> type[Arithmetic | Driver]:
-    """Return what is done with a stage of its kind."""
+    """Return the steps for this kind of stage."""
     return Driver if stage.manifest.driver else Arithmetic
 
 
 def verify_built(
     built: BuiltStage, machine: Machine, seed: int, tell: Tell, quick: bool = False
 ) -> Verified:
-    """Verify what was built."""
+    """Verify a stage that was built."""
     return _kind(built.stage).verify(built, machine.verifier(), seed, quick, tell)
 
 
@@ -196,9 +196,9 @@ def check_stage(
     jobs: int = 2,
     with_ideas: bool = True,
 ) -> CheckedStage:
-    """Build a stage, verify it and try its operations.
+    """Build a stage, verify it and test its operations.
 
-    jobs: how many compilers run at once; with_ideas: also judge the ideas of its tasks.
+    jobs is the number of compilers that run at once. with_ideas: also judge the ideas of its tasks.
     """
     tell("build")
     built = stage_module.build(stage, machine.kernel(), jobs)
@@ -209,7 +209,7 @@ def check_stage(
 
 
 def _explained(verified: Verified) -> Verified:
-    """Say of what was found when a call was made to fail who had asked for what failed."""
+    """Add to each finding of fault injection which caller requested the memory that was refused."""
     if not any(finding.fault for finding in verified.findings):
         return verified
     stage = verified.built.stage
@@ -226,13 +226,13 @@ def check_while_waiting(
     say: Tell,
     all_right: Callable[[], None],
 ) -> CheckedStage:
-    """Do as check_stage, all at once, for a person who waits: first what is known first.
+    """Do the same as check_stage in parallel, and report each result as soon as it is known.
 
-    say is called with the compiler's warnings, before show is called with any line. all_right is
-    called when each operation gives right results.
+    Call say with each compiler warning before the first call of show. Call all_right when each
+    operation returns right results.
     """
     tell("build, try its operations and verify")
-    # Both sides need the texts: make them once.
+    # The build and the tests both need the preprocessed sources, so make them once.
     preprocess.texts(stage, list(stage_module.sources(stage, [])))
     building = Background(lambda: stage_module.build(stage, machine.kernel()))
 
@@ -264,10 +264,10 @@ def build_subject(
     whole_read: bool = False,
     jobs: int = 2,
 ) -> StageWorkload | Finding:
-    """Build a stage for the machine that measures it. Return why, if it cannot be measured there.
+    """Build a stage for the machine that measures it. Return a finding if it cannot be measured.
 
-    numbers: the n to measure at, by default the manifest's; needed: those that even a quick run
-    measures.
+    numbers are the n to measure at, by default those of the manifest. needed are those that even a
+    quick run measures.
     """
     built = stage_module.build(stage, machine.kernel(), jobs)
     if not built.ok:
@@ -278,7 +278,7 @@ def build_subject(
 
 
 def stress(stage: Stage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
-    """Build a stage for a debug machine, verify it there and put it under stress."""
+    """Build a stage for a debug machine, verify it there and run the stress test."""
     tell("build")
     built = stage_module.build(stage, machine.kernel())
     return _kind(stage).examine(built, machine, plan, tell)
@@ -287,7 +287,7 @@ def stress(stage: Stage, machine: Machine, plan: StressPlan, tell: Tell) -> Stre
 def judge(
     checked: CheckedStage, found: tuple[ReportedFinding, ...] = (), speed: SpeedLine | None = None
 ) -> JudgedStage:
-    """Put together what was found; found comes beside the findings of the verification."""
+    """Combine all findings into status and points; found adds to the verification's findings."""
     verified, stage = checked.verified, checked.stage
     everything = (*(ReportedFinding("verify", finding) for finding in verified.findings), *found)
     stands = status.decide(everything)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One scale for everything: 100 points for a stage, by the course's own tables.
+"""Compute the points of a stage, 100 in all, by the tables of the course.
 
-Each task by what its function does when it is tried alone, the device by what the module does in
-a kernel, the speed by instructions against par. Only whole points are given out.
+A task earns points by the unit tests of its function, the device by what the module does in a
+kernel, the speed by instructions against par. Points are rounded down to whole numbers.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from grader.measure.samples import Samples
 from grader.scoring import par
 from grader.scoring.status import Status
 
-# What part of a task's points is for small numbers.
+# The share of a task's points for small numbers.
 SMALL_SHARE = 0.4
 DEVICE_FIRST = "is measured when the device is right"
 
-# What became of the functions: an outcome by operation, or why none was tried.
+# The test results: an outcome by operation, or a finding if no operation could be tested.
 Tried = Mapping[str, OperationOutcome] | Finding
-# The kinds of lines.
+# The kinds of lines in the table of points.
 TASK, DEVICE, SPEED = "task", "device", "speed"
 
 
 @dataclass(frozen=True)
 class Line:
-    """What some of the points are for, and how many of them there are."""
+    """One line of the table of points: its subject, its points and a remark."""
 
     name: str
     earned: int
     possible: int
     remark: str
-    task: int = 0  # the task to go back to, if the line is a task's
+    task: int = 0  # the number of the task; 0 if the line is not for a task
     kind: str = TASK
-    code: Code = Code.OK  # why points are missing
-    repeat: str = ""  # the command that repeats what is wrong, if it is one call that can be
+    code: Code = Code.OK  # the reason why points are missing
+    repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
 
     @property
     def full(self) -> bool:
-        """Whether all its points are earned."""
+        """Return whether the line earns all its points."""
         return self.earned == self.possible
 
 
 class Lines:
-    """What some lines come to."""
+    """The lines of points of one stage and their sums."""
 
     lines: tuple[Line, ...]
 
     @property
     def earned(self) -> int:
-        """The points."""
+        """Return the points earned."""
         return sum(line.earned for line in self.lines)
 
     @property
     def possible(self) -> int:
-        """100, or what is left of it where something was not tried."""
+        """Return the possible points: 100, or less if an operation was not tested."""
         return sum(line.possible for line in self.lines)
 
 
 def task_lines(course: Course, tried: Tried) -> list[Line]:
-    """One line a task: its function tried in a program."""
+    """Return one line for each task, from the unit tests of its function."""
     if isinstance(tried, Finding):
         rest = [Finding("wrong", "not tried", kind=Code.NOT_TRIED)] * len(course.tasks)
         return [task_line(t, why) for t, why in zip(course.tasks, [tried, *rest])]
@@ -72,8 +72,8 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
 
 
 def operation_line(task: Task, outcome: OperationOutcome) -> Line:
-    """Return the line of a task whose function was tried in a program."""
-    if not outcome.tried:  # not by this computer
+    """Return the line of a task whose function was tested in a program."""
+    if not outcome.tried:  # this computer cannot run the tests
         return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
     share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
     remark = outcome.fault or f"{outcome.tried} tries, all right"
@@ -88,20 +88,20 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
 
 
 def task_line(task: Task, wrong: Finding | None) -> Line:
-    """Return the line of a task that earns all of its points or, if something is wrong, none."""
+    """Return the line of a task that earns all its points, or none if there is a finding."""
     if wrong is None:
         return Line(task.name, task.points, task.points, "all right", task.number)
     return Line(task.name, 0, task.points, wrong.cause, task.number, code=wrong.code)
 
 
 def speed_line(possible: int, earned: int, remark: str, code: Code = Code.SLOW) -> Line:
-    """Return the line for speed. The code says why points are missing, if any are."""
+    """Return the line for speed. code is the reason why points are missing."""
     return Line("speed", earned, possible, remark, kind=SPEED,
                 code=Code.OK if earned == possible else code)  # fmt: skip
 
 
 def driver_lines(course: Course, result: Verified) -> list[Line]:
-    """One line a task of a driver: its part of the list of calls, all of it."""
+    """Return one line for each task of a driver, from its part of the verification."""
     return [task_line(task, result.by_task.get(task.number)) for task in course.tasks]
 
 
@@ -112,7 +112,11 @@ def _first_wrong(result: Verified) -> int | None:
 
 
 def device_line(course: Course, result: Verified, status: Status) -> Line:
-    """The stage as a module: nothing for an unclean one, then by how far its F(n) are right."""
+    """Return the line for the module.
+
+    It earns all points if the status is ok, and a share if the only failure is a wrong F(n) for
+    large n.
+    """
     name, top, points = "device", result.built.stage.manifest.max_n, course.device_points
     if status.name == "ok":
         said = f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
@@ -148,7 +152,7 @@ def _value_remark(result: Verified, n: int) -> str:
 def speed_by_instructions(
     number: int, key: str, speed: Speed, counted: Samples, known: par.Counts, status: Status
 ) -> Line:
-    """Return the line for speed by instructions against par, which must be known."""
+    """Return the line for speed by instructions against par, whose counts must be in known."""
     series = counted.get((key, speed.phase, speed.n))
     if status.name != "ok":
         return speed_line(speed.points, 0, DEVICE_FIRST, Code.NOT_TRIED)
@@ -166,7 +170,7 @@ def speed_by_instructions(
 
 
 def speed_by_time(speed: Speed, before_ns: float, own_ns: float) -> Line:
-    """Where nothing counts instructions: by time, against the stage before."""
+    """Return the line for speed by time against the stage before."""
     ratio = before_ns / own_ns
     remark = (
         f"{speed.phase} of F({speed.n:,}) is {ratio:.3g} times as fast as stage"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What was judged, as the report has it: see report/schema.json."""
+"""Build the parts of the report: machines, stages, tests, points, see report/schema.json."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grader.scoring.speedups import MachineSamples, sample_rows
 
 @dataclass(frozen=True)
 class ExtraMeasurements:
-    """What else was done to stages, by their keys."""
+    """Measurements beside the samples, by stage key."""
 
     round_trips: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     stressed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def commit() -> str:
-    """The commit of the checkout, "-dirty" behind it when files have changed; or ""."""
+    """Return the commit of the checkout, with "-dirty" if files have changed; "" without git."""
     git = ["git", "-C", str(paths.ROOT)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode:
@@ -38,7 +38,7 @@ def commit() -> str:
 
 
 def cpu_model() -> str:
-    """This computer's processor."""
+    """Return the model name of this computer's processor."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
@@ -46,7 +46,7 @@ def cpu_model() -> str:
 
 
 def machine_row(machine: Machine, warnings: Sequence[str]) -> dict[str, Any]:
-    """A machine and its metric."""
+    """Return the report's row of a machine and its metric."""
     kernel = machine.kernel()
     facts = machine.facts()
     return {
@@ -63,7 +63,7 @@ def machine_row(machine: Machine, warnings: Sequence[str]) -> dict[str, Any]:
 def stage_row(
     judged: JudgedStage, machines: Sequence[MachineSamples], extra: ExtraMeasurements, seed: int
 ) -> dict[str, Any]:
-    """A stage: how it stands, its tests, its points, its figures."""
+    """Return the report's row of a stage: its status, tests, points and samples."""
     stage = judged.stage
     row: dict[str, Any] = {
         "number": stage.number,
@@ -104,7 +104,7 @@ def _finding_row(by: str, finding: Finding) -> dict[str, Any]:
 
 
 def _correctness(judged: JudgedStage) -> dict[str, Any]:
-    """Tests passed and failed; a failure that a metric has met counts as one."""
+    """Return the tests passed and failed. A failed test during measurement counts as one."""
     verified = judged.verified
     others = [one.finding.failure for one in judged.found if one.by != "verify"]
     more = [failure for failure in others if failure is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The line for speed: instructions against the reference's, or time where none can be counted."""
+"""Points for speed: by instructions against par, or by time if instructions cannot be counted."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from grader.scoring.pipeline import SpeedLine
 from grader.scoring.points import Line
 from grader.scoring.status import Status
 
-# Rounds of the clock for one stage alone.
+# The number of timing rounds when one stage alone is graded.
 ROUNDS = 5
 
 
 def _asked(stage: Stage, machine: Machine, seed: int) -> Speed | None:
-    """Return what the speed of a stage is judged by, if it earns points."""
+    """Return the phase, n and points of the stage's speed; None if its speed earns no points."""
     if stage.shipped:
         return None
     return speed_inputs.judged_at(machine, stage.number, seed)
@@ -41,7 +41,7 @@ def reference(
 ) -> par.Counts | None:
     """Return the reference's counts for the stages whose speed was counted and earns points.
 
-    None where nothing was counted, or the reference is not here.
+    Return None if nothing was counted or the reference is not available.
     """
     if not counted:
         return None
@@ -65,7 +65,7 @@ def by_instructions(
     known: par.Counts | None,
     stands: Status,
 ) -> Line | None:
-    """Return the line for speed, where the reference is known and the course asks for it."""
+    """Return the line for speed by instructions; None if the course or the reference has none."""
     speed = _asked(stage, machine, seed) if known is not None else None
     if speed is None or known is None:
         return None
@@ -73,9 +73,9 @@ def by_instructions(
 
 
 def by_time(stage: Stage, timed: Samples, stands: Status) -> Line | None:
-    """Return the line for speed by time, where the stage and the kit's stage before were timed.
+    """Return the line for speed by time, if the stage and the kit's stage before it were timed.
 
-    None for an untrusted stage: it could choose what a kernel that is a process here reports.
+    Return None for an untrusted stage, because it can falsify the time that machine uml reports.
     """
     speed = course(stage.number).speed
     if speed is None or stage.shipped or stage.isolated:
@@ -91,10 +91,10 @@ def by_time(stage: Stage, timed: Samples, stands: Status) -> Line | None:
 
 
 def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
-    """Return a function that measures what the line for speed needs, and makes the line.
+    """Return a function that measures the speed of a stage and returns its line of points.
 
-    It counts instructions against par, at an n drawn by the seed; where that is impossible it
-    measures time against the stage before. Nothing is measured unless the status is ok.
+    The function counts instructions against par, at an n drawn by the seed. If counting is not
+    possible, it compares the time with the stage before. It measures only if the status is ok.
     """
 
     def line(stands: Status) -> Line | None:
@@ -108,10 +108,10 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
             speed = speed_inputs.judged_at(machine, stage.number, seed) or asked
             known = par.counts(machine, par.benchmark_sizes(stage.number, speed), progress.step)
         except (LabError, MachineError) as error:
-            # An untrusted stage is graded as the others are, or not yet.
+            # All untrusted stages must be graded by the same metric, so do not fall back to time.
             if stage.isolated:
                 raise
-            # The course says how many times as fast for its own n only.
+            # The speedup that the course requires holds only for the n in the course's tables.
             progress.say(f"note: speed is judged by time, at n = {asked.n:,}, without par: {error}")
             return _timed(stage, asked, seed, progress, stands)
         made = pipeline.build_subject(
@@ -130,7 +130,7 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
 
 
 def _timed(stage: Stage, speed: Speed, seed: int, progress: Progress, stands: Status) -> Line:
-    from grader.measure import timing  # scipy, which takes as long as all else to load
+    from grader.measure import timing  # late, because it imports scipy, which is slow to load
 
     machine = machines.get("uml")
     subjects: list[StageWorkload] = []

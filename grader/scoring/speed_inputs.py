@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Choose the n that a stage's speed is judged at: from half of the course's n to that, by the seed.
+"""Choose the n for judging the speed of a stage: from half of the course's n up to it, by the seed.
 
-A stage that is fast at one n only, which everybody knows, is not fast. Larger n are not possible:
-stages 2, 5 and 11 or those before them end at the course's n (93, 10,000, 1,000,000). So stage 2 is
-judged from 47 to 93, where stage 1 takes three to five times its instructions.
+A fixed n would let a stage be fast at that n only. A larger n is not possible, because stages 2, 5
+and 11 or the stages before them end at the course's n (93, 10,000, 1,000,000). For example, stage 2
+is judged at an n from 47 to 93, where stage 1 takes three to five times as many instructions.
 
-Any n may be drawn where the reference can be counted at it. Where the reference is not here, the n
-is one of the 8 in expected/par.json, each 9 % above the one before. Stages with the same n of the
-course share all 8, and a stage is counted at those of the one behind it too: par needs both.
+Where the reference can be counted, any n of that range may be drawn. Otherwise the n is one of 8 in
+expected/par.json, each 9 % above the one before. Stages with the same n in the course share all 8.
+A stage is also counted at the n of the stage after it, because par needs both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.lab.machines import Machine
 
 
 def judged_at(machine: Machine, number: int, seed: int) -> Speed | None:
-    """Return what the speed of a stage is judged by on this machine; None if it is not judged."""
+    """Return the phase, n and points of a stage's speed on this machine; None if not judged."""
     speed = course(number).speed
     if speed is None:
         return None
@@ -28,7 +28,7 @@ def judged_at(machine: Machine, number: int, seed: int) -> Speed | None:
 
 
 def counted(number: int) -> tuple[int, ...]:
-    """Where the reference's stage is counted for par: for itself, and for the stage after it."""
+    """Return all n to count the reference's stage at, for its own par and the next stage's."""
     speeds = [(other, course(other).speed) for other in stages.manifests()]
     return tuple(
         sorted(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From samples to the report's figures: each stage against the one before it."""
+"""Compare the samples of each stage with those of the stage before it, for the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MachineSamples:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two stages at one phase and n, both measured there."""
+    """Two successive stages at one phase and n, measured on the same machine."""
 
     before: Stage
     after: Stage
@@ -33,7 +33,7 @@ class _Pair:
 
 
 def _neighbours(stages: Sequence[Stage]) -> list[tuple[Stage, Stage]]:
-    """Each stage and the one before it, by number; of several of a number the first."""
+    """Return each stage with its predecessor. Of stages with the same number, take the first."""
     by_number: dict[int, Stage] = {}
     for stage in stages:
         by_number.setdefault(stage.number, stage)
@@ -42,7 +42,7 @@ def _neighbours(stages: Sequence[Stage]) -> list[tuple[Stage, Stage]]:
 
 
 def _pairs(stages: Sequence[Stage], samples: Samples) -> list[_Pair]:
-    """All that can be compared of each stage and the one before it."""
+    """Return each stage with its predecessor at every phase and n where both have samples."""
     return [
         _Pair(before, after, phase, n)
         for before, after in _neighbours(stages)
@@ -65,7 +65,7 @@ def _compared(
 def undecided(
     stages: Sequence[Stage], samples: Samples, seed: int, growth: float
 ) -> set[tuple[str, int]]:
-    """Return the stages, by key, and n whose times are to be measured again: see clock.measure."""
+    """Return the (stage key, n) whose times must be measured again, see timing.measure."""
     pairs = _pairs(stages, samples)
     compared = _compared(pairs, "ns", samples, seed)
     maybe = comparison.undecided(compared, stats.MARGIN, growth)
@@ -80,7 +80,7 @@ def undecided(
 def speedups(
     stages: Sequence[Stage], source: MachineSamples, seed: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Each stage against the one before it; and the pairs that cannot be compared."""
+    """Return rows that compare each stage with its predecessor, and the pairs without any."""
     if not source.samples:
         return [], []
     pairs = _pairs(stages, source.samples)
@@ -109,7 +109,7 @@ def speedups(
 
 
 def disagreements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Where time and instructions do not name the same winner, and why that can be."""
+    """Return the rows where time and instructions name different winners, with an explanation."""
     by_place: dict[tuple[Any, ...], dict[str, str]] = {}
     for row in rows:
         place = (row["phase"], row["n"], row["from"], row["to"])
@@ -155,10 +155,10 @@ def _gap(before: Stage, after: Stage, source: MachineSamples) -> dict[str, Any]:
 
 
 def sample_rows(stage: Stage, source: MachineSamples, seed: int) -> list[dict[str, Any]]:
-    """The samples of a stage as the report has them."""
+    """Return the samples of a stage as rows of the report."""
     rows = []
     for (key, phase, n), series in source.samples.items():
-        # Where points alone are judged is another n each time: no place in a table or a picture.
+        # The n that speed is judged at differs with the seed, so it is left out of the report.
         if key != stage.key or n not in stage.manifest.measure:
             continue
         summary = stats.summarise(series.values, seed)

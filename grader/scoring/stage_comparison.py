@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two directories of one stage against each other: rows of figures, a verdict, a picture."""
+"""Compare two directories of one stage: table rows, a verdict and a picture."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from grader.report import figures, plots
 from grader.report.axis import log_axis
 from grader.report.text import UNITS, short_count
 
-# Time must differ by so much before it is claimed: a few seconds on a computer that does other
-# things besides cannot be trusted with less. The exact metric can.
+# A smaller difference in time is not claimed. A few seconds of measurement on a computer with
+# other load cannot prove a smaller difference; the exact metric can.
 NS_MARGIN = 0.03
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """Both at one phase and n by one metric."""
+    """Both stages at one phase and n by one metric."""
 
     metric: str
     phase: str
@@ -34,7 +34,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ComparedStage:
-    """One of the two: what it is called, and what became of it."""
+    """One of the two stages: its name and its verification."""
 
     name: str
     result: Verified
@@ -43,7 +43,10 @@ class ComparedStage:
 def rows(
     both: tuple[Stage, Stage], metric: str, samples: Samples, seed: int
 ) -> list[ComparisonRow]:
-    """Verdicts by the resolution of the exact metric, by statistics for time."""
+    """Compare both stages at each phase and n that has samples of both.
+
+    The exact metric is judged by its resolution, time by statistics.
+    """
     places = [
         (phase, n)
         for phase in PHASES
@@ -60,14 +63,14 @@ def rows(
 def undecided(
     both: tuple[Stage, Stage], samples: Samples, seed: int, growth: float
 ) -> set[tuple[str, int]]:
-    """Return the two, by key, and n whose times are to be measured again: see clock.measure."""
+    """Return the (stage key, n) whose times must be measured again, see timing.measure."""
     found = rows(both, "ns", samples, seed)
     maybe = comparison.undecided([row.cost for row in found], NS_MARGIN, growth)
     return {(stage.key, row.n) for row, more in zip(found, maybe) if more for stage in both}
 
 
 def overall(found: Iterable[ComparisonRow]) -> str:
-    """faster or slower when every claim says so, ~ without any, else mixed."""
+    """Return faster or slower if all claims agree, ~ if there are no claims, else mixed."""
     claims = {row.cost.verdict for row in found} - {"~"}
     if not claims:
         return "~"
@@ -75,7 +78,7 @@ def overall(found: Iterable[ComparisonRow]) -> str:
 
 
 def _change(row: ComparisonRow) -> str:
-    """What the second costs against the first."""
+    """Return the change in cost from the first stage to the second, in words."""
     if row.cost.ratio >= 2 or row.cost.ratio <= 0.5:
         factor = max(row.cost.ratio, 1 / row.cost.ratio)
         return f"{factor:.2f} times {'less' if row.cost.ratio > 1 else 'more'}"
@@ -84,7 +87,7 @@ def _change(row: ComparisonRow) -> str:
 
 
 def _by_metric(metric: str, found: list[ComparisonRow]) -> str:
-    """Each phase by its largest claim."""
+    """Return the largest claim of each phase by one metric."""
     parts = []
     for phase in PHASES:
         claims = [row for row in found if row.phase == phase and row.cost.verdict != "~"]
@@ -97,14 +100,14 @@ def _by_metric(metric: str, found: list[ComparisonRow]) -> str:
 
 
 def verdict_line(names: tuple[str, str], found: list[ComparisonRow]) -> str:
-    """The verdict in one line, the exact metric first."""
+    """Return the verdict in one line, the exact metric first."""
     metrics = [r for r in ("instructions", "ns") if any(row.metric == r for row in found)]
     parts = [_by_metric(r, [row for row in found if row.metric == r]) for r in metrics]
     return f"{overall(found)}  {names[1]} against {names[0]}; {'; '.join(parts)}"
 
 
 def lines_by_n(found: list[ComparisonRow]) -> str:
-    """Every n with what may be claimed of it, the exact metric first."""
+    """Return one line for each n with the claims at that n, the exact metric first."""
     lines = []
     for n in sorted({row.n for row in found}):
         own = sorted((row for row in found if row.n == n), key=lambda row: row.metric)
@@ -122,7 +125,7 @@ def lines_by_n(found: list[ComparisonRow]) -> str:
 
 
 def details(sides: list[ComparedStage], found: list[ComparisonRow]) -> str:
-    """Every figure behind the verdict."""
+    """Return a table of all figures behind the verdict."""
     lines = []
     for letter, side in zip("AB", sides):
         lines.append(f"{letter}  {side.name}: {side.result.passed:,} tests passed")
@@ -156,7 +159,7 @@ def _point(row: ComparisonRow) -> figures.Point:
 
 
 def plot(found: list[ComparisonRow], names: tuple[str, str], output: Path) -> None:
-    """Draw A/B against n, a panel for each metric; the file's name says SVG or PNG."""
+    """Draw A/B against n, with one panel for each metric. The suffix of output is .svg or .png."""
 
     panels = []
     for metric in dict.fromkeys(row.metric for row in found):

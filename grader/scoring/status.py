@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""From all that was found wrong to one status and one cause: here, and nowhere else."""
+"""Combine all findings of a stage into one status with one cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.exercise.conformance.verify import Verified
 
 @dataclass(frozen=True)
 class ReportedFinding:
-    """A finding, and who has found it: "verify", or the machine it was found on."""
+    """A finding and its source: "verify" or the name of the machine."""
 
     by: str
     finding: Finding
@@ -20,24 +20,24 @@ class ReportedFinding:
 
 @dataclass(frozen=True)
 class Status:
-    """How a stage stands: "ok", or what is wrong first of all; the reason and what it rests on."""
+    """The status of a stage: "ok" or the gravest finding, with its cause and log."""
 
     name: str
     cause: str = ""
     log: str = ""
-    kind: Code | None = None  # where that says more than the name
+    kind: Code | None = None  # set if the code is more precise than the name
 
     @property
     def code(self) -> Code:
-        """The kind of what is wrong first of all."""
+        """Return the code of the finding that decided the status."""
         return self.kind or Code(self.name)
 
 
 def decide(found: Sequence[ReportedFinding]) -> Status:
-    """The status that findings come to, in the order they were found.
+    """Return the status for findings that are in the order of their discovery.
 
-    What ends a machine or leaves it in doubt says more than a wrong answer; a wrong answer says
-    more than what the kernel logged about it, which is added to it.
+    A crash or time-out outweighs a wrong answer, and a wrong answer outweighs a message in the
+    kernel log. The log message is appended to the cause of a wrong answer.
     """
     if not found:
         return Status("ok")
@@ -53,7 +53,7 @@ def decide(found: Sequence[ReportedFinding]) -> Status:
 
 
 def decide_verified(verified: Verified) -> Status:
-    """How a stage stands by its verification alone."""
+    """Return the status of a stage by its verification alone."""
     return decide([ReportedFinding("verify", finding) for finding in verified.findings])
 
 
