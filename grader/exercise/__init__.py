@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One stage: is it right?"""
+"""Build one stage and verify that it is right."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test a stage's operations one by one in a program: tasks are judged by this."""
+"""Test a stage's operations one by one in a program, to judge the tasks."""

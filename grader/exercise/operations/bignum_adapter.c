@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The one file of the tests that includes the stage's own header. That header may
- * hold macros, so this is compiled, and held to stage.h, as a file of the stage's:
- * what its macros make of it the stage's own functions could do as well. Nothing
- * here judges.
+ * The only file of the unit tests that includes a header of the stage. That
+ * header may define macros, so this file is compiled and checked against
+ * stage.h as a file of the stage: macros can do nothing here that the stage's
+ * own functions could not do. Nothing in this file judges a result.
  */
 #include "bignum.h"
 #include "bignum_adapter.h"
@@ -69,13 +69,13 @@ size_t tested_capacity(const struct bignum *a)
 #include "ntt.h"
 #include "transform.h"
 
-/* The word that a number of one or two limbs is. */
+/* Return the value of a number of one or two limbs as a word. */
 static u64 word_of(const struct bignum *a)
 {
 	return a->limb[0] + (a->size > 1 ? a->limb[1] * LIMB_BASE : 0);
 }
 
-/* c = the words f[], of which each takes two limbs */
+/* Set c to the words f[], with two limbs for each word. */
 static void limbs_of_words(struct bignum *c, const u64 *f, size_t count)
 {
 	for (size_t i = 0; i != count; i++) {
@@ -99,7 +99,9 @@ static void operate_on_words(enum tested_operation what, struct bignum *c,
 	limbs_of_words(c, &product, 1);
 }
 
-/* Each limb of a is a point of a transform whose length is a power of 2. */
+/*
+ * Transform the limbs of a; each is one point, and the length is a power of 2.
+ */
 static int operate_on_points(enum tested_operation what, struct bignum *c,
 			     const struct bignum *a)
 {
@@ -131,7 +133,10 @@ static int operate_on_points(enum tested_operation what, struct bignum *c,
 #if STAGE_HAS_FFT
 #include "fft.h"
 
-/* Room for digits of two operands and of a result over both, and for a transform. */
+/*
+ * Memory for the digits of two operands, where a result replaces one, and for
+ * an FFT.
+ */
 struct digits_room {
 	struct digits a, b;
 	struct fft *fft;
@@ -164,7 +169,10 @@ static struct digits_room *digits_of(struct bignum *a, struct bignum *b)
 	return room;
 }
 
-/* c = a, from digits of either sign, or from 0 to 9999 if they are to be so. */
+/*
+ * Set c to a, whose digits may be negative. If @unique is set, return -EINVAL
+ * unless all digits are from 0 to 9999.
+ */
 static int limbs_of_digits(struct bignum *c, const struct digits *a,
 			   bool unique)
 {
@@ -179,7 +187,10 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a,
 			return -EINVAL;
 		carry = digit < 0 ? -1 : digit >= DIGIT_BASE;
 		digit -= carry * DIGIT_BASE;
-		/* A limb has four digits and a half: one decimal digit at a time. */
+		/*
+		 * A limb holds four and a half digits, so convert by single
+		 * decimals.
+		 */
 		for (int j = 0; j < DIGIT_WIDTH; j++, digit /= 10) {
 			if (power == LIMB_BASE) {
 				if (c->size == c->capacity)
@@ -200,7 +211,10 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a,
 	return 0;
 }
 
-/* Prints a, whose digits are made unique without the stage, and reads that back. */
+/*
+ * Make the digits of a unique without the stage's code, print a with the
+ * stage's code, and read the text back.
+ */
 static int text_and_back(struct fib_call *call, struct digits *a)
 {
 	size_t size = a->size * DIGIT_WIDTH + 1;
@@ -275,7 +289,7 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 #endif
 
 #if STAGE_RESULT_IS_RETURNED
-/* Leaves no number in *c where an error is returned in place of one. */
+/* Store a returned number in *c, or NULL and return the error. */
 static int take(struct bignum **c, struct bignum *result)
 {
 	*c = IS_ERR(result) ? NULL : result;

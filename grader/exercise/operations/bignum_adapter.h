@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the tests of a stage's functions have of its numbers of several limbs: all
- * of it goes through these, and nothing else of the tests knows what is in one.
+ * The interface of the unit tests to numbers of several limbs. Only the
+ * implementation of these functions depends on a stage's struct bignum.
  */
 #ifndef FUNCTION_TESTS_NUMBERS_H
 #define FUNCTION_TESTS_NUMBERS_H
@@ -13,7 +13,7 @@ enum tested_operation {
 	TESTED_SUB,
 	TESTED_MUL,
 	TESTED_SQUARE,
-	/* The stage's manifest says which of these it has. */
+	/* The manifest of a stage lists which of the following it has. */
 	TESTED_LSHIFT,
 	TESTED_COPY,
 	TESTED_INCREASE,
@@ -21,9 +21,9 @@ enum tested_operation {
 	TESTED_DIV5,
 	TESTED_SOLINAS, /* products modulo the prime of stage 11 */
 	TESTED_SHOUP,
-	TESTED_FORWARD, /* its transform, from coefficients to values */
+	TESTED_FORWARD, /* transform, from coefficients to values */
 	TESTED_INVERSE,
-	TESTED_TWICE_PLUS, /* from stage 12 on, by digits: 2a + b, and so on */
+	TESTED_TWICE_PLUS, /* from stage 12 on, on digits: 2a + b */
 	TESTED_TWICE_MINUS,
 	TESTED_FIFTH,
 	TESTED_UNIQUE,
@@ -32,14 +32,17 @@ enum tested_operation {
 	TESTED_FFT_SQUARE,
 };
 
-/* The width of a limb in memory, and how many digits, hexadecimal or decimal, it holds. */
+/*
+ * Return the bytes of a limb, and the hexadecimal or decimal digits that a limb
+ * holds.
+ */
 size_t tested_limb_bytes(void);
 size_t tested_limb_digits(void);
 
-/* As bn_create; the count is 1 unless results are preallocated. */
+/* Call bn_create(). @count must be 1 unless results are preallocated. */
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size);
 
-/* The @i-th of the numbers that were made together with @a. */
+/* Return number @i of those created together with @a. */
 struct bignum *tested_at(struct bignum *a, size_t i);
 void tested_free(struct bignum *a);
 
@@ -47,18 +50,18 @@ void *tested_limbs(struct bignum *a);
 size_t tested_size(const struct bignum *a);
 void tested_set_size(struct bignum *a, size_t size);
 
-/* Of decimal limbs only. */
+/* Return the capacity of a number of decimal limbs. */
 size_t tested_capacity(const struct bignum *a);
 
 /**
  * tested_operate() - call one of the stage's functions
- * @what: which
- * @c: where the result goes; a number that is returned is left here
+ * @what: the function
+ * @c: the number for the result; a returned number is stored here
  * @a: its first operand
- * @b: its second, where that is a number
- * @word: its second, where that is a count of bits or a limb
+ * @b: its second operand, if that is a number
+ * @word: its second operand, if that is a count of bits or a limb
  *
- * Return: what the function returns, where that is an error or 0.
+ * Return: the function's error, or 0 if it returns no error.
  */
 int tested_operate(enum tested_operation what, struct bignum **c,
 		   struct bignum *a, struct bignum *b, u64 word);

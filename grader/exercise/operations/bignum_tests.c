@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The operations on numbers of several limbs.
+ * The unit tests of operations on numbers of several limbs.
  */
 #include "number_io.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What a result that grows holds before; it must not show. */
+/* The old value of a result that grows; it must not affect the new value. */
 #define OLD "1234567890123456789012"
 
 enum second_operand { NONE, NUMBER, BITS, LIMB };
@@ -43,7 +43,10 @@ static const struct function {
 #endif
 };
 
-/* The function that an operation tries, whatever its result goes into. */
+/*
+ * Return the function of a request; the suffix after "-" selects only the
+ * result.
+ */
 static const struct function *find(const char *op)
 {
 	size_t length = strcspn(op, "-");
@@ -55,7 +58,7 @@ static const struct function *find(const char *op)
 	return NULL;
 }
 
-/* The limbs that the result must have room for: it may grow by itself. */
+/* Return the capacity, in limbs, that the result must have for the function. */
 static size_t room_for(const struct function *f, const struct request *r,
 		       u64 bits)
 {
@@ -63,17 +66,20 @@ static size_t room_for(const struct function *f, const struct request *r,
 
 	if (!STAGE_RESULT_IS_PREALLOCATED)
 		return 1;
-	/* A limb for each hexadecimal digit is more than enough. */
+	/*
+	 * For binary limbs, one limb for each hexadecimal digit is more than
+	 * enough.
+	 */
 	if (!STAGE_LIMB_IS_DECIMAL)
 		return a + b + bits / (4 * tests_limb_digits()) + 2;
-	/* In decimal limbs there is no more than it needs. */
+	/* For decimal limbs, the result gets only the capacity it needs. */
 	a = tests_limbs_for(a);
 	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
 	if (f->what == TESTED_MUL || f->what == TESTED_FFT_MUL)
 		return a + b;
 	if (f->what == TESTED_SOLINAS || f->what == TESTED_SHOUP)
 		return 2;
-	/* Two limbs for each point; there are as many as limbs, up to a power of 2. */
+	/* A point for each limb, rounded up to a power of 2; two limbs each. */
 	if (f->what == TESTED_FORWARD || f->what == TESTED_INVERSE) {
 		size_t points = 4;
 
@@ -89,7 +95,7 @@ static size_t room_for(const struct function *f, const struct request *r,
 	return a;
 }
 
-/* ... and that the operand @text has room for, which the result may go into. */
+/* Return the capacity of operand @text, which may also be the result. */
 static size_t room_of(const char *text, size_t room, bool result)
 {
 	if (!STAGE_RESULT_IS_PREALLOCATED)
@@ -110,7 +116,10 @@ static void decimal(struct fib_call *call, const struct request *r)
 	tests_free_operand(&a);
 }
 
-/* The operands are protected until all is said: a result may be late. */
+/*
+ * Protect the operands until the result is printed, because a result may be
+ * lazy.
+ */
 static void operate(struct fib_call *call, const struct request *r,
 		    const struct function *f)
 {

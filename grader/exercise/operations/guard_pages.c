@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Operands on pages of their own, which nobody can write to while a function
- * works: one that writes and restores what was there ends the program too. Behind
- * them there is nothing.
+ * Put operands on pages of their own, which are read-only while a function
+ * runs. So a function that writes to an operand ends the program, even if it
+ * restores the old value. An inaccessible page follows each operand.
  */
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
@@ -14,12 +14,15 @@
 
 static struct apart {
 	char *memory;
-	size_t bytes; /* without the page behind it, where nothing is */
+	size_t bytes; /* without the inaccessible page at the end */
 } kept[MOST];
 
 static void *get(size_t bytes)
 {
-	/* The block ends where the pages do, or a little before: it is aligned. */
+	/*
+	 * The block ends up to 15 bytes before the end of the page, to be
+	 * aligned.
+	 */
 	size_t aligned = (bytes + 15) & ~(size_t)15;
 	size_t whole = (aligned + PAGE - 1) & ~(size_t)(PAGE - 1);
 	struct apart *free_one = NULL;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Judge whether a stage's operations follow its idea, by what the emulator counts of each.
+"""Judge whether a stage's operations follow its idea, by counts from the emulator.
 
-A result can be right by the method of the stage before. An idea in tasks.toml is a bound on a
-count: of an operation's instructions, of the products of 32-bit words that it makes, or of the
-blocks that it allocates. The number of products hardly depends on how code is written, only on the
-method: slow code keeps such a bound, and fast code with another method does not. The operations are
-called in a module of the stage's own objects (see counted/counted.c) on random numbers, and QEMU's
-plugin counts (see lab/plugin/count.c). Instructions of the kernel do not count, so that a count is
+A result can be right by the method of the stage before. So an idea in tasks.toml is a bound on a
+count: of an operation's instructions, of its multiplications of 32-bit words, or of the blocks that
+it allocates. The number of multiplications depends on the method and hardly on how the code is
+written: slow code keeps such a bound, and fast code with another method does not. A module of the
+stage's own objects calls the operations on random numbers (see counted/counted.c), and QEMU's
+plugin counts (see lab/plugin/count.c). Instructions of the kernel are left out, so that a count is
 the same in every run.
 """
 
@@ -34,7 +34,7 @@ NAME = "fibcounted"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 PARAMETERS = f"/sys/module/{NAME}/parameters"
 FILES = Path(__file__).with_name("counted")
-# The names in enum tested_operation of bignum_adapter.h, and the right results.
+# The names in enum tested_operation of bignum_adapter.h, and functions for the right results.
 OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
     "add": ("TESTED_ADD", lambda a, b: a + b),
     "mul": ("TESTED_MUL", lambda a, b: a * b),
@@ -42,23 +42,23 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
     "fft": ("TESTED_FFT_MUL", lambda a, b: a * b),
 }
 MODULUS_BITS = 31
-# Seconds on the lab machine for one operation.
+# The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
-# The plugin's events for the addresses that the parameter "marks" holds: both marks, and "a2", an
-# allocation.
+# The plugin names events after the addresses in the parameter "marks": a0 and a1 are the marks, a2
+# is an allocation.
 BEGIN, END = "a0", "a1"
 
 
 @dataclass(frozen=True)
 class OperationCost:
-    """What one call of an operation took."""
+    """The counts of one call of an operation."""
 
     instructions: int
     products: int
     allocations: int
 
 
-# Of each call; in place of a count, why there is none.
+# The counts of each call, or a finding if the call could not be counted.
 Counts = dict[CountedCall, OperationCost | Finding]
 
 
@@ -74,13 +74,13 @@ def counted_module(built: BuiltStage, kernel: Kernel) -> Module:
         own = {f"adapter/{name}": content for name, content in made.files.items()}
     for path in stage_module.stage_objects(built):
         own[f"stage/{path.stem}.o_shipped"] = path.read_bytes()
-        # modpost reads there which sources an object is made of, and fails without the file.
+        # modpost fails without this file, in which it looks for the sources of an object.
         own[f"stage/.{path.stem}.o.cmd"] = b"# It is compiled already.\n"
     names = [name.rsplit(".", 1)[0] for name in own if not name.endswith(".cmd")]
     shared = _kit(stage, kernel)
     recipe = Recipe(
         name=NAME,
-        folder=f"{built.module.directory.name}/counted",  # goes with what it was made of
+        folder=f"{built.module.directory.name}/counted",  # removed together with the stage's module
         files=own,
         objects=tuple(names),
         flags=(*shared.flags, *c_flags.language()),
@@ -95,7 +95,7 @@ def counted_module(built: BuiltStage, kernel: Kernel) -> Module:
 
 
 def _kit(stage: Stage, kernel: Kernel) -> Recipe:
-    """Return the kit's half, compiled once for all copies of a stage."""
+    """Return the recipe of the kit's objects, compiled once for all copies of a stage."""
     driver = stage_module.kit(stage.manifest, kernel)
     files = {name: text for name, text in driver.files.items() if name != "kit/driver.c"}
     for path in (FILES / "counted.c", test_program.ADAPTER.with_suffix(".h")):
@@ -118,9 +118,9 @@ def _kit(stage: Stage, kernel: Kernel) -> Recipe:
 def counts(
     machine: CountingMachine, stage: Stage, wanted: Collection[CountedCall], seed: int
 ) -> Counts:
-    """Count some calls of a stage.
+    """Count the given calls of a stage. Return the counts or a finding for each call.
 
-    After a call that ends its machine the others go on in a new one.
+    If a call crashes its machine, the next call runs in a new machine.
     """
     kernel = machine.kernel()
     built = stage_module.build(stage, kernel)
@@ -159,7 +159,7 @@ def _load(guest: Running, timeout: float) -> None:
 def _one(
     guest: Running, stage: Stage, call: CountedCall, seed: int, timeout: float
 ) -> OperationCost | Finding:
-    """Count one call. Return a finding if its result is not right."""
+    """Count one call. Return a finding if its result is wrong."""
     modulus = expected_values.new_modulus(MODULUS_BITS)
     known = len(plugin.events(guest.folder))
     operation = OPERATIONS.get(call.operation)
@@ -194,12 +194,12 @@ def _number(name: str) -> int:
 
 
 def calls(tasks: Iterable[Task]) -> set[CountedCall]:
-    """Return the calls that the ideas of some tasks are about."""
+    """Return the calls that the ideas of some tasks refer to."""
     return {idea.takes for task in tasks for idea in task.ideas}
 
 
 def unmet(idea: Idea, found: Counts) -> str:
-    """Return how the counts differ from an idea; "" if they bear it out."""
+    """Return how the counts break an idea; "" if they keep it."""
     counted = found[idea.takes]
     if isinstance(counted, Finding):
         return counted.cause
@@ -208,7 +208,7 @@ def unmet(idea: Idea, found: Counts) -> str:
 
 
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:
-    """Return the bound that a count does not keep, in words; "" if it keeps both."""
+    """Return the bound that a count breaks, in words; "" if it keeps both bounds."""
     took = getattr(counted, idea.unit)
     if took < idea.least:
         return f"at least {idea.least:,}"
@@ -218,7 +218,7 @@ def _bound_broken(idea: Idea, counted: OperationCost) -> str:
 def inconsistent(
     idea: Idea, own: OperationCost | Finding, plain: OperationCost | Finding | None
 ) -> str:
-    """Return why an idea's bounds do not tell the kit's method from the plain one, or ""."""
+    """Return why an idea's bounds do not separate the kit's method from the plain one, or ""."""
     if said := unmet(idea, {idea.takes: own}):
         return f"the kit's own stage does not keep it: {said}"
     if plain is None or idea.plain is None:

@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Numbers of a stage as text. Limbs are looked at as bytes, and what the stage says
- * of where they are is not taken on trust.
+ * Read and print numbers of a stage as text. This file treats limbs as bytes
+ * and checks the addresses that the stage returns, because the stage is not
+ * trusted.
  */
 #include "number_io.h"
 
 #define DECIMAL STAGE_LIMB_IS_DECIMAL
 /*
- * Numbers that are made at a time: those of binary limbs must each have its room
- * for itself where they are preallocated together.
+ * The numbers created by one call. Where binary numbers are preallocated
+ * together, there are several, to test that each has its own limbs.
  */
 #define AT_A_TIME (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL ? 3 : 1)
-/* What is in the limbs of a decimal result before: no limb, so that it shows. */
+/*
+ * The initial bytes of a decimal result: an invalid limb, which shows if not
+ * written.
+ */
 #define FILL 0xbe
 
-/* tests/test_operands.py does without pages: it has 100,000 operands. */
+/*
+ * tests/test_operands.py needs 100,000 operands, too many for pages of their
+ * own.
+ */
 #ifndef OPERANDS_ON_PAGES
 #define OPERANDS_ON_PAGES true
 #endif
 
-/* How a number is written down in limbs. */
+/* The encoding of a number in limbs. */
 static struct form {
 	size_t bytes;
 	size_t digits;
-	u64 base; /* that limbs are less than; of decimal ones */
+	u64 base; /* each decimal limb must be less than this */
 } form;
 
-/* Asked once: what the stage says is not to change. */
+/* Ask the stage only once, so that it cannot change its answer later. */
 static const struct form *form_of_limbs(void)
 {
 	bool limbs_hold_their_digits;
@@ -98,7 +105,7 @@ static u64 value_of(char digit)
 	return digit <= '9' ? digit - '0' : digit - 'a' + 10;
 }
 
-/* The limbs of @text, in a block of the tests' own. */
+/* Return the limbs of @text in a new block that the stage did not allocate. */
 static void *limbs_of(const char *text, size_t size)
 {
 	const struct form *f = form_of_limbs();
@@ -135,7 +142,7 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 	tested_set_size(a.number, size);
 	a.limbs = tested_limbs(a.number);
 	apart(false);
-	/* From here on the stage's code does not see it until it is protected. */
+	/* No code of the stage runs between this copy and protect(). */
 	memcpy(a.limbs, a.copy, bytes);
 	it_is_in_blocks_of_fib_alloc =
 		!on_pages_apart ||
@@ -160,7 +167,7 @@ void tests_free_operand(struct operand *operand)
 	free(operand->copy);
 }
 
-/* Whether it is no number at all; then says why. */
+/* Return whether limbs are not a valid number; if so, print the reason. */
 static bool is_no_number(const void *limbs, size_t size, size_t capacity)
 {
 	const struct form *f = form_of_limbs();

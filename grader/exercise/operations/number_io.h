@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Numbers of a stage as text: hexadecimal up to stage 7, decimal from stage 8 on.
+ * Read and print numbers as text: hexadecimal up to stage 7, decimal from stage
+ * 8 on.
  */
 #ifndef FUNCTION_TESTS_TEXT_H
 #define FUNCTION_TESTS_TEXT_H
@@ -9,11 +10,11 @@
 #include "bignum_adapter.h"
 
 /**
- * struct operand - a number that has been read, and what is to be in it still
- * @number: the stage's own; NULL for none
- * @limbs: where its limbs are
- * @size: how many
- * @copy: a copy of them
+ * struct operand - a number that was read, and a copy to detect changes
+ * @number: the number in the stage's format; NULL if there is no operand
+ * @limbs: the address of its limbs
+ * @size: the number of limbs
+ * @copy: a copy of the limbs
  */
 struct operand {
 	struct bignum *number;
@@ -24,17 +25,24 @@ struct operand {
 
 size_t tests_limb_digits(void);
 
-/* The limbs that a number of so many digits takes. */
+/* Return the number of limbs that a number of @digits digits takes. */
 size_t tests_limbs_for(size_t digits);
 
-/* A new number, with room for @size limbs; ends the program where there is none. */
+/*
+ * Return a new number with capacity for @size limbs. End the program without
+ * memory.
+ */
 struct bignum *tests_new_number(struct fib_call *call, size_t size);
 
-/* The number @text stands for, with room for @capacity limbs or its own; maybe on pages apart. */
+/*
+ * Return the number in @text, with capacity for @capacity limbs or for its own
+ * limbs if those are more. With @on_pages_apart its blocks are on pages that
+ * can be protected.
+ */
 struct operand tests_read_operand(struct fib_call *call, const char *text,
 				  size_t capacity, bool on_pages_apart);
 
-/* Whether it still is what it was. */
+/* Return whether the operand still has the limbs that were read. */
 bool tests_is_unchanged(const struct operand *operand);
 void tests_free_operand(struct operand *operand);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Repeat in a program what went wrong in a machine when a call was made to fail.
+"""Repeat in a program a failure that fault injection caused in a machine.
 
-The machine knows which allocation or yield failed, and at best where it ended. A program under
-AddressSanitizer also knows who had asked for what failed, and who called whom.
+The machine reports which allocation or yield failed, and at best where the call ended. A program
+under AddressSanitizer also reports the call stack of that allocation or yield.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.exercise.operations.test_program import NoTestProgramError
 
 
 def explained(stage: Stage, finding: Finding) -> Finding:
-    """Return a finding whose cause says what was made to go wrong, and how to repeat that."""
+    """Return a finding whose cause names the injected fault and the command that repeats it."""
     fault = finding.fault
     if fault is None:
         return finding

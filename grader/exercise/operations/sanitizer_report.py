@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a sanitizer or valgrind says of a stage's memory: where, called from where, freed where.
+"""Read the reports of a sanitizer or valgrind: the place of a fault, and where memory was freed.
 
-The place itself is often in a function that is given, bn_free, say: then the caller is what helps.
+The fault itself is often in a function that the kit provides, such as bn_free. Then the caller is
+more useful to the learner.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import re
 from grader.base import paths
 from grader.base.finding import Fault
 
-# As many addresses at either end are no place of memory: null pointers, errors as pointers.
+# The first and last bytes of the address space: null pointers and error pointers.
 _ERRORS = 4096
-# What a stage is linked with in a program; those frames are not the learner's.
+# The kit's files that a test program is linked with; their frames are not the learner's.
 _KITS = re.compile(r"(account_malloc|main|unit_tests\w*)\.[ch]")
 _FRAME = re.compile(
     r"(?:#\d+ 0x[0-9a-f]+ in|(?:at|by) 0x[0-9A-F]+:) "
-    r"([A-Za-z]\w*) "  # what begins with _ is the C library's
+    r"([A-Za-z]\w*) "  # names that begin with _ belong to the C library
     r"\(?(?:\S*/)?([\w+-]+\.[ch]):(\d+)"
 )
 _FREED = re.compile(r"freed by thread|bytes inside a block of size \S+ free'd")
@@ -25,13 +26,13 @@ _ALLOCATED = re.compile(r"previously allocated|Block was alloc'd|SUMMARY:")
 
 
 def _calls(stack: str, prefix: str = "") -> str:
-    """The innermost of the stage's own functions on a stack, and its caller; or "".
+    """Return the stage's innermost function on a stack, and its caller; or "".
 
-    A function that is given is left out where it is called by another.
+    Leave out the function named prefix if another function calls it.
     """
     frames: list[tuple[str, str]] = []
     for function, file, line in _FRAME.findall(stack):
-        # What is compiled into another has a frame for each of the two.
+        # A function inlined into another has two frames with the same name.
         if not _KITS.fullmatch(file) and not (frames and frames[-1][0] == function):
             frames.append((function, f"{function} ({file}:{line})"))
     if len(frames) > 1 and frames[0][0] == prefix:
@@ -40,16 +41,16 @@ def _calls(stack: str, prefix: str = "") -> str:
 
 
 def asked_for(said: str) -> tuple[str, str]:
-    """Split what a program says that makes a call fail at one place, see account_malloc.c.
+    """Split the output of a program with an injected fault, see account_malloc.c.
 
-    Return who asked for that, as "f (a.c:1), called from g (b.c:2)", and all that is said behind.
+    Return the caller at the fault, as "f (a.c:1), called from g (b.c:2)", and the output after it.
     """
     stack, _, rest = said.partition("fib: and then:\n")
     return (_calls(stack, prefix="bn_create"), rest) if _ else ("", said)
 
 
 def when(fault: Fault, asked: str) -> str:
-    """Say what was made to go wrong, and where that was asked for, as a sentence begins."""
+    """Return the beginning of a sentence that names the injected fault and its caller."""
     of = f" of {fault.count:,}" if fault.count else ""
     where = f" in {asked}" if asked else ""
     if fault.what == "kill":
@@ -58,12 +59,12 @@ def when(fault: Fault, asked: str) -> str:
 
 
 def command(number: int, fault: Fault) -> str:
-    """Return the command by which a learner repeats it."""
+    """Return the command by which a learner repeats a fault."""
     return paths.make(f"stage={number} sanitize n={fault.n} {fault.what}={fault.place}")
 
 
 def bad_pointer(said: str) -> str:
-    """Return what is wrong with a pointer that a program ended by following; "" if it did not."""
+    """Return the kind of bad pointer that ended a program; "" if none did."""
     found = re.search(
         r"AddressSanitizer: SEGV on unknown address (?:0x([0-9a-f]+))?"
         r"|runtime error: .*\b(?:null pointer|address 0x([0-9a-f]+))",
@@ -80,9 +81,12 @@ def bad_pointer(said: str) -> str:
 
 
 def place(sanitizer_output: str) -> str:
-    """Where the first report has it: " in f (a.c:1), called from g (b.c:2); given back ..."."""
+    """Return the place of the first report: the function, its caller, and where memory was freed.
+
+    For example: " in f (a.c:1), called from g (b.c:2); given back in h (c.c:3)".
+    """
     reports = re.split(r"\n(?:==\d+== )?\n", sanitizer_output)
-    # What the kit's program still holds when it stops is no mistake of the stage's.
+    # Memory that the kit's program still holds at its end is not the stage's mistake.
     first = next((report for report in reports if "are still reachable" not in report), "")
     maker = "bn_create" if " lost in loss record" in first else ""
     access = _calls(_FREED.split(first)[0], prefix=maker)

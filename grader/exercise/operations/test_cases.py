@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage's operations are asked for: stages 1 to 7, whose numbers are hexadecimal."""
+"""Generate the test cases of the operations of stages 1 to 7, whose numbers are hexadecimal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grader.exercise.files.stages import Stage
 
 @dataclass(frozen=True)
 class Residues:
-    """The representations that are right for numbers modulo a prime: any one below a bound."""
+    """The valid results for numbers modulo a prime: any representation below a bound."""
 
     prime: int
-    below: int  # in multiples of the prime
-    width: int  # digits that each number takes in the answer
+    below: int  # the bound, in multiples of the prime
+    width: int  # the digits of each number in the answer
 
     def row(self, text: str) -> list[int]:
         """Return the numbers in an answer, the lowest first."""
@@ -28,20 +28,20 @@ class Residues:
 
 @dataclass(frozen=True)
 class OperationCase:
-    """One request, what it must answer, and its size: in bits, of decimal numbers in digits."""
+    """A request, its expected answer, and its size: in bits, or in digits for decimal numbers."""
 
     request: str
     expected: str
     size: int
     n: int | None = None
-    most_bytes: int | None = None  # that it may hold at its peak
-    residues: Residues | None = None  # where the result is a row of numbers modulo a prime
+    most_bytes: int | None = None  # the limit of bytes held at the peak
+    residues: Residues | None = None  # set if the result is a row of numbers modulo a prime
 
 
 Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 
 
-# Numbers that find what random ones do not: around the limits of one limb and two.
+# Edge cases that random numbers miss: around the limits of one limb and of two.
 _EDGES = (0, 1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 2**64, 2**96, 2**128 - 1, 2**128)
 
 
@@ -50,13 +50,13 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
     for _ in range(count):
         bits = rng.choice((8, 32, 64, 65, 128, 200, 640, 1000, 4100))
         yield rng.getrandbits(bits)
-        yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries run far
+        yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries propagate far
 
 
 def pairs(
     rng: random.Random, edges: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Each of the edges with each, and each of the numbers with some other."""
+    """Yield all pairs of edges, and each of the numbers with a random other one."""
     yield from itertools.product(edges, repeat=2)
     for a in numbers:
         yield a, rng.choice(numbers)
@@ -70,7 +70,7 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
-        # One number as both operands; the result into it, where it may go into either.
+        # Both operands are the same number. With "-t" the result goes into it, too.
         same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
         for a in _numbers(rng, 20):
             for name in same:
@@ -96,18 +96,18 @@ def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield OperationCase(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
-# The largest power of ten in a limb of 64 bits, and the reciprocal that stands for it.
+# The largest power of ten in a limb of 64 bits, and its precomputed reciprocal.
 _CHUNK = 10**19
 _RECIPROCAL = (2**128 - 1) // _CHUNK
-# How many dividends there are of each kind that random ones are not.
+# The number of dividends of each kind that random dividends miss.
 _OF_A_KIND = 5
 
 
 def _kind(dividend: int) -> str:
-    """Return how the division of two limbs by a chunk is corrected last; "" if it is not.
+    """Return the kind of the last correction when two limbs are divided by a chunk; "" if none.
 
-    That is the second correction in algorithm 4 of Moeller and Granlund, "Improved division by
-    invariant integers": of random dividends one in 20,000 needs it.
+    The last correction is the second one in algorithm 4 of Möller and Granlund, "Improved division
+    by invariant integers". Only one random dividend in 20,000 needs it.
     """
     high, low = divmod(dividend, 2**64)
     quotient, fraction = divmod(_RECIPROCAL * high + low, 2**64)
@@ -146,7 +146,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def computed_n(max_n: int) -> list[int]:
-    """Every small n, and some large ones."""
+    """Return all small n, and some large ones."""
     top = [n for n in (1499, 2500, 4999, 9999, 10000, 30000) if n <= max_n]
     return [*range(min(max_n, 300) + 1), *top]
 
@@ -162,7 +162,7 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         if tried.n is None or tried.n < 200:
             yield tried
         else:
-            # Six numbers with four limbs to spare, each with a head.
+            # The limit allows six numbers with four limbs to spare and a header of 64 bytes each.
             yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
 
 

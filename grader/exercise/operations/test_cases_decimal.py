@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test cases of a stage's operations: from stage 8 on, whose limbs are decimal, 10^18.
+"""Generate the test cases of the operations from stage 8 on, whose limbs are decimal, 10^18.
 
-Python's integers know the answers; of long products its decimal module, which multiplies by a
-transform, and does not have to be waited for.
+Python's integers compute the expected results. Its decimal module computes those of long products,
+because it multiplies by a transform and is fast enough.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ from grader.exercise.operations.test_cases import OperationCase, Residues, Tries
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
 
-# Numbers that find what random ones do not: around the limits of one limb and two, of half a limb
-# and of binary numbers that a limb is made of.
+# Edge cases that random numbers miss: around the limits of one limb, of two limbs, of half a limb
+# and of the binary numbers that a limb consists of.
 _EDGES = (
     0, 1, 2, 3, 9, 10, 10**9 - 1, 10**9, 2**32, 2**59, 2**60 - 1, B // 5, B // 2, B // 2 + 1,
     B - 2, B - 1, B, B + 1, 2**64, B * B // 2, B * B - B, B * B - 1, B * B, B**3 - 1, B**4,
 )  # fmt: skip
-# Limbs that make columns as large as they get: the largest limb, and the largest digit and the
-# smallest where digits are made of limbs.
+# Limbs for the largest possible column sums: the largest limb, and the limbs with the largest and
+# the smallest digit after conversion to signed digits.
 _ROWS = (B - 1, B // 2, B // 2 + 1)
-# Limbs of long factors, on both sides of where a stage changes its way: columns of more than 340
-# products, 170 pairs of a square; halves, blocks, transforms.
+# The sizes of long factors in limbs, on both sides of each size where a stage may change its
+# method: columns of more than 340 products (170 pairs of a square), halves, blocks, transforms.
 _LONG = (
     1, 2, 3, 42, 43, 44, 64, 65, 66, 84, 85, 127, 168, 169, 170, 171, 172, 255, 336, 338, 339, 340,
     341, 342, 343, 510, 511, 671, 672, 673, 674, 681, 682, 683, 1000, 1022, 1023, 1025, 1344, 1345,
     1706, 1707, 2017, 2047, 2050, 3000,
 )  # fmt: skip
-# Of different lengths.
+# The sizes of pairs of factors with different lengths.
 _UNEQUAL = (
     (85, 43), (169, 85), (341, 1), (341, 340), (681, 339), (700, 672), (1000, 42), (1345, 673),
     (2017, 672), (2731, 1365), (3000, 1), (3000, 672), (3000, 673),
 )  # fmt: skip
-# A product of at most this many limbs a factor is no business of a task about long ones: none of
-# its columns has more than 340 products, whatever they are made of.
+# The longest factors, in limbs, that are not used for tasks about long products. Up to this size
+# no column has more than 340 products, whatever the limbs are.
 _SHORT = 168
-# Limbs of a factor that no stage takes for halves.
+# The size in limbs below which no stage splits a factor into halves.
 _NO_HALVES = 30
-# A task about long products has its first points for factors of up to this many limbs.
+# The largest factors, in limbs, that earn the first points of a task about long products.
 LONG_SMALL = 700
-# Bytes that the memory of a call may come to, for each digit of F(n). With 16 bytes for a point
-# and 16 for each factor it takes up to 9.4 where 5/4 and 3/2 of a power of two serve, and up to
-# 12.9 where only a power of two does.
+# The limit of bytes held at the peak, for each digit of F(n). With 16 bytes for a point and 16 for
+# each factor, a stage holds up to 9.4 if transforms of 5/4 and 3/2 of a power of two are available,
+# and up to 12.9 if only powers of two are.
 BYTES_A_DIGIT = 10
-# Of these, two have to do with 5/4 of a power of two, and one with 3/2.
+# Of these n, two suit a transform of 5/4 of a power of two, and one suits 3/2.
 _LARGE_N = (480_000, 600_000, 1_000_000)
 
 _EXACT = Context(prec=10**6, Emax=MAX_EMAX, traps=[Inexact])
 
 
 def _limbs(limbs: list[int]) -> str:
-    """The number of these limbs, the lowest first."""
+    """Return the number with the given limbs, the lowest first, as decimal text."""
     return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0") or "0"
 
 
@@ -67,7 +67,7 @@ def _row(limb: int, size: int) -> str:
 
 
 def _some(rng: random.Random, size: int) -> str:
-    """So many limbs: random ones, and runs of the same."""
+    """Return a number of size limbs: random limbs mixed with runs of equal limbs."""
     limbs: list[int] = []
     while len(limbs) < size:
         limbs += [rng.choice((0, *_ROWS))] * rng.randrange(20)
@@ -80,7 +80,7 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
     for _ in range(count):
         limbs = rng.choice((1, 1, 2, 2, 3, 5, 12, 70))
         yield rng.randrange(B**limbs)
-        yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries run far
+        yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries propagate far
 
 
 def _try(request: str, expected: int, size: int) -> OperationCase:
@@ -134,7 +134,8 @@ def _square(a: str) -> OperationCase:
 def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
-    # One number as both operands; a long one's product by itself may be taken for its square.
+    # Both operands are the same number. Long ones are tested as squares, because a stage may
+    # compute such a product as a square.
     for a in _numbers(rng, 20):
         if a < B**_NO_HALVES:
             yield _try(f"mul-s {a} {a}", a * a, a)
@@ -168,20 +169,20 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for size in _LONG:
         for row in _ROWS:
             yield _mul(_row(row, size), _row(B - 1, size))
-        # Digits that are all as far below zero as they get, and all as far above.
+        # Signed digits that are all minimal or all maximal.
         yield _mul(_row(B // 2, size), _row(B // 2, size))
         yield _mul(_some(rng, size), _some(rng, size))
     for a_size, b_size in _UNEQUAL:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
         yield _mul(_some(rng, b_size), _some(rng, a_size))
-    # One function serves both, unless squares are a task of their own.
+    # The task of long products includes squares, unless squares are a task of their own.
     if all(task.operation != "long-square" for task in course(stage.number).tasks):
         yield from _long_squares(rng, stage)
 
 
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
-    # Digits that a fraction a little too small would get wrong: zeros after some.
+    # Numbers with trailing zeros: an approximate fraction that is too small gets them wrong.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
     for a in numbers:
         text = str(a)
@@ -206,8 +207,8 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _digits(rng: random.Random) -> Iterator[int]:
-    """Numbers for operations on digits of 10^4: short ones, runs of one digit, and longer ones than
-    a section takes."""
+    """Yield numbers for operations on digits of 10^4: short ones, runs of one digit, and numbers
+    with more digits than one section."""
     yield from (a for a in _numbers(rng, 60) if a)
     for size in (4, 31, 32, 33, 64, 127, 128, 129, 1000, 3700, 7300):
         for digit in "0459":
@@ -240,7 +241,7 @@ def _texts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    # One length of each kind, and products of half the longest that any F(n) of the course takes.
+    # One length of each kind, and products of half the size of the course's longest F(n).
     for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
         for row in _ROWS:
             a = _row(row, size)
@@ -252,12 +253,12 @@ def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield OperationCase(f"fft_square {a}", _product(a, a), len(a))
 
 
-# Those of vector files.
+# The operations that are implemented in vector files.
 VECTORS = ("digit-sum", "digit-fifth", "digit-unique", "digit-text", "fft")
-# The prime of stage 11, and a root of unity of order 2^20.
+# The prime of stage 11, and a root of unity of order 2^20 modulo this prime.
 _P = 2**58 - 6 * 2**24 + 1
 _ROOT = pow(3, (_P - 1) >> 20, _P)
-# Points of a transform: both parities of the number of levels, and more than fit into one block.
+# Sizes of a transform: odd and even numbers of levels, and more points than one block holds.
 _POINTS = (4, 8, 16, 32, 64, 512, 2048, 4096, 8192)
 
 
@@ -283,7 +284,7 @@ def _shoup(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _roots(count: int) -> list[int]:
-    """Return the factors of the nodes of a transform, as its comment in the stage says."""
+    """Return the factors of the nodes of a transform, in the order given in stage 11's comment."""
     roots = [1]
     while len(roots) < count:
         first = pow(_ROOT, 2**20 // (4 * len(roots)), _P)
@@ -292,7 +293,7 @@ def _roots(count: int) -> list[int]:
 
 
 def _values(f: list[int], roots: list[int], node: int = 0) -> list[int]:
-    """Return what a polynomial leaves at the leaves below a node."""
+    """Return the remainders of a polynomial at the leaves below a node."""
     half = len(f) // 2
     if not half:
         return f
@@ -303,13 +304,13 @@ def _values(f: list[int], roots: list[int], node: int = 0) -> list[int]:
 
 
 def _polynomials(rng: random.Random) -> Iterator[list[int]]:
-    """Yield coefficients, of which the last is not 0 where there are as many as points."""
+    """Yield coefficients. The last is not 0 if there are as many coefficients as points."""
     for size in (1, 2, 3):
         yield [rng.randrange(1, B) for _ in range(size)] + [0] * (4 - size)
     for points in _POINTS:
         yield [B - 1] * points
         yield [rng.randrange(1, B) for _ in range(points)]
-        # Of each pair the lower one stays 0, from which a product is taken off.
+        # The lower coefficient of each pair is 0, so that subtraction of a product underflows.
         yield [i % 2 * rng.randrange(1, B) for i in range(points)]
 
 
@@ -323,7 +324,7 @@ def _forward(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 def _inverse(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         coefficients = [x % _P for x in f]
-        # Values need not be reduced on the way in; a limb holds up to 3 P of each.
+        # The input values need not be reduced: a limb holds values below 3 P.
         values = [v + rng.randrange(3) * _P for v in _values(coefficients, _roots(len(f)))]
         values[-1] += _P if values[-1] == 0 else 0
         text = _limbs(values)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program that tries a stage's functions: built with the sanitizers, and asked.
+"""Build and run the program that tests a stage's functions, with the sanitizers.
 
-It runs within limits; that of an untrusted stage in the sandbox, as its compiler does.
+The program runs within limits. The program of an untrusted stage runs in the sandbox, and so does
+its compiler.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from grader.exercise.operations import sanitizer_report
 from grader.exercise.static_contract import stage_contract
 from grader.sandbox import COMPILER, PROGRAM, CommandResult, SandboxView
 
-# Processor time for all answers to one operation's questions.
+# The processor time limit, in seconds, for all requests of one operation.
 SECONDS = 60
-# A program that was built that long ago is removed when another is built.
+# A program older than this is removed when another program is built.
 OLD_SECONDS = 3600
-# Why no operation of a stage was tried.
+# The reason why no operation of a stage was tested.
 UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
 FLAGS = (
     "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
 ).split()
-# What reads the objects does not follow tables of jumps, which hold differences in a program.
+# The checker that reads the objects cannot follow jump tables, which hold address differences.
 NO_TABLES = "-fno-jump-tables"
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
@@ -54,7 +55,7 @@ PROGRAMS = paths.BUILD / "operations"
 
 
 class NoTestProgramError(LabError):
-    """There is no program to try a stage's operations with; the finding says why."""
+    """There is no program to test a stage's operations with; finding gives the reason."""
 
     def __init__(self, finding: Finding) -> None:
         self.finding = finding.within(UNTRIED[finding.code])
@@ -66,10 +67,11 @@ def _not_built(cause: str) -> NoTestProgramError:
 
 
 def program(stage: Stage) -> Path:
-    """Build the program for a stage. Raise NoTestProgramError where the stage is to blame.
+    """Build the program for a stage. Raise NoTestProgramError if the stage does not compile.
 
-    What judges is compiled apart from all that the stage's header could change: of the tests only
-    the adapter includes it, and is held to stage.h as the stage's own files are.
+    The code that judges is compiled separately, so that a header of the stage cannot change it.
+    Only the adapter includes such a header, so the adapter is checked against stage.h like the
+    stage's own files.
     """
     kit = [HERE / f"{name}.c" for name in ("unit_tests", *_operations(stage))]
     kit.append(USERSPACE / "account_malloc.c")
@@ -98,7 +100,7 @@ def _words() -> tuple[str, ...]:
 
 
 def _key(sources: list[Path], *words: str) -> str:
-    """Of what is made of these, with the kit's headers and by these words."""
+    """Return a digest of the sources, the kit's headers and the given words."""
     folders = (HERE, paths.COMMON, USERSPACE, test_record.INCLUDE)
     headers = sorted(path for folder in folders for path in folder.glob("*.h"))
     content = [path.read_bytes() for path in [*sources, *headers]]
@@ -106,15 +108,18 @@ def _key(sources: list[Path], *words: str) -> str:
 
 
 def _operations(stage: Stage) -> tuple[str, ...]:
-    """The files that try a stage's operations."""
+    """Return the names of the kit's files that test the operations of a stage."""
     if not stage.traits.numbers:
         return ("word_tests",)
     return ("bignum_tests", "number_io", "guard_pages")
 
 
 def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list[Path]) -> Path:
-    """The program, made in work: a folder each for what is the stage's and what is not, so that no
-    file of one stands for one of the other."""
+    """Build the program in the folder work and return its path.
+
+    The stage's files, the adapter and the kit's files have a folder each, so that no file can
+    replace one of another folder.
+    """
     theirs, between, ours = work / "own", work / "adapter", work / "kit"
     for part in (theirs, between, ours):
         part.mkdir()
@@ -142,7 +147,7 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
 
 
 def _build_judges(step: _ProgramBuilder, command: list[str], kit: list[Path], place: Path) -> None:
-    """The objects of the kit, which are the same for all who do a stage: made once and kept."""
+    """Put the kit's objects into place. All copies of a stage share them, so they are cached."""
     kept = PROGRAMS / f"kit-{_key(kit, *command)}"
     try:
         os.utime(kept)
@@ -160,7 +165,7 @@ def _build_judges(step: _ProgramBuilder, command: list[str], kit: list[Path], pl
 
 
 def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
-    """See that the stage defines what is tried, and keeps to stage.h."""
+    """Check that the stage defines all functions under test and keeps to stage.h."""
     defined = {
         name for path in objects for letter, name in stage_contract.symbols(path) if letter == "T"
     }
@@ -178,19 +183,19 @@ def _prefix(stage: Stage) -> str:
 
 
 def remove(stage: Stage) -> None:
-    """Remove the programs of a stage that will not be asked again."""
+    """Remove the programs of a stage when they are no longer needed."""
     for path in PROGRAMS.glob(f"{_prefix(stage)}*"):
         path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class _ProgramBuilder:
-    """What compiles and links a program, and says what went wrong as the learner sees it."""
+    """The compiler and linker of a test program; errors name the learner's own files."""
 
     stage: Stage
 
     def compile(self, command: Sequence[str], place: Path, writes: tuple[Path, ...] = ()) -> None:
-        """Run the compiler; in the sandbox, if the stage is untrusted."""
+        """Run the compiler, in the sandbox if the stage is untrusted."""
         isolated = self.stage.isolated and writes
         room = SandboxView(read=(paths.COMMON, HERE), write=writes) if isolated else None
         ours = None if room else {**os.environ, "LC_ALL": "C"}
@@ -204,7 +209,7 @@ class _ProgramBuilder:
             raise _not_built(self._said(diagnostics.error_line(result.text)))
 
     def _said(self, line: str) -> str:
-        """A line of the compiler's with the learner's own files, and what to do about it."""
+        """Return a compiler message with the paths of the learner's files, and a hint."""
         shown = paths.shown(self.stage.directory)
         line = line.replace(f"{stages.place(self.stage)}/", f"{shown}/")
         if line.startswith(f"{shown}/{ADAPTER.name}:"):
@@ -214,7 +219,7 @@ class _ProgramBuilder:
 
 
 def _remove_old() -> None:
-    """Remove what was built long ago; not what another run may be using, or removing, now."""
+    """Remove old programs. Another run may remove or use the same files at the same time."""
     for old in PROGRAMS.iterdir():
         try:
             if time.time() - old.stat().st_mtime <= OLD_SECONDS:
@@ -229,9 +234,10 @@ def _remove_old() -> None:
 
 
 def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str], str]:
-    """The answers, a line each, and what ended the program before it had done all of them.
+    """Run the program with requests. Return its answers, a line each, and its fault or "".
 
-    Its exit status is no proof that it has: the record is, which it ends with.
+    The exit status does not prove that the program handled all requests, so the record at the
+    end of the output is checked, too.
     """
     nonce = test_record.draw()
     result = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
@@ -245,9 +251,10 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
 
 
 def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
-    """Make a call of F(n) go wrong at one place.
+    """Run F(n) with a failure at one place.
 
-    Return who asked for what failed there, and what ended the program, or "".
+    Return the caller that requested the failed allocation or yield, and what ended the program,
+    or "".
     """
     request = f"{test_record.line(0)}{fault.what}-at {fault.n} {fault.place}\n"
     result = _run(path, request, isolated)
@@ -269,16 +276,17 @@ _UNMET = re.compile(r"an assertion does not hold \(([\w+-]+\.[ch]):(\d+)\)")
 
 
 def with_condition(stage: Stage, output: str) -> str:
-    """Return what a program said with the condition of the assertion, read from its source.
+    """Return a program's fault with the condition of the failed assertion, read from its source.
 
-    The condition is not in the program: the module has the same text, and a limit for constants.
+    The program does not contain the condition, because the module has the same text, and the size
+    of the module's constants is limited.
     """
     unmet = _UNMET.fullmatch(output)
     path = stage.directory / (unmet[1] if unmet else "")
     if not unmet or path not in stage_module.sources(stage, []):
         return output
     lines = path.read_text(errors="replace").splitlines(keepends=True)
-    # The compiler may number a call by its last line.
+    # The line number of the compiler may be that of the last line of the call.
     before, call, _ = "".join(lines[: int(unmet[2])]).rpartition("fib_assert(")
     rest, depth = "".join(lines)[len(before) + len(call) :], 1
     for i, sign in enumerate(rest):
@@ -289,12 +297,12 @@ def with_condition(stage: Stage, output: str) -> str:
     return output
 
 
-# What a sanitizer calls it when a program leaves the blocks it has.
+# AddressSanitizer's names for an access outside the allocated blocks.
 _OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
 
 
 def _last_words(result: CommandResult, behind: str = "") -> str:
-    """Return what ended a program, by what it said, or by a part of that."""
+    """Return what ended a program, from its output or from the given part of the output."""
     if result.ended_by in ("time", "cpu"):
         return f"no answer within {SECONDS} s: an endless loop?"
     if result.ended_by:
@@ -302,7 +310,7 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
     if not result.status:
         return ""
     if result.status == -signal.SIGKILL:
-        # No submission can send a signal: it has no system calls.
+        # A submission cannot send a signal, because it has no system calls.
         raise ProgramKilled
     said = behind or result.error_text
     late = re.search(r"^fib: (no answer within \d+ s)$", said, re.MULTILINE)

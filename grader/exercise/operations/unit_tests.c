@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The operations of a stage one by one, as text: grader/exercise/operations/unit_tests.py links
- * this with a stage's objects, asks, and judges the answers. No header of the stage's
- * is seen here: it could change what this does.
+ * Run the operations of a stage one by one, with operands and results as text.
+ * grader/exercise/operations/unit_tests.py links this file with the objects of
+ * a stage, sends requests and judges the answers. This file includes no header
+ * of the stage, because such a header could change what this file does.
  *
- * A request is a line, OPERATION A [B]; numbers are hexadecimal, from stage 8 on
- * decimal; n, bits and sizes are decimal. The answer is a line: the result, or a
- * word in capitals. The first line is a nonce, the last one that is printed the
- * record of the requests: see grader/base/test_record.h.
+ * A request is one line: OPERATION A [B]. Numbers are hexadecimal, from stage 8
+ * on decimal; N, BITS and SIZE are always decimal. The answer is one line: the
+ * result, or a word in capitals. The first line of the input is a nonce, and
+ * the last line of the output is the record of the requests: see
+ * grader/base/test_record.h.
  *
  *	add A B, sub A B, mul A B, square A
  *	lshift A BITS, copy A			before stage 8
  *	increase A B, decrease A B, div5 A	from stage 9 on; B is a limb
- *	add-a, add-b, sub-a, sub-b, lshift-a, div5-a	into the operand itself
- *	add-s, sub-s, mul-s	one number as both operands: the second is not looked at
- *	add-t, sub-t		and the result into it
- *	decimal A SIZE		its digits, or ERANGE
+ *	add-a, add-b, sub-a, sub-b, lshift-a, div5-a	into operand a or b
+ *	add-s, sub-s, mul-s	A as both operands; B is ignored
+ *	add-t, sub-t		A as both operands and as the result
+ *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes
- *	fail-at N K		F(N) when allocation K fails: what is returned, noted and
- *	kill-at N K		left; the same, killed at yield K
+ *	fail-at N K		F(N) if allocation K fails: the return value, the
+ *				error in struct fib_call, the bytes not freed
+ *	kill-at N K		the same, but killed at yield K
  */
 #include <signal.h>
 #include <sys/time.h>
@@ -27,7 +30,10 @@
 #include "unit_tests.h"
 #include "../../base/test_record.h"
 
-/* Prints a result's end: a line that says it when memory is left. */
+/*
+ * Print the end of an answer, with a count of blocks if the operation leaked
+ * memory.
+ */
 static void finish(void)
 {
 	if (allocator.blocks)
@@ -38,7 +44,7 @@ static void finish(void)
 
 void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 {
-	/* Exactly as large, so that a checker sees what is beyond. */
+	/* The buffer has exactly @size bytes: ASan detects an overflow. */
 	char *digits = malloc(size);
 	ssize_t count = fib_decimal(call, f, digits, size);
 
@@ -61,12 +67,15 @@ static void compute(struct fib_call *call, u64 n)
 		return;
 	}
 	print_value(&f);
-	/* Work that is left to whoever looks at the number counts, too. */
+	/* print_value() comes first, so that work left to it counts, too. */
 	printf(" %llu %llu", allocator.taken, allocator.peak_bytes);
 	fib_release(&f);
 }
 
-/* F(@n) and its digits, with what allocator asks for. */
+/*
+ * Compute F(@n) and its digits. Print the return value, the error and bytes not
+ * freed.
+ */
 static void whole(struct fib_call *call, u64 n)
 {
 	char *digits = malloc(n / 4 + 64);
@@ -91,9 +100,9 @@ static void too_late(int unused)
 }
 
 /*
- * Ends this program if a request takes too much processor time for what it asks: a
- * loop without an end is told soon where numbers are small, and a slow method has
- * time enough for large ones.
+ * End this program if a request takes too much processor time for its size. So
+ * an endless loop is reported soon for small numbers, while a slow method has
+ * enough time for large ones.
  */
 static void limit_time(const struct request *r)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What unit_tests.c has of a stage's operations: from word_tests.c in
- * stages 1 and 2, from bignum_tests.c from stage 3 on.
+ * The interface between unit_tests.c and the operations of a stage.
+ * word_tests.c implements it for stages 1 and 2, bignum_tests.c from stage 3
+ * on.
  */
 #ifndef FUNCTION_TESTS_H
 #define FUNCTION_TESTS_H
@@ -12,10 +13,10 @@
 #include "allocator_state.h"
 
 /**
- * struct request - a line, as it has been read
- * @op: which operation
+ * struct request - one line of the input
+ * @op: the operation
  * @a: its first operand
- * @b: its second; "" for none
+ * @b: its second operand; "" if there is none
  */
 struct request {
 	char op[16];
@@ -23,22 +24,25 @@ struct request {
 	const char *b;
 };
 
-/* Does what is asked for, and prints the result. */
+/* Run the operation of a request and print its result. */
 void run(struct fib_call *call, const struct request *r);
 
-/* Prints a number as it is read. */
+/* Print a number in the format of the requests. */
 void print_value(const union fib_value *f);
 
-/* fib_decimal into so many bytes, and prints what comes of it. */
+/* Call fib_decimal() with a buffer of @size bytes and print the result. */
 void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
 
-/* Whether the blocks that are asked for from now on have pages of their own. */
+/* Set whether blocks allocated from now on have pages of their own. */
 void apart(bool on);
 
-/* Whether so many bytes are in one of those blocks. */
+/*
+ * Return whether @bytes bytes from @place on are in a block with pages of its
+ * own.
+ */
 bool tests_is_apart(const void *place, size_t bytes);
 
-/* Whether those blocks are to be read only. */
+/* Make all blocks with pages of their own read-only, or writable again. */
 void protect(bool on);
 
 #endif

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage's operations tried one by one, in a program: what a task is judged by.
+"""Test a stage's operations one by one in a program; the points of tasks depend on this.
 
-The stage's sources and unit_tests.c are built with the sanitizers, linked, and asked about
-random numbers; Python's integers know the answers, its decimal module those of long products.
+The stage's sources and unit_tests.c are built with the sanitizers and linked. The program gets
+random numbers, and its results are compared with those of Python's integers, or of Python's decimal
+module for long products.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ NO_VECTORS = (
 
 @dataclass(frozen=True)
 class OperationOutcome:
-    """How an operation fared: sizes right below the first that is wrong, and what was wrong.
+    """The outcome of the test cases of one operation.
 
-    Of one that this computer cannot test, nothing was tried, and the fault says why.
+    small and large tell whether the results are right for small and for all numbers. If this
+    computer cannot test the operation, tried is 0 and fault gives the reason.
     """
 
     small: bool
@@ -38,12 +40,12 @@ class OperationOutcome:
     tried: int
     fault: str = ""
     code: Code = Code.OK
-    withheld: int = 0  # points, since the operation does not follow an idea of its task
-    idea: str = ""  # what was counted instead, or why nothing was
+    withheld: int = 0  # points withheld because the operation does not follow an idea of its task
+    idea: str = ""  # the counts that break an idea, or the reason why nothing was counted
 
 
 def _small(stage: Stage, operation: str) -> int:
-    """The size of the lower half of what the stage can do, where the first points are."""
+    """Return the largest size that counts as small, in bits or in decimal digits."""
     if not stage.traits.decimal:
         return 128 if stage.traits.numbers else 32
     limbs = test_cases_decimal.LONG_SMALL if operation.startswith("long-") else 2
@@ -63,7 +65,7 @@ def _short(text: str) -> str:
 
 
 def _asked(tried: OperationCase, sign: str) -> str:
-    """A request as a reader would write it; numbers are hexadecimal, or decimal."""
+    """Return a request in the form of a function call, for messages."""
     verb, *words = tried.request.split()
     if verb == "compute":
         return f"F({words[0]})"
@@ -74,7 +76,7 @@ def _asked(tried: OperationCase, sign: str) -> str:
 
 
 def _shown(tried: OperationCase, sign: str, got: str) -> str:
-    """What was asked, expected and got, with the place where they part."""
+    """Return the request, expected and actual result, from their first different digit on."""
     want, asked = tried.expected, _asked(tried, sign)
     if len(want) > 40 and len(got) == len(want):
         at = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
@@ -93,7 +95,7 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
 
 
 def _no_number(words: Sequence[str]) -> str:
-    """What is wrong with a result that is no number of decimal limbs, or nothing."""
+    """Return the fault of a result that is not a valid number of decimal limbs, or ""."""
     if words[:1] == ["SIZE"]:
         return f"the result has size {words[1]}, and room for {words[2]} limbs"
     if words[:1] == ["LIMB"] and words[2] == "unwritten":
@@ -104,7 +106,7 @@ def _no_number(words: Sequence[str]) -> str:
 
 
 def _leak(tried: OperationCase, sign: str, answer: str) -> str:
-    """Return the fault of an answer that is right and leaves memory allocated, or ""."""
+    """Return the fault of an answer that is right but leaks memory, or ""."""
     words = answer.split()
     if "LEAK" not in words or words[0] != tried.expected:
         return ""
@@ -113,7 +115,7 @@ def _leak(tried: OperationCase, sign: str, answer: str) -> str:
 
 
 def _wrong_residue(form: Residues, expected: str, got: str) -> str:
-    """Return what is wrong with a row of numbers modulo a prime, or ""."""
+    """Return the fault of a row of numbers modulo a prime, or ""."""
     wanted = form.row(expected)
     found = form.row(got)
     found += [0] * (len(wanted) - len(found))
@@ -153,7 +155,7 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
 def with_ideas(
     tried: OperationOutcome, task: Task, counts: ideas.Counts | LabError
 ) -> OperationOutcome:
-    """Return the outcome of a task's operation with what its ideas come to."""
+    """Return the outcome of a task's operation with the points its ideas withhold."""
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
     unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
@@ -163,7 +165,7 @@ def with_ideas(
 
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
-    """Try one operation of a stage with numbers small and large."""
+    """Test one operation of a stage with small and large numbers."""
     decimal = stage.traits.decimal
     sign = "" if decimal else "0x"
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES

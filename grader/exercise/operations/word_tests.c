@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The operations of stages 1 and 2, whose numbers are one word.
+ * The unit tests of stages 1 and 2, whose numbers are one word.
  */
 #include "unit_tests.h"
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibcounted: the operations of a stage, called one at a time between two marks,
- * so that the emulator can count what each takes: see grader/exercise/operations/ideas.py.
+ * fibcounted: call the operations of a stage one at a time between two marks,
+ * so that the emulator can count the instructions of each: see
+ * grader/exercise/operations/ideas.py.
  *
  * The parameter "ask" takes a request, and then holds the answer:
  *
  *	compute N 0 MODULUS	fib_compute() of F(N) between the marks
  *	decimal N 0 MODULUS	fib_decimal() of F(N) between the marks
- *	create SIZE 0 MODULUS	room for three numbers of SIZE words of 8 bytes
- *	WHAT SIZE SEED MODULUS	the operation of this number, see
- *				bignum_adapter.h, on random numbers of
- *				SIZE words
+ *	create SIZE 0 MODULUS	create three numbers of SIZE words of 8 bytes
+ *	WHAT SIZE SEED MODULUS	operation WHAT, a number of enum
+ *				tested_operation in bignum_adapter.h, on random
+ *				numbers of SIZE words
  *
- * The answer is what the operation returned, and residues: of the digits of F(N),
- * or of both operands and the result. The parameter "marks" holds the addresses
- * of both marks and of fib_alloc().
+ * The answer is what the operation returned, and residues: of the digits of
+ * F(N), or of both operands and the result. The parameter "marks" holds the
+ * addresses of both marks and of fib_alloc().
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -98,7 +99,10 @@ static u64 residue_of(struct bignum *a, u64 modulus)
 	return residue;
 }
 
-/* A linear congruential generator, Knuth's MMIX; its upper bits are the good ones. */
+/*
+ * Fill @a with random limbs from Knuth's MMIX linear congruential generator.
+ * Its upper bits are mixed into the lower ones, which are less random.
+ */
 static void fill(struct bignum *a, size_t size, u64 *state)
 {
 	for (size_t i = 0; i != size; i++) {
@@ -119,7 +123,9 @@ static void fill(struct bignum *a, size_t size, u64 *state)
 	tested_set_size(a, size);
 }
 
-/* Three numbers: one block of them where one call makes several. */
+/*
+ * The blocks that hold three numbers: one if a single call creates all three.
+ */
 #define BLOCKS (STAGE_RESULT_IS_PREALLOCATED ? 1 : 3)
 
 static bool create(struct fib_call *call, struct bignum **number, size_t size)
@@ -162,7 +168,7 @@ static void count_operation(enum tested_operation what, u64 words, u64 seed,
 	struct bignum *number[3], *c;
 	int ret;
 
-	/* The result has all the room it needs. */
+	/* The result has enough capacity not to grow during the count. */
 	if (!create(&account.call, number, 2 * size + 2))
 		goto release;
 	if (BLOCKS == 1) {
