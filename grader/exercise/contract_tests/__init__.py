@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a stage's objects in user space and check what no digit shows: see stage.h."""
+"""Run a stage's objects in a machine and check the rules of stage.h that digits do not show."""

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a call uses, by books of its own: fib_alloc, fib_free and fib_yield for
- * a trial. Fresh memory holds what nobody expects, there are zones around each
- * block, and what is given back must be a block.
+ * Implement fib_alloc, fib_free and fib_yield with checks. New blocks hold a
+ * fill pattern, guard bytes surround each block, and only a block in use may be
+ * freed.
  */
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -15,7 +15,10 @@
 #include "contract_tests.h"
 
 #define FREED_BYTE 0x6b
-/* Of a frozen number's bytes; it takes as long as a step of the work. */
+/*
+ * Limits of the checks of a frozen number. A check hashes all its bytes, which
+ * takes about as long as a step of the work.
+ */
 #define FROZEN_CHECKS 40
 #define FROZEN_BYTES (4 << 20)
 
@@ -24,12 +27,12 @@ struct block {
 	struct contract_call *owner;
 	size_t bytes;
 	size_t total;
-	u64 frozen; /* hash of what it is to keep; 0 for anything */
+	u64 frozen; /* hash of the content; 0 if the stage may change it */
 } __aligned(16);
 
 /*
- * What is around a block: ahead of it the driver's struct fib_block, and beyond
- * that bytes that are other ones each time, as in the driver's machine.
+ * The bytes around a block: a struct fib_block before it, as in the driver, and
+ * random guard bytes that differ in each boot.
  */
 static char pattern[ZONE];
 #define FRONT (ZONE - sizeof(struct fib_block))
@@ -82,7 +85,7 @@ void contract_begin(struct contract_call *t)
 	spin_unlock(&lock);
 }
 
-/* A number is some blocks: of each, the bytes that the stage has. */
+/* Return the hash of the bytes of a block that belong to the stage; never 0. */
 static u64 block_hash(const struct block *block)
 {
 	return test_digest((char *)(block + 1) + ZONE, block->bytes) | 1;
@@ -96,7 +99,7 @@ void contract_freeze(struct contract_call *t)
 		/* cppcheck-suppress uninitvar */
 		block->frozen = block_hash(block);
 	}
-	/* A long number not so often. */
+	/* Check a long number less often. */
 	t->checks = min_t(u64, FROZEN_CHECKS,
 			  1 + div64_u64(FROZEN_BYTES, t->bytes + 1));
 }
@@ -180,7 +183,7 @@ void contract_end(struct contract_call *t, const char *when)
 	}
 }
 
-/* The call that @call is part of; NULL if it is none of a trial's. */
+/* Return the contract_call that contains @call; NULL if there is none. */
 static struct contract_call *known(const struct fib_call *call)
 {
 	struct contract_call *t, *found = NULL;
@@ -319,7 +322,10 @@ void fib_free(const void *pointer)
 	t->own_ticks += ticks() - begin;
 }
 
-/* Further yields of a call while it releases everything. */
+/*
+ * Number of further yields that a killed call may make while it frees its
+ * memory.
+ */
 #define YIELDS_WHEN_KILLED 2
 
 int fib_yield(struct fib_call *call)
@@ -335,7 +341,7 @@ int fib_yield(struct fib_call *call)
 			"fib_account_work is told of %llu products at once, of at most %d",
 			call->work - FIB_WORK_LIMIT, FIB_WORK_LIMIT);
 	t->announced += call->work - (FIB_WORK_LIMIT - !!t->yields);
-	/* At 1 below the limit, whatever is done next exceeds it. */
+	/* At 1 below the limit, any work that follows exceeds the limit. */
 	call->work = t->yield_always ? FIB_WORK_LIMIT - 1 : 0;
 	t->yields++;
 	if (t->between)
@@ -344,7 +350,7 @@ int fib_yield(struct fib_call *call)
 		t->at_yield(t);
 	if (!t->kill_at || t->yields < t->kill_at)
 		return 0;
-	/* A killed caller stays killed, and waits for the call to return. */
+	/* A killed caller stays killed and waits until the call returns. */
 	if (t->yields > t->kill_at + YIELDS_WHEN_KILLED)
 		complain(
 			"the call goes on after yield %llu has found its caller killed",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Blocks in one stretch of memory, in the order of their addresses: a new one goes
- * into the next gap behind the last, or the first there is.
+ * Allocate blocks in one range of memory, first-fit: a new block goes into the
+ * next gap after the last allocated block, or else into the first gap. The list
+ * of blocks is sorted by address.
  */
 #include <linux/kernel.h>
 #include <linux/list.h>
@@ -11,12 +12,15 @@
 #include "arena.h"
 
 #define LEAST_BYTES (8 << 20)
-/* Gaps are of no use where they are too small. */
+/*
+ * The arena is this many times as large as needed, because small gaps are
+ * wasted.
+ */
 #define TIMES_AS_LARGE 3
 
 struct place {
 	struct list_head list;
-	size_t bytes; /* this one's too */
+	size_t bytes; /* including this header */
 } __aligned(16);
 
 static LIST_HEAD(places);
@@ -32,7 +36,10 @@ int arena_reserve(u64 bytes, u64 count, size_t beside)
 	if (most <= arena_bytes)
 		return 0;
 	vfree(arena);
-	/* How much the stage has asked for must not bring down the machine. */
+	/*
+	 * Fail rather than exhaust the machine's memory, because the stage
+	 * chose the size.
+	 */
 	arena = __vmalloc(most, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	arena_bytes = arena ? most : 0;
 	return arena ? 0 : -ENOMEM;
@@ -48,7 +55,10 @@ void arena_begin(void)
 	next = arena;
 }
 
-/* The first gap of so many bytes, not below @from; behind which place it is. */
+/*
+ * Return the first gap of @bytes bytes from @from on; set *@behind to the place
+ * before it.
+ */
 static struct place *find(size_t bytes, char *from, struct list_head **behind)
 {
 	struct place *place;

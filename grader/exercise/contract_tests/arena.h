@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Memory for a call's blocks for which no function of the kernel is called. What
- * is given back stays as it is as long as there is room elsewhere.
+ * Allocate a call's blocks without calling a kernel function. A freed block
+ * keeps its content until the arena has no other gap for a new block.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -9,17 +9,24 @@
 #include <linux/types.h>
 
 /*
- * Room for calls that have at most @count blocks at a time, @bytes in all and
- * @beside each; -ENOMEM. No block may be in use.
+ * Reserve memory for calls that have up to @count blocks at a time, @bytes in
+ * all, with @beside more bytes for each block. Return 0 or -ENOMEM. No block
+ * may be in use.
  */
 int arena_reserve(u64 bytes, u64 count, size_t beside);
 
 void arena_destroy(void);
 
-/* From here on blocks are placed as they were before, from the start. */
+/*
+ * Place the next blocks from the start of the arena on, so that equal calls get
+ * equal addresses.
+ */
 void arena_begin(void);
 
-/* A block, aligned as kmalloc's are, or NULL: there is no gap as large. */
+/*
+ * Return a block with the alignment of kmalloc, or NULL if no gap is large
+ * enough.
+ */
 void *arena_get(size_t bytes);
 void arena_put(void *block);
 

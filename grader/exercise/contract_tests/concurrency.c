@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Calls that share nothing, on two CPUs at the same time: the verb "together N".
+ * Run independent calls on two CPUs at the same time: the verb "together N".
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -15,15 +15,15 @@
 #include "contract_tests.h"
 
 /*
- * Each goes on until all have made so many calls, however often a CPU is taken
- * away meanwhile; but no longer than that.
+ * Each caller continues until all have made CALLS calls, even if other work
+ * takes a CPU away from one of them, but for at most NS nanoseconds.
  */
 #define CALLS 20000
 #define NS 400000000
 
-static atomic_t missing; /* callers that have calls to make */
+static atomic_t missing; /* callers with fewer than CALLS calls */
 
-/* Calls of a CPU among those of others. */
+/* One of the concurrent callers, which runs on a CPU of its own. */
 struct caller {
 	struct completion done;
 	u64 n;
@@ -79,7 +79,7 @@ void together(u64 n, char *answer, size_t size)
 		scnprintf(answer, size, "callers=1\n");
 		return;
 	}
-	/* What it is to be, while nobody else is there. */
+	/* Compute the expected hashes while no other caller runs. */
 	for (int i = 0; i < ARRAY_SIZE(callers); i++) {
 		callers[i].digits = kvmalloc(test_digits_bound(n), GFP_KERNEL);
 		if (!callers[i].digits)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What stage.h asks of a stage, put to the test for one n at a time: the verbs
- * "try N", and "top N" where a call takes long.
+ * Test what stage.h requires of a stage, for one n at a time: the verbs "try
+ * N", and "top N" if a call takes long.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -11,19 +11,23 @@
 #include "one_call.h"
 
 /*
- * Of the allocations and yields of a call, at least so many fail in their turn;
- * and so many more as together take about that much work, in products.
+ * At least SAMPLES of the allocations and of the yields of a call fail, each in
+ * a call of its own. More fail if all these calls together take at most
+ * FAILURES_WORK products.
  */
 #define SAMPLES 24
 #define FAILURES_WORK 200000000
-/* What an allocation or a yield takes, in products. */
+/* The estimated cost of an allocation or a yield, in products. */
 #define PLACE_WORK 200
-/* Where a call takes long: one that is killed has taken half of it. */
+/*
+ * Fewer failures for long calls. A call that is killed has done half of the
+ * work on average.
+ */
 #define FAILURES_OF_LONG 12
 #define KILLS_OF_LONG 4
 #define KILLS_OF_LONGEST 2
 #define LONGEST_PRODUCTS 50000000
-/* Other calls begin and end at so many places within a call. */
+/* Other calls begin and end at up to this many places within a call. */
 #define NESTED 64
 #define NESTED_N 60
 
@@ -62,7 +66,10 @@ static void try_nested(u64 n, const struct room *room, struct outcome want)
 	kvfree(nested_room.memory);
 }
 
-/* More room than the digits need, just as much, and too little. */
+/*
+ * Test fib_decimal with more space than the digits need, with just enough, and
+ * with too little.
+ */
 static void try_rooms(u64 n, const struct room *room, struct outcome want)
 {
 	struct contract_call t = { .fill = FILL };
@@ -103,7 +110,10 @@ end:
 	contract_end(&t, "after release");
 }
 
-/* What a call is to be: with memory enough, and nobody else. */
+/*
+ * Make the first call of a test, alone and with enough memory, for the expected
+ * results.
+ */
 static struct outcome first_call(struct contract_call *t, u64 n,
 				 const struct room *room)
 {
@@ -129,7 +139,10 @@ static void tell(char *answer, size_t answer_size, struct outcome o,
 		o.converting, stack, o.word);
 }
 
-/* What is tried in every case; of the places where a call can fail, at least so many. */
+/*
+ * Run the tests of every verb. At least @failures allocations and @kills yields
+ * fail.
+ */
 static void try_always(struct contract_call *t, u64 n, const struct room *room,
 		       struct outcome want, u64 failures, u64 kills,
 		       char *answer, size_t answer_size)
@@ -139,7 +152,10 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 	u64 affordable = div64_u64(FAILURES_WORK, work + 1);
 	size_t stack = 0;
 
-	/* Where there is no room, its peak is told, and most often too much. */
+	/*
+	 * If the arena cannot be reserved, the stage's peak is most often
+	 * reported as too large.
+	 */
 	if (!contract_wrong() && !contract_reserve(t))
 		stack = stack_used(n, room, want);
 	try_failures(t, &t->fail_at, want.asked, max(failures, affordable),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibcontract: its parameter "ask" takes a verb, an n, a seed and a modulus, and then
- * holds the answer: a line of figures, or "wrong: " and why. The parameter
- * "record" takes a nonce, and then holds the record of all answers so far.
+ * fibcontract: the parameters of the module. "ask" takes a verb, an n, a seed
+ * and a modulus, and then holds the answer: a line of figures, or "wrong: " and
+ * the violation. "record" takes a nonce, and then holds the record of all
+ * answers so far.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>

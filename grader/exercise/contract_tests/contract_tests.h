@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fibcontract: a stage's objects on an account that believes nothing. The module is
- * linked with the very objects that the driver is linked with; what it is asked
- * by its parameter "ask" it tries, and says there what does not fit stage.h.
+ * fibcontract: a module that runs a stage with an account that checks every
+ * call. It is linked with the same objects as the driver. Its parameter "ask"
+ * takes a test to run, and then holds the first violation of stage.h.
  */
 #ifndef FIBCONTRACT_H
 #define FIBCONTRACT_H
@@ -13,33 +13,33 @@
 #include "account.h"
 #include "test_support.h"
 
-/* Bytes around each block, result and buffer that nobody may write to. */
+/* The guard bytes around each block, result and buffer. */
 #define ZONE 64
 #define ZONE_BYTE 0xa5
 
 /**
- * struct contract_call - a call, and what is known of it that the stage cannot reach
- * @account: as the driver has it, so that the stage sees the same around @call
- * @call: what the stage sees
- * @list: among the calls there are
- * @blocks: those that it has not given back
- * @allocations: blocks it was given
- * @count: blocks not given back
- * @bytes: bytes in them
- * @peak_bytes: the most that @bytes ever was
- * @peak_count: the most that @count ever was
- * @asked: allocations asked for, the refused ones too
- * @yields: yields so far
- * @announced: products that fib_account_work was told of, where @yield_always is set
- * @fail_at: the allocation that is refused, counted from 1; 0 for none
+ * struct contract_call - a call, and its state that the stage cannot reach
+ * @account: as in the driver, so that the same memory surrounds @call
+ * @call: the part that the stage gets
+ * @list: the entry in the list of all calls
+ * @blocks: the list of the blocks that are not freed
+ * @allocations: number of blocks allocated
+ * @count: number of blocks not freed
+ * @bytes: bytes in the blocks not freed
+ * @peak_bytes: the maximum of @bytes
+ * @peak_count: the maximum of @count
+ * @asked: number of allocations requested, including failed ones
+ * @yields: number of yields
+ * @announced: products passed to fib_account_work, if @yield_always is set
+ * @fail_at: the allocation that fails, counted from 1; 0 for none
  * @kill_at: the yield that finds the caller killed; 0 for none
- * @own_ticks: what the account has taken of them, where @at_yield is set
- * @checks: how often the frozen blocks are still looked at
- * @fill: what fresh memory holds
+ * @own_ticks: ticks spent in the account, if @at_yield is set
+ * @checks: number of checks of the frozen blocks that are left
+ * @fill: the byte that fills new blocks
  * @yield_always: yield at every fib_account_work
- * @arena: memory comes from the arena: no function of the kernel is called
- * @between: called at allocations and yields; NULL for nothing
- * @at_yield: called at yields; NULL for nothing
+ * @arena: allocate from the arena, without calls of kernel functions
+ * @between: called at allocations and yields; NULL for no function
+ * @at_yield: called at yields; NULL for no function
  */
 struct contract_call {
 	union {
@@ -70,73 +70,91 @@ struct contract_call {
 	void (*at_yield)(struct contract_call *t);
 };
 
-/* The finest clock there is: the TSC where there is one, else nanoseconds. */
+/*
+ * Return the time of the clock with the best resolution: the TSC if available,
+ * else in ns.
+ */
 static inline u64 ticks(void)
 {
 	return test_cycles() ?: ktime_get_ns();
 }
 
-/* Ahead of the text of complain() where memory was not released. */
+/* The prefix of complain() messages about leaked memory. */
 #define LEAK "leak: "
 
-/* Says what is wrong; the first time counts. */
+/* Report a violation. Only the first one of a test is kept. */
 __printf(1, 2) void complain(const char *format, ...);
 
 bool contract_wrong(void);
 
-/* Begins a call whose options are set, and ends it: nothing of it may be left. */
+/*
+ * Begin a call whose options are set; end it and complain about blocks that are
+ * not freed.
+ */
 void contract_begin(struct contract_call *t);
 void contract_end(struct contract_call *t, const char *when);
 
-/* Complains unless what the stage sees of its account is what it has used. */
+/* Complain unless the counters that the stage sees are those of its account. */
 void contract_compare(const struct contract_call *t, const char *when);
 
-/* The blocks there are now are to stay as they are, until the call ends. */
+/*
+ * From now on until the call ends, the stage must not change the blocks that
+ * exist now.
+ */
 void contract_freeze(struct contract_call *t);
 void contract_check_frozen(struct contract_call *t);
 
-/* The word at @index of all that a call's blocks hold; NULL behind the last. */
+/* Return the word at @index in all blocks of a call; NULL past the last. */
 u64 *contract_word(struct contract_call *t, u64 index);
 
-/* The block at @index of those a call has, and its size; NULL behind the last. */
+/* Return the block at @index of a call, and its size; NULL past the last. */
 const char *contract_block(struct contract_call *t, u64 index, size_t *bytes);
 
-/* Room in the arena for calls like @t, which has ended; -ENOMEM. */
+/*
+ * Reserve arena memory for calls like @t, which has ended. Return 0 or -ENOMEM.
+ */
 int contract_reserve(const struct contract_call *t);
 
-/* All that can be tried with F(@n). */
+/* Run all tests of F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
 
-/* What can be tried where a call takes long. */
+/* Run the tests of F(@n) that are fast enough if a call takes long. */
 void top(u64 n, char *answer, size_t answer_size);
 
-/* Complains unless the number F(@n) itself is what compute leaves. */
+/* Complain unless compute stores the number F(@n) itself. */
 void try_kept(u64 n);
 void kept(u64 n, char *answer, size_t answer_size);
 
-/* Whether a block holds the number of so many digits, to whatever base. */
+/* Return whether a block holds the number @digits, in limbs to any base. */
 bool number_in(const char *block, size_t bytes, const char *digits,
 	       size_t count);
 
-/* How work is announced where calls are long, up to @max_n; says so in @answer. */
+/*
+ * Measure the intervals between the yields of long calls up to @max_n, see
+ * yield_interval.c. @vectors: the stage has vector files.
+ */
 void pace(u64 max_n, bool vectors, char *answer, size_t size);
 
-/* Calls on all CPUs at the same time. */
+/* Run calls on two CPUs at the same time. */
 void together(u64 n, char *answer, size_t size);
 
 /*
- * F(@n) is asked for, and the allocation or yield @place of @count fails; @what says
- * which of them, and is NULL behind such calls. A panic then says so in the log.
+ * Record that a call of F(@n) runs with a failure of allocation or yield @place
+ * of @count, for the log of a panic. @what names the kind of failure; NULL when
+ * the call has returned.
  */
 void during(u64 n, const char *what, u64 place, u64 count);
 int during_begin(void);
 void during_end(void);
 
-/* The seed of the places that fail, and the modulus of residues, of 31 bits. */
+/*
+ * The seed of the injected failures, and the modulus of residues, which has 31
+ * bits.
+ */
 extern u64 contract_seed;
 extern u64 contract_modulus;
 
-/* The residue of a decimal number. */
+/* Return the residue of a decimal number. */
 u64 residue(const char *digits, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a call is made to suffer: said in the last words of a kernel that such a
- * call brings down, because its log does not show it otherwise.
+ * Record which fault is injected into a call, and print it if the kernel
+ * panics, because the log of the panic does not show it otherwise.
  */
 #include <linux/kernel.h>
 #include <linux/notifier.h>
@@ -10,7 +10,7 @@
 #include "contract_tests.h"
 
 static u64 during_n;
-static const char *during_what; /* NULL: nothing */
+static const char *during_what; /* NULL if no fault is injected */
 static u64 during_place;
 static u64 during_count;
 
@@ -33,7 +33,10 @@ static int tell_at_panic(struct notifier_block *block, unsigned long event,
 	return NOTIFY_DONE;
 }
 
-/* Before the notifier by which user-mode Linux exits. */
+/*
+ * The highest priority, to run before the notifier by which user-mode Linux
+ * exits.
+ */
 static struct notifier_block at_panic = {
 	.notifier_call = tell_at_panic,
 	.priority = INT_MAX,

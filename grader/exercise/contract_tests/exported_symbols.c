@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a stage is linked with, and what it may use: fibcontract is a module without
- * a stage too, to which the objects of one are added.
+ * The symbols between fibcontract and a stage. fibcontract is built as a module
+ * without a stage, and a stage's objects are added later.
  */
 #include "contract_tests.h"
 
-/* Until the stage's objects are linked with this, there are these. */
+/* Weak definitions, which the stage's objects replace when they are linked. */
 int __weak fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	return -ENODEV;
@@ -27,8 +27,9 @@ void __weak fib_release(union fib_value *f)
 }
 
 /*
- * Functions of the kernel that a stage may use: where the loader asks for the
- * versions of symbols, it knows those of what this module uses by itself.
+ * Kernel functions that a stage may use. Some kernels check versions of
+ * symbols; the loader knows the versions only of symbols that this module uses
+ * itself.
  */
 /* clang-format off */
 #define OFFERED(name) ".weak " #name "\n\t.quad " #name "\n\t"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Whether memory holds a number, however it may be written down: its limbs are of
- * one, two, four or eight bytes, to the base 2^b or 10^d, the least or the most
- * significant first; digits may be characters.
+ * Detect whether memory holds a number in any encoding: limbs of one, two, four
+ * or eight bytes, to the base 2^b or 10^d, the least or the most significant
+ * limb first, or digits as characters.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -10,12 +10,14 @@
 
 #include "contract_tests.h"
 
-/* What a number leaves modulo this tells it from others. */
+/* The residue modulo this prime identifies a number. */
 #define PRIME 4294967291ULL
-/* Bits that a limb has at the least; numbers are dense. */
+/*
+ * The minimum bits of a limb; numbers with fewer would not be stored densely.
+ */
 #define LEAST_BITS 4
 
-/* A number, as far as it is needed to know it again. */
+/* The properties that identify a number. */
 struct number {
 	u64 bits; /* lowest 64 */
 	u64 digits; /* lowest 19, as a number */
@@ -23,15 +25,15 @@ struct number {
 	size_t count; /* of digits */
 };
 
-/* How limbs may be written. */
+/* An encoding of limbs. */
 struct form {
-	unsigned int bytes; /* of a limb */
-	unsigned int power; /* bits or digits that it stands for */
+	unsigned int bytes; /* of memory for a limb */
+	unsigned int power; /* bits or decimal digits in a limb */
 	bool decimal;
 	bool characters;
 	u64 base; /* 0 for 2^64 */
 	u64 base_rest; /* modulo PRIME */
-	u64 lowest; /* limb of the number */
+	u64 lowest; /* value of the number's lowest limb */
 };
 
 static u64 power_of_ten(unsigned int power)
@@ -56,7 +58,10 @@ static u64 limb_at(const char *at, const struct form *form)
 	return form->characters ? limb - '0' : limb;
 }
 
-/* The limb at @index, of those that the number's lowest part tells. */
+/*
+ * Return limb @index of a number, computed from the number's lowest bits or
+ * digits.
+ */
 static u64 known_limb(const struct number *number, const struct form *form,
 		      unsigned int index)
 {
@@ -87,7 +92,10 @@ static struct form form_of(const struct number *number, unsigned int bytes,
 	return form;
 }
 
-/* Whether limbs from @at on, which @room bytes may be, each @step on, are it. */
+/*
+ * Return whether limbs at @at, @at + @step and so on, in @room bytes, are the
+ * number.
+ */
 static bool limbs_at(const char *at, size_t room, int step,
 		     const struct number *number, const struct form *form)
 {
@@ -95,7 +103,7 @@ static bool limbs_at(const char *at, size_t room, int step,
 	u64 sum = 0, place = 1;
 	size_t least;
 
-	/* A digit has 3.3219 bits. */
+	/* A decimal digit has 3.3219 bits. */
 	least = form->decimal ? DIV_ROUND_UP(number->count, form->power) :
 				div_u64((u64)(number->count - 1) * 33219,
 					10000 * form->power);
@@ -118,7 +126,7 @@ static bool form_in(const char *block, size_t bytes,
 {
 	int width = form->bytes;
 
-	/* One of eight bytes may begin where one of four does. */
+	/* Limbs of eight bytes may begin at a multiple of four. */
 	for (size_t at = 0; at + width <= bytes; at += min(width, 4)) {
 		if (limb_at(block + at, form) != form->lowest)
 			continue;
@@ -129,7 +137,7 @@ static bool form_in(const char *block, size_t bytes,
 	return false;
 }
 
-/* Whether the number is there in limbs of so many bytes. */
+/* Return whether memory holds the number in limbs of @width bytes. */
 static bool limbs_in(const char *block, size_t bytes,
 		     const struct number *number, unsigned int width)
 {
@@ -140,7 +148,7 @@ static bool limbs_in(const char *block, size_t bytes,
 		if (form_in(block, bytes, number, &form))
 			return true;
 	}
-	/* 2.4 digits to the byte. */
+	/* A byte holds up to 2.4 decimal digits. */
 	for (unsigned int digits = 19 * width / 8; digits; digits--) {
 		form = form_of(number, width, digits, true);
 		if (form_in(block, bytes, number, &form))

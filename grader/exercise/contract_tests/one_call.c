@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A call of a stage: what it takes, what it writes to, how it leaves the processor.
+ * Make one call of a stage and check its memory, its writes and the processor
+ * state it leaves.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
@@ -37,7 +38,7 @@ ssize_t decimal_into(struct contract_call *t, const union fib_value *f,
 	return count;
 }
 
-/* How the processor stands: what a call must leave as it was. */
+/* The processor state that a call must not change. */
 struct standing {
 	unsigned long flags;
 	int preempt;
@@ -148,8 +149,9 @@ void check_same(struct outcome got, struct outcome want, const char *when)
 }
 
 /*
- * Return the place at @index of @runs, counted from 1: the last of all, and before
- * it one of each part, which the seed draws.
+ * Return the place at @index of @runs, counted from 1. The last run gets the
+ * last place. The places before are divided into equal parts, and each run gets
+ * a random place of one part.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Whether what compute leaves is the number, and decimal writes that one. If it
- * computes only there, what compute takes means nothing.
+ * Check that compute stores the number itself and decimal only converts it. If
+ * decimal computed the number, the time of compute would mean nothing.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -9,15 +9,15 @@
 
 #include "contract_tests.h"
 
-/* Below, a number has too few words to go by. */
+/* A number with fewer digits has too few words for this check. */
 #define LEAST_DIGITS 100
-/* So many words of a number are changed, one at a time. */
+/* Up to this many words of a number are changed, one at a time. */
 #define WORDS 24
 
 /*
- * Whether a word may be a limb or two: none is small, nor like an address of a
- * kernel, nor two small ones in one. With another lowest bit a limb is still a
- * limb, to whatever base.
+ * Return whether a word may be one limb or two: it must not be small, look like
+ * a kernel address, or hold a small half. With its lowest bit changed, a limb
+ * is still valid to any base.
  */
 static bool like_limbs(u64 word)
 {
@@ -28,7 +28,10 @@ static bool like_limbs(u64 word)
 	       (!(word >> 32) || word >> 52);
 }
 
-/* How many words of a call's blocks may be limbs; @at is the one counted @index. */
+/*
+ * Return how many words of a call's blocks may be limbs; set *@at to word
+ * @index of these.
+ */
 static u64 count_words(struct contract_call *t, u64 index, u64 **at)
 {
 	u64 count = 0;
@@ -43,7 +46,10 @@ static u64 count_words(struct contract_call *t, u64 index, u64 **at)
 	return count;
 }
 
-/* Whether the number itself is in a block: not only what it is made from. */
+/*
+ * Return whether a block holds the number itself, and not only values to
+ * compute it from.
+ */
 static bool is_kept(struct contract_call *t, const char *digits, ssize_t count)
 {
 	const char *block;
@@ -74,7 +80,10 @@ static void change_words(struct contract_call *t, const union fib_value *f,
 		changed += ret != count || test_digest(digits, count) != hash;
 		*word ^= 1;
 	}
-	/* Half of what there should be; there may be other numbers beside it. */
+	/*
+	 * Half of the expected effect is enough, because there may be other
+	 * numbers, too.
+	 */
 	if (4 * total < needed || 2 * changed * total < tried * needed)
 		complain(
 			"digits hang on %llu of %llu words that compute has kept: it leaves the work to decimal",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Link a stage's objects with an account that checks every call, and run the contract tests.
 
-What stage.h asks for is tried call by call in the machine: failures and kills at each place, fresh
-memory that holds what nobody expects, zones around all that is handed out, calls within calls.
+The tests check the rules of stage.h in the machine: with failed allocations, with killed callers,
+with a fill pattern in new memory, with guard bytes around each block, and with nested calls.
 """
 
 from __future__ import annotations
@@ -30,50 +30,52 @@ from grader.sandbox import COMPILER, SandboxView, kernel_build_paths
 
 NAME = "fibcontract"
 MODULE = f"{device.MODULES}/{NAME}.ko"
-LEAK = "leak: "  # ahead of the trial's text, where memory was not released: see contract_tests.h
-TEST = "promise"  # as the report calls what is tried here
+LEAK = "leak: "  # the prefix of messages about leaked memory, see contract_tests.h
+TEST = "promise"  # the name of these tests in the report
 FILES = Path(__file__).parent
-# Bytes of the stack that a call may take: a kernel's has 16 KB, and others are on it. The kit's
-# take up to 1,400, the trial's own 600 of a call among them.
+# The limit of stack bytes of a call: a kernel stack has 16 KB, and callers use it, too. The kit's
+# stages take up to 1,400 bytes, of which 600 belong to the contract tests.
 STACK_BYTES = 4096
-# Bytes that a call may hold at its peak, whatever n is, beside the trait's bytes for each digit.
-# The kit's stages hold up to 2.8 for each digit, and up to 12.9 where products are subquadratic.
+# The limit of bytes at the peak of a call for any n, in addition to the trait's bytes for each
+# digit. The kit's stages hold up to 2.8 for each digit, and up to 12.9 if products are
+# subquadratic.
 BYTES_BESIDE = 1024
-# Between two looks at most 10^5 products are announced. The kit's take up to 4 times as long as
-# that many multiplications that wait for one another; emulated, where stage 3 allocates, up to 19.
+# At most 10^5 products may be announced between two yields. An interval of the kit's stages takes
+# up to 4 times as long as that many dependent multiplications; emulated, where stage 3 allocates,
+# up to 19 times as long.
 PRODUCTS = 100_000
 MOST_UNITS = 40
-# For a number of so many limbs, compute announces products by their square: of two factors of half
-# the length, 1/8 at the least where a square takes half; the kit's 0.4 to 0.9, bit by bit 20 to 40.
-# So does decimal of binary limbs: 0.5, and bit by bit 154. Subquadratic products take
-# less.
+# For a number of at least ANNOUNCED_LIMBS limbs, the products announced by compute are bounded by
+# multiples of the limbs squared. Two factors of half the length, with fast squaring, need at least
+# 1/8; the kit's stages announce 0.4 to 0.9, bit by bit 20 to 40. The same bounds hold for decimal
+# if limbs are binary: 0.5, and bit by bit 154. Subquadratic products need less.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
-# Announced at once, whatever is still to be done of it.
+# Products that a stage may announce at once, in addition to the bound.
 AT_ONCE = 1 << 16
-# The n at which F(n) needs another word, or another method may begin.
+# The n where F(n) needs another word, or where a stage may switch its method.
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
-# One n is drawn between each of these and the next.
+# One random n is drawn from each interval between two of these.
 SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
-# Bits of the modulus that digits are compared by.
+# The bits of the modulus for comparing digits by residues.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
 # The unit of the second is the slower of products and of multiply-adds of doubles.
 PACE, VECTOR_PACE = "pace", "vector-pace"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
-# How one_call.c names what it makes fail, and the number of it, in an answer and in a last word.
+# The names that one_call.c gives to an injected failure, in an answer and in the log of a panic.
 _FAULTS = {"with a failed allocation,": "fail", "when killed at yield": "kill"}
 _FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
 _LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
-# What a limb may be: 10^9 has not quite 30 bits.
+# The limits of bits in a limb: 10^9 has slightly less than 30.
 LIMB_BITS = (29.0, 64.0)
 
 
 def kit(kernel: Kernel) -> Module:
-    """The kit's half, which is the same for every stage."""
+    """Build the kit's half of the module, which is the same for every stage."""
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
     shared = test_record.HEADERS
@@ -98,7 +100,7 @@ def kit(kernel: Kernel) -> Module:
 
 
 def link(built: BuiltStage, kernel: Kernel) -> Module:
-    """Link the very objects of a stage's module with the contract tests instead of the driver."""
+    """Link the objects of a stage's module with the contract tests instead of the driver."""
     ours = kit(kernel)
     folder = built.module.directory
     support = (*ours.support, *built.module.support)
@@ -106,7 +108,7 @@ def link(built: BuiltStage, kernel: Kernel) -> Module:
     room = None
     if built.stage.isolated:
         room = SandboxView(read=(ours.directory, *kernel_build_paths(kernel.tree)), write=(folder,))
-    # Two runs in one checkout must not meet half a file.
+    # Another run in the same checkout must not read a partly written file.
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         stage = Path(scratch, "stage.o")
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
@@ -122,10 +124,10 @@ def link(built: BuiltStage, kernel: Kernel) -> Module:
 
 
 def _objtool(made: Module) -> list[str]:
-    """Return how kbuild lets the kernel's objtool loose on a module as a whole, or nothing.
+    """Return the command by which kbuild runs objtool on a whole module; [] if it does not.
 
-    With indirect branch tracking it does not look at single objects: theirs have no list of the
-    return instructions that the kernel replaces when it loads a module, and it complains of them.
+    With indirect branch tracking, objtool runs only on the linked module and not on single objects.
+    Without objtool the kernel warns about return instructions that it cannot patch.
     """
     said = (made.directory / f".{made.name}.o.cmd").read_text()
     match = re.search(r"; (\S*/objtool .*) \S+\.o$", said, re.MULTILINE)
@@ -140,7 +142,7 @@ def _run(command: list[str], room: SandboxView | None) -> None:
 
 
 def tried_n(stage: Stage, seed: int) -> list[int]:
-    """Return the n that are tried: the ends of what fits in words, and one of each size, drawn."""
+    """Return the n to test: around the limits of words, and one random n of each size."""
     most = _longest_tried(stage)
     rng = random.Random(seed)
     found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
@@ -149,26 +151,26 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
 
 
 def _longest_tried(stage: Stage) -> int:
-    """Return the largest n of which all is tried."""
-    # With each allocation that fails the call is made once more, and stage 3 makes thousands.
+    """Return the largest n that all tests run at."""
+    # Each failed allocation needs a call of its own, and stage 3 makes thousands of allocations.
     if stage.traits.slow:
         return 1000
-    # Halves, blocks and transforms begin above 10,000.
+    # Above n = 10,000 stages use other methods: Karatsuba halves, blocks, transforms.
     most = 100_000 if stage.traits.subquadratic else 10_000
     return min(most, stage.manifest.max_n)
 
 
 def long_n(stage: Stage, seed: int) -> list[int]:
-    """Which n are tried beyond them, where a call takes long: one by chance, and the largest."""
+    """Return the n of the tests for long calls: a random one and the largest one, or none."""
     top, tried = stage.manifest.max_n, _longest_tried(stage)
     if tried == top:
         return []
-    # As many between 10,000 and 20,000 as between 50,000 and 100,000.
+    # Logarithmic: an n from 10,000 to 20,000 is as likely as one from 50,000 to 100,000.
     return [round(tried * (top / tried) ** random.Random(seed).random()), top]
 
 
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
-    """Return what the contract tests are asked."""
+    """Return the requests to the contract tests."""
     top = stage.manifest.max_n
     speed = tasks.judged_speed(stage.number, seed)
     questions_asked = [
@@ -184,7 +186,7 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
 def judge(
     stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
 ) -> Iterator[Failure]:
-    """Return what is wrong with the answers; each finding names its n and the seed."""
+    """Yield the failures in the answers; each names its n and the seed."""
     for failure in _judged(stage, questions_asked, answers):
         seed = questions_asked[0].split()[2]
         yield replace(failure, title=f"{failure.title} (seed {seed})")
@@ -193,7 +195,7 @@ def judge(
 def _judged(
     stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
 ) -> Iterator[Failure]:
-    """Return what is wrong with the answers, by n."""
+    """Yield the failures in the answers, by n."""
     shortest, longest = LIMB_BITS
     for question, answer in zip(questions_asked, answers):
         verb, *numbers = question.split()
@@ -208,7 +210,7 @@ def _judged(
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top"):
             yield from _tried(stage, n, modulus, got)
-            # So many limbs that have all these numbers are of so many bits.
+            # The limb width must fit the number of limbs of each F(n) so far.
             bits = _log2(n)
             shortest = max(shortest, bits / got["limbs"])
             longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
@@ -221,7 +223,7 @@ def _judged(
 
 
 def fault_in(failure: Failure) -> Fault | None:
-    """Return what was made to go wrong when a test failed."""
+    """Return the fault that was injected when a test failed; None if there was none."""
     found = _FAULT.match(failure.got)
     if found is None:
         return None
@@ -229,7 +231,7 @@ def fault_in(failure: Failure) -> Fault | None:
 
 
 def last_fault(console: str) -> Fault | None:
-    """Return what was made to go wrong when the machine with this log panicked."""
+    """Return the fault that was injected when the machine with this log panicked, or None."""
     found = _LAST_WORDS.search(console)
     about = _FAULT.search(found[0]) if found else None
     return _fault(int(found[1]), about) if found and about else None
@@ -240,7 +242,7 @@ def _fault(n: int, found: re.Match[str]) -> Fault:
 
 
 def _log2(n: int) -> float:
-    """How many bits F(n) takes: F(n) is phi^n / sqrt(5), very nearly."""
+    """Return log2 F(n), from F(n) = phi^n / sqrt(5) with a very small error."""
     return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
 
 
@@ -270,7 +272,7 @@ def _memory(stage: Stage, n: int, peak: int) -> Iterator[Failure]:
 
 
 def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
-    """Whether fib_account_work is told of what there must be to do."""
+    """Yield failures if too few or too many products are passed to fib_account_work."""
     square = got["limbs"] ** 2
     if not stage.traits.numbers or got["limbs"] < ANNOUNCED_LIMBS:
         return
@@ -291,7 +293,7 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 
 
 def _of_digits(n: int, limbs: int) -> bool:
-    """Whether so many limbs are of decimal digits rather than of bits, whatever is usual."""
+    """Return whether the number of limbs fits decimal limbs only."""
     digits, bits = expected_values.digit_count(n), _log2(n)
     of_digits = {math.ceil(digits / each) for each in range(1, 20)}
     return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
@@ -316,7 +318,7 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
 def run(
     guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
 ) -> list[Failure]:
-    """Load the contract tests, ask, unload. Return what is wrong."""
+    """Load the contract tests, run them and unload. Return the failures."""
     questions_asked = questions(stage, seed, expected_values.new_modulus(MODULUS_BITS))
     guest.channel.check(f"insmod {path}", timeout)
     words = " ".join(f"'{question}'" for question in questions_asked)
@@ -337,7 +339,7 @@ def run(
 def _unproved(
     questions_asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
 ) -> Iterator[Failure]:
-    """Yield what is wrong with the trial where no answer is: too few, or not its own."""
+    """Yield a failure if answers are missing or the record does not match them."""
     fault = test_record.fault(record, nonce, test_record.texts(f"{line}\n" for line in answers))
     if not fault and len(answers) != len(questions_asked):
         fault = f"{len(answers)} of {len(questions_asked)} questions were answered"

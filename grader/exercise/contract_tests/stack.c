@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How deep the stack goes in a call.
+ * Measure how many bytes of the stack a call takes.
  */
 #include <linux/kernel.h>
 #include <linux/preempt.h>
@@ -25,8 +25,10 @@ static noinline void call_below(u64 n, const struct room *room)
 	preempt_enable();
 }
 
-/* The memory is the arena's and nobody is let in: all that is on the stack is the
- * stage's, and an interrupt's frame.
+/*
+ * Fill the free part of the stack with a pattern, make a call, and return the
+ * bytes that were overwritten. Blocks come from the arena and preemption is
+ * off, so only the stage and an interrupt's frame use the stack.
  */
 static noinline size_t painted(u64 n, const struct room *room)
 {

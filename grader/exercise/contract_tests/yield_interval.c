@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How work is announced: the verbs "pace N" and, of a stage with vector files,
- * "vector-pace N". A call that works for long without a yield keeps others from the
- * processor, and a Ctrl-C waiting.
+ * Measure the interval between two yields: the verbs "pace N" and, for a stage with
+ * vector files, "vector-pace N". A call that computes for long without a yield keeps
+ * other tasks from the processor, and delays a Ctrl-C.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -14,12 +14,18 @@
 
 #define RUNS 5
 #define MAX_GAPS 8192
-/* A call that takes as long has time to forget to yield. */
+/* A call of this duration is long enough to show a missing yield. */
 #define LONG_NS 16000000
-/* Of one run at the largest n a stretch as long, in products, may be chance. */
+/*
+ * If one run at the largest n has an interval of this many products, it may be
+ * chance.
+ */
 #define MANY_PRODUCTS 2000000
 
-/* Of each stretch between two yields the shortest of all runs: all take the same. */
+/*
+ * The shortest duration of each interval over all runs, because all runs take
+ * the same steps.
+ */
 static u64 *gaps;
 static u64 last;
 static bool first_run;
@@ -28,7 +34,9 @@ static void note(struct contract_call *t)
 {
 	u64 gap = ticks() - last;
 
-	/* What the trial's own books take is none of the stage's time. */
+	/*
+	 * Leave out the time that the accounting of the contract tests takes.
+	 */
 	gap -= min(gap, t->own_ticks);
 	t->own_ticks = 0;
 	if (t->yields <= MAX_GAPS) {
@@ -40,7 +48,7 @@ static void note(struct contract_call *t)
 	last = ticks();
 }
 
-/* The ticks of 1000 products, each of which needs the one before. */
+/* Return the ticks that 1000 dependent multiplications take. */
 static u64 ticks_of_products(void)
 {
 	u64 least = U64_MAX, x = 3;
@@ -58,14 +66,14 @@ static u64 ticks_of_products(void)
 }
 
 /*
- * The ticks of 1000 fused multiply-adds of four doubles, each of which needs the one
- * before. A processor takes as long for them as for products; an emulator, which
- * computes in doubles by functions, takes a hundred times as long. The values stay
- * between 1 and 2. Nothing that the compiler makes uses these registers here.
+ * Return the ticks that 1000 dependent fused multiply-adds of four doubles take. A
+ * processor needs as long for them as for multiplications; an emulator calls a
+ * function for each and needs hundreds of times as long. x = 0.5 x + 0.75 stays
+ * between 0.75 and 1.5. The compiler uses no vector registers in this file.
  */
 static u64 ticks_of_vector_products(void)
 {
-	static const double values[2] = { 0.5, 0.75 }; /* x = 0.5 x + 0.75 */
+	static const double values[2] = { 0.5, 0.75 };
 	u64 least = U64_MAX;
 
 	for (int run = 0; run < 20; run++) {
@@ -87,7 +95,7 @@ static u64 ticks_of_vector_products(void)
 	return max_t(u64, least, 1);
 }
 
-/* Compute and convert; returns how many ns it took, 0 for a failure. */
+/* Compute and convert F(@n). Return the time in ns, 0 for a failure. */
 static u64 call_once(struct contract_call *t, u64 n, char *digits)
 {
 	u64 begin = ktime_get_ns();
@@ -110,7 +118,10 @@ static u64 call_once(struct contract_call *t, u64 n, char *digits)
 	return count > 0 ? max_t(u64, ktime_get_ns() - begin, 1) : 0;
 }
 
-/* The first n from some on for which a call takes long, or @max_n. */
+/*
+ * Return the first n from 1000 on, by doubling, whose call takes long, or
+ * @max_n.
+ */
 static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 {
 	u64 n = min_t(u64, max_n, 1000);
@@ -122,7 +133,7 @@ static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 	return n;
 }
 
-/* What a look at stretches has come to. */
+/* The intervals between the yields of one n, in ticks. */
 struct paced {
 	u64 whole;
 	u64 longest;
@@ -130,7 +141,7 @@ struct paced {
 	u64 peak;
 };
 
-/* The stretches of F(@n), each the shortest of so many runs. */
+/* Measure the intervals of F(@n); each is the shortest of @count runs. */
 static struct paced runs(struct contract_call *t, u64 n, char *digits,
 			 int first, int count)
 {

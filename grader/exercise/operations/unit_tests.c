@@ -19,8 +19,8 @@
  *	add-t, sub-t		A as both operands and as the result
  *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes
- *	fail-at N K		F(N) if allocation K fails: the return value, the
- *				error in struct fib_call, the bytes not freed
+ *	fail-at N K		F(N) if allocation K fails: the return value,
+ *				the error in struct fib_call, bytes not freed
  *	kill-at N K		the same, but killed at yield K
  */
 #include <signal.h>
