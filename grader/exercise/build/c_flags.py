@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the compiler flags that say which C a stage may be written in, see common/cflags."""
+"""Read the compiler flags that define the C of a stage, see common/cflags."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 from grader.base import paths
 
-# What keeps the compiler from vector registers, in all files but vector files.
+# The flag that forbids vector registers, for all files except vector files.
 INTEGERS_ONLY = "-mgeneral-regs-only"
 
 

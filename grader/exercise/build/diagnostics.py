@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Of all that a compiler has said, the line that a learner is told, and what it means."""
+"""Select the line of a compiler's output that is shown to a learner."""
 
 from __future__ import annotations
 
 import re
 
-# What gcc says when its own program, or the assembler, wrote more than it may.
+# The messages of gcc or the assembler when an output file exceeds the size limit.
 _TOO_LARGE = re.compile(r"File size limit exceeded|[Ff]ile too (?:big|large)")
 TOO_LARGE = (
     "what it compiles to is too large: make the array, or the number of repetitions, smaller that"
     " fills it, or compute what it holds"
 )
-# The first of these that a line fits counts.
+# Patterns of error lines; the first pattern that matches wins.
 _ERRORS = (
     r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
-    r"^.+?:\d+: (?:Fatal error|Error): .*",  # the assembler's
+    r"^.+?:\d+: (?:Fatal error|Error): .*",  # of the assembler
     r"^.*(?:error|undefined reference|multiple definition).*",
 )
 
 
 def error_line(text: str) -> str:
-    """The line to tell: the first error, not what is said around it."""
+    """Return the first error line, without the lines of context around it."""
     if is_too_large(text):
         return TOO_LARGE
     for pattern in _ERRORS:
         match = re.search(pattern, text, re.MULTILINE)
         if match:
-            # Assembly outside of any function has no line of its own there.
+            # Assembly outside functions has no source line, only one of a temporary file.
             return re.sub(r"^/\S+\.s:\d+: ", "in assembly: ", match[0].strip())
     return next(iter(text.splitlines()), "the compiler said nothing")
 
 
 def is_too_large(text: str) -> bool:
-    """Whether the compiler was stopped for the size of what it wrote."""
+    """Return whether the compiler was stopped because its output was too large."""
     return _TOO_LARGE.search(text) is not None

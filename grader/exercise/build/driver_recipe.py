@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What stage 0's module is made of: the learner's driver.c, and the interposer beside it."""
+"""Build stage 0's module from the learner's driver.c and the interposer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FILE = "driver.c"
 OBJECT = "stage/driver"
 INTERPOSER = "grader/exercise/driver"
 KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h", "may_fault.h")
-# An access outside of an array or a structure is reported (interposer.c).
+# Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
-# As the kernel's scripts/Makefile.kcsan has it. The driver's text must not depend on it.
+# The flags of the kernel's scripts/Makefile.kcsan. The driver's text must not depend on them.
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
     " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
@@ -27,15 +27,15 @@ RACED = (
 
 
 def raced_beside(directory: Path) -> Path:
-    """Where the driver that gives way is built, given where the other is."""
+    """Return the folder of the raced build, given the folder of the normal build."""
     return directory.with_name(f"{directory.name}-raced")
 
 
 def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
-    """The module of this driver; raced: one that gives way to others between two accesses."""
+    """Return the recipe of a driver's module. A raced build yields between two accesses."""
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     folder = Path(f"{stage.key[:80]}-{tag}")
-    # The linker has a driver's steps go through the interposer.
+    # The linker redirects the driver's calls to the interposer.
     wrapped = " ".join(f"--wrap={name}" for name in driver_contract.WATCHED)
     return Recipe(
         name=driver_device.NAME,
@@ -50,7 +50,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
         objects=(OBJECT, "kit/interposer", "kit/race", "kit/call_trace"),
-        # Half a driver has functions that nobody calls yet: no word of it.
+        # An unfinished driver has functions without callers, which is no reason to warn.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
             f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",

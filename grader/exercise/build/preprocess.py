@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Preprocess a stage's files once, for all its builds.
 
-The module for each kernel and the programs with sanitizers are compiled from these texts. So no
-macro can tell one build from another.
+The modules for all kernels and the programs with sanitizers are compiled from the same preprocessed
+texts, so macros cannot make one build differ from another.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from grader.sandbox import SandboxView
 
 # The kit's headers that a stage may include.
 HEADERS = ("stage.h", "freestanding.h", "fibdrv.h")
-# And a stage with vector files.
+# The headers that a stage with vector files may include, too.
 VECTOR_HEADERS = ("vector.h",)
-# The folder of these headers, as the texts call it.
+# The folder name of these headers in the preprocessed texts.
 KIT = "common"
 FLAGS = ("-E", "-dD")
-# The compiler's, which says that a file is such a text.
+# The compiler flag for a preprocessed text.
 PREPROCESSED = "-fpreprocessed"
 _NO_HEADER = re.compile(r"fatal error: [^\n]*: No such file or directory")
 OFFERED = "stage.h offers all that a stage may use; include it and the stage's own headers only"
@@ -38,10 +38,10 @@ OFFERED = "stage.h offers all that a stage may use; include it and the stage's o
 
 @dataclass(frozen=True)
 class Texts:
-    """The preprocessed texts of C files by name, or the reason why there are none."""
+    """The preprocessed texts of C files by name, or the reason why preprocessing failed."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    defining: Mapping[str, bytes] = field(default_factory=dict)  # with the definitions of macros
+    defining: Mapping[str, bytes] = field(default_factory=dict)  # including macro definitions
     cause: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -54,9 +54,10 @@ def texts(stage: Stage, sources: Sequence[Path], trace: bool = False) -> Texts:
 
 
 def adapted(stage: Stage, sources: Sequence[Path], adapter: Path) -> Texts:
-    """Preprocess a C file of the kit that includes bignum.h, for the operations program.
+    """Preprocess a C file of the kit that includes bignum.h, for the unit tests.
 
-    The header must have the same text there as in the stage's own files.
+    The header must have the same text as in the stage's own files. Otherwise the result has a
+    cause.
     """
     own = texts(stage, sources)
     if own.cause:
@@ -86,7 +87,7 @@ def _texts(
 
 
 def options(stage: Stage, name: str) -> tuple[str, ...]:
-    """Return the flags by which an editor, too, understands a stage's file."""
+    """Return the flags for an editor that parses a stage's file."""
     return _options(stage, str(paths.COMMON), name in stage.traits.vector)
 
 
@@ -96,7 +97,7 @@ def _options(stage: Stage, headers: str, vector_file: bool) -> tuple[str, ...]:
 
 
 def _differing(adapter: Texts, own: Texts, stage: Stage) -> str:
-    """Return which line of a header has another text in an adapter than in the stage's files."""
+    """Return a message if a line of a header differs between an adapter and the stage's files."""
     place = f"{stages.place(stage)}/"
 
     def by_file(text: bytes) -> dict[str, set[tuple[int, str]]]:
@@ -182,7 +183,7 @@ def _preprocessed(
     found: dict[str, bytes] = {}
     defining: dict[str, bytes] = {}
     for i, name in enumerate(names):
-        # What comes ahead of the file itself is the compiler's own.
+        # The text before the file's first line marker comes from the compiler.
         whole, begin = (folder / f"{i}.i").read_bytes(), f'# 1 "{place}/{name}"\n'.encode()
         defining[name] = whole[whole.index(begin) :]
         content = re.sub(rb"(?m)^#(define|undef) .*$", b"", defining[name])
@@ -194,7 +195,7 @@ def _preprocessed(
 
 
 def _wrong(text: str, name: str, place: str) -> str:
-    """Return what a text may not hold, or ""."""
+    """Return why a text is not allowed, or ""."""
     for file, _ in allowed_c.markers(text):
         inside = re.match(rf"({re.escape(place)}|{KIT})/[^/]+$", file)
         if not inside:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Build a stage as a module for one kernel: the stage's C files, the kit's everything else."""
+"""Build a stage as a kernel module, from the stage's C files and the kit's files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from grader.exercise.static_contract import driver_contract, stage_contract
 from grader.lab import allowed_c, module
 from grader.lab.module import Kernel, Module, Recipe
 
-# What of the kit goes into the module; never taken from a stage's directory.
+# The kit's files in the module; a file of the same name in a stage's directory is ignored.
 KIT_FILES = (
     "driver.c", "account.c", "account.h", "stage_checks.c", "stage_checks.h", "notices.c",
     "fibdrv.h", "stage.h", "freestanding.h"
 )  # fmt: skip
 KIT_OBJECTS = ("kit/driver", "kit/account", "kit/stage_checks", "kit/notices")
-# And into that of a stage with vector files.
+# The kit's files in the module of a stage with vector files, in addition.
 VECTOR_FILES = ("vector.c", "vector.h")
 VECTOR_OBJECTS = ("kit/vector",)
 SOURCE_BYTES = 1 << 20
@@ -35,24 +35,24 @@ BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
 @dataclass(frozen=True)
 class BuiltStage:
-    """The result of a build: a module, or a cause; and what its objects hold against the rules."""
+    """The result of a build: a module or a cause, and the violations of the contract."""
 
     stage: Stage
     module: Module
     violations: tuple[stage_contract.ContractViolation, ...] = ()
-    left_out: tuple[str, ...] = ()  # of the stage's files, and why
-    rules: str = "stage.h"  # where it is said what its objects may hold
-    # Where the files are edited that kbuild compiles, by their folder in the module.
+    left_out: tuple[str, ...] = ()  # messages about files of the stage that are not used
+    rules: str = "stage.h"  # the document with the rules for its objects
+    # The source folders of the files that kbuild compiles, by their folder in the module.
     homes: Mapping[str, Path] = field(default_factory=lambda: {"kit": paths.COMMON})
 
     @property
     def ok(self) -> bool:
-        """Whether there is a module."""
+        """Return whether there is a module."""
         return self.module.ok
 
     @property
     def rejection(self) -> str:
-        """Why it is not to be measured: there is no module, or what the contract has against it."""
+        """Return why the stage must not be measured: it has no module or breaks the contract."""
         broken = self.violations[0] if self.violations else None
         return self.cause or (
             f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
@@ -60,12 +60,12 @@ class BuiltStage:
 
     @property
     def cause(self) -> str:
-        """Why there is none, in one line."""
+        """Return why the build failed, in one line."""
         return self.module.cause
 
 
 def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
-    """The C files of a stage that are used; says in left_out what is not."""
+    """Yield the C files of a stage that are used. Append a message to left_out for each other."""
     for path in sorted(stage.directory.iterdir()):
         if path.suffix not in (".c", ".h"):
             if path.name in BUILD_FILES:
@@ -83,17 +83,18 @@ def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
             yield path
 
 
-# For a debugger: at -O2 a variable often has no place in memory or in a register.
+# The flag for a debugger: at -O2 many variables have no location in memory or registers.
 LOOK = "-O0"
 
 
 def build(
     stage: Stage, kernel: Kernel, jobs: int = 2, trace: bool = False, look: bool = False
 ) -> BuiltStage:
-    """Build a stage for a kernel, or find that nothing has changed since the last time.
+    """Build a stage for a kernel, unless nothing has changed since the last build.
 
-    With trace what fib_trace is given is printed; with look the stage's own files are compiled for
-    a debugger. Neither is ever graded.
+    With trace, fib_trace prints its arguments. With look, the stage's own files are compiled for a
+    debugger. Such builds are never graded. Raise LabError if a stage without sources has no object
+    for the kernel.
     """
     if not stage.fits(kernel.arch):
         raise LabError(
@@ -129,19 +130,19 @@ def build(
 
 
 def digest(stage: Stage, kernel: Kernel) -> str:
-    """Return a digest of all that the module of a stage of arithmetic is made of."""
+    """Return a digest of all inputs of the module of a stage that computes F(n)."""
     return module.digest(_recipe(stage, kernel, _texts(stage, [])), kernel)
 
 
 def _texts(stage: Stage, left_out: list[str], trace: bool = False) -> preprocess.Texts:
-    """Return a stage's texts; of a stage without sources, none."""
+    """Return a stage's preprocessed texts; none for a stage without sources."""
     if stage.shipped:
         return preprocess.Texts()
     return preprocess.texts(stage, list(sources(stage, left_out)), trace)
 
 
 def _for_a_debugger(recipe: Recipe, objects: Sequence[str]) -> Recipe:
-    """Return a recipe by which some objects are compiled so that a debugger sees variables."""
+    """Return a recipe that compiles the given objects with variables visible to a debugger."""
     more = tuple(f"CFLAGS_{name}.o += {LOOK}" for name in objects)
     return replace(recipe, settings=(*recipe.settings, *more))
 
@@ -149,7 +150,7 @@ def _for_a_debugger(recipe: Recipe, objects: Sequence[str]) -> Recipe:
 def build_driver(
     stage: Stage, kernel: Kernel, jobs: int = 2, raced: bool = False, look: bool = False
 ) -> BuiltStage:
-    """The same of a stage whose driver is what is asked for; raced: see driver_recipe.py."""
+    """Build a stage that is a driver. For raced see driver_recipe.py."""
     homes = {"stage": stage.directory, "kit": paths.ROOT / driver_recipe.INTERPOSER}
     built = partial(BuiltStage, stage, rules=f"stage {stage.number}", homes=homes)
     path = stage.directory / driver_recipe.FILE
@@ -187,9 +188,9 @@ def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
 
 
 def stage_objects(built: BuiltStage) -> list[Path]:
-    """The objects that were made of the stage's own sources."""
+    """Return the objects that were made from the stage's own sources."""
     found = sorted((built.module.directory / "stage").glob("*.o"))
-    # One of a source that is there no more stays behind.
+    # The object of a source that was removed stays in the folder.
     sources = (".c", ".o_shipped")
     return [p for p in found if any(p.with_suffix(suffix).exists() for suffix in sources)]
 
@@ -200,7 +201,7 @@ def kit_objects(manifest: Manifest) -> tuple[str, ...]:
 
 
 def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
-    """The kit's half of a module, compiled once for all copies of a stage."""
+    """Return the recipe of the kit's half of a module, compiled once for all copies of a stage."""
     names = (*KIT_FILES, *(VECTOR_FILES if manifest.traits.vector else ()))
     return Recipe(
         name=device.NAME,
@@ -212,12 +213,12 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
             f"-DFIBDRV_STAGE={manifest.number}",
             f"-DFIBDRV_MAX_N={manifest.max_n}",
             f"-DFIBDRV_NAME='\"{manifest.name}\"'",
-            # On every kernel the same: no vectors and no floating point, wherever it could have
-            # them (uml is a program). And what debuggers unwind by is not in memory.
+            # Use no vectors and no floating point on any kernel, not even on uml, which is a
+            # program and could. The module must hold no unwind tables for debuggers.
             "-mgeneral-regs-only",
             "-fno-asynchronous-unwind-tables",
         ),
-        # Some distributions' kernels look for overflows, with writable data of their own.
+        # Some distributions' kernels enable UBSAN, which adds writable data to each object.
         settings=() if kernel.instrumented else ("UBSAN_SANITIZE := n",),
         labels={"kit": "common"},
     )
@@ -230,20 +231,20 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     own = {f"stage/{name}": content for name, content in text.files.items()}
     if shipped:
         own[f"stage/{shipped.name}"] = shipped.read_bytes()
-        # modpost reads there which sources an object is made of, and fails without the file.
+        # modpost fails without this file, in which it looks for the sources of an object.
         own[f"stage/.{shipped.stem}.o.cmd"] = b"# It is here without its sources.\n"
     label, shown = stages.place(stage), paths.shown(stage.directory)
-    # kbuild makes x.o from x.c, and from x.o_shipped by a mere copy.
+    # kbuild makes x.o from x.c, or copies it from x.o_shipped.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     recipe = Recipe(
         name=device.NAME,
-        # A name may be as long as a file's may be; this is one with something behind it.
+        # The directory's name may already have the maximum length of a file name.
         folder=f"{stage.key[:80]}-{tag}",
         files=own,
         objects=tuple(names),
-        # The kernel does without this warning, for its false alarms; of a carry that is not set
-        # nothing else says a word.
+        # The kernel disables this warning because of false alarms, but nothing else reports a
+        # carry that is not initialised.
         flags=(
             *shared.flags,
             *c_flags.language(),
@@ -254,7 +255,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
             *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
             *_vector_settings(stage.manifest),
         ),
-        labels={label: label, "kit": "common"},  # the texts name the stage's files by it
+        labels={label: label, "kit": "common"},  # the folder names in the texts' line markers
         support=("common",),
         shown={"stage": shown, label: shown, "kit": "common"},
         dialect=device.DIALECT,
@@ -275,7 +276,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
 
 
 def _vector_settings(manifest: Manifest) -> tuple[str, ...]:
-    """Return the lines for kbuild that give a stage's vector files flags of their own."""
+    """Return the kbuild lines that give a stage's vector files flags of their own."""
     lines: list[str] = []
     for name in manifest.traits.vector:
         target = f"stage/{Path(name).stem}.o"
@@ -285,7 +286,7 @@ def _vector_settings(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _undefined(symbol: str, objects: list[Path], stage: Stage) -> str:
-    """What to say of a symbol that is used and nowhere defined."""
+    """Return a message about a symbol that is used but not defined."""
     users = [
         path.with_suffix(".c").name
         for path in objects
@@ -301,7 +302,7 @@ def _violations(
     stage: Stage, made: Module, objects: list[Path], kernel: Kernel
 ) -> list[stage_contract.ContractViolation]:
     if stage.shipped:
-        return []  # the kit's own, without what it would be read by
+        return []  # the kit's own object needs no check
     kit = [made.directory / f"{name}.o" for name in kit_objects(stage.manifest)]
     return stage_contract.violations(
         objects, kit, kernel.instrumented, stage.traits, stages.place(stage)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read what describes a stage: its manifest, traits, tasks, device and expected values."""
+"""Read the description of a stage: its manifest, traits, tasks, device and expected values."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the lab is told of the kit's device: its names, its client, what its log may say."""
+"""Describe the kit's device to the lab: its names, its client, its messages in the kernel log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from grader.lab import guest_program
 from grader.lab.log_diagnostics import LogPatterns
 from grader.lab.machines import Contents, Running
 
-NAME = "fibdrv"  # the module, as the kernel calls it
+NAME = "fibdrv"  # the module's name in the kernel
 NODE = "/dev/fibonacci"
 KNOB = "/sys/class/fibonacci/fibonacci/ktime_measure"
 CLIENT = "fibctl"
-# Where modules are in a machine.
+# The folder of modules in a machine.
 MODULES = "/lib/fibdrv"
 
-# What must be gone when a stage is unloaded, and how the machine is asked for it.
+# Traces that must be gone after unloading, by the shell command that succeeds if one is left.
 LEFT_BEHIND = {
     f"test -e {NODE}": NODE,
     "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
@@ -53,14 +53,14 @@ DIALECT = LogPatterns(
 
 
 def client() -> Path:
-    """The user client, static."""
+    """Return the statically linked client."""
     sources = [paths.COMMON / name for name in ("batch.c", "spoken_pread.S")]
     sources += sorted(paths.COMMON.glob("fibctl*.c"))
     return guest_program.compiled(CLIENT, sources, [guest_program.GUEST])
 
 
 def stress_client() -> Path:
-    """The program that treats the device badly, static."""
+    """Return the statically linked stress client."""
     folder = Path(__file__).resolve().parents[1] / "stress" / "client"
     failing = guest_program.GUEST / "fault_injection.c"
     return guest_program.compiled(
@@ -76,7 +76,7 @@ def contents(
     files: Mapping[str, Path] | None = None,
     vectors: bool = False,
 ) -> Contents:
-    """A machine with modules at MODULES/NAME.ko, programs and the client in /bin, and files.
+    """Return the contents of a machine: modules in MODULES, programs and the client in /bin, files.
 
     vectors: a module has vector files.
     """
@@ -92,10 +92,10 @@ def contents(
 
 
 def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
-    """Requests to the client's batch mode (see common/fibctl.h), and its answers, a line each."""
+    """Send requests to the client's batch mode, see common/fibctl.h. Yield an answer for each."""
     return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)
 
 
 def run_script(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
-    """The answers to requests that are a file of the machine: nothing to send them by is faster."""
+    """Yield the answers to requests in a file of the machine. No request crosses the slow line."""
     return guest.channel.run_script(f"{CLIENT} batch", path, count, timeout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the lab is told of stage 0's device: its names, its client, what must be gone behind it."""
+"""Describe stage 0's device to the lab: its names, its client, and the traces to check for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLIENT = "firstctl"
 KO = "/lib/first/first.ko"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 
-# What must be gone when it is unloaded, and how the machine is asked for it.
+# Traces that must be gone after unloading, by the shell command that succeeds if one is left.
 LEFT_BEHIND = {
     f"test -e {NODE}": NODE,
     **{f"test -e {path}": path for path in (f"/sys/class/{NAME}", f"/sys/class/misc/{NAME}")},
@@ -26,23 +26,23 @@ LEFT_BEHIND = {
 
 
 def client() -> Path:
-    """The program that makes the calls, static."""
+    """Return the statically linked client, which makes the system calls."""
     shared = [paths.COMMON / "batch.c", guest_program.GUEST / "fault_injection.c"]
     sources = [*sorted((SOURCES / "client").glob("*.c")), *shared]
     return guest_program.compiled(CLIENT, sources, [paths.COMMON, guest_program.GUEST])
 
 
 def contents(module: Path) -> Contents:
-    """A machine with the module and the client."""
+    """Return the contents of a machine with the module and the client."""
     return Contents({KO: module, f"/bin/{CLIENT}": client()}, NAME, (NODE,))
 
 
 def refuse_host(machine: Machine) -> None:
-    """A first driver, made to fail on purpose, is not for the computer it is written on."""
+    """Raise LabError if the machine is this computer: stage 0's faults may crash its kernel."""
     if machine.is_host:
         raise LabError("stage 0 is for a kernel that may break: leave machine=host away")
 
 
 def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
-    """Requests to the client's batch mode (see client/firstctl.h), and its answers, a line each."""
+    """Send requests to the client's batch mode, see client/firstctl.h. Yield an answer for each."""
     return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)

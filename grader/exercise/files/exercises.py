@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find and read exercises: folders with a manifest, exercise.toml, and tasks beside it, tasks.toml.
+"""Find and read exercises: folders with a manifest, exercise.toml, and tasks, tasks.toml.
 
-Stages, the learner's driver and electives are exercises. What a command can do with an exercise
-follows from its manifest; no command asks for a name or a number.
+Stages, the learner's driver and electives are exercises. A command decides by the manifest what it
+can do with an exercise, never by its name or number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ExerciseChange:
     rename: Mapping[str, str] = field(default_factory=dict)  # identifiers, old to new
 
 
-# Copies had no version before: they held a manifest stage.toml, or none.
+# Copies older than versions hold a manifest stage.toml, or none.
 FIRST_VERSION = ExerciseChange(1, "exercise.toml states the version that a copy was made for")
 OLD_MANIFEST = "stage.toml"
 
@@ -45,40 +45,40 @@ OLD_MANIFEST = "stage.toml"
 class Exercise:
     """An exercise as its folder describes it."""
 
-    name: str  # "3" or "fibers": what a learner types
+    name: str  # "3" or "fibers", as a learner types it
     directory: Path  # the kit's folder
     title: str
     handout: Path
-    sources: Path  # the folder of the solution, of which a learner gets a copy
-    stage: Manifest | None  # of a stage; None for an elective
-    judge: str = ""  # of an elective: the module whose judge() tests the tasks
+    sources: Path  # the folder of the solution; a learner gets a copy with skeletons
+    stage: Manifest | None  # the manifest of a stage; None for an elective
+    judge: str = ""  # the module whose judge() tests the tasks of an elective; "" for a stage
     for_a_class: bool = True  # whether it can judge untrusted submissions
     version: int = 1
     changes: tuple[ExerciseChange, ...] = ()
 
     @property
     def variable(self) -> str:
-        """The make variable that names exercises of its kind."""
+        """Return the make variable that names exercises of this kind."""
         return "stage" if self.stage else "elective"
 
     @property
     def label(self) -> str:
-        """The exercise in messages: "stage 3", "elective fibers"."""
+        """Return the name of the exercise in messages: "stage 3", "elective fibers"."""
         return f"{self.variable} {self.name}"
 
     @property
     def heading(self) -> str:
-        """The exercise as a heading: "Stage 3, bignum-u32", "Elective fibers"."""
+        """Return the exercise as a heading: "Stage 3, bignum-u32", "Elective fibers"."""
         return f"{self.label.capitalize()}{f', {self.stage.name}' if self.stage else ''}"
 
     @property
     def copy_name(self) -> str:
-        """The name of the folder of a copy, in work/ or where a submission is graded."""
+        """Return the name of a copy's folder, in work/ or where a submission is graded."""
         return self.directory.name
 
     @property
     def packages(self) -> str:
-        """The group of packages it needs besides core, which may be empty; "" for none."""
+        """Return the group of packages that the exercise needs besides core, or ""."""
         return "" if self.stage else self.name
 
     @property
@@ -88,7 +88,7 @@ class Exercise:
 
     @cached_property
     def course(self) -> Course:
-        """Its tasks and points."""
+        """Return its tasks and points."""
         return tasks.read(self.directory / "tasks.toml", self.name)
 
     @property
@@ -103,7 +103,7 @@ class Exercise:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of which a submission must hold at least one."""
+        """Return the files of which a submission must hold at least one."""
         if self.arithmetic:
             return ("fib.c",)
         return tuple(sorted({part.file for task in self.course.tasks for part in task.parts}))
@@ -113,7 +113,7 @@ class Exercise:
         return paths.make(f"{self.variable}={self.name} {verb}")
 
     def texts(self) -> dict[str, str]:
-        """Return the kit's files by name: sources, and the manifest. Stages may hold skeletons."""
+        """Return the kit's sources and manifest by file name. Stages may hold skeletons."""
         folder = [path for path in sorted(self.sources.iterdir()) if path.suffix in SOURCES]
         return {
             path.name: path.read_text(encoding="utf-8")
@@ -132,7 +132,7 @@ def electives() -> list[str]:
 
 
 def find(name: str | int) -> Exercise:
-    """Return the exercise of that name. Raise LabError, which names those there are, if none."""
+    """Return the exercise with that name. Raise LabError with the known names if there is none."""
     if re.fullmatch(r"[0-9]+", str(name)):
         return _stage(int(name))
     if name not in electives():
@@ -190,7 +190,7 @@ def _versions(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def version_of(copy: Path) -> int:
-    """Return the version of an exercise that a learner's copy was made for; 0 if before 1."""
+    """Return the exercise version that a learner's copy was made for; 0 if it is older than 1."""
     try:
         return int(toml.read(copy / MANIFEST).get("version", 1))
     except (OSError, ValueError, TypeError):
@@ -205,7 +205,7 @@ def pending(exercise: Exercise, copy: Path) -> tuple[ExerciseChange, ...]:
 
 
 def for_a_class(name: str) -> Exercise:
-    """Return an exercise that can judge untrusted submissions. Raise LabError for another."""
+    """Return an exercise that can judge untrusted submissions. Raise LabError if it cannot."""
     exercise = find(name)
     if not exercise.for_a_class:
         able = ", ".join(other for other in electives() if find(other).for_a_class)
@@ -214,7 +214,7 @@ def for_a_class(name: str) -> Exercise:
 
 
 def copy_in(exercise: Exercise, folder: Path) -> Path | None:
-    """Return the copy of an exercise below a folder such as work/; None if there is none."""
+    """Return the copy of an exercise below a folder such as work/, or None."""
     if not folder.is_dir():
         return None
     if exercise.stage is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the answers should be: Python integers, and the golden output in expected/."""
+"""Compute the expected results with Python integers and check them against expected/."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ FNV_OFFSET = 0xCBF29CE484222325
 MASK = (1 << 64) - 1
 
 
-# From here on Python takes longer to write an integer in decimal than its decimal module, which
-# multiplies by a number-theoretic transform, takes for all of it: 1 s against 0.1 s at 1,000,000.
+# From this n on Python's decimal module is faster, because it multiplies by a number-theoretic
+# transform and needs no conversion to decimal: 0.1 s instead of 1 s at n = 1,000,000.
 DECIMAL_FROM = 20_000
 
 Number = TypeVar("Number", int, Decimal)
 
 
 def fibonacci(n: int) -> int:
-    """F(n) as Python's integers have it."""
+    """Return F(n) by Python's integers."""
     return _power(n, 0, 1)[1]
 
 
 def _power(n: int, zero: Number, one: Number) -> tuple[Number, Number, Number]:
-    """F(n + 1), F(n), F(n - 1) by the matrix [[1, 1], [1, 0]]^n: another way than the stages go."""
-    # Rows of a symmetric matrix power: (x, y, z) stands for [[x, y], [y, z]].
+    """Return F(n + 1), F(n), F(n - 1) by powers of [[1, 1], [1, 0]], which no stage uses."""
+    # A triple (x, y, z) stands for the symmetric matrix [[x, y], [y, z]].
     power, base = (one, zero, one), (one, one, zero)
     while n:
         if n & 1:
@@ -56,12 +56,12 @@ def _times(
 
 
 def _exact(n: int) -> Context:
-    """Room for the largest number on the way, F(2n); nothing may be rounded away."""
+    """Return a decimal context with enough digits for F(2n), which raises Inexact on rounding."""
     return Context(prec=n // 2 + 100, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 
 def _text(n: int) -> str:
-    """F(n) in decimal."""
+    """Return F(n) in decimal."""
     if n < DECIMAL_FROM:
         return str(fibonacci(n))
     with localcontext(_exact(n)):
@@ -69,7 +69,7 @@ def _text(n: int) -> str:
 
 
 def _checked(n: int, text: str) -> str:
-    """The digits of F(n), checked against expected/ where that knows n."""
+    """Return the digits of F(n). Raise LabError if they differ from expected/."""
     golden = _golden()
     if n in golden.small and golden.small[n] != text:
         raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken, git status")
@@ -83,16 +83,16 @@ def _checked(n: int, text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def digits(n: int) -> str:
-    """The decimal digits of F(n)."""
+    """Return the decimal digits of F(n)."""
     return _checked(n, _text(n))
 
 
 def golden_n() -> list[int]:
-    """The n above 1,000 that expected/ knows."""
+    """Return the n above 1,000 that expected/ has."""
     return sorted(n for n in _golden().digests if n > 1000)
 
 
-# The row of expected/ for these n together.
+# The row of expected/ for F(0) to F(1000) together.
 SMALL = "0-1000"
 
 
@@ -132,7 +132,7 @@ def _by_addition() -> Iterator[str]:
 
 
 def new_modulus(size: int = 62) -> int:
-    """Return a prime of that many bits, which no code under test can know beforehand."""
+    """Return a random prime of that many bits, so that tested code cannot know it in advance."""
     while not _is_prime(candidate := 1 << size - 1 | secrets.randbits(size - 1) | 1):
         pass
     return candidate
@@ -166,7 +166,7 @@ def residues(n: int, modulus: int) -> tuple[int, int]:
 
 
 def residue(n: int, modulus: int) -> int:
-    """Return F(n) modulo a number, checked against expected/ where that knows n."""
+    """Return F(n) modulo a number, checked against expected/ if that has n."""
     value = residues(n, modulus)[0]
     golden = _golden()
     right = n not in golden.small or int(golden.small[n]) % modulus == value
@@ -181,7 +181,7 @@ def residue(n: int, modulus: int) -> int:
 
 @lru_cache(maxsize=2)
 def _logarithms(base: int) -> tuple[Decimal, Decimal]:
-    """Return the logarithms of phi and of sqrt(5)."""
+    """Return the logarithms of phi and of sqrt(5) to a base."""
     with localcontext(Context(prec=50)):
         five = Decimal(5)
         unit = Decimal(base).log10()
@@ -208,9 +208,9 @@ def bits(n: int) -> int:
 
 @lru_cache(maxsize=4096)
 def fnv1a(n: int) -> int:
-    """Return the 64-bit FNV-1a hash of the digits of F(n), of which the driver's digests are made.
+    """Return the 64-bit FNV-1a hash of the digits of F(n), from which the driver makes digests.
 
-    It takes 0.1 us for each digit. What is only verified is compared by residues.
+    It takes 0.1 us for each digit. Verification without digests compares residues instead.
     """
     value = FNV_OFFSET
     for byte in digits(n).encode():
@@ -219,7 +219,7 @@ def fnv1a(n: int) -> int:
 
 
 def digest(n: int, spread: int, repeat: int, nonce: int) -> int:
-    """What FIBDRV_IOC_MEASURE must return as digest: see common/fibdrv.h."""
+    """Return the digest that FIBDRV_IOC_MEASURE must return, see common/fibdrv.h."""
     hashes = [fnv1a(n - i) for i in range(min(spread + 1, repeat))]
     value = nonce
     for i in range(repeat):
@@ -228,7 +228,7 @@ def digest(n: int, spread: int, repeat: int, nonce: int) -> int:
 
 
 def digit_total(n: int, spread: int, repeat: int) -> int:
-    """What FIBDRV_IOC_MEASURE must return as digits."""
+    """Return the number of digits that FIBDRV_IOC_MEASURE must return."""
     whole, rest = divmod(repeat, spread + 1)
     counts = [digit_count(n - i) for i in range(min(spread + 1, repeat))]
     return whole * sum(counts) + sum(counts[:rest])

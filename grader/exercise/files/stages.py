@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stages: directories named NUMBER-NAME, and the manifests that say what to expect of them."""
+"""Find stages, which are directories named NUMBER-NAME, and read their manifests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise.files.traits import Traits, parse
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the kit knows of a stage number, whoever's sources are built for it."""
+    """The kit's description of a stage number; it holds for all sources of that stage."""
 
     number: int
     name: str
@@ -28,41 +28,41 @@ class Manifest:
 
     @property
     def computes(self) -> bool:
-        """Return whether it computes F(n): then there are n to measure at."""
+        """Return whether the stage computes F(n). Then there are n to measure at."""
         return bool(self.measure)
 
 
-# The objects that stand for the reference's sources in a student repository, by ARCH of the kernels
-# they link for: see export/objects.py.
+# The objects in a student repository that replace the reference's sources, by the ARCH of the
+# kernels they link for: see export/objects.py.
 OBJECTS = {"um": "uml.o_shipped", "x86": "qemu.o_shipped"}
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One directory of sources, to be built and judged by the kit's manifest."""
+    """A directory of sources that is built and judged by the kit's manifest."""
 
     directory: Path
     manifest: Manifest
-    own_driver: bool = False  # its driver.c counts: only tests plant faults there
-    label: str = ""  # tells directories of one name apart
+    own_driver: bool = False  # use its driver.c; only tests that inject faults do this
+    label: str = ""  # distinguishes directories with the same name
     isolated: bool = (
-        False  # an untrusted submission's: nothing of it runs outside the sandbox or a machine
+        False  # an untrusted submission, which must run only in the sandbox or in a machine
     )
-    shipped: Path | None = None  # the folder of the objects that stand for its sources
+    shipped: Path | None = None  # the folder of the objects that replace its sources
 
     @property
     def number(self) -> int:
-        """The stage number."""
+        """Return the stage number."""
         return self.manifest.number
 
     @property
     def traits(self) -> Traits:
-        """The traits of its stage number."""
+        """Return the traits of its stage number."""
         return self.manifest.traits
 
     @property
     def key(self) -> str:
-        """A name unique in a run, used for files made from the stage."""
+        """Return a name that is unique in a run, for files made from the stage."""
         return self.label or self.directory.name
 
     def object_for(self, arch: str) -> Path | None:
@@ -70,18 +70,18 @@ class Stage:
         return self.shipped / OBJECTS.get(arch, f"{arch}.o_shipped") if self.shipped else None
 
     def fits(self, arch: str) -> bool:
-        """Return whether a module for kernels of that ARCH can be made: from sources, always."""
+        """Return whether a module for kernels of that ARCH can be built."""
         found = self.object_for(arch)
         return found is None or found.is_file()
 
 
 def exported() -> bool:
-    """Whether this is a student repository, where stages/ holds skeletons and no solution."""
+    """Return whether this is a student repository, where stages/ holds skeletons."""
     return (paths.STAGES / "SKELETONS").is_file()
 
 
 def load_manifest(directory: Path) -> Manifest:
-    """Read the manifest of a stage's directory. Raise LabError where it is not valid."""
+    """Read the manifest in a stage's directory. Raise LabError if it is not valid."""
     number, name = directory.name.split("-", 1)
     path = directory / "exercise.toml"
     try:
@@ -113,18 +113,18 @@ def _directories(tree: Path) -> list[Path]:
     except OSError as error:
         raise LabError(f"{tree}: {error.strerror}; --tree takes a directory of stages") from error
     found = [d for d in entries if re.fullmatch(r"[0-9]+-[\w.+-]+", d.name) and d.is_dir()]
-    # A submission may be a link to somebody else's work.
+    # A directory in a submission may be a link to another student's work.
     found = [d for d in found if not d.is_symlink() or paths.inside(d, tree)]
     return sorted(found, key=lambda d: (int(d.name.split("-")[0]), d.name))
 
 
 def known() -> dict[int, Manifest]:
-    """The kit's own manifests by stage number."""
+    """Return the kit's own manifests by stage number."""
     return {m.number: m for m in map(load_manifest, _directories(paths.STAGES))}
 
 
 def directory_of(number: int) -> Path:
-    """Return the kit's own directory of a stage. Raise LabError, which names those there are."""
+    """Return the kit's directory of a stage. Raise LabError with the known stages if none."""
     for directory in _directories(paths.STAGES):
         if number_of(directory) == number:
             return directory
@@ -132,7 +132,7 @@ def directory_of(number: int) -> Path:
 
 
 def numbers() -> str:
-    """Return the stages that there are, in words: 0 to 12."""
+    """Return the stage numbers in words: 0 to 12."""
     there = sorted(known())
     if there == list(range(there[0], there[-1] + 1)) and len(there) > 1:
         return f"{there[0]} to {there[-1]}"
@@ -140,14 +140,15 @@ def numbers() -> str:
 
 
 def manifests() -> dict[int, Manifest]:
-    """Those of the stages of arithmetic, which are compared and measured: from 1 on."""
+    """Return the manifests of the stages that compute F(n), which are those from 1 on."""
     return {number: manifest for number, manifest in known().items() if manifest.computes}
 
 
 def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
-    """The stages in a tree, all or those of the given numbers, in order.
+    """Return the stages in a tree in order: all, or those with the given numbers.
 
-    All of the kit's are those of arithmetic; of a submission's, stage 0 is one, too.
+    Without numbers, leave out stage 0 of the kit, but not of a submission. Raise LabError if a
+    number is missing or the tree holds no stage.
     """
     wanted = set(numbers)
     of_the_kit = tree == paths.STAGES and not wanted
@@ -178,12 +179,12 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
 
 
 def arithmetic(stages: Iterable[Stage]) -> list[Stage]:
-    """Those of some stages that compute, and can be measured: not the driver of stage 0."""
+    """Return the given stages that compute F(n), without the driver of stage 0."""
     return [stage for stage in stages if stage.manifest.computes]
 
 
 def computing(stage: Stage) -> Stage:
-    """The stage, which must be one of arithmetic."""
+    """Return the stage if it computes F(n), else raise LabError."""
     if not stage.manifest.computes:
         raise LabError(
             f"stage {stage.number} is a driver, nothing of it is computed or measured:"
@@ -197,7 +198,7 @@ def kit(number: int) -> Stage:
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
-    if not stage.manifest.computes:  # objects are there to be compared and measured
+    if not stage.manifest.computes:  # only stages that are compared have objects
         raise LabError(
             f"the kit's stage {number} is not here:"
             f" {paths.make(f'stage={number} start')}, then yours"
@@ -207,9 +208,9 @@ def kit(number: int) -> Stage:
 
 
 def home(wanted: Sequence[int] = ()) -> Path:
-    """The tree that is meant where none is named: the kit's stages, or a student's own.
+    """Return the default tree: the kit's stages, or work/ in a student repository.
 
-    Of wanted, where nothing is there yet, the first one is what to begin with.
+    Raise LabError if work/ holds no stage; the message suggests to start the first one in wanted.
     """
     if not exported():
         return paths.STAGES
@@ -223,16 +224,16 @@ def home(wanted: Sequence[int] = ()) -> Path:
 
 
 def number_of(directory: Path) -> int | None:
-    """The stage number that the name of a directory begins with, if it does."""
+    """Return the stage number at the beginning of a directory's name, or None."""
     match = re.match(r"([0-9]+)-", directory.resolve().name)
     return int(match[1]) if match else None
 
 
 def single(directory: Path, label: str, number: int | None = None) -> Stage:
-    """One directory of sources wherever it is, judged as the stage of that number.
+    """Return a single directory of sources as a stage.
 
-    The number is the one its name begins with unless one is given. The label (letters, digits
-    and -) names what is made from it, so that two directories of one name keep apart.
+    The number is by default the one in the directory's name. The label (letters, digits and -)
+    names the files made from the stage, so that directories with the same name do not clash.
     """
     if not directory.is_dir():
         raise LabError(
@@ -249,7 +250,7 @@ def single(directory: Path, label: str, number: int | None = None) -> Stage:
 
 
 def place(stage: Stage) -> str:
-    """The stage's directory in debug information and log: the same wherever the checkout is."""
+    """Return the stage's directory for debug information and logs, independent of the checkout."""
     if paths.inside(stage.directory, paths.ROOT):
         shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
     else:
@@ -258,7 +259,7 @@ def place(stage: Stage) -> str:
 
 
 def parse_numbers(text: str) -> list[int]:
-    """Stage numbers from "1,2" or "3-5" or both."""
+    """Return the stage numbers in a text such as "1,2" or "3-5". Raise LabError for other text."""
     numbers: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read what an exercise asks of a learner, and the points for it: tasks.toml in its folder."""
+"""Read the tasks and points of an exercise from tasks.toml in its folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.exercise.files import stages
 
-# What of a call is counted, and the calls whose size is an n.
+# The units of counts, and the calls whose size is an n.
 UNITS = ("instructions", "products", "allocations")
 WHOLE = ("compute", "decimal")
 UNBOUNDED = 2**63 - 1
@@ -20,13 +20,13 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(frozen=True)
 class TaskFunction:
-    """A function of the reference that the skeleton has not, or not whole."""
+    """A function of the reference that the skeleton leaves out or replaces by a stub."""
 
     file: str
-    function: str  # "": no function of its own, only lines that are left out
+    function: str  # "" if only lines of the file are left out
     stub: str | None  # None: the function is part of the solution and left out
     text: str
-    above: str = ""  # what the comment above it says instead, where that gives the solution away
+    above: str = ""  # a replacement for a comment above it that would give the solution away
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CountedCall:
     """A call that is counted: see operations/ideas.py."""
 
     operation: str
-    size: int  # n, or the words of 8 bytes that each operand has
+    size: int  # n, or the size of each operand in words of 8 bytes
 
     @property
     def call(self) -> str:
@@ -54,30 +54,30 @@ class Plain:
 
 @dataclass(frozen=True)
 class Idea:
-    """A bound on what a call takes, which only the method that a task teaches keeps to.
+    """A bound on the cost of a call, which only the method that a task teaches keeps.
 
-    A bound is a number, never a ratio, which slow code in its other count would meet. It lies
-    between what the kit's stage takes and what `plain` takes: `make par` checks that.
+    A bound is an absolute number, because slow code could keep a ratio of two counts. It lies
+    between the count of the kit's stage and that of `plain`; `make par` checks this.
     """
 
-    text: str  # what the method does
+    text: str  # a description of the method
     takes: CountedCall
     least: int
     at_most: int
     unit: str  # one of UNITS
-    points: int  # that a task loses without it
-    plain: Plain | None  # None: no stage has the method that is improved on
+    points: int  # the points withheld if the bound is not kept
+    plain: Plain | None  # None if no stage has the method that the idea improves on
 
 
 @dataclass(frozen=True)
 class Omission:
-    """Lines of the reference, of one task, that the skeleton has not.
+    """Lines of the reference that the skeleton of one task leaves out.
 
-    above: the line that a comment with the task's text stands above; "" for no comment.
+    above is the line under the comment with the task's text; "" for no comment.
     """
 
     file: str
-    lines: tuple[str, ...]  # each some whole lines, left out wherever they stand
+    lines: tuple[str, ...]  # each is one or more whole lines, left out wherever they occur
     above: str = ""
 
 
@@ -88,7 +88,7 @@ class Task:
     number: int
     name: str
     text: str
-    operation: str  # what grader/exercise/operations/unit_tests.py tries for it; "" for a driver's
+    operation: str  # the operation that operations/unit_tests.py tests; "" for a driver's task
     points: int
     hints: tuple[str, ...]
     parts: tuple[TaskFunction, ...]
@@ -98,49 +98,49 @@ class Task:
 
 @dataclass(frozen=True)
 class Speed:
-    """The points for being faster than the stage before."""
+    """The points for speed relative to the stage before."""
 
     points: int
     before: int
     n: int
     phase: str
-    par: float  # how many times faster earns them all
+    par: float  # the speedup in time that earns all points
 
 
 @dataclass(frozen=True)
 class Course:
-    """What an exercise asks of the learner; its points come to 100."""
+    """The tasks of an exercise; the points add up to 100."""
 
     tasks: tuple[Task, ...]
     device_points: int
     speed: Speed | None
 
 
-# How many n expected/par.json has for a stage's speed.
+# The number of n in expected/par.json for the speed of a stage.
 CHOICES = 8
 
 
 def choices(n: int) -> tuple[int, ...]:
-    """Return the n in expected/par.json at which speed may be judged, the course's own first."""
+    """Return the n in expected/par.json at which speed may be judged, the course's own n first."""
     return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
 
 
 def listed(speed: Speed, seed: int) -> Speed:
-    """Return the speed at one of the choices, by the seed; seed 1 means the course's n."""
+    """Return the speed at one of the choices, by the seed; seed 1 gives the course's n."""
     return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
 
 
 def drawn(speed: Speed, seed: int) -> Speed:
-    """Return the speed at any n from half of the course's n to that, by the seed.
+    """Return the speed at a random n from half of the course's n up to it, by the seed.
 
-    Seed 1 means the course's n.
+    Seed 1 gives the course's n.
     """
     below = 0 if seed == 1 else random.Random(seed).randint(0, speed.n // 2)
     return replace(speed, n=speed.n - below)
 
 
 def judged_speed(number: int, seed: int) -> Speed | None:
-    """Return what the speed of a stage is judged by with this seed; None if it is not judged."""
+    """Return the phase, n and points of a stage's speed for this seed; None if not judged."""
     speed = course(number).speed
     return drawn(speed, seed) if speed else None
 
@@ -151,7 +151,7 @@ def course(stage: int) -> Course:
 
 
 def read(path: Path, name: str) -> Course:
-    """Read the tasks of the exercise of that name. Raise LabError where they are not valid."""
+    """Read the tasks of the exercise with that name. Raise LabError if they are not valid."""
     try:
         table = toml.read(path)
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The traits of a stage, from its manifest: the grader asks for these, never for a stage's number.
+"""Define the traits of a stage, which its manifest lists.
 
-A trait describes how a stage is written. It decides which tests fit the stage and which bounds
-hold for it.
+The grader asks for traits, never for a stage's number. A trait describes how a stage is written. It
+decides which tests fit the stage and which bounds hold for it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ OPERATIONS = ("lshift", "copy", "increase", "decrease", "div5", "ntt", "fft")
 class Traits:
     """The way a stage is written. The field names are the keys of [traits] in its exercise.toml."""
 
-    # What a number is made of: one u64 ("word"), binary limbs, or limbs below a power of ten.
+    # The representation of a number: one u64 ("word"), binary limbs, or limbs below a power of ten.
     limb: str = "word"
-    # Where an operation leaves its result: in a new number that it returns, in a number that it
-    # grows, or in a number that its caller has made large enough.
+    # The place of an operation's result: a new number that it returns, a number that it grows, or
+    # a number that its caller has made large enough.
     results: str = "preallocated"
-    # Which operands the result of add and sub may overwrite: "", "a" or "ab".
+    # The operands that the result of add and sub may overwrite: "", "a" or "ab".
     overwrites: str = ""
-    # How two long numbers are multiplied. A bitwise product takes a hundred times as long.
+    # The method that multiplies long numbers. A bitwise product takes a hundred times as long.
     products: str = "schoolbook"
-    # The lengths in limbs at which a method gives way to another.
+    # The lengths in limbs at which the stage switches from one method to another.
     thresholds: tuple[int, ...] = ()
     # The operations on numbers besides add, sub, mul and square; "ntt" stands for those of a stage
     # with arithmetic modulo a prime and transforms of its own, "fft" for those on the digits and
@@ -40,11 +40,11 @@ class Traits:
     vector: tuple[str, ...] = ()
     # The memory that a call may hold at its peak, in bytes for each digit of F(n).
     bytes_per_digit: int = 8
-    # The bytes of constants, strings and numbers in instructions that its objects may hold: two
-    # digits each for 0 to 99 take 200, twenty powers of ten 160. A table of F(0) to F(93) is 752.
+    # The limit for bytes of constants, strings and numbers in instructions in its objects. A table
+    # of the digits of 0 to 99 takes 200, twenty powers of ten 160; F(0) to F(93) would take 752.
     constants: int = 512
-    # The bytes of code. The kit's longest stage has 5 KB; unrolled, or with an algorithm or two
-    # beside, it has room. The numbers F(0) to F(1000) take 44 KB, their digits 105.
+    # The limit for bytes of code. The kit's longest stage has 5 KB, so unrolled loops or a few more
+    # algorithms fit. The numbers F(0) to F(1000) would take 44 KB, their digits 105.
     code: int = 32 << 10
 
     @property
@@ -54,12 +54,12 @@ class Traits:
 
     @property
     def decimal(self) -> bool:
-        """Return whether limbs are decimal: the work of fib_decimal moves into fib_compute then."""
+        """Return whether limbs are decimal, so that fib_compute does most of the conversion."""
         return self.limb == "decimal"
 
     @property
     def slow(self) -> bool:
-        """Return whether products are made bit by bit, so that only small n are tested often."""
+        """Return whether products are computed bit by bit. Then only small n are tested often."""
         return self.products == "bitwise"
 
     @property
@@ -68,7 +68,7 @@ class Traits:
         return self.products == "subquadratic"
 
     def macros(self) -> tuple[str, ...]:
-        """Return the compiler options that tell the tests of its operations about a stage."""
+        """Return the compiler options that describe a stage to its unit tests."""
         return (
             f"-DSTAGE_LIMB_IS_DECIMAL={int(self.decimal)}",
             *(f"-DSTAGE_RESULT_IS_{r.upper()}={int(r == self.results)}" for r in RESULTS),

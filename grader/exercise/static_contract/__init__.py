@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What an object file holds: read, not matched; every section, every instruction, every address."""
+"""Check object files by reading every section, every instruction and every address."""

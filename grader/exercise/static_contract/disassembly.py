@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read all the code of an object, instruction after instruction: what it does and where it leads.
+"""Disassemble all code of an object and check where it leads.
 
-Every byte of the code belongs to an instruction of opcodes.py, every jump and every address
-of code leads to the begin of one, and every one can be reached: no table stands between them. Only
-addresses that stand in instructions are followed, and none that a register holds.
+Each byte of the code must belong to an instruction of opcodes.py. Each jump and each address of
+code must lead to the first byte of an instruction, and each instruction must be reachable, so code
+cannot hide tables. Only addresses in instructions are followed, not those in registers.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from grader.exercise.static_contract.object_findings import (
     touches,
 )
 
-# What a table's address may be beside the table: an index that counts from 1 or -1, scaled.
+# The distance allowed between an address in an instruction and its table: a compiler may fold in a
+# scaled index that starts at 1 or -1.
 BESIDE = 64
-# Numbers in instructions count as constants, but for those of a byte and those of jumps.
+# Numbers in this range, and jump offsets, do not count as constants.
 SMALL = range(-(1 << 7), 1 << 8)
 
 
 class _Reader:
-    """Reads the code of one object; canary names the segment that holds the stack protector's.
+    """The reader of one object's code.
 
-    vector: it is a vector file, which may hold vector instructions.
+    canary is the segment that holds the stack protector's canary. vector: the object is a vector
+    file, which may hold vector instructions.
     """
 
     def __init__(self, obj: Object, canary: str, vector: bool) -> None:
@@ -51,11 +53,11 @@ class _Reader:
         self.canary = canary
         self.swept = CodeSurvey()
         self.follows = self.swept.follows
-        self.targets: dict[Place, Place] = {}  # of a jump or an address; from where, for messages
+        self.targets: dict[Place, Place] = {}  # targets of jumps and addresses; value: source
         self.insns: dict[int, list[Any]] = {}
 
     def read(self) -> CodeSurvey:
-        """Decode all, then look at each."""
+        """Decode all code, then check each instruction."""
         sections = [section for section in self.obj.loaded if section.code]
         self.swept.whole = all([self._decode(section) for section in sections])
         if self.swept.whole:
@@ -72,7 +74,7 @@ class _Reader:
         self.swept.faults.append(ObjectFault(section, offset, got, expected))
 
     def _decode(self, section: Section) -> bool:
-        """Whether each byte is part of an instruction."""
+        """Decode a section. Return whether each byte is part of an instruction."""
         done = list(opcodes.MACHINE.disasm(section.data, 0))
         self.insns[section.index] = done
         end = 0
@@ -87,7 +89,7 @@ class _Reader:
         return end >= section.size
 
     def _marked(self) -> Iterator[Place]:
-        """Where functions begin, and what tables of addresses lead to."""
+        """Yield the entries of functions and the targets of tables of addresses."""
         for symbol in self.obj.symbols:
             section = self.obj.section_of(symbol)
             if section is None or not section.code or symbol.kind in ("SECTION", "FILE"):
@@ -108,7 +110,7 @@ class _Reader:
                     yield place
 
     def _look(self, section: Section) -> None:
-        """Each instruction's addresses and numbers, and what may come after it."""
+        """Check the addresses and numbers of each instruction, and record its successors."""
         relocations = iter([*section.relocations, None])
         relocation = next(relocations)
         for insn in self.insns[section.index]:
@@ -133,7 +135,7 @@ class _Reader:
     def _refers(
         self, section: Section, insn: Any, field_offset: int, relocation: Relocation
     ) -> None:
-        """An address that the linker puts into an instruction."""
+        """Check an address that the linker puts into an instruction."""
         symbol = relocation.symbol
         where = self.obj.section_of(symbol)
         offset = relocation.target(insn.size - field_offset)
@@ -190,15 +192,15 @@ class _Reader:
                 self._memory(section, insn, op, own)
 
     def _number(self, number: int, size: int) -> None:
-        """A constant in an instruction, which a table might be made of."""
+        """Record a constant in an instruction, because a table might consist of such constants."""
         if size == 4 and number >= 1 << 31:
-            number -= 1 << 32  # as compilers mean it
+            number -= 1 << 32  # compilers use it as a negative number
         if number not in SMALL:
             width = next(w for w in (2, 4, 8) if -(1 << 8 * w - 1) <= number < 1 << 8 * w)
             self.swept.numbers[number] = width
 
     def _memory(self, section: Section, insn: Any, op: Any, own: dict[int, Relocation]) -> None:
-        """An operand in memory, by what it is based on."""
+        """Check an operand in memory by its base."""
         verb = opcodes.name(insn)
         writes = opcodes.op_writes(insn, op)
         relocation = own.get(insn.disp_offset) if insn.disp_offset else None
@@ -218,7 +220,7 @@ class _Reader:
             return
         if verb == "lea" or kind == "once":
             return
-        # A pointer that the linker makes, and what a sanitizer has for its code to look at.
+        # Addresses in linker-made tables and data of sanitizers may be accessed.
         if relocation and (
             relocation.type in BY_TABLE or SANITIZER.fullmatch(relocation.symbol.name)
         ):
@@ -228,7 +230,7 @@ class _Reader:
             self.swept.faults.append(fault)
 
     def _is_canary(self, insn: Any, segment: str, own: dict[int, Relocation]) -> bool:
-        """Whether an instruction that looks into a segment is the stack protector's."""
+        """Return whether an instruction with a segment is an access of the stack protector."""
         memory = [op for op in insn.operands if op.type == x86.X86_OP_MEM]
         verb = opcodes.name(insn)
         if segment != self.canary or len(memory) != 1 or verb not in ("mov", "sub", "xor", "cmp"):
@@ -241,7 +243,7 @@ class _Reader:
         return (place.base, place.index, place.disp) == (0, 0, opcodes.CANARY)
 
     def _lead_somewhere(self) -> bool:
-        """Whether every jump and every address of code leads to an instruction."""
+        """Return whether every jump and every address of code leads to an instruction."""
         lost = [(p, source) for p, source in self.targets.items() if p not in self.swept.starts]
         for _, source in lost:
             section = self.obj.sections[source[0]]
@@ -249,7 +251,7 @@ class _Reader:
         return not lost
 
     def _reachable(self, sections: list[Section], marked: set[Place]) -> None:
-        """Every instruction can be come to, but what fills the room between."""
+        """Report code that no path reaches, except padding between functions."""
         seen: set[Place] = set()
         todo = list(marked)
         while todo:
@@ -276,5 +278,5 @@ class _Reader:
 
 
 def read(obj: Object, canary: str = "gs", vector: bool = False) -> CodeSurvey:
-    """All the code of an object; vector: of a vector file."""
+    """Read all code of an object; vector: the object is a vector file."""
     return _Reader(obj, canary, vector).read()

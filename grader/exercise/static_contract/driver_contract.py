@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a learner's driver may use of the kernel, beside its own static data.
+"""Check which kernel symbols a learner's driver uses.
 
-What it takes and gives back is known because it goes through interposer.c: of the kernel's ways to
-make a device, or to have memory, it may use those that are watched there.
+interposer.c tracks the resources that a driver acquires and releases. So a driver may use only
+those functions for devices and memory that the interposer wraps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.exercise.static_contract import elf, stage_contract
 from grader.exercise.static_contract.stage_contract import ContractViolation
 from grader.lab import allowed_c
 
-# By the linker's names, of kernels from 6.1 on: what interposer.c stands in for.
+# The functions that interposer.c wraps, by their linker names in kernels from 6.1 on.
 WATCHED = (
     "alloc_chrdev_region unregister_chrdev_region cdev_add cdev_del device_create device_destroy"
     " class_register __class_register class_unregister misc_register misc_deregister"
@@ -23,7 +23,7 @@ WATCHED = (
     " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
     " _copy_to_user _copy_from_user mutex_lock"
 ).split()
-# And what takes nothing that is to be given back.
+# Functions that acquire no resource that must be released.
 HARMLESS = re.compile(
     r"first_may_fault|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
     r"|(fixed_size|no_seek_end|generic_file|no|noop|default)_llseek|vfs_setpos|nonseekable_open"
@@ -43,7 +43,7 @@ HARMLESS = re.compile(
     r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|_?_?fortify_panic|current_task|pcpu_hot|task_size"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+"
 )
-# A word of advice on what is refused most.
+# Advice on the functions that are refused most often.
 INSTEAD = {
     r"_?copy_.*|simple_(read|write)_\w+": "write it by hand once, with copy_to_user",
     r"__register_chrdev|register_chrdev_region|(__)?class_create": "misc_register, say",
@@ -51,11 +51,11 @@ INSTEAD = {
 }
 
 
-# Names of the interposer's, and of what the compiler calls of it: a static function would stand in.
+# Prefixes of the interposer's and the compiler's functions, which a driver must not define.
 OTHERS = re.compile(r"__(wrap|real|tsan|ubsan|asan|kcsan|kasan|sanitizer)_")
 
 
-# The kernel's ways to user memory that do not look whether the caller may sleep.
+# Kernel functions that access user memory without checking whether the caller may sleep.
 UNCHECKED = re.compile(
     r"\b(raw_copy_(?:to|from)_user|__copy_(?:to|from)_user_inatomic\w*|copy_user_generic\w*"
     r"|__copy_user_\w+|unsafe_(?:put|get)_user|unsafe_copy_(?:to|from)_user|user_access_begin)\b"
@@ -63,12 +63,12 @@ UNCHECKED = re.compile(
 
 
 def static_bytes(path: Path) -> int:
-    """Return the bytes of data that an object has, which are not constant."""
+    """Return the bytes of writable data in an object."""
     return sum(section.size for section in elf.read(path).sections if section.writable)
 
 
 def violations(path: Path, tree: Path) -> list[ContractViolation]:
-    """What the driver's object has against it; tree is the kernel's headers."""
+    """Return the violations in the driver's object; tree is the kernel's headers."""
     source = path.with_suffix(".c").read_text(errors="replace")
     found: list[ContractViolation] = [
         ContractViolation("copy_to_user, copy_from_user, put_user and get_user", f"a use of {name}")
@@ -87,7 +87,7 @@ def violations(path: Path, tree: Path) -> list[ContractViolation]:
 
 
 def evades(path: Path, shown: str) -> str:
-    """Return where a driver's preprocessed text turns a sanitizer off, with shown for its name."""
+    """Return where a driver's preprocessed text turns off a sanitizer; shown is its file name."""
     text = path.read_text(errors="surrogateescape")
     text = re.sub(r'(?m)^(# \d+ ")(?:\S*/)?stage/(?=driver\.c")', r"\g<1>stage/", text)
     return allowed_c.unsanitized(text, "stage/").replace("stage/driver.c", shown)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read an object: its sections, symbols and relocations, and where in the source an address is."""
+"""Read an object file: its sections, symbols and relocations, and source lines of addresses."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from grader.base.printable import decoded, in_a_line
 
 WRITE, ALLOC, EXECUTE, MERGE, STRINGS = 1, 2, 4, 16, 32
 LINK_ORDER = 128
-# How many bytes a relocation replaces, of the types that compilers make for a kernel, and for a
-# program; any other type is none that a stage has.
+# The bytes that a relocation replaces, by its type, for all types that compilers generate for a
+# kernel or a program. A stage must have no other type.
 WIDTHS = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 24: 8, 41: 4, 42: 4}
-# Those that count from the place that they replace.
+# The types that are relative to the address of the replaced bytes.
 RELATIVE = {2, 4, 9, 24, 41, 42}
-# Those that name a pointer to the symbol, which the linker makes: programs only.
+# The types for a pointer in a table that the linker makes; only in programs.
 BY_TABLE = {9, 41, 42}
 ADDR2LINE_SECONDS = 5
-# Far beyond what a stage comes to, and read in a second: a file may be made to take for ever.
+# Far more than a stage has, and fast to read; a crafted file could otherwise take very long.
 MOST_BYTES = 16 << 20
 MOST_SECTIONS = 1000
-MOST_ENTRIES = 20_000  # of a table of symbols or relocations, 24 bytes each
+MOST_ENTRIES = 20_000  # in a table of symbols or relocations, with 24 bytes for each entry
 
 
 class BadObject(Exception):
-    """A file that is no object as compilers make them; says why."""
+    """A file is not an object as compilers generate it; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol: kind and bind as in readelf, section the index of its own or UNDEF, ABS, COMMON."""
+    """A symbol. kind and bind are as in readelf; section is an index or UNDEF, ABS, COMMON."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """What the linker puts at offset: the symbol's address plus addend."""
+    """A relocation: the linker writes the symbol's address plus addend at offset."""
 
     offset: int
     type: int
@@ -56,14 +56,17 @@ class Relocation:
     addend: int
 
     def target(self, after: int = 0) -> int:
-        """The offset in the symbol's section, for a field that ends `after` bytes before the
-        place that a relative one counts from: 0 for tables."""
+        """Return the offset in the symbol's section that the relocation leads to.
+
+        after is the number of bytes from the field to the end of its instruction, which a relative
+        address counts from; 0 for tables.
+        """
         return self.symbol.value + self.addend + (after if self.type in RELATIVE else 0)
 
 
 @dataclass
 class Section:
-    """A section; data is empty where the file holds none of it."""
+    """A section; data is empty if the section is not loaded from the file."""
 
     index: int
     name: str
@@ -76,22 +79,22 @@ class Section:
 
     @property
     def loaded(self) -> bool:
-        """Whether it comes into memory."""
+        """Return whether it is loaded into memory."""
         return bool(self.flags & ALLOC)
 
     @property
     def code(self) -> bool:
-        """Whether it is loaded and may be executed."""
+        """Return whether it is loaded and executable."""
         return self.loaded and bool(self.flags & EXECUTE)
 
     @property
     def writable(self) -> bool:
-        """Whether it is loaded and may be written."""
+        """Return whether it is loaded and writable."""
         return self.loaded and bool(self.flags & WRITE)
 
     @property
     def letters(self) -> str:
-        """The flags that matter here, as readelf writes them."""
+        """Return the flags that matter here, as readelf prints them."""
         return "".join(x for x, bit in zip("WAXMSL", (1, 2, 4, 16, 32, 128)) if self.flags & bit)
 
 
@@ -102,24 +105,24 @@ class Object:
     path: Path
     sections: list[Section]
     symbols: list[Symbol]
-    lines: bool = True  # whether the debug information can be read in time
+    lines: bool = True  # whether addr2line can read the debug information in time
 
     @property
     def source(self) -> str:
-        """The name of the source it was made from."""
+        """Return the name of the source it was made from."""
         return self.path.with_suffix(".c").name
 
     @property
     def loaded(self) -> list[Section]:
-        """The sections that come into memory."""
+        """Return the sections that are loaded into memory."""
         return [section for section in self.sections if section.loaded]
 
     def section_of(self, symbol: Symbol) -> Section | None:
-        """The section that a symbol of this object is in; None for what is defined elsewhere."""
+        """Return the section of a symbol; None if another object defines the symbol."""
         return self.sections[symbol.section] if isinstance(symbol.section, int) else None
 
     def function_at(self, section: Section, offset: int) -> str:
-        """The function that an offset of a section belongs to, or nothing."""
+        """Return the name of the function at an offset of a section, or ""."""
         for symbol in self.symbols:
             here = symbol.section == section.index and symbol.kind == "FUNC"
             if here and symbol.value <= offset < symbol.value + max(symbol.size, 1):
@@ -127,7 +130,7 @@ class Object:
         return ""
 
     def place(self, section: Section, offset: int) -> str:
-        """Where in the source an offset of a section is: decimal.c:41 in fib_decimal."""
+        """Return the source position of an offset, such as "decimal.c:41 in fib_decimal"."""
         if not section.code:
             return self.source
         line = self._line(section, offset)
@@ -137,7 +140,7 @@ class Object:
         return f"{line or self.source} in {function}" if function else line
 
     def _line(self, section: Section, offset: int) -> str:
-        """File and line by the debug information, or nothing where none can be read."""
+        """Return file and line from the debug information, or "" if it cannot be read."""
         if not self.lines or '"' in section.name:
             return ""
         command = ["addr2line", "-e", str(self.path), "-j", section.name, f"{offset:x}"]
@@ -167,7 +170,7 @@ def _symbols(table: SymbolTableSection) -> list[Symbol]:
 
 
 def read(path: Path) -> Object:
-    """Read an object file; BadObject says why it is none."""
+    """Read an object file. Raise BadObject if it is not one."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadObject(f"an object of more than {MOST_BYTES:,} bytes")
@@ -175,7 +178,7 @@ def read(path: Path) -> Object:
             return _read(path, ELFFile(file))
     except BadObject:
         raise
-    # Whatever a library says of a file that was made to confuse it.
+    # A crafted file can make the library raise any exception.
     except Exception as error:  # noqa: BLE001
         raise BadObject(in_a_line(f"{type(error).__name__}: {error}")) from error
 
@@ -236,7 +239,7 @@ def _read(path: Path, elf: ELFFile) -> Object:
 
 
 def _check(section: Section) -> None:
-    """Every relocation is of a known type, within its section, and none overlaps another."""
+    """Raise BadObject if a relocation has an unknown type, exceeds its section or overlaps one."""
     end = 0
     for relocation in section.relocations:
         width = WIDTHS.get(relocation.type)

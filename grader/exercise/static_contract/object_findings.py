@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is found in an object: its instructions, and what is wrong with it."""
+"""Define the findings in an object: its instructions and its faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from grader.exercise.static_contract import opcodes
 from grader.exercise.static_contract.elf import Section
 
-# Constants of a program that the loader puts addresses into.
+# Sections of a program's constants into which the loader writes addresses.
 RELOCATED = re.compile(r"\.data\.rel\.ro(\.local)?")
 SANITIZER = re.compile(r"__(asan|ubsan|kasan)_\w+")
 
@@ -20,12 +20,12 @@ NOTHING_KEPT = "no writable static data: nothing is kept between two calls"
 WHOLE = "code that is instructions and nothing else"
 OWN = "addresses of its own functions and constants, and of what stage.h offers"
 
-Place = tuple[int, int]  # index of a section, offset in it
+Place = tuple[int, int]  # index of a section, offset in the section
 
 
 @dataclass(frozen=True)
 class ObjectFault:
-    """Something in a section that is not allowed: what, and what would be."""
+    """Something in a section that is not allowed, and what would be allowed."""
 
     section: Section
     offset: int
@@ -35,23 +35,23 @@ class ObjectFault:
 
 @dataclass
 class CodeSurvey:
-    """All the code of an object."""
+    """The result of reading all code of an object."""
 
     faults: list[ObjectFault] = field(default_factory=list)
-    whole: bool = True  # whether all of it is instructions
-    starts: dict[Place, str] = field(default_factory=dict)  # each instruction's name
-    jumps: dict[Place, str] = field(default_factory=dict)  # names of what is jumped to elsewhere
-    follows: dict[Place, list[Place]] = field(default_factory=dict)  # what may come next
-    numbers: dict[int, int] = field(default_factory=dict)  # of more than a byte, and their bytes
+    whole: bool = True  # whether all of the code is instructions
+    starts: dict[Place, str] = field(default_factory=dict)  # the mnemonic of each instruction
+    jumps: dict[Place, str] = field(default_factory=dict)  # names of jump targets elsewhere
+    follows: dict[Place, list[Place]] = field(default_factory=dict)  # possible successors
+    numbers: dict[int, int] = field(default_factory=dict)  # large constants, and their bytes
 
     @property
     def number_bytes(self) -> int:
-        """Bytes of large numbers in instructions, each counted once."""
+        """Return the bytes of large numbers in instructions, each counted once."""
         return sum(self.numbers.values())
 
 
 def kind_of(section: Section | None) -> str:
-    """What an address in a section is one of."""
+    """Return the kind of memory that an address in a section refers to."""
     if section is None:
         return "elsewhere"
     if section.code:
@@ -63,7 +63,7 @@ def kind_of(section: Section | None) -> str:
 
 
 def touches(section: Section, insn: Any, kind: str, writes: bool) -> ObjectFault | None:
-    """An access by an instruction to memory that has the object's, or another's, address."""
+    """Return a fault if an instruction must not access memory of this kind, else None."""
     what = {"code": "code", "constants": "constants", "elsewhere": "functions of others"}
     if kind == "data":
         return ObjectFault(section, insn.address, DATA_USED, NOTHING_KEPT)

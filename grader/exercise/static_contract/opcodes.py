@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The instructions that a stage may consist of, one by one: those that work on integers.
+"""List the instructions that a stage may consist of, which are those that work on integers.
 
-A list of what is allowed: what is not on it is a fault, whatever it may be.
+An instruction that is not in the list is a fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RETURNS = frozenset({"ret"})
 STRINGS = frozenset(
     f"{verb}s{size}" for verb in ("mov", "sto", "cmp", "sca", "lod") for size in "bwdq"
 )
-# Nothing but room between functions, or behind a jump that the processor shall not look beyond.
+# Padding between functions, or after a jump to stop speculative execution.
 PADDING = frozenset({"nop", "int3"})
 MOVES = (
     "mov movabs movzx movsx movsxd lea push pop xchg bswap cbw cwde cdqe cwd cdq cqo leave"
@@ -39,7 +39,7 @@ ALLOWED = (
     | frozenset(f"{verb}{c}" for verb in ("cmov", "set") for c in _CONDITIONS)
     | CALLS | JUMPS | RETURNS | STRINGS | PADDING
 )  # fmt: skip
-# Their first operand, where it is memory, is only read.
+# Instructions that only read their first operand if it is in memory.
 READS_FIRST = (
     frozenset("cmp test bt push mul div idiv nop lea".split())
     | frozenset(HINTS) | CALLS | JUMPS | frozenset(s for s in STRINGS if s[:3] == "cmp")
@@ -65,7 +65,7 @@ for _number in range(8, 16):
 
 MACHINE = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
 MACHINE.detail = True
-# The number of each register for the disassembler, by the one it is a part of.
+# The family of each register number of the disassembler: eax and al belong to "a".
 FAMILY: dict[int, str] = {
     number: _GENERAL[_name]
     for number in range(1, x86.X86_REG_ENDING)
@@ -75,8 +75,8 @@ _VECTORS = {
     x86.X86_GRP_FPU, x86.X86_GRP_MMX, x86.X86_GRP_3DNOW, x86.X86_GRP_AVX, x86.X86_GRP_AVX2,
     x86.X86_GRP_AVX512, x86.X86_GRP_FMA, x86.X86_GRP_FMA4, x86.X86_GRP_AES,
 }  # fmt: skip
-# Of these, a vector file may hold those of AVX2 and FMA: they have a VEX prefix. It may not gather,
-# nor change how the processor rounds.
+# A vector file may hold the AVX2 and FMA instructions of these groups, which have a VEX prefix. It
+# must not use gather instructions or change the rounding mode.
 _VEX = (0xC4, 0xC5)
 _NOT_OF_VECTOR_FILES = ("vgather", "vpgather", "vldmxcsr", "vstmxcsr", "vaes", "vpclmul")
 _VECTOR = re.compile(r"[xy]mm([0-9]|1[0-5])")
@@ -84,7 +84,7 @@ _VECTOR_REGISTERS = ("xmm", "ymm", "zmm", "mm", "st", "k", "fp")
 
 INTEGERS = "integer arithmetic only, neither floating point nor vectors"
 ORDINARY = "what integers, memory and jumps need, and no other instruction"
-# The canary, for the stack protector: in user space, and in a kernel.
+# The stack protector's canary: its offset in user space, and its names in a kernel.
 CANARY = 0x28
 CANARY_NAMES = frozenset({"__stack_chk_guard", "__ref_stack_chk_guard"})
 
@@ -92,12 +92,12 @@ _LEGACY = frozenset(b"\x66\x67\xf0\xf2\xf3\x2e\x36\x3e\x26\x64\x65")
 
 
 def name(insn: Any) -> str:
-    """The instruction's name without what is written before it."""
+    """Return the instruction's mnemonic without prefixes."""
     return str(insn.mnemonic).split()[-1]
 
 
 def prefixes(insn: Any) -> list[int]:
-    """The bytes before the opcode that change its meaning; REX only where another follows."""
+    """Return the prefix bytes before the opcode. A final REX prefix is left out."""
     code = bytes(insn.bytes)
     found = []
     for byte, after in zip(code, code[1:]):
@@ -109,7 +109,7 @@ def prefixes(insn: Any) -> list[int]:
 
 
 def _operands(insn: Any) -> str:
-    """What is wrong with the registers it names, or nothing."""
+    """Return the first register operand that is not allowed, or ""."""
     for op in insn.operands:
         registers = [op.reg] if op.type == x86.X86_OP_REG else []
         if op.type == x86.X86_OP_MEM:
@@ -122,7 +122,7 @@ def _operands(insn: Any) -> str:
 
 
 def _prefix(insn: Any, verb: str) -> str:
-    """What is wrong with the bytes before its opcode, or nothing."""
+    """Return the prefix that is not allowed, or ""."""
     found = prefixes(insn)
     if 0xF0 in found:
         return "a lock"
@@ -134,14 +134,14 @@ def _prefix(insn: Any, verb: str) -> str:
         return "an address of 32 bits"
     if len(set(found)) < len(found):
         return "a prefix twice"
-    # Of all but strings', it is part of the opcode, or means nothing.
+    # Except for string instructions, this prefix is part of the opcode or has no effect.
     repeats = {"popcnt", "tzcnt", "lzcnt", "adox", "endbr64", "ret"} | STRINGS
     if (0xF2 in found or 0xF3 in found) and verb not in repeats:
         return "a repetition"
-    # FF /3 and FF /5 load a segment as well.
+    # The opcodes FF /3 and FF /5 load a segment register, too.
     if verb in ("call", "jmp") and insn.opcode[0] == 0xFF and insn.modrm >> 3 & 7 not in (2, 4):
         return "a segment"
-    # Processors do not agree on what it means.
+    # Processors differ in the meaning of this prefix.
     if 0x66 in found and verb in JUMPS | CALLS | RETURNS:
         return "an operand of 16 bits"
     return ""
@@ -162,9 +162,9 @@ def _of_vector_files(insn: Any) -> bool:
 
 
 def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
-    """Return what is wrong with an instruction, and what would be right; or None.
+    """Return the fault of an instruction and what would be allowed, or None.
 
-    vector: it is one of a vector file.
+    vector: the instruction is in a vector file.
     """
     verb = name(insn)
     if vector and _of_vector_files(insn):
@@ -185,13 +185,13 @@ def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
 
 
 def segment(insn: Any) -> str:
-    """fs or gs where the instruction looks there, or nothing."""
+    """Return the segment that an instruction accesses, fs or gs, or ""."""
     found = prefixes(insn)
     return "gs" if 0x65 in found else "fs" if 0x64 in found else ""
 
 
 def op_writes(insn: Any, op: Any) -> bool:
-    """Whether an instruction writes to an operand of it that is in memory."""
+    """Return whether an instruction writes to one of its operands that is in memory."""
     verb = name(insn)
     if op.type != x86.X86_OP_MEM:
         return False
@@ -209,13 +209,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def registers(insn: Any) -> bool:
-    """Whether a register is added to an address in it."""
+    """Return whether a memory operand adds a register to its address."""
     memory = [op.mem for op in insn.operands if op.type == x86.X86_OP_MEM]
     return any(m.index or m.base not in (0, x86.X86_REG_RIP) for m in memory)
 
 
 def plain_nop(insn: Any) -> bool:
-    """Whether it is as assemblers fill room: nothing is hidden in what it does not read."""
+    """Return whether a nop is one that assemblers use for padding, with no data in its operand."""
     if insn.opcode[0] == 0x90:
         return True
     memory = [op.mem for op in insn.operands if op.type == x86.X86_OP_MEM]

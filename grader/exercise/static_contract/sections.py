@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What an object of a stage may bring into memory: one row for each kind of section.
+"""Check the sections of a stage's object, by one rule for each kind of section.
 
-Loader, linker and build tools act on the names of sections, so what has no row is a fault, and so
-is what does not fit its row.
+The loader, the linker and build tools act on the names of sections. So a section without a rule is
+a fault, and so is content that does not fit its rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.exercise.static_contract.object_findings import (
     kind_of,
 )
 
-# A line of the processor's cache is the largest that anything here is aligned to.
+# The largest alignment: a cache line.
 ALIGNED = 64
 NOTE_BYTES = 64
 CODE_AND_CONSTANTS = "code and constants only"
@@ -33,12 +33,12 @@ def _fault(section: Section, got: str, expected: str, offset: int = 0) -> list[O
 
 
 def _right(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Nothing more to be asked: code is swept, constants are counted."""
+    """Accept the section: code is checked by disassembly, constants are counted elsewhere."""
     return []
 
 
 def _addresses(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Constants that are addresses: of the object's own."""
+    """Check constants that are addresses: they must lead to code or constants."""
     for relocation in section.relocations:
         where = obj.section_of(relocation.symbol)
         inside = where is None or 0 <= relocation.target() <= where.size
@@ -64,7 +64,7 @@ def _note(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]
 
 
 def _unwinding(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """What tells the kernel how to unwind the stack: six bytes for each place of .orc_unwind_ip."""
+    """Check the kernel's unwind table: it has six bytes for each entry of .orc_unwind_ip."""
     places = sum(s.size // 4 for s in obj.loaded if s.name == ".orc_unwind_ip")
     if section.size == 6 * places and not section.relocations:
         return []
@@ -72,7 +72,7 @@ def _unwinding(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectF
 
 
 def _frames(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """The same in a program; debuggers and exceptions read it."""
+    """Check a program's unwind table, which debuggers and exceptions use."""
     code = sum(s.size for s in obj.loaded if s.code)
     if section.size <= 2 * code + 256 and all(
         kind_of(obj.section_of(r.symbol)) == "code" for r in section.relocations
@@ -82,11 +82,14 @@ def _frames(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFaul
 
 
 def _sites(width: int, verbs: str) -> Check:
-    """A table of places in the code, for the kernel to patch: where one of these verbs is."""
+    """Return a check of a table of code addresses, each of an instruction in verbs.
+
+    The kernel patches the code at these addresses, so they must be right.
+    """
 
     def check(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
         if not swept.whole:
-            return []  # there is worse
+            return []  # the code itself has a fault already
         right = [r.offset for r in section.relocations] == list(range(0, section.size, width))
         for relocation in section.relocations:
             where = obj.section_of(relocation.symbol)
@@ -105,18 +108,18 @@ def _sites(width: int, verbs: str) -> Check:
 
 
 def _sanitizers(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Writable data that a sanitizer made: without a name; that no code but its uses it, the
-    sweep has seen."""
+    """Accept a sanitizer's writable data. It has no name, and the disassembly has checked that no
+    code of the stage uses it."""
     return []
 
 
-# What a sanitizer's own function consists of.
+# The instructions of a sanitizer's constructor.
 _PLAIN = frozenset("push mov lea call pop ret endbr64 sub add leave".split())
 _REGISTERS = re.compile(r"__asan_(init|version\w+|(un)?register_globals)")
 
 
 def _sanitizers_function(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """A function that runs beforehand, of a sanitizer: it calls it, and does nothing else."""
+    """Check that a constructor is a sanitizer's, which only calls the sanitizer."""
     name = "of no name"
     for relocation in section.relocations[:1]:
         place = relocation.symbol.section, relocation.target()
@@ -141,10 +144,10 @@ def _sanitizers_function(obj: Object, section: Section, swept: CodeSurvey) -> li
 
 @dataclass(frozen=True)
 class SectionRule:
-    """Sections of one kind: their names, types and flags (as readelf writes them), and a check."""
+    """A rule for one kind of section: names, types and flags as in readelf, and a check."""
 
     names: str
-    flags: str  # one of these
+    flags: str  # a list of the combinations that are allowed
     check: Check
     types: str = "PROGBITS"
 
@@ -152,8 +155,8 @@ class SectionRule:
 CODE = SectionRule(r"\.text(\.unlikely|\.hot)?", "AX", _right)
 CONSTANTS = SectionRule(r"\.rodata(\.[\w.]+)?", "A AM AMS", _addresses)
 PROPERTY = SectionRule(r"\.note\.gnu\.property", "A", _note, "NOTE")
-# A stage as a part of a module. The tables of places are for the kernel to patch or trace calls,
-# returns and jumps; their flags and sizes are those of kernels from 6.1 on.
+# The rules for a stage in a module. The kernel uses the tables of addresses to patch or trace
+# calls, returns and jumps; their flags and sizes are those of kernels from 6.1 on.
 MODULE = (
     CODE,
     CONSTANTS,
@@ -168,7 +171,7 @@ MODULE = (
     SectionRule(r"\.orc_unwind_ip", "A", _sites(4, "")),
     SectionRule(r"\.orc_unwind", "A", _unwinding),
 )
-# A stage as a part of a program that sanitizers watch.
+# The rules for a stage in a program with sanitizers.
 PROGRAM = (
     CODE,
     CONSTANTS,
@@ -178,7 +181,7 @@ PROGRAM = (
     SectionRule(r"\.eh_frame", "A", _frames, "PROGBITS X86_64_UNWIND AMD64_UNWIND"),
     SectionRule(r"\.(init|fini)_array\.00099", "WA", _sanitizers_function, "INIT_ARRAY FINI_ARRAY"),
 )
-# What is not loaded: for debuggers, linkers and objtool, none of which a stage runs with.
+# Sections that are not loaded, for debuggers, linkers and objtool; they do not affect a stage.
 BESIDE = re.compile(
     r"|\.debug_\w+|\.comment|\.note\.GNU-stack|\.(sym|str|shstr)tab|\.symtab_shndx"
     r"|\.rela?[._].*|\.discard\.[\w.]+"
@@ -188,7 +191,7 @@ CONSTRUCTORS = re.compile(r"\.((pre)?init|fini)(_array.*)?|\.[cd]tors.*|\.text\.
 
 
 def faults(obj: Object, rows: tuple[SectionRule, ...], swept: CodeSurvey) -> list[ObjectFault]:
-    """What the object's sections hold that they may not."""
+    """Return the faults in an object's sections."""
     found: list[ObjectFault] = []
     for section in obj.sections:
         if not section.loaded:
@@ -211,7 +214,7 @@ def faults(obj: Object, rows: tuple[SectionRule, ...], swept: CodeSurvey) -> lis
 
 
 def constants(obj: Object, label: str) -> int:
-    """Bytes of constants and strings; of the sources' own names, not the directory's."""
+    """Return the bytes of constants and strings, without the directory in names of sources."""
     count = 0
     for section in obj.loaded:
         if kind_of(section) != "constants":

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the objects of a stage may hold, use, define and be made from: the limits of stage.h.
+"""Check the objects of a stage against the limits of stage.h.
 
-They keep a stage from remembering between two calls, from answering out of a table, from standing
-in for a function of the kernel, and from taking other people's sources. Objects are read, not
-matched (objects/): every section has a row, every byte of code is an instruction on a list and
-leads somewhere; what is unknown is a violation.
+The limits keep a stage from storing values between two calls, from looking up answers in a table,
+from replacing a kernel function, and from including other sources. Every section must fit a rule,
+and every byte of code must belong to an allowed instruction that leads to code. Anything unknown is
+a violation.
 
-They are no security boundary: a module owns the kernel it is loaded into, and an address that is
-computed leads anywhere.
+The check is not a security boundary: a module can do anything in the kernel it is loaded into, and
+a computed address can lead anywhere.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from grader.exercise.static_contract import disassembly, elf, object_findings, s
 from grader.exercise.static_contract.elf import Object, Symbol
 from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFault
 
-# What a stage may use of the kernel. The compiler calls the first three on its own; the
-# others are what WARN_ON and the compiler's instrumentation come to.
+# The kernel symbols that a stage may use. The compiler calls the first group on its own; the others
+# come from WARN_ON and from the compiler's instrumentation.
 ALLOWED_IMPORTS = re.compile(
     r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed)"
     r"|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
     r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|fortify_panic"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+|__cond_resched"
 )
-# What it may use of a program: its assertions are the C library's.
+# The symbols that a stage may use in a program, where the C library handles failed assertions.
 PROGRAM_IMPORTS = re.compile(
     r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed)|__stack_chk_fail"
     r"|__(asan|ubsan)_\w+|_GLOBAL_OFFSET_TABLE_"
 )
-# What the driver calls of a stage, and what the operations program calls: that, and through its
-# adapter (bignum_adapter.h) all else.
+# The functions of a stage that the driver calls; the unit tests also call functions of the adapter
+# (bignum_adapter.h).
 CONTRACT = re.compile(r"fib_(compute|decimal|limbs|release)")
 OPERATIONS = re.compile(
     rf"{CONTRACT.pattern}|tested_(limb_(bytes|digits)|create|at|free|limbs|(set_)?size|capacity|operate)"
 )
-# Names that loader, linker or build tools act on, in whatever section; stages have none like them.
+# Names that the loader, the linker or build tools act on; a stage must not define them.
 SPECIAL_NAMES = re.compile(
     r"__(k(sym|str)tab|crc|mod|param|cfi|SC[TK]|tracepoint|tp|this_module|export|start|stop)_?.*"
     r"|(init|cleanup)_module|_(init|fini|start|end|etext|edata)"
 )
-# And of a program: the kit's own beside those that it uses, what sanitizers are told by, and what
-# of the C library ends a program, speaks, or has memory. (Of others a stage may have its own.)
+# Names that a stage must not define in a program: the kit's own names, those of sanitizers, and the
+# C library's functions that end a program, do input or output, or allocate memory.
 PROGRAM_NAMES = re.compile(
     r"_.*|main|environ|allocator\w*|begin_call|fib_(alloc|free|yield|assert_failed)|"
     + "|".join(
@@ -69,24 +69,24 @@ PROGRAM_NAMES = re.compile(
 
 @dataclass(frozen=True)
 class SizeLimits:
-    """How much a stage may hold, in bytes, all its objects together."""
+    """The limits in bytes for all objects of a stage together."""
 
     constants: int
     code: int
 
 
-# In a program every assertion has its texts, every variable a sanitizer's zone around it; the
-# kit's longest stage has 5 KB of constants and 16 of code.
+# In a program each assertion adds strings, and sanitizers add padding around variables. The kit's
+# longest stage has 5 KB of constants and 16 KB of code.
 PROGRAM_LIMITS = SizeLimits(constants=16 << 10, code=128 << 10)
-# The bounds of a stage whose manifest states none.
+# The limits of a stage whose manifest has no traits.
 DEFAULT_TRAITS = Traits()
-# With vector files: loops that are unrolled are checked at every place.
+# With vector files the limits are larger, because unrolled loops contain many checks.
 VECTOR_PROGRAM_LIMITS = SizeLimits(constants=64 << 10, code=512 << 10)
-# Of one kind in one object, so many are told.
+# At most this many violations of one kind are shown for an object.
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
 OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
-# Who prints is looking for a mistake, and is told how.
+# Functions that print. A stage that uses one probably needs help with debugging.
 PRINTS = re.compile(
     r"fib_trace_print|_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite"
     r"|__dynamic_pr_debug"
@@ -105,7 +105,7 @@ class ContractViolation:
 
 
 def symbols(path: Path) -> list[tuple[str, str]]:
-    """The names in an object, U before those that it only uses; none of what is no object."""
+    """Return the names in an object with U for undefined ones; [] for a file that is no object."""
     try:
         return [(_letter(symbol), symbol.name) for symbol in elf.read(path).symbols if symbol.name]
     except elf.BadObject:
@@ -123,11 +123,11 @@ def violations(
     traits: Traits = DEFAULT_TRAITS,
     label: str = "",
 ) -> list[ContractViolation]:
-    """Return what in the stage's objects breaks the contract.
+    """Return the violations of the contract in a stage's objects.
 
-    kit are the objects they are linked with, label is how the compiler was told to call their
-    directory. Where the compiler instruments the code, its sections hold
-    what is not the stage's: there only variables and names are looked at.
+    kit is the list of objects they are linked with. label is the directory name that the compiler
+    was given for the stage. If the compiler instruments the code, only variables and names are
+    checked, because sections then contain the compiler's data, too.
     """
     read, found = _read(objects)
     if instrumented:
@@ -140,7 +140,7 @@ def violations(
 
 
 def _offered(names: SymbolRules, vector: tuple[str, ...]) -> SymbolRules:
-    """Return the names, with those of vector.h if the stage has vector files."""
+    """Return the rules for names, with those of vector.h if the stage has vector files."""
     if not vector:
         return names
     pattern = f"{names.offered.pattern}|{vector_use.OFFERED.pattern}"
@@ -150,10 +150,10 @@ def _offered(names: SymbolRules, vector: tuple[str, ...]) -> SymbolRules:
 def program_violations(
     objects: list[Path], kit: list[Path], vector: tuple[str, ...] = ()
 ) -> list[ContractViolation]:
-    """The same of objects for a program, compiled as test_program.py does, not yet linked.
+    """Return the violations in objects for a program, compiled as in test_program.py.
 
-    With the sanitizers, for integer registers alone, without tables for jumps. kit are the objects
-    they are to be linked with.
+    They are compiled with the sanitizers, without vector registers and jump tables, and not yet
+    linked. kit is the list of objects they will be linked with.
     """
     read, found = _read(objects)
     most = VECTOR_PROGRAM_LIMITS if vector else PROGRAM_LIMITS
@@ -162,7 +162,7 @@ def program_violations(
 
 
 def _read(paths: list[Path]) -> tuple[list[Object], list[ContractViolation]]:
-    """The objects, and of those that are none, why."""
+    """Read objects. Return those that are valid, and a violation for each other one."""
     read, found = [], []
     for path in paths:
         try:
@@ -180,7 +180,7 @@ def _held(
     label: str,
     vector: tuple[str, ...],
 ) -> list[ContractViolation]:
-    """What is wrong with what the objects hold: variables, sections, code, and how much of it."""
+    """Return the violations in variables, sections and code, and of their size limits."""
     found: list[ContractViolation] = []
     code, constants = 0, 0
     numbers: dict[int, int] = {}
@@ -189,7 +189,7 @@ def _held(
         constants += sections.constants(obj, label)
         here = sum(section.size for section in obj.loaded if section.code)
         code += here
-        # What is far too long is not read: it would take as long.
+        # Code that is far too long is not read, because that would take too long.
         short = here <= 4 * most.code
         swept = (
             disassembly.read(obj, canary, obj.source in vector)
@@ -214,7 +214,7 @@ def _held(
 def _vector_use(
     obj: Object, swept: CodeSurvey, of_vectors: frozenset[str], vector: bool
 ) -> Iterator[ContractViolation]:
-    """Yield what is wrong with the sections that use vector registers, a few of each kind."""
+    """Yield the violations in sections that use vector registers, at most SHOWN."""
     if vector:
         for name in vector_use.calls(obj, of_vectors)[:SHOWN]:
             yield ContractViolation(vector_use.IN_VECTOR_FILES, f"a use of {name} in {obj.source}")
@@ -227,8 +227,8 @@ def _vector_use(
 def _faults(
     obj: Object, held: list[ObjectFault], swept: CodeSurvey, named: bool
 ) -> Iterator[ContractViolation]:
-    """Faults as a learner reads them, a few of each kind; writable data that is named already, not
-    once more."""
+    """Yield faults as violations for a learner, at most SHOWN of each kind. Skip writable data
+    if its variables are named already."""
     count: dict[str, int] = {}
     told: set[tuple[int, int, str]] = set()
     sized = named or any(fault.expected == object_findings.NOTHING_KEPT for fault in held)
@@ -263,8 +263,8 @@ def _variables(obj: Object) -> Iterator[ContractViolation]:
 
 @dataclass(frozen=True)
 class SymbolRules:
-    """The names that are called from outside, those offered to a stage, those of others, and how
-    it is told of one of them."""
+    """Rules for symbol names: those called from outside, those offered to a stage, those that a
+    stage must not define, and the text for such a violation."""
 
     called: re.Pattern[str]
     offered: re.Pattern[str]
@@ -277,7 +277,7 @@ NAMES_OF_PROGRAM = SymbolRules(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_T
 
 
 def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[ContractViolation]:
-    """What is wrong with the names that the objects use, have and offer."""
+    """Return the violations by names that the objects use or define."""
     defined: dict[str, str] = {}
     undefined: dict[str, str] = {}
     odd: list[ContractViolation] = []
@@ -311,7 +311,7 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
 
 
 def _odd_symbol(symbol: Symbol) -> str:
-    """What kind of symbol it is, if it is one that no stage has."""
+    """Return the kind of a symbol that no stage has, or ""."""
     if symbol.section == "ABS":
         return "the address"
     if symbol.bind not in ("LOCAL", "GLOBAL"):
@@ -324,9 +324,9 @@ def _odd_symbol(symbol: Symbol) -> str:
 
 
 def includes(path: Path, tree: Path, headers: Sequence[str]) -> list[ContractViolation]:
-    """Files that went into an object and are neither the kernel's nor the stage's nor the kit's.
+    """Return a violation for each file in an object that is neither the kernel's nor the stage's.
 
-    headers are those of the kit that it may include.
+    headers are the kit's headers that the object may include.
     """
     try:
         text = (path.parent / f".{path.name}.cmd").read_text(errors="replace")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Check that a stage uses vector registers in sections only: see common/vector.h.
 
-Vector files may hold vector instructions. Their functions may be called between fib_fpu_begin
-and fib_fpu_end only, in the same function, and between these two nothing else may be called,
-because the section must not sleep. The check follows every path through each function.
+Only vector files may hold vector instructions. Their functions may be called only between
+fib_fpu_begin and fib_fpu_end, in the same function. No other function may be called there, because
+the section must not sleep. The check follows every path through each function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFa
 
 BEGIN, END = "fib_fpu_begin", "fib_fpu_end"
 OFFERED = re.compile(r"fib_fpu_(begin|end)|fib_has_avx2")
-# What the compiler calls on its own: anywhere, and in a vector file.
+# Functions that the compiler calls on its own: in any file, without return, and in a vector file.
 ANYWHERE = re.compile(
     r"mem(cpy|set|move|cmp)|__x86_(return|indirect)_thunk\w*|__fentry__|__(asan|ubsan)_\w+"
 )
@@ -35,7 +35,7 @@ IN_VECTOR_FILES = "in vector files, calls of functions of vector files only"
 
 
 def functions(objects: list[Object]) -> frozenset[str]:
-    """Return the names of the functions that these objects define for others."""
+    """Return the names of the global functions that these objects define."""
     return frozenset(
         symbol.name
         for obj in objects
@@ -45,13 +45,13 @@ def functions(objects: list[Object]) -> frozenset[str]:
 
 
 def calls(obj: Object, vector: frozenset[str]) -> list[str]:
-    """Return the names of others' functions that a vector file uses and must not use."""
+    """Return the names of undefined functions that a vector file uses and must not use."""
     used = {symbol.name for symbol in obj.symbols if symbol.section == "UNDEF" and symbol.name}
     return sorted(name for name in used if name not in vector and not COMPILER.fullmatch(name))
 
 
 def faults(obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> list[ObjectFault]:
-    """Return what is wrong with the sections of a file that is no vector file."""
+    """Return the faults in the vector sections of a file that is not a vector file."""
     check = _Paths(obj, swept, vector)
     for symbol in obj.symbols:
         section = obj.section_of(symbol)
@@ -61,7 +61,7 @@ def faults(obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> list[Objec
 
 
 class _Paths:
-    """Follow each path from a function's entry, outside of a section or within one."""
+    """The paths from each function's entry, each followed outside and inside of a section."""
 
     def __init__(self, obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> None:
         self.obj = obj
@@ -75,7 +75,7 @@ class _Paths:
         }
 
     def follow(self, entry: Place) -> None:
-        """Follow all paths from here."""
+        """Follow all paths from an entry."""
         todo = [(entry, False)]
         while todo:
             place, within = todo.pop()
@@ -94,7 +94,7 @@ class _Paths:
         return self.order[at] if at < len(self.order) else (-1, 0)
 
     def _step(self, place: Place, within: bool) -> list[tuple[Place, bool]]:
-        """Return where an instruction leads to, and whether that is within a section."""
+        """Return the successors of an instruction, each with whether it is within a section."""
         verb = self.swept.starts[place]
         follows = self.swept.follows.get(place, [])
         callee = self.swept.jumps.get(place, "")
@@ -113,7 +113,7 @@ class _Paths:
         return [(target, within) for target in follows if not (target in local and verb == "jmp")]
 
     def _call(self, place: Place, callee: str, within: bool) -> bool:
-        """Check a call. Return whether what follows is within a section."""
+        """Check a call. Return whether the next instruction is within a section."""
         if callee == BEGIN:
             if within:
                 self._fault(place, "a section within a section", PAIRED)
