@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Check that a loaded stage answers as the ABI says, with the right values."""
+"""Check that a loaded stage follows the ABI and returns the right values."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The ABI conformance list: system calls, as fibctl batch takes them, and their answers.
+"""List the ABI conformance cases: requests for system calls in the language of fibctl batch.
 
-Errors are answered as minus errno: -9 EBADF, -13 EACCES, -14 EFAULT, -22 EINVAL, -25 ENOTTY,
+An answer to a failed call is minus errno: -9 EBADF, -13 EACCES, -14 EFAULT, -22 EINVAL, -25 ENOTTY,
 -34 ERANGE. See common/fibdrv.h for the ABI, common/fibctl.h for the language.
 """
 
@@ -19,33 +19,33 @@ MAX_REPEAT = 1 << 20
 
 @dataclass(frozen=True)
 class AbiCase:
-    """One call and what it must answer."""
+    """A request and its expected answer."""
 
     title: str
     request: str
-    expected: str  # the answer, or in words what `accepts` takes
+    expected: str  # the exact answer, or a description of those that `accepts` accepts
     accepts: Callable[[str], bool] | None = None
 
     def holds(self, answer: str) -> bool:
-        """Whether the answer is right."""
+        """Return whether the answer is right."""
         return self.accepts(answer) if self.accepts else answer.rstrip() == self.expected
 
     def expected_in_words(self) -> str:
-        """What it must answer, in words."""
+        """Return the expected answer in words."""
         return self.expected if self.accepts else in_words(self.request, self.expected)
 
     def answer_in_words(self, answer: str) -> str:
-        """What it did answer, in words."""
+        """Return an actual answer in words."""
         return in_words(self.request, answer)
 
 
 def error_name(returned: int) -> str:
-    """EINVAL for -22, and so on."""
+    """Return the name of an error: EINVAL for -22, and so on."""
     return errno.errorcode.get(-returned, f"error {returned}")
 
 
 def in_words(request: str, answer: str) -> str:
-    """An answer of fibctl batch for a reader; digits that are all right stand alone."""
+    """Return an answer of fibctl batch in words; correct digits stand alone."""
     verb, words = request.split(maxsplit=1)[0], answer.split()
     try:
         returned = int(words[0])
@@ -72,7 +72,7 @@ def in_words(request: str, answer: str) -> str:
 
 
 def fields(answer: str) -> dict[str, int]:
-    """The fields of a measure answer, "returned" among them."""
+    """Return the fields of a measure answer, and its return value as "returned"."""
     returned, *pairs = answer.split()
     values = {"returned": int(returned)}
     for pair in pairs:
@@ -82,7 +82,7 @@ def fields(answer: str) -> dict[str, int]:
 
 
 def _got(n: int) -> str:
-    """The answer to a read of F(n): its length, as many bytes touched, the digits."""
+    """Return the answer to a read of F(n): its length, the bytes written, the digits."""
     text = expected_values.digits(n)
     return f"{len(text)} {len(text)} {text}"
 
@@ -92,7 +92,7 @@ def _positive(answer: str) -> bool:
 
 
 def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
-    """What a measurement must answer, in words."""
+    """Return the expected answer to a measurement in words."""
     least = max(1, -(-expected_values.bits(n) // 64))
     return (
         f"digest {expected_values.digest(n, spread, repeat, nonce):016x},"
@@ -108,8 +108,8 @@ def _measured(n: int, spread: int, repeat: int, nonce: int) -> Callable[[str], b
             got["returned"] == 0
             and got["digest"] == expected_values.digest(n, spread, repeat, nonce)
             and got["digits"] == expected_values.digit_total(n, spread, repeat)
-            # A limb has 64 bits at most. They are counted after the conversion to decimal: a
-            # number that it has used up is too short.
+            # A limb has at most 64 bits. The driver counts limbs after the conversion to decimal,
+            # so a number that the conversion has destroyed is too short.
             and got["limbs"] * 64 >= expected_values.bits(n)
             and got["limbs"] >= 1
         )
@@ -126,7 +126,7 @@ def _refused(code: int) -> Callable[[str], bool]:
 
 
 def cases(manifest: Manifest) -> list[AbiCase]:
-    """All cases for a stage, in order: they share open files."""
+    """Return all cases for a stage. Their order matters, because they share open files."""
     top = manifest.max_n
     last = len(expected_values.digits(top))
     bad_read, too_small = "-22 0 -", "-34 0 -"

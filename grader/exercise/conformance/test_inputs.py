@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which n are verified: all that are small, and above them some of each size, drawn by the seed."""
+"""Choose the n to verify: all small ones, and random larger ones of each size, by the seed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Manifest
 
 EVERY_N_TO = 1000
-# Above this, a number is two hundred thousand digits and more: of wrong ones, only the first is
-# read again digit by digit.
+# Above this n, a number has more than two hundred thousand digits. Of several wrong numbers, only
+# the first is then read again digit by digit.
 TEXT_TO = 1_000_000
 
-# Runs of consecutive n: up to which n, how many between there and the row above, and how long each
-# is. Within a row they are at even distances, from a random place on, so that a single wrong n is
-# missed with a chance of
+# Runs of consecutive n: the largest n of a row, the number of runs between the row before and this
+# n, and the length of each run. Runs of a row have equal distances and begin at a random n, so a
+# single wrong n is missed with a probability of
+#
+# 	(range - count * length) / range
+#
+# in one verification: 0 up to n = 1,000, where each n is read; 49 % up to 10,000; 90 % up to
+# 30,000; 99.8 % up to 100,000. An error in all numbers of some length, over a thousandth of n or
+# more, is always found up to 100,000. Another seed gives other runs.
 #
 # 	(range - count * length) / range
 #
@@ -25,21 +31,21 @@ TEXT_TO = 1_000_000
 # 99.8 % up to 100,000. (What is wrong with numbers of a certain length, a thousandth of n or more,
 # is not missed up to 100,000.) Other seeds are other places.
 RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
-# One n is drawn in each of that many equal parts of an octave, from EVERY_N_TO to max_n. A size
-# class is a range of n that extends over a quarter of an octave at least: each length of stage 11's
-# transforms, for example. It contains a whole part, wherever it begins, and so a verified n.
+# One n is drawn in each of this many equal parts of an octave, from EVERY_N_TO to max_n. A method
+# of a stage serves a range of n of at least a quarter of an octave, for example each length of
+# stage 11's transforms. Such a range contains a whole part, so at least one n of it is verified.
 PARTS_OF_OCTAVE = 8
 QUICK_PARTS = 1
 
-# Stages whose products are slow take a hundred times as long: they get an eighth of it.
+# Stages with slow products take a hundred times as long, so their runs are an eighth as long.
 SLOW_SHARE = 8
 
-# The thresholds of manifests are lengths in limbs of that many digits.
+# The number of digits in a limb, which is the unit of the thresholds in manifests.
 LIMB_DIGITS = 18
 
 
 def drawn_in_octaves(below: int, top: int, parts: int, rng: random.Random) -> Iterator[int]:
-    """Draw one n in each part of an octave above one n, up to another."""
+    """Draw one n in each part of an octave, from below to top."""
     count = math.ceil(parts * math.log2(top / below))
     ends = [min(top, math.floor(below * 2 ** (i / parts))) for i in range(count + 1)]
     for before, last in zip(ends, ends[1:]):
@@ -61,7 +67,7 @@ def _of_limbs(limbs: int, rng: random.Random) -> int:
 
 
 def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
-    """Draw n where a number or a factor of the last step just reaches a length, or just not."""
+    """Draw n where F(n) or a factor of its last step has a length at or near a threshold."""
     for threshold in manifest.traits.thresholds:
         for limbs in (threshold - 1, threshold, threshold + 1):
             yield _of_limbs(limbs, rng)
@@ -69,12 +75,12 @@ def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
 
 
 def small_n(max_n: int) -> list[int]:
-    """Return the n of which each is read."""
+    """Return all small n, each of which is read."""
     return list(range(min(max_n, EVERY_N_TO) + 1))
 
 
 def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
-    """Return the single n above them: of each size, around thresholds, golden ones, the ends."""
+    """Return single larger n: random ones of each size, near thresholds, golden ones, the ends."""
     top = manifest.max_n
     if top <= EVERY_N_TO:
         return []
@@ -90,7 +96,7 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
 
 
 def chosen_runs(manifest: Manifest, seed: int) -> list[tuple[int, int]]:
-    """Return the first and the last n of each run that a stage is verified by."""
+    """Return the first and last n of each run to verify."""
     rng = random.Random(seed)
     found = []
     below = EVERY_N_TO

@@ -19,22 +19,22 @@ from grader.lab import failure_classification, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# Seconds on the lab machine for one answer; the slowest call takes about two.
+# The time limit for one answer, in seconds; the slowest call takes about two.
 CALL_TIMEOUT = 6.0
-# Emulated, a serial line takes 10 to 25 us a character. So what is to be read comes on board, and
-# from this n on the client compares the digits, by their hash.
+# On an emulated machine the serial line takes 10 to 25 us for each character. So the requests are a
+# file in the machine, and from n = KNOWN_FROM on the client compares the digits by their residue.
 READS = f"{device.MODULES}/reads.txt"
 KNOWN_FROM = 200
-# Seconds that the line to a machine takes for a digit at most.
+# An upper bound of the seconds that the serial line takes for a digit.
 SECONDS_A_DIGIT = 50e-6
-# How many failures of one test are worth showing.
+# The maximum number of failures of one test in the report.
 SHOWN = 5
 MODULE = f"{device.MODULES}/{device.NAME}.ko"
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many tests of a kind passed, and how many failed."""
+    """The numbers of passed and failed tests of one kind."""
 
     passed: int = 0
     failed: int = 0
@@ -42,37 +42,37 @@ class Tally:
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of a stage: its tests by kind, those that failed, and all that is wrong."""
+    """The result of a verification: tests by kind, failed tests, and all findings."""
 
     built: BuiltStage
     tests: Mapping[str, Tally] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()  # the first few of each kind
     findings: tuple[Finding, ...] = ()
-    by_task: Mapping[int, Finding] = field(default_factory=dict)  # of a driver: what is wrong
+    by_task: Mapping[int, Finding] = field(default_factory=dict)  # a driver's findings by task
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether there are no findings."""
         return not self.findings
 
     @property
     def measurable(self) -> bool:
-        """Whether nothing is wrong, and something is computed."""
+        """Return whether there are no findings and the stage computes F(n)."""
         return self.ok and self.built.stage.manifest.computes
 
     @property
     def passed(self) -> int:
-        """How many tests passed."""
+        """Return the number of tests that passed."""
         return sum(tally.passed for tally in self.tests.values())
 
     @property
     def failed(self) -> int:
-        """How many tests failed."""
+        """Return the number of tests that failed."""
         return sum(tally.failed for tally in self.tests.values())
 
 
 class _Record:
-    """What is found while it is found."""
+    """The tests and findings so far, while a verification runs."""
 
     def __init__(self, built: BuiltStage) -> None:
         self.built = built
@@ -86,7 +86,7 @@ class _Record:
         self._tests[test] = Tally(tally.passed + 1, tally.failed)
 
     def fails(self, failure: Failure, finding: Finding | None = None) -> None:
-        """Count a test that failed; of each kind the first is a finding, a few are shown."""
+        """Count a failed test. The first of a kind is a finding, and the first few are kept."""
         tally = self._tests.get(failure.test, Tally())
         self._tests[failure.test] = Tally(tally.passed, tally.failed + 1)
         if tally.failed < SHOWN:
@@ -95,15 +95,15 @@ class _Record:
             self._findings.append(finding or failed(failure, f"F({failure.n})"))
 
     def count(self, test: str) -> Tally:
-        """How many tests of a kind there were so far."""
+        """Return the tests of a kind so far."""
         return self._tests.get(test, Tally())
 
     def ends(self, finding: Finding) -> None:
-        """Note what went wrong beside the tests."""
+        """Add a finding that does not belong to a test."""
         self._findings.append(finding)
 
     def take(self, other: _Record) -> None:
-        """Add what was found in another machine."""
+        """Add the tests and findings from another machine."""
         for test, tally in other._tests.items():
             own = self._tests.get(test, Tally())
             self._tests[test] = Tally(own.passed + tally.passed, own.failed + tally.failed)
@@ -111,12 +111,12 @@ class _Record:
         self._findings += other._findings
 
     def closed(self) -> Verified:
-        """All of it, to be changed no more."""
+        """Return the result."""
         return Verified(self.built, dict(self._tests), tuple(self._failures), tuple(self._findings))
 
 
 def _reads(n_list: Sequence[int], modulus: int) -> list[str]:
-    """Return reads of F(n), answered by their digits; by "=" if those are many, and are F(n)'s."""
+    """Return requests to read F(n). For large n, the answer to correct digits is "="."""
     plain = ((n, f"pread 0 {n // 4 + 64} {n}") for n in n_list)
     known = (
         r if n < KNOWN_FROM else f"{r} known={expected_values.residue(n, modulus)}/{modulus}"
@@ -151,7 +151,7 @@ def _read_values(
         else:
             want, got = expected_values.digits(n), system_calls.in_words(request, answer)
             record.fails(Failure("value", n, want, got))
-    # The batch is done with the last answer: let it end.
+    # The client ends after the last answer; wait for it.
     show_detail("close")
     for _ in answers:
         pass
@@ -165,7 +165,7 @@ def _verify_runs(
     timeout: float,
     show_detail: Callable[[str], None],
 ) -> None:
-    """Verify runs of consecutive n by the residues of their digits; of a wrong one, read each n."""
+    """Verify runs of consecutive n by residues of the digits. If a run is wrong, read each n."""
     requests = [
         f"verify 0 {first} {last} {modulus} {expected_values.residue(first, modulus)}"
         f" {expected_values.residue(first + 1, modulus)}"
@@ -229,7 +229,7 @@ def _check_abi(
 
 
 def _as_made(guest: Running, answer: str) -> str:
-    """The answer to stat with the owner that the device had when it was made."""
+    """Return the answer to stat with the owner that the device had when it was created."""
     words = answer.split()
     if len(words) == 4 and all(word.isdigit() for word in words):
         owner = guest.owner_as_made(int(words[2]), int(words[3]))
@@ -238,7 +238,7 @@ def _as_made(guest: Running, answer: str) -> str:
 
 
 class _StepRunner:
-    """Runs steps until one ends it all, and says how."""
+    """The steps of a verification; the first error ends it with a finding."""
 
     def __init__(self, record: _Record, guest: Running) -> None:
         self.record = record
@@ -246,11 +246,11 @@ class _StepRunner:
         self.detail = ""
 
     def set_detail(self, detail: str) -> None:
-        """Say what within the step comes now."""
+        """Set the part of the step that runs now, for the finding."""
         self.detail = detail
 
     def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
-        """Whether the step went through; otherwise the record has its end."""
+        """Run a step. Return whether it succeeded; if not, add a finding."""
         self.detail = ""
         try:
             step()
@@ -275,10 +275,10 @@ def verify(
     runs: bool = True,
     at_once: bool = False,
 ) -> Verified:
-    """Boot a machine for one stage and try all that the ABI promises.
+    """Boot a machine for one stage and test the whole ABI.
 
-    Without runs it does not try thousands of n above 1,000: on machines that are very slow.
-    at_once: run the contract tests in a second machine at the same time, since a person waits.
+    runs: also test thousands of n above 1,000, which takes too long on very slow machines. at_once:
+    run the contract tests in a second machine at the same time, because a person waits.
     """
     record = _Record(built)
     if not built.ok:
@@ -291,7 +291,7 @@ def verify(
         said = f"{violation.got}; stage.h allows {violation.expected}"
         record.fails(failure, Finding("wrong", said, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
-    # On the computer itself a fault is a real one; a debug kernel has checkers of its own.
+    # The contract tests could crash this computer, and a debug kernel has checkers of its own.
     tried = not (machine.is_host or machine.debug)
     contract_module = runner.link(built, machine.kernel()) if tried else None
     apart: Background[_Record] | None = None
@@ -312,7 +312,7 @@ def verify(
         large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick)]
         large += test_inputs.chosen_runs(manifest, seed) if runs else []
         if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
-            # Where digits or memory are wrong already, promises would only say so once more.
+            # If digits or memory are wrong already, the contract tests would only confirm this.
             known = record.count("abi").failed + record.count(
                 "value"
             ).failed or kernel_log.first_problem(guest.console(), built.module)
@@ -339,7 +339,7 @@ def _verify_in(
     modulus: int,
     tell: Callable[[str], None],
 ) -> bool:
-    """Whether all steps went through, whatever was found on the way."""
+    """Run all steps. Return whether they completed, with or without findings."""
     timeout = CALL_TIMEOUT * guest.speed_factor
     steps = _StepRunner(record, guest)
     channel = guest.channel
@@ -378,7 +378,7 @@ def _verify_in(
         lambda: _read_values(guest, record, numbers, modulus, timeout, steps.set_detail, True),
     ):
         return False
-    # What leaks would fill the machine before all runs are through, and hide behind that.
+    # After a leak, skip the runs: they would exhaust the memory and hide the cause.
     if kernel_log.first_problem(guest.console(), record.built.module):
         large = ()
     if large and not steps.run(
@@ -397,7 +397,7 @@ def _verify_in(
 
 
 def _apart(built: BuiltStage, machine: Machine, contract_module: Module, seed: int) -> _Record:
-    """Run the contract tests in a machine of their own. Return what was found."""
+    """Run the contract tests in a machine of their own. Return their record."""
     record = _Record(built)
     guest = machine.boot(device.contents({contract_module.name: contract_module.stripped}))
     try:
@@ -411,7 +411,7 @@ def _apart(built: BuiltStage, machine: Machine, contract_module: Module, seed: i
 
 
 def _contract_tests(guest: Running, record: _Record, contract_module: Module, seed: int) -> bool:
-    """Whether it came to an end, whatever was found."""
+    """Run the contract tests. Return whether they completed, with or without findings."""
     timeout = CALL_TIMEOUT * guest.speed_factor
     try:
         failures = runner.run(guest, record.built.stage, seed, timeout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One stage on the debug kernel: what is done to it, in order, until something is found."""
+"""Stress a stage on the debug kernel until a step finds a fault."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from grader.lab import failure_classification, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-TEST = "debug"  # as the report calls what is found here
-# Seconds that one command may take where the machine boots in half a second.
+TEST = "debug"  # the name of these tests in the report
+# The time limit of one command, in seconds, on a machine that boots in half a second.
 COMMAND_TIMEOUT = 200.0
-# Calls that are made between two looks at the log.
+# The number of calls between two checks of the log.
 CHUNK = 5000
-# For these n each allocation is made to fail. With each that does the call is made once more, so
-# that the time goes by their square: stage 3 makes 1,241 for n = 300.
+# For these n every allocation fails once. Each failure needs a call of its own, so the time grows
+# with the square of the allocations: stage 3 makes 1,241 for n = 300.
 EVERY_ALLOCATION = range(100, 301)
-# How many n one machine is asked for at once; the fewer, the more is seen of the progress.
+# The number of n in one request to a machine; fewer n show more progress.
 FEW, SOME = 2, 20
-# How many machines do so at once.
+# The number of machines that inject failures at the same time.
 MACHINES = 2
-# From which number of allocations in one call on F(n) takes long.
+# From this number of allocations on, a call counts as slow.
 MANY_ALLOCATIONS = 60
-# How many of the allocations of a large n are made to fail, and between which n one is drawn each.
+# The number of failed allocations for a large n, and the ranges from which one n each is drawn.
 SAMPLES = 25
 SIZES = (300, 1000, 3000, 10_000, 100_000)
 
-# What the kernel says when it is kmemleak that gets no memory, and that it has found something,
-# which its own report tells better.
+# Messages of kmemleak that are no faults: it found no memory for itself, or it found a leak, which
+# its own report shows in more detail.
 EXPECTED = re.compile(r"kmemleak: (?:Cannot allocate a scan area|\d+ new suspected)")
 
 
 @dataclass(frozen=True)
 class StressPlan:
-    """How much is done."""
+    """The extent of a stress test."""
 
     seed: int = 1
     calls: int = 100_000
@@ -56,7 +56,7 @@ class StressPlan:
 
 @dataclass(frozen=True)
 class StressResult:
-    """What became of it: figures by name, and all that is wrong, the worst first."""
+    """The result of a stress test: figures by name, and all findings, the worst first."""
 
     verified: Verified
     figures: Mapping[str, int]
@@ -64,21 +64,21 @@ class StressResult:
 
     @property
     def built(self) -> BuiltStage:
-        """The stage."""
+        """Return the stage."""
         return self.verified.built
 
     @property
     def cause(self) -> str:
-        """What is wrong; "" when nothing is."""
+        """Return the first cause, or "" if there are no findings."""
         return self.findings[0].cause if self.findings else ""
 
     @property
     def excerpt(self) -> str:
-        """The log around it."""
+        """Return the log excerpt of the first finding."""
         return self.findings[0].excerpt if self.findings else ""
 
     def as_verified(self) -> Verified:
-        """The verification with what was found besides."""
+        """Return the verification with the findings of the stress test added."""
         more = [f.failure for f in self.findings if f.failure and f.failure.test == TEST]
         failures = (*self.verified.failures, *more)
         return replace(self.verified, findings=self.findings, failures=failures)
@@ -86,19 +86,19 @@ class StressResult:
 
 @dataclass
 class _Figures:
-    """Counts, from several threads."""
+    """The counters of a stress test, which several threads update."""
 
     counts: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, value: int) -> None:
-        """Count."""
+        """Add to a counter."""
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + value
 
 
 class _FoundError(Exception):
-    """Something is wrong; no more is done, for the checkers go quiet after a first report."""
+    """A step found a fault. The test ends, because the checkers report only the first fault."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.cause)
@@ -109,14 +109,14 @@ Tell = Callable[[str], None]
 
 
 def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
-    """Verify the stage as the grader does, then put it under stress."""
-    # The debug kernel is slow: long lists of large n are for the grader's other machines.
+    """Verify the stage as the grader does, then run the stress test."""
+    # The debug kernel is slow, so leave long lists of large n to the grader's other machines.
     verified = verify.verify(built, machine, plan.seed, True, tell, runs=False)
     return stress(verified, machine, plan, tell)
 
 
 def stress(verified: Verified, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
-    """Put a verified stage under stress, unless it is wrong already."""
+    """Run the stress test on a verified stage, unless verification found more than leaks."""
     figures = _Figures()
     figures.add("tests", verified.passed + verified.failed)
     known = _worst_first(verified)
@@ -125,12 +125,12 @@ def stress(verified: Verified, machine: Machine, plan: StressPlan, tell: Tell) -
         return StressResult(verified, figures.counts, known)
     found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
     if found and _names_nobody(found, verified.built.module):
-        # The kernel's own, once in a while; if it is the module's doing, it comes again.
+        # The kernel itself reports a fault now and then; a fault of the module appears again.
         tell("once more, since the kernel's complaint names nothing of the module")
         found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
     if found:
         failure = Failure(TEST, None, "nothing found", found.cause, "debug kernel")
-        # What the driver has counted says less than where the block came from.
+        # This finding comes first, because it shows where the leaked block was allocated.
         known = (replace(found, failure=failure), *known)
     return StressResult(verified, figures.counts, known)
 
@@ -143,7 +143,7 @@ def _found_under_stress(
     tell: Tell,
     leaky: bool,
 ) -> Finding | None:
-    """What is found in a machine of its own, if anything."""
+    """Run the stress test in a new machine. Return its finding, or None."""
     guest = _boot(machine, built.module)
     try:
         session = _StressSession(guest, built, figures, plan, tell)
@@ -156,7 +156,7 @@ def _found_under_stress(
 
 
 def _names_nobody(found: Finding, module: Module) -> bool:
-    """Whether a complaint of the kernel has no word of the module, on no stack."""
+    """Return whether a kernel complaint mentions the module nowhere, not even on a stack."""
     complaint = found.code in (Code.CRASHED, Code.DIRTY_LOG)
     words = (f"[{module.name}", f"{module.name}: ", *module.own)
     return complaint and not any(word in found.cause + found.excerpt for word in words)
@@ -168,7 +168,7 @@ def leaks(verified: Verified) -> bool:
 
 
 def in_words(figures: Mapping[str, int]) -> str:
-    """The figures for a reader: "1 test, 100,008 calls"."""
+    """Return the figures in words: "1 test, 100,008 calls"."""
     return ", ".join(
         f"{value:,} {name[:-1] if value == 1 and name.endswith('s') else name}"
         for name, value in figures.items()
@@ -182,7 +182,7 @@ def _boot(machine: Machine, module: Module) -> Running:
 
 
 def _worst_first(verified: Verified) -> tuple[Finding, ...]:
-    """The findings, a violation of the contract only behind all else."""
+    """Return the findings, with violations of the contract last."""
     contract = {"contract"}
     return tuple(
         sorted(
@@ -208,17 +208,20 @@ class _StressSession:
         return "\n".join(line for line in lines if not EXPECTED.search(line))
 
     def check_log(self, what: str) -> None:
-        """Look at the log."""
+        """Raise _FoundError if the log has a problem."""
         finding = kernel_log.first_problem(self._console(), self.built.module)
         if finding:
             raise _FoundError(finding.within(self._step(what)))
 
     def _step(self, what: str) -> str:
-        """Return a step by its name and the seed that repeats it."""
+        """Return the name of a step with the seed that repeats it."""
         return f"{what} (seed {self.plan.seed})"
 
     def command(self, what: str, command: str, check_log: bool = True) -> str:
-        """Run a command on the machine and look at the log; returns what it printed."""
+        """Run a command on the machine, check the log, and return the output.
+
+        Raise _FoundError if the command fails or the log has a problem.
+        """
         self.tell(what)
         try:
             result = self.guest.channel.run(command, self.timeout)
@@ -233,7 +236,7 @@ class _StressSession:
         return result.output
 
     def _ending(self, error: MachineError) -> Finding:
-        """What ended a command; of one that does not end, what the kernel says of it."""
+        """Return a finding for a failed command; for a time-out, with the kernel's complaint."""
         found = failure_classification.classify(error, self.guest, self.built.module, "crashed")
         if found.status != "timeout":
             return found
@@ -242,12 +245,12 @@ class _StressSession:
         return Finding("timeout", cause, dirt.excerpt if dirt else found.excerpt)
 
     def run_client(self, what: str, command: str, check_log: bool = True) -> dict[str, int]:
-        """Run fibstress; returns its figures."""
+        """Run fibstress and return its figures."""
         output = self.command(what, command, check_log)
         return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", output)}
 
     def run(self) -> None:
-        """Everything, in order."""
+        """Run all steps in order."""
         self.command("load", f"insmod {MODULE}")
         self._calls()
         self._concurrent()
@@ -261,13 +264,13 @@ class _StressSession:
         self.command("unload", f"rmmod {device.NAME}")
 
     def find_leak(self) -> None:
-        """The driver has counted a leak; kmemleak knows where the block came from."""
+        """Let kmemleak find where a block was allocated that the driver counted as leaked."""
         self.command("load", f"insmod {MODULE}", check_log=False)
         self.run_client("read", f"fibstress fail read 10 0 {self.plan.seed} 10", check_log=False)
         self.leaks()
 
     def _cap(self) -> int:
-        """In the debug kernel a slow stage needs seconds for F(10,000): a cap for most calls."""
+        """Return the largest n of most calls. Slow stages get a lower one, to save seconds."""
         manifest = self.built.stage.manifest
         return min(manifest.max_n, 300 if manifest.traits.slow else 1000)
 
@@ -285,7 +288,7 @@ class _StressSession:
             self.figures.add("calls", figures["calls"])
 
     def _concurrent(self) -> None:
-        """Reads, and whatever else, while it is unloaded and loaded again."""
+        """Make calls in four threads while the module is unloaded and loaded again."""
         top = self.built.stage.manifest.max_n
         seconds = 3 if self.plan.quick else 9
         figures = self.run_client(
@@ -296,7 +299,7 @@ class _StressSession:
         self.figures.add("loads", figures["loads"])
 
     def _fail(self, what: str, samples: int, numbers: Sequence[int]) -> int:
-        """Returns the largest number of allocations that one call has made."""
+        """Fail allocations of calls for some n. Return the most allocations of one call."""
         shown = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         figures = self.run_client(
             f"allocations that fail, {what}, n = {shown}",
@@ -307,10 +310,10 @@ class _StressSession:
         return figures["most"]
 
     def _fail_in_turn(self) -> None:
-        """Every allocation of a call fails, one after the other.
+        """Let every allocation of a call fail, one after the other.
 
-        On machines without kmemleak: with it, its own would be counted among them. The driver
-        counts what is not given back; kmemleak looks while allocations fail by chance, below.
+        This runs on machines without kmemleak, because its own allocations would be counted, too.
+        The driver detects leaks; kmemleak checks for them in the step with random failures.
         """
         top = self.built.stage.manifest.max_n
         with self._untracked() as session:
@@ -337,12 +340,12 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Take from parts until nothing is left; drop what is when something is found."""
+        """Process parts until none is left. After an exception, discard the rest."""
         try:
             with self._untracked() as session:
                 while not parts.empty():
                     session._fail("read", 0, parts.get_nowait())
-        except Empty:  # the other machine has taken the last
+        except Empty:  # the other machine took the last part
             pass
         except BaseException:
             while not parts.empty():
@@ -352,7 +355,7 @@ class _StressSession:
 
     @contextmanager
     def _untracked(self) -> Iterator[_StressSession]:
-        """A machine without kmemleak, the stage loaded."""
+        """Boot a machine without kmemleak and load the stage."""
         guest = _boot(uml_debug.UNTRACKED, self.built.module)
         try:
             session = _StressSession(guest, self.built, self.figures, self.plan, self.tell)
@@ -392,7 +395,7 @@ class _StressSession:
             self.figures.add("failed loads", figures["refused"])
 
     def leaks(self) -> None:
-        """Let kmemleak look for memory that nothing points to."""
+        """Let kmemleak search for memory that no pointer refers to."""
         report = self.command("leak scan", leak_scan.COMMAND, check_log=False)
         found = leak_scan.read(report, self.built.module)
         self.figures.add("leaks", found.blocks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""read() timed by a user process, beside the kernel's own clock: `fibctl user`."""
+"""Measure read() in a user process, to compare with the kernel's own clock: `fibctl user`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from grader.lab.machines import Machine, Running
 
 COUNT = 101
 FEWEST = 5
-# The most that one n may take.
+# The time limit for all calls with one n.
 LIMIT_NS = 300_000_000
 COLUMNS = ("user", "compute", "decimal", "difference", "faults")
 
 
 def parse(table: str) -> tuple[dict[str, float], dict[str, float], int]:
-    """The first call, the medians of the others and the number of calls, from fibctl's table."""
+    """Return the first call, the medians of the others and the number of calls.
+
+    table is the output of fibctl. Raise MachineError if it is incomplete.
+    """
     rows: dict[str, dict[str, float]] = {}
     count = 0
     for line in table.splitlines():
@@ -41,19 +44,20 @@ def _trips(guest: Running, n: int, count: int, locked: bool) -> str:
 def measure_round_trips(
     machine: Machine, built: BuiltStage, locked: bool = True
 ) -> list[dict[str, Any]]:
-    """A row of the report's round_trips for each n of the manifest that takes below 17 ms.
+    """Measure read() at each n of the manifest that takes below 17 ms, in a new machine.
 
-    In a machine of its own; times in nanoseconds. kernel is compute and decimal together: what
-    read() does besides is entering the kernel, finding room for the digits and copying them.
+    Return rows of the report's round_trips; times are in nanoseconds. kernel is the sum of compute
+    and decimal. The rest of read() is the system call, the allocation of a buffer and the copy of
+    the digits.
     """
     rows = []
     guest = machine.boot(device.contents({device.NAME: built.module.stripped}))
     try:
         guest.channel.check(f"insmod {MODULE}", CALL_TIMEOUT * guest.speed_factor)
         for n in sorted(built.stage.manifest.measure):
-            # A short try: how long it takes.
+            # Two calls show how long one takes.
             _, median, _ = parse(_trips(guest, n, 2, locked))
-            # Each call goes with a write() and a measurement that computes twice.
+            # For each call, fibctl also makes a write() and a measurement that computes twice.
             possible = int(LIMIT_NS / (3.5 * max(median["user"], 1.0)))
             if possible < FEWEST:
                 break

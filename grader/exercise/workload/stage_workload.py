@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage as the metrics see it: how its driver is asked to measure, and what must come of it."""
+"""A stage as a workload for the metrics: requests to its driver and checks of the answers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from grader.measure.workload import Reading, Work, Workload, WrongAnswer
 
 PHASES = ("compute", "decimal")
 READ = "read"
-# Up to so many digits the driver tries a number beforehand (see driver.c, CHECKED_DIGITS).
+# Up to this many digits the driver checks a number before measuring (driver.c, CHECKED_DIGITS).
 TRIED_DIGITS = 5_000
-# What the driver does for each repetition takes less on any computer, and for each digit.
+# Upper bounds of the driver's own time for each repetition and for each digit.
 OWN_NS, OWN_NS_DIGIT = 1_000, 10
-# The longest section of vector code may take this many instructions, 0.1 ms: until it
-# ends, no other task gets the CPU. See common/vector.c.
+# The longest section of vector code may take this many instructions, which is 0.1 ms, because no
+# other task gets the CPU during a section. See common/vector.c.
 LONGEST_SECTION = f"/sys/module/{device.NAME}/parameters/longest_section"
 SECTION_INSTRUCTIONS = 300_000
 LOOK_TIMEOUT = 10
 
 
-# The driver's calls into the stage in one read(), in order: the phase they belong to, the function
-# that is called, and the functions of driver.c that may call it there.
+# The driver's calls into the stage in one read(), in order: the phase of the call, the function
+# called, and the functions of driver.c that may contain the call.
 CALLS = (
     ("compute", "fib_compute", ("fibdrv_read",)),
     ("decimal", "fib_decimal", ("guarded_decimal", "fibdrv_read")),
@@ -40,7 +40,10 @@ CALLS = (
 
 
 def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
-    """Return where in driver.o, the first object of a module, read() calls the stage, by phase."""
+    """Return the phase and address of each call of the stage in read().
+
+    driver is driver.o, the first object of a module. Raise LabError if a call is not found once.
+    """
     found = elf.read(driver)
     (text,) = (section for section in found.sections if section.name == ".text")
     sites = []
@@ -59,13 +62,13 @@ def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class StageWorkload:
-    """A built stage, measured at the n of its manifest unless others are named."""
+    """A built stage, measured at the n of its manifest or at the given numbers."""
 
     built: BuiltStage
     numbers: tuple[int, ...] = ()
     label: str = ""
-    whole_read: bool = False  # whether compute and decimal together are a figure of their own
-    needed: tuple[int, ...] = ()  # of the numbers, those that are counted whatever they take
+    whole_read: bool = False  # whether the sum of compute and decimal is measured, too
+    needed: tuple[int, ...] = ()  # the numbers that are counted however long they take
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)
@@ -73,32 +76,32 @@ class StageWorkload:
 
     @property
     def key(self) -> str:
-        """The stage's."""
+        """Return a name that is unique among the workloads."""
         return self.label or self.built.stage.key
 
     @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:
-        """A whole read, if asked for."""
+        """Return the phases whose sum is a figure of its own."""
         return {READ: PHASES} if self.whole_read else {}
 
     @property
     def module(self) -> Module:
-        """The stage's, with the driver."""
+        """Return the stage's module with the driver."""
         return self.built.module
 
     @property
     def path(self) -> str:
-        """Where it is in the machine."""
+        """Return the path of the module in the machine."""
         return f"{device.MODULES}/{self.key}.ko"
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The n that it is measured at."""
+        """Return the n at which the stage is measured."""
         return self.numbers or self.built.stage.manifest.measure
 
     @property
     def call_sites(self) -> tuple[tuple[str, int], ...]:
-        """Return where the driver calls the stage."""
+        """Return the phase and address of each call of the stage in the driver's read()."""
         return call_sites(self.built.module.directory / "kit" / "driver.o")
 
     @property
@@ -107,16 +110,16 @@ class StageWorkload:
         return bool(self.built.stage.traits.vector)
 
     def spread(self, n: int) -> int:
-        """How far n varies within a batch, so that remembering a number earns nothing."""
+        """Return how far n varies within a batch, so that a cached result saves nothing."""
         return min(7, n // 100)
 
     def request(self, work: Work) -> str:
-        """A measurement by the driver."""
+        """Return the request for a measurement by the driver."""
         spread = f"spread={work.spread}"
         return f"measure 0 n={work.n} {spread} repeat={work.repeat} nonce={work.nonce}"
 
     def reading(self, answer: str, work: Work) -> Reading:
-        """The fields of struct fibdrv_measure, the digest and the digits being right."""
+        """Return the figures in an answer. Raise WrongAnswer if the digest or digits are wrong."""
         got = system_calls.fields(answer)
         n, spread = work.n, work.spread
         numbers = f"F({n - spread}) to F({n})" if spread else f"F({n})"
@@ -139,11 +142,11 @@ class StageWorkload:
         )
 
     def count_request(self, n: int) -> str:
-        """One pread() of the client."""
+        """Return the client's request for one pread() to count."""
         return f"count 0 {n}"
 
     def digits(self, n: int) -> str:
-        """The digits of F(n)."""
+        """Return the digits of F(n)."""
         return expected_values.digits(n)
 
     def machine_finding(self, guest: Running, n: int) -> Finding | None:
@@ -159,6 +162,6 @@ class StageWorkload:
 
 
 def contents(subjects: Sequence[Workload]) -> Contents:
-    """A machine with all of these stages on board."""
+    """Return the contents of a machine with all of these stages."""
     modules = {subject.key: subject.module.stripped for subject in subjects}
     return device.contents(modules, vectors=any(subject.vectors for subject in subjects))

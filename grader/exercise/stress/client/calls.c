@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random system calls. What each may answer is known beforehand: exactly where
- * its arguments are sound, otherwise that it fails with an error that fits.
+ * Random system calls. With valid arguments the exact result is known in
+ * advance; with invalid ones the call must fail with a suitable error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -150,7 +150,10 @@ static void op_seek(void)
 		base = max_n;
 	if (whence == SEEK_END && below(2))
 		offset = -offset;
-	/* Modulo 2^64, as no sum of the two is both wrong and in range. */
+	/*
+	 * The sum wraps modulo 2^64, but no invalid sum wraps into the valid
+	 * range.
+	 */
 	right = whence >= 0 && whence <= 2 && base + offset <= max_n;
 	one_call();
 	ret = lseek(slot->fd, (off_t)offset, whence);
@@ -171,14 +174,14 @@ char *some_buffer(size_t size, size_t *sound)
 	case 0:
 		return NULL;
 	case 1:
-		return (char *)0xffff888000000000; /* the kernel's */
+		return (char *)0xffff888000000000; /* a kernel address */
 	case 2:
-		return (char *)0x0000900000000000; /* nobody's */
+		return (char *)0x0000900000000000; /* not canonical */
 	case 3:
 		return (char *)-8L;
 	case 4:
 		return read_only;
-	case 5: /* the beginning is there, the rest is not */
+	case 5: /* the beginning is mapped, the rest is not */
 		*sound = below((size < room_size ? size : room_size) + 1);
 		return room + room_size - *sound;
 	default:
@@ -209,7 +212,10 @@ bool fits(int err)
 	       err == EOVERFLOW;
 }
 
-/* sendfile and splice, like readv, may have moved the position. */
+/*
+ * Check the position, which sendfile, splice and readv may have moved by
+ * mistake.
+ */
 static void op_position(void)
 {
 	struct slot *slot = some_slot();
@@ -263,8 +269,8 @@ static void op_unload(void)
 }
 
 /*
- * A child that closes what it has inherited in an order of its own, and reads
- * by the last it has, while its parent does the same.
+ * Fork a child. Parent and child close some inherited files in different random
+ * orders, and the child reads by one that is left.
  */
 static void op_fork(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* fibstress calls: what its kinds of random calls share. */
+/* fibstress calls: the interface shared by all kinds of random calls. */
 #ifndef CALLS_H
 #define CALLS_H
 
@@ -8,7 +8,7 @@
 #define SLOTS 16
 #define RARE 2000
 
-/* An open file, which dup and fork share; its position as it should be. */
+/* An open file, which dup and fork share, with its expected position. */
 struct opened {
 	int users;
 	int mode;
@@ -22,31 +22,34 @@ extern struct slot {
 
 extern uint64_t state, max_n, cap;
 extern unsigned long calls;
-/* What ktime_measure was set to last. */
+/* The last value stored in ktime_measure. */
 extern bool clock_on;
 extern size_t page;
-/* A page to be read only. */
+/* A read-only page. */
 extern char *read_only;
-/* @room_size bytes, then nothing. */
+/* A buffer of @room_size bytes, followed by an unmapped page. */
 extern char *room;
 extern size_t room_size;
 
-/* To be said before each call. */
+/* Count a call and clear errno. Must run before each call. */
 void one_call(void);
 
 uint64_t below(uint64_t bound);
 bool one_in(uint64_t count);
 uint64_t some_n(void);
 uint64_t wild_number(void);
-/* Of calls that take long, one in some is made. */
+/* Return whether to skip a call because it takes long; a few are made. */
 bool too_slow(uint64_t n);
-/* One that is open, or NULL. */
+/* Return a random open file, or NULL. */
 struct slot *some_slot(void);
-/* For about as many digits as F(@n) has. */
+/* Return a random size, most often about the number of digits of F(@n). */
 size_t some_size(uint64_t n);
-/* Where data goes; @sound is how many bytes of it are there, and writable. */
+/*
+ * Return a buffer, valid or not; *@sound is the number of its bytes that are
+ * writable.
+ */
 char *some_buffer(size_t size, size_t *sound);
-/* Whether @err is an error for arguments that are not sound. */
+/* Return whether @err is a valid error for invalid arguments. */
 bool fits(int err);
 
 void op_read(bool positioned);

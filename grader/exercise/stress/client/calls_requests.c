@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random calls: ioctl, the driver's and others; and what nobody asks of such a device.
+ * Random calls: ioctl requests of the driver and others, and unusual system
+ * calls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +17,10 @@
 
 #include "calls.h"
 
-/* Requests that the kernel itself knows are left to it. */
+/*
+ * Make a random ioctl. The result is checked only for requests of the driver's
+ * type.
+ */
 void op_ioctl(void)
 {
 	struct slot *slot = some_slot();
@@ -26,7 +30,7 @@ void op_ioctl(void)
 
 	if (!slot)
 		return;
-	if (below(2)) /* near ours: a bit of it, or another size */
+	if (below(2)) /* near the driver's request: one bit differs */
 		request = (unsigned int)FIBDRV_IOC_MEASURE ^ (1u << below(32));
 	one_call();
 	ret = ioctl(slot->fd, request, some_buffer(page, &sound));
@@ -54,14 +58,17 @@ void op_measure(void)
 		return;
 	m.spread = (uint32_t)below(m.n + 1);
 	switch (below(8)) {
-	case 0: /* any bit of it; the results' are not looked at */
+	case 0: /* change a random bit; one in the results has no effect */
 		bytes[below(sizeof(m))] ^= 1u << below(8);
 		valid = m.size == sizeof(m) && !m.flags && m.n <= max_n &&
 			m.spread <= m.n && m.repeat &&
 			m.repeat <= FIBDRV_MAX_REPEAT;
 		for (size_t i = 0; i < 8; i++)
 			valid = valid && !m.reserved[i];
-		/* As many repetitions as that take too long here. */
+		/*
+		 * A valid call with a large n or many repetitions would take
+		 * too long.
+		 */
 		if (valid && (m.repeat > 64 || m.n > cap))
 			return;
 		break;
@@ -76,7 +83,7 @@ void op_measure(void)
 	case 3:
 		where = (struct fibdrv_measure *)some_buffer(sizeof(m), &sound);
 		break;
-	case 4: /* a sound question, and nowhere to put the answer */
+	case 4: /* a valid request in memory that the driver cannot write to */
 		mprotect(read_only, page, PROT_READ | PROT_WRITE);
 		memcpy(read_only, &m, sizeof(m));
 		mprotect(read_only, page, PROT_READ);
@@ -104,7 +111,7 @@ void op_measure(void)
 		      (unsigned long long)m.n, m.repeat, ret, strerror(errno));
 }
 
-/* What nobody expects of a device like this; any answer will do. */
+/* Make an unusual call. Any result is accepted, unless mmap succeeds. */
 void op_odd(void)
 {
 	struct slot *slot = some_slot();

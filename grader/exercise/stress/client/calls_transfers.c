@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random calls: reads and writes, and what each may answer.
+ * Random reads and writes, and the checks of their results.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "calls.h"
 
-/* A read or write, on its own position or at the file's. */
+/* A read or write at the file's position or at its own. */
 struct transfer {
 	struct slot *slot;
 	uint64_t n;
@@ -18,7 +18,10 @@ struct transfer {
 	char *buffer;
 };
 
-/* Whether there is one to make. */
+/*
+ * Draw a transfer. Return false if no file is open or the call would be too
+ * slow.
+ */
 static bool some_transfer(struct transfer *t, bool positioned)
 {
 	t->slot = some_slot();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Many at once: threads with files of their own, threads that share one, and
- * somebody who unloads and loads the module meanwhile.
+ * Concurrent calls: threads with files of their own, threads that share one,
+ * and a thread that unloads and loads the module at the same time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,11 +20,17 @@
 
 static uint64_t top, max_n;
 static volatile bool over;
-/* One call, then a pause: so that at times nobody has the device open. */
+/*
+ * Make one call for each open and then pause, so that the device is closed at
+ * times.
+ */
 static bool briefly;
 static unsigned long calls, loads;
 
-/* A thread. @session is odd while it has a file of its own open, and counts on. */
+/*
+ * A thread. @session is odd while it has its own file open; each open and close
+ * increments it.
+ */
 static struct worker {
 	uint64_t state;
 	unsigned long session;
@@ -32,8 +38,9 @@ static struct worker {
 static unsigned int worker_count;
 
 /*
- * What write returns is this call's time and no other's: no longer than the
- * call has taken from outside, by the same clock.
+ * Check that write returns the time of this call and not of another one: it
+ * must be positive and not longer than the call took in user space, by the same
+ * clock.
  */
 static void timed_write(int fd, uint64_t n)
 {
@@ -49,7 +56,7 @@ static void timed_write(int fd, uint64_t n)
 		      (unsigned long long)n, ns, (unsigned long long)outside);
 }
 
-/* All calls on a file of one's own. */
+/* Open a file, make calls on it, and close it. */
 static void own_file(struct worker *worker)
 {
 	uint64_t *state = &worker->state;
@@ -64,7 +71,7 @@ static void own_file(struct worker *worker)
 	int fd = open_device(O_RDWR);
 
 	if (fd < 0) {
-		/* Somebody has unloaded it. */
+		/* The module was unloaded. */
 		if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
 			wrong("open: %s", strerror(errno));
 		return;
@@ -138,9 +145,9 @@ static void *run_shared(void *arg)
 }
 
 /*
- * Unloads whenever nobody has the device open, and loads it again. (Where it
- * went although somebody had, nothing else need show it: it is loaded again to
- * where it was.)
+ * Unload the module whenever the device is not open, and load it again. The
+ * sessions show if the module was unloaded although a file was open. This need
+ * not crash, because the module is then loaded at the same address.
  */
 static void *run_loader(void *module)
 {

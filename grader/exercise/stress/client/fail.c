@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocations that fail: in each call the first one, then the second, and so
- * on until a call needs no more.
+ * Fault injection: fail the first allocation of a call, then the second, and so
+ * on until the call makes no more allocations.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,8 +21,9 @@ static unsigned long refused;
 enum { READ, WRITE, MEASURE };
 
 /*
- * One call for F(n) while armed; complains of any answer that may not be.
- * Returns how many allocations were still to come.
+ * Make one call for F(n) in which allocation k fails. Complain if the result is
+ * wrong. Return how many allocations are left before the failure; 0 if it
+ * happened.
  */
 static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 				 char *digits, size_t size)
@@ -87,7 +88,7 @@ void do_fail(char **args)
 			failing_call(fd, what, n, FAULT_NEVER, digits, size);
 		if (samples && count > samples)
 			stride = count / samples;
-		/* One allocation of each stride fails, drawn by the seed. */
+		/* One random allocation of each stride fails. */
 		for (unsigned int begin = 1;; begin += stride) {
 			k = begin + (unsigned int)random_below(&state, stride);
 			if (failing_call(fd, what, n, k, digits, size))
@@ -104,8 +105,8 @@ void do_fail(char **args)
 }
 
 /*
- * By chance instead: what comes after a first failure (a second one, on the way
- * out or in kvmalloc's other way) is only met like this.
+ * Fail allocations at random. Only this reaches a second failure after the
+ * first one: on an error path, or in the fallback of kvmalloc.
  */
 void do_random_failures(char **args)
 {
@@ -141,7 +142,7 @@ void do_random_failures(char **args)
 	printf("reads=%lu failures=%lu\n", count, failed);
 }
 
-/* Nothing of the module may be left after a load that failed. */
+/* Complain if a failed load has left something of the module behind. */
 static void check_gone(unsigned int k)
 {
 	char text[8192];
@@ -186,10 +187,13 @@ void do_load_failures(char **args)
 			check_gone(k);
 			continue;
 		}
-		/* The kernel can do without some: the event for udev, say. */
+		/*
+		 * Some failures are harmless, for example that of the uevent
+		 * for udev.
+		 */
 		fd = open_device(O_RDWR);
 		if (fd < 0 && errno == ENOENT && failed) {
-			/* Without a node: devtmpfs had no memory for it. */
+			/* devtmpfs had no memory for the device node. */
 		} else if (fd < 0) {
 			wrong("load, allocation %u fails: open: %s", k,
 			      strerror(errno));

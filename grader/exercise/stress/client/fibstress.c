@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibstress: see fibstress.h. What its verbs share.
+ * fibstress: the main program and functions that all verbs share, see
+ * fibstress.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -71,8 +72,8 @@ uint64_t random_log(uint64_t *state, uint64_t top)
 }
 
 /*
- * F(n) is phi^n / sqrt(5), rounded: as many digits, for no power of ten is that
- * near to one.
+ * F(n) is phi^n / sqrt(5), rounded. Both have the same number of digits,
+ * because phi^n / sqrt(5) is never that close to a power of ten.
  */
 size_t fib_digits(uint64_t n)
 {
@@ -89,7 +90,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return (uint64_t)((unsigned __int128)a * b % PRIME);
 }
 
-/* F(n) modulo PRIME. */
+/* Return F(n) modulo PRIME. */
 static uint64_t fib_residue(uint64_t n)
 {
 	uint64_t a = 0, b = 1; /* F(k), F(k + 1) */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * fibstress: treats /dev/fibonacci badly and checks all that it says. A static
- * program of the guest; each verb prints one line of figures and ends with 0,
- * or prints "wrong: ..." and ends with 1; 2 means that it could not be done.
+ * fibstress: stress /dev/fibonacci and check all results. A static program of
+ * the guest. Each verb prints one line of figures and exits with 0, or prints
+ * "wrong: ..." and exits with 1. The exit status is 2 if it could not run.
  *
  *	fibstress calls SEED COUNT MAX_N CAP
  *		at least COUNT random system calls; n is log-uniform up to CAP,
@@ -12,18 +12,18 @@
  *		SAMPLES of them, drawn by SEED, unless that is 0; WHAT is
  *		read, write or measure. NEXT is the n of the read in between
  *	fibstress random-failures SEED COUNT PERCENT N
- *		COUNT reads of F(N), each allocation failing by chance
+ *		COUNT reads of F(N), with random failures of allocations
  *	fibstress load-failures MODULE
  *		load MODULE with each allocation failing in turn
  *	fibstress reload MODULE COUNT
  *		load and unload COUNT times
  *	fibstress kill SEED COUNT N
- *		kill COUNT processes in the middle of a read of F(N); says
- *		in ns how long a read takes, and how long after the kill a
- *		process has ended at the latest, and one that only slept
+ *		kill COUNT processes in the middle of a read of F(N). Print
+ *		in ns how long a read takes, the longest time from a kill to
+ *		the end of a process, and that time for a sleeping process
  *	fibstress concurrent SEED SECONDS THREADS N MAX_N MODULE
  *		THREADS threads with files of their own, threads that share one,
- *		and a process that unloads and loads MODULE
+ *		and a thread that unloads and loads MODULE
  */
 #ifndef FIBSTRESS_H
 #define FIBSTRESS_H
@@ -35,39 +35,45 @@
 
 #include "fibdrv.h"
 
-/* Says what is wrong; the program ends with status 1, after a few at once. */
+/* Print a failed check. After several the program ends with status 1. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* 1 when there has been something wrong, 0 when not: the exit status. */
+/* Return the exit status: 1 if a check has failed, else 0. */
 int complained(void);
 
-/* Says why nothing can be tested, and ends the program with status 2. */
+/* Print why the test cannot run, and end the program with status 2. */
 void give_up(const char *what) __attribute__((noreturn));
 
-/* Nanoseconds by CLOCK_MONOTONIC. */
+/* Return CLOCK_MONOTONIC in nanoseconds. */
 uint64_t now(void);
 
-/* Random numbers, repeatable: the state is all there is. */
+/*
+ * Return random numbers that depend only on @state, so that they can be
+ * repeated.
+ */
 uint64_t random_next(uint64_t *state);
 uint64_t random_below(uint64_t *state, uint64_t bound);
-/* 0 to @top, as many from 10 to 100 as from 100 to 1,000. */
+/*
+ * Return a log-uniform number from 0 to @top: 10 to 100 is as likely as 100 to
+ * 1,000.
+ */
 uint64_t random_log(uint64_t *state, uint64_t top);
 
-/* How many decimal digits F(n) has, for n to 10^7. */
+/* Return the number of decimal digits of F(n), for n up to 10^7. */
 size_t fib_digits(uint64_t n);
 
 /*
- * Whether @count digits are those of F(n): their number, that nothing but
- * digits is there, and their value modulo the prime 2^61 - 1. A wrong number
- * of the right length passes with a chance of 2^-61.
+ * Return whether @count digits are those of F(n). The function checks their
+ * number, that all are digits, and the value modulo the prime 2^61 - 1. A wrong
+ * number of the right length passes with a probability of 2^-61.
  */
 bool fib_right(uint64_t n, const char *digits, ssize_t count);
 
-/* Complains unless a read of F(n) is right. Returns whether it is. */
+/* Read F(n) and check it. Return whether it is right. */
 bool read_right(int fd, uint64_t n, const char *when);
 
 int open_device(int flags);
-/* To read and write; gives up when that fails. */
+/* Open the device to read and write. Give up if that fails. */
 int must_open_device(void);
 int load_module(const char *path);
 int unload_module(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Callers that are killed, at any moment of a long call.
+ * Kill callers at random moments of a long call.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,13 +14,13 @@
 
 #include "fibstress.h"
 
-/* When the child now living is killed, in ns of CLOCK_MONOTONIC. */
+/* The time when the current child is killed, in ns of CLOCK_MONOTONIC. */
 static uint64_t *killed_at;
 
 /*
- * Kills this process @wait ns from now. By a timer, for that interrupts a call
- * in the kernel anywhere; another process would get its turn only where the
- * call looks up, and with one CPU find it looking every time.
+ * Kill this process after @wait ns. A timer interrupts a call in the kernel at
+ * any instruction. With one CPU, another process would run only where the call
+ * yields, so each kill would happen at a yield.
  */
 static void die_in(uint64_t wait)
 {
@@ -40,8 +40,9 @@ static void die_in(uint64_t wait)
 }
 
 /*
- * Lets a child read F(n), or sleep where fd is -1, and kills it after @wait ns.
- * Returns how many ns after that it had ended; 0 if it was done before.
+ * Let a child read F(n), or sleep if fd is -1, and kill it after @wait ns.
+ * Return the time in ns from the kill to the end of the child; 0 if the child
+ * ended before.
  */
 static uint64_t kill_one(int fd, uint64_t n, uint64_t wait)
 {
