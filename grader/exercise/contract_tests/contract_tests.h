@@ -2,7 +2,8 @@
 /*
  * fibcontract: a module that runs a stage with an account that checks every
  * call. It is linked with the same objects as the driver. Its parameter "ask"
- * takes a test to run, and then holds the first violation of stage.h.
+ * takes a test to run, and then holds figures or the first violation of
+ * stage.h.
  */
 #ifndef FIBCONTRACT_H
 #define FIBCONTRACT_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Reports the driver's steps to the grader by a file of their own, because the
- * driver writes to the kernel log: the client hands over an open file by the
- * parameter "report", with a nonce in it. The steps go there, and behind the
- * last one, when the module is freed, their record (grader/base/test_record.h).
+ * Report the driver's steps to the grader in a file of its own, because the
+ * driver writes to the kernel log. The client passes an open file by the
+ * parameter "report", with a nonce in it. The steps are written there. When the
+ * module is freed, their record follows (grader/base/test_record.h).
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,10 +15,15 @@
 #include "call_trace.h"
 #include "test_record.h"
 
-/* Steps between two looks of the grader; more than these are not kept. */
+/*
+ * The maximum number of steps since the module was loaded; further ones are
+ * dropped.
+ */
 #define MOST_STEPS 65536
 
-/* Places in the driver that steps are called from; of more than these none is told. */
+/*
+ * The maximum number of call addresses in the driver; further ones get no name.
+ */
 #define MOST_CALLERS 64
 
 struct step {
@@ -28,24 +33,27 @@ struct step {
 	const char *caller;
 };
 
-/* A place, and its name: that of a module that is being freed has none any more. */
+/*
+ * A call address and its name, saved because it has no name while the module is
+ * freed.
+ */
 struct caller {
 	unsigned long place;
 	char name[64];
 };
 
 /**
- * struct report - the steps, and the file that they go to
- * @file: handed over by the grader's client; NULL for none
- * @pos: where the next line goes
- * @steps: those since the module was loaded
- * @noted: how many they are
- * @written: how many of them are in the file
- * @paused: no step is noted
- * @callers: where steps were called
- * @known: how many places these are
- * @lock: for @noted and @known, since a step may be made in any context
- * @record: of the steps in the file
+ * struct report - the steps, and the file they are written to
+ * @file: from the grader's client; NULL for none
+ * @pos: the position of the next line
+ * @steps: the steps since the module was loaded
+ * @noted: number of steps
+ * @written: number of steps that are in the file
+ * @paused: drop new steps
+ * @callers: the addresses where steps were called
+ * @known: number of these addresses
+ * @lock: for @noted and @known, because a step may be made in any context
+ * @record: the record of the steps in the file
  */
 static struct report {
 	struct file *file;
@@ -97,7 +105,10 @@ void report_step(char what, const char *name, unsigned long about,
 	spin_unlock_irqrestore(&report.lock, flags);
 }
 
-/* May sleep, so not where a step is made. */
+/*
+ * Write the recorded steps to the file. May sleep, so report_step() must not
+ * call this.
+ */
 static void write_steps(void)
 {
 	unsigned int noted = smp_load_acquire(&report.noted);
@@ -115,7 +126,7 @@ static void write_steps(void)
 	}
 }
 
-/* Takes the nonce out of the file: its line is filled with zeros. */
+/* Read the nonce from the file's first line and overwrite it with zeros. */
 static int report_begin(unsigned int fd)
 {
 	char nonce[17] = "";
@@ -137,7 +148,10 @@ static int report_begin(unsigned int fd)
 	return 0;
 }
 
-/* When loaded: the number of a file. Later: 0 for a pause, 1 to go on. */
+/*
+ * At load, take the number of an open file. Later, 0 pauses the trace and 1
+ * resumes it.
+ */
 static int report_set(const char *value, const struct kernel_param *kp)
 {
 	unsigned int number;
@@ -151,7 +165,7 @@ static int report_set(const char *value, const struct kernel_param *kp)
 	return 0;
 }
 
-/* To read it has all steps written so far. */
+/* Write all steps so far to the file when the parameter is read. */
 static int report_get(char *buffer, const struct kernel_param *kp)
 {
 	if (report.steps)
@@ -159,7 +173,7 @@ static int report_get(char *buffer, const struct kernel_param *kp)
 	return sysfs_emit(buffer, "%u\n", report.written);
 }
 
-/* The module is freed: the driver can make no step any more. */
+/* Write the record when the module is freed, because no step can follow. */
 static void report_free(void *unused)
 {
 	char line[80];

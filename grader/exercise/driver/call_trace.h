@@ -3,13 +3,14 @@
 #define FIRST_REPORT_H
 
 /*
- * Notes a step in any context: "+", "-", "!" or "=", the function, what it is
- * about; and where in the driver it was called, or 0.
+ * Record a step; may be called in any context. @what is "+", "-", "!" or "=",
+ * and @name is the function. @about is its object or value. @caller is the
+ * address of the call in the driver, or 0.
  */
 void report_step(char what, const char *name, unsigned long about,
 		 unsigned long caller);
 
-/* Notes how many accesses came by race.c, and how many of them waited. */
+/* Record how many accesses race.c has seen, and how many of them waited. */
 void race_report(void);
 
 #endif

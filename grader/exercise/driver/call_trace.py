@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the interposer's report of a driver's steps: what was done, undone, and made to fail.
+"""Read the interposer's trace of a driver's steps: done, undone, or made to fail.
 
-It writes them to a file of its own (client/firstctl.h), since the driver writes to the kernel log.
+The trace is in a file of its own (client/firstctl.h), because the driver writes to the kernel log.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from grader.base import test_record
 from grader.exercise.files import driver_device
 
 REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
-# The parameter is there while the module is loaded; to read it has all steps written.
+# The parameter exists while the module is loaded. Reading it flushes all steps to the file.
 COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
 _LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
-# By the function that undoes it: the one that does.
+# The function that does a step, by the function that undoes it.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
     "cdev_del": "cdev_add",
@@ -28,7 +28,7 @@ UNDOES = {
 }
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
 IN_USE = "a file that is open may still use that memory"
-# What must be undone before what, and why.
+# Pairs of steps: the first must be undone before the second, and done after it; with the reason.
 BEFORE = {
     ("device_create", "class_register"): "the device is one of that class",
     ("cdev_add", "alloc_chrdev_region"): "the number could be another driver's already",
@@ -39,33 +39,33 @@ BEFORE = {
 
 @dataclass(frozen=True)
 class TracedCall:
-    """One line of the interposer."""
+    """One line of the interposer's trace."""
 
     kind: str  # "+", "-", "!" or "="
     name: str
     about: int
-    caller: str = ""  # symbol+0xoffset/0xsize in the driver, of memory
+    caller: str = ""  # symbol+0xoffset/0xsize in the driver, for allocations
 
 
 def read(text: str) -> list[TracedCall]:
-    """Return the steps that the interposer has written."""
+    """Return the steps in a trace."""
     found = _LINE.findall(text)
     return [TracedCall(kind, name, int(about, 16), caller) for kind, name, about, caller in found]
 
 
 def told(steps: Sequence[TracedCall], name: str) -> list[int]:
-    """Return what the interposer tells under a name beside the steps."""
+    """Return the values that the trace gives for a name besides the steps."""
     return [step.about for step in steps if step.kind == "=" and step.name == name]
 
 
 def fault(text: str, nonce: int) -> str:
-    """Return what is wrong with the record of a module that is gone, or nothing."""
+    """Return what is wrong with the record of a module that was unloaded, or ""."""
     lines, record = test_record.split(text)
     return test_record.fault(record, nonce, test_record.texts(lines.splitlines()))
 
 
 def remaining(steps: Sequence[TracedCall]) -> list[TracedCall]:
-    """What was done and is not undone, in the order it was done."""
+    """Return the steps that were done and not undone, in their order."""
     there: list[TracedCall] = []
     for step in steps:
         if step.kind == "+":
@@ -79,7 +79,7 @@ def remaining(steps: Sequence[TracedCall]) -> list[TracedCall]:
 
 
 def never_done(steps: Sequence[TracedCall]) -> TracedCall | None:
-    """The first step that undoes what was not there."""
+    """Return the first step that undoes something that was not done, or None."""
     there: list[tuple[str, int]] = []
     for step in steps:
         if step.kind == "+":
@@ -93,7 +93,7 @@ def never_done(steps: Sequence[TracedCall]) -> TracedCall | None:
 
 
 def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
-    """What is undone while it is in use still, or done behind what needs it: expected, and got."""
+    """Return the first step that was done or undone in the wrong order: expected, and got."""
     there: list[str] = []
     for step in steps:
         if step.kind == "+":
@@ -111,7 +111,7 @@ def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
 
 
 def in_words(found: Sequence[TracedCall], place: Callable[[str], str] = lambda _caller: "") -> str:
-    """What is left, by the functions that did it and should have undone it.
+    """Return the remaining steps in words: the missing function and the function it belongs to.
 
     place returns " in function (file:line)" for a caller, or "".
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two callers at once: nothing that one of them does may be lost.
+"""Test a driver with two concurrent callers, whose updates must not be lost.
 
-The interposer makes the driver give way to the other caller between two accesses, about one time
-in RACE, first with both callers on one CPU, then on two. A driver without a lock therefore loses
-about 7 of 100 lines on every computer, however busy it is.
+The interposer delays the driver between two accesses, about one time in RACE, so that the other
+caller runs. Both callers run on one CPU first, then on two. A driver without a lock loses about 7
+of 100 lines in this test on every computer, under any load.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
 RACE = 8
 PARAMETER = f"race={RACE}"
-# Calls of each caller.
+# The number of calls of each caller.
 COUNT = 400
-# How often two callers write the last line that fits.
+# The number of attempts at the last line that fits.
 LAST_LINES = 3
 CPUS = {"": "on one CPU", " two": "on two CPUs"}
-# The test is one where this many accesses came by, and of them the share waited that was asked for,
-# or half of that by chance.
+# A test counts only with this many accesses, and if at least half of the expected share waited.
 ACCESSES = COUNT
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
 def _lines(session: DriverSession, cpus: str) -> None:
-    """Task two callers: nothing is lost, and nothing is looked at without the lock."""
+    """Test task two callers: no line may be lost, and shared data needs the lock."""
     title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
     written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
     if written != 2 * COUNT:
@@ -48,7 +47,7 @@ def _lines(session: DriverSession, cpus: str) -> None:
 
 
 def _last_line(session: DriverSession, cpus: str) -> None:
-    """Let both write where one line fits; the client sets how many accesses wait meanwhile."""
+    """Let both callers write if one line fits. The client makes every access wait."""
     for _ in range(LAST_LINES):
         session.must_load()
         title = f"two callers write a line each where one fits, {CPUS[cpus]}"
@@ -60,7 +59,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
 
 
 def _lines_file(session: DriverSession, cpus: str) -> None:
-    """Task sysfs."""
+    """Test the attribute lines of task sysfs."""
     title = f"one caller writes {COUNT} lines, one reads the file lines, {CPUS[cpus]}"
     (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
     if odd:
@@ -69,7 +68,7 @@ def _lines_file(session: DriverSession, cpus: str) -> None:
 
 
 def _calls(session: DriverSession, cpus: str) -> None:
-    """Task counter."""
+    """Test the attribute calls of task counter."""
     title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
     session.ask(["store calls 0"])
     _numbers(session, f"reads {COUNT}{cpus}", title, 1)
@@ -80,7 +79,7 @@ def _calls(session: DriverSession, cpus: str) -> None:
 
 
 def _notebook(session: DriverSession, cpus: str) -> None:
-    """Task ioctl."""
+    """Test the requests of task ioctl."""
     session.ask(["open 0 rw", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
     written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
@@ -101,7 +100,7 @@ def _notebook(session: DriverSession, cpus: str) -> None:
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
-    """What a request for two callers answers behind its 0."""
+    """Return the numbers after the 0 in the answer to a request for two callers."""
     words = session.ask([request])[0].split()
     if words[:1] != ["0"] or len(words) != count + 1:
         raise wrong(TOGETHER, title, "0", system_calls.in_words("pair", " ".join(words)))
@@ -109,7 +108,7 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
 
 
 def _was_raced(done: Sequence[TracedCall]) -> None:
-    """Raise where the driver was not made to give way: it can change the parameter."""
+    """Raise WrongError if too few accesses waited: a driver could change the parameter race."""
     for count in call_trace.told(done, "accesses"):
         waited = max(call_trace.told(done, "waited"))
         if count < ACCESSES or 2 * RACE * waited < count:
@@ -117,7 +116,7 @@ def _was_raced(done: Sequence[TracedCall]) -> None:
                         f"{waited} of {count} waited")  # fmt: skip
 
 
-# By the task's name.
+# The tests, by the name of their task.
 TESTS: Mapping[str, Callable[[DriverSession, str], None]] = {
     "two callers": _lines,
     "sysfs": _lines_file,
@@ -127,7 +126,7 @@ TESTS: Mapping[str, Callable[[DriverSession, str], None]] = {
 
 
 def test(task: str, session: DriverSession) -> None:
-    """Test a task with two callers, and raise the first thing that is wrong."""
+    """Test a task with two callers. Raise WrongError for the first fault."""
     for cpus in CPUS:
         session.must_load(PARAMETER)
         TESTS[task](session, cpus)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The tasks of init and exit: load and unload, with a step that fails, while a file is open."""
+"""Test init and exit: load and unload, with a step that fails, and while a file is open."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
 from grader.exercise.static_contract import driver_contract
 
-# More steps than an init has that is to be read.
+# A readable init has fewer steps than this.
 MOST_STEPS = 24
-MEMORY = "kmalloc"  # what the interposer calls all steps that take memory
-# Bytes of static data, with the compiler's own. A notebook of numbers n alone takes twice as many.
+MEMORY = "kmalloc"  # the interposer's name for all steps that allocate memory
+# The limit for static data, including the compiler's. A static notebook exceeds it: the text
+# takes 65,536 bytes, and the numbers n alone would take 32,768.
 MOST_STATIC = 16384
-CHARACTER_DEVICE = "20600"  # root's alone
+CHARACTER_DEVICE = "20600"  # the mode: a character device, for root only
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
     DriverCase("unload while a file is open", "unload", str(-errno.EAGAIN)),
@@ -27,14 +28,14 @@ WHILE_OPEN = (
 
 
 def _device(session: DriverSession) -> None:
-    """Load and unload twice; let each step fail that makes the device."""
+    """Load and unload twice; let each step fail that creates the device."""
     _there_and_gone(session, "load")
     trace = _there_and_gone(session, "second load")
     _each_step_fails(session, trace, MEMORY, False)
 
 
 def _memory(session: DriverSession) -> None:
-    """Look for the notebook's memory; let each step fail, now with something to undo."""
+    """Check that init allocates the notebook; let each step fail, now with memory to free."""
     trace = _there_and_gone(session, "load")
     taken = sum(call_trace.told(trace, "bytes"))
     if taken < system_calls.BYTES:
@@ -50,12 +51,12 @@ def _memory(session: DriverSession) -> None:
 def _each_step_fails(
     session: DriverSession, trace: list[call_trace.TracedCall], but: str, memory: bool
 ) -> None:
-    """Let each step of init fail in turn, except those of one name."""
+    """Let each step of init fail in turn, except those with one name."""
     can_fail = [step for step in trace if step.kind == "+"]
     if len(can_fail) >= MOST_STEPS:
         raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{len(can_fail)}")
     for number, step in enumerate(can_fail, 1):
-        # A driver can find the parameter "fail" and change it.
+        # A driver could change the parameter "fail", so a step that does not fail is a fault.
         if step.name != but and not _with_failing_step(session, number, memory):
             where = f"init, when step {number} fails"
             raise wrong(LOAD, where, "an error", "the step did not fail")
@@ -82,7 +83,7 @@ def _in_order(trace: list[call_trace.TracedCall], where: str) -> None:
 
 
 def _owner(session: DriverSession) -> None:
-    """Unload while a file is open, whose next call would be one into nothing."""
+    """Try to unload while a file is open; its next call would otherwise use freed code."""
     session.must_load()
     session.try_cases(WHILE_OPEN, LOAD)
     error = session.unload()
@@ -90,13 +91,13 @@ def _owner(session: DriverSession) -> None:
         raise wrong(
             LOAD, "unload when it is closed", "0", system_calls.in_words("unload", str(error))
         )
-    # A module can also keep itself by hand, and is then gone too early, or never.
+    # A module that only counts its users itself can be unloaded too early, or never.
     if 1 not in call_trace.told(session.steps(), "owner"):
         raise wrong(LOAD, "the file operations", "owner is THIS_MODULE", "another owner, or none")
 
 
 def _with_failing_step(session: DriverSession, number: int, memory: bool) -> bool:
-    """Return whether there was such a step, which failed. memory: it must be freed, too."""
+    """Return whether the step existed and failed. memory: it must be freed, too."""
     error = session.load(f"fail={number}")
     trace = session.steps()
     failed = next((step for step in trace if step.kind == "!"), None)
@@ -113,7 +114,7 @@ def _with_failing_step(session: DriverSession, number: int, memory: bool) -> boo
     return True
 
 
-# By the task's name.
+# The tests, by the name of their task.
 TESTS: Mapping[str, Callable[[DriverSession], None]] = {
     "device": _device,
     "memory": _memory,

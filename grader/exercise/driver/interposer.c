@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stands between a learner's driver and the kernel: the linker sends here what
- * the driver asks for (ld --wrap), so that any step can be made to fail, and
- * what is taken and not given back is known. Linked into the module, with two
- * parameters:
+ * Interpose between a learner's driver and the kernel: the linker redirects the
+ * driver's calls here (ld --wrap). So any step can be made to fail, and
+ * resources that are not released are known. This file is linked into the
+ * module, with two parameters:
  *
  *	insmod first.ko fail=3	the third step that can fail does, once
- *	insmod first.ko watch=1	each step is told in the kernel log
+ *	insmod first.ko watch=1	print each step to the kernel log
  *
- * The grader does not believe the log, which the driver writes to as well: see
- * report.c.
+ * The grader does not trust the log, which the driver writes to as well: see
+ * call_trace.c.
  *
  * "+" is a step that was done, "-" one that was undone, "!" one that was made
- * to fail, with the error. Behind the function's name stands what it is about,
- * the same in both directions. "=" tells more of the step before: how many bytes
- * of memory were taken; or of the step behind it, whether the file operations name the module as their
- * owner.
+ * to fail, with the error. After the function's name follows its object, which
+ * is the same for a step and its undoing. "=" adds a property: the bytes of the
+ * allocation before it, or whether the file operations of the step after it
+ * name the module as their owner.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -41,7 +41,10 @@ static bool watch;
 module_param(watch, bool, 0600);
 MODULE_PARM_DESC(watch, "tell each step in the kernel log");
 
-/* Each function of the driver's world fails in a way of its own. */
+/*
+ * Each function fails with an error of its own, to see whether init returns
+ * that error.
+ */
 #define REGION_FAILS EBUSY
 #define CLASS_FAILS ENFILE
 #define CDEV_FAILS EMLINK
@@ -55,7 +58,7 @@ static void told(char what, const char *name, unsigned long about)
 	report_step(what, name, about, 0);
 }
 
-/* Whether the step that comes now is the one that is to fail. */
+/* Return whether the current step is the one that must fail. */
 static bool fails(const char *name, int error)
 {
 	if (fail <= 0 || --fail)
@@ -64,7 +67,10 @@ static bool fails(const char *name, int error)
 	return true;
 }
 
-/* A fault in a user's memory, or a shortage, makes these wait. */
+/*
+ * Report a call that may sleep, on a page fault or for lack of memory, under a
+ * spinlock.
+ */
 static void may_sleep(const char *name)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT) || !in_atomic())
@@ -74,10 +80,10 @@ static void may_sleep(const char *name)
 	dump_stack();
 }
 
-/* The number, or what stands for it, that a step and its undoing have alike. */
+/* The number that identifies an object in a step and in its undoing. */
 #define ABOUT(thing) ((unsigned long)(thing))
 
-/* clang-format off: what is real, and what stands in for it. */
+/* clang-format off: the real function, and the wrapper that replaces it. */
 #define WRAP(type, name, ...)            \
 	type __real_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__); \
@@ -128,7 +134,7 @@ WRAP(void, cdev_del, struct cdev *cdev)
 	__real_cdev_del(cdev);
 }
 
-/* From 6.4 on a class is constant, and class_register no macro. */
+/* From Linux 6.4 on a class is constant, and class_register is not a macro. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define CLASS_TYPE const struct class *class
 
@@ -195,7 +201,7 @@ WRAP(void, misc_deregister, struct miscdevice *misc)
 	__real_misc_deregister(misc);
 }
 
-/* Memory: whoever gives it, it fails and is told as one kind. */
+/* All functions that allocate memory fail and are reported as kmalloc. */
 static bool no_memory(gfp_t gfp)
 {
 	if (gfpflags_allow_blocking(gfp))
@@ -258,16 +264,16 @@ WRAP(void, vfree, const void *memory)
 }
 
 /*
- * may_fault.h has all that follows an address in a user's memory call this first,
- * also where the kernel writes it out in place.
+ * may_fault.h makes every access to user memory call this function first, also
+ * where the kernel inlines the access.
  */
 void first_may_fault(void)
 {
 	may_sleep("copy_to_user, copy_from_user, or the like");
 }
 
-/* Where the kernel does not write them out in place. */
-/* Linux 7 has one name for both. */
+/* Wrap these functions unless the kernel inlines them. */
+/* Linux 7 has one macro for both. */
 #ifdef INLINE_COPY_USER
 #define INLINE_COPY_TO_USER
 #define INLINE_COPY_FROM_USER
@@ -291,7 +297,10 @@ WRAP(unsigned long, _copy_from_user, void *to, const void __user *from,
 }
 #endif
 
-/* With lockdep it is another function, and that sees for itself. */
+/*
+ * With lockdep, mutex_lock is a macro for another function, which checks this
+ * itself.
+ */
 #ifndef CONFIG_DEBUG_LOCK_ALLOC
 WRAP(void, mutex_lock, struct mutex *lock)
 {
@@ -301,8 +310,8 @@ WRAP(void, mutex_lock, struct mutex *lock)
 #endif
 
 /*
- * The driver is compiled with -fsanitize=bounds,object-size: an access outside
- * of an array or a structure whose size the compiler knows comes by here.
+ * The driver is compiled with -fsanitize=bounds,object-size, so an access
+ * outside an array or structure of known size calls these functions.
  */
 void __ubsan_handle_out_of_bounds(void *data, void *index);
 void __ubsan_handle_out_of_bounds(void *data, void *index)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Say which lock a call waits for: lockdep knows, in the debug kernel.
+"""Find out with lockdep, in the debug kernel, which lock a call waits for.
 
-A call that hangs is most often right. It waits for a lock that this call or an earlier one has
-taken, and where that was only lockdep has written down.
+A call that hangs is most often correct itself. It waits for a lock that this call or an earlier one
+has taken, and only lockdep records where.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from grader.exercise.files.stages import Stage
 from grader.lab import kernel_log, log_diagnostics, uml_debug
 from grader.lab.machines import Machine
 
-# Seconds for an answer: lockdep reports at once, and no verdict depends on it.
+# The time limit for an answer, in seconds: lockdep reports at once, and no verdict depends on it.
 PATIENCE = 1.0
 
 
 def named(
     error: WrongError, built: BuiltStage, machine: Machine, test: Callable[[DriverSession], None]
 ) -> Finding:
-    """Return what is wrong; of a call that hangs, with the lock and the lines that take it.
+    """Return the finding of an error; for a call that hangs, with the lock and where it is taken.
 
-    test runs the task on a machine and raises what is wrong. Without a debug kernel in the cache
-    the finding names the command that builds one and asks it. An untrusted driver is not loaded
-    there: a process of this computer is no security boundary.
+    test runs the task on a machine and raises the error. If the cache has no debug kernel, the
+    finding names the command that builds and uses one. An untrusted driver is not loaded there,
+    because that kernel runs as a process of this computer, which is no security boundary.
     """
     finding, stage = error.finding, built.stage
     if finding.status != "timeout" or stage.isolated or machine.debug:
@@ -47,7 +47,7 @@ def named(
 
 
 def _lockdep(stage: Stage, test: Callable[[DriverSession], None]) -> tuple[str, str]:
-    """Run a task in the debug kernel. Return what lockdep reports, in a sentence and as it is."""
+    """Run a task in the debug kernel. Return lockdep's report as a sentence and as an excerpt."""
     machine = uml_debug.UNTRACKED
     built = stage_module.build(stage, machine.kernel())
     if not built.ok:

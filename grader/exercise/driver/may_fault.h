@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Included ahead of the driver. All of the kernel's ways to user memory but those
- * for atomic context call might_fault(), which is empty in most kernels.
+ * This header is included before the driver. All kernel functions that access
+ * user memory, except those for atomic context, call might_fault(), which is
+ * empty in most kernels.
  */
 #ifndef MAY_FAULT_H
 #define MAY_FAULT_H

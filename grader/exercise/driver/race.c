@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two callers: the driver is compiled as for the kernel's own race detector
- * (KCSAN), so that it comes by here ahead of each access to memory that others
- * may see. Now and then the access waits, and the other caller runs: an update
- * that one of them loses by chance, once in a million calls, is lost after a
- * few. An access that waits is watched, as KCSAN does it: another caller that
- * uses the same memory meanwhile, where one of the two writes, takes no lock.
+ * Detect data races of two callers. The driver is compiled as for the kernel's
+ * race detector, KCSAN, so that it calls a function of this file before each
+ * access to memory that others may see. Some accesses wait here, and the other
+ * caller runs. So an update that would be lost once in a million calls is lost
+ * after a few. As in KCSAN, an access that waits is watched: if another caller
+ * uses the same memory meanwhile, and one of the two writes, a lock is missing.
  *
- * The kernel's own KCSAN needs a kernel that is built with it, for x86-64 only.
+ * KCSAN itself is not used, because it needs a kernel that is built with it, on
+ * x86-64 only.
  */
 #include <linux/atomic.h>
 #include <linux/delay.h>
@@ -27,11 +28,11 @@ MODULE_PARM_DESC(race, "one in this many accesses waits; 0: none");
 
 /**
  * struct watch - an access that waits
- * @begin: the first byte of it
- * @end: the byte behind it
- * @task: the caller; NULL when there is no access
- * @place: where in the driver
- * @write: it writes
+ * @begin: its first byte
+ * @end: the byte after it
+ * @task: the caller; NULL if the entry is free
+ * @place: its address in the driver
+ * @write: whether it writes
  */
 struct watch {
 	unsigned long begin;
@@ -41,15 +42,17 @@ struct watch {
 	bool write;
 };
 
-/* Protects the watches and what is found. */
+/* Protects the watches and the flag found. */
 static DEFINE_SPINLOCK(watch_lock);
 static struct watch watches[WATCHES];
 static bool found;
 
-/* A driver can find the parameter, and change it: the record has what came of it. */
+/*
+ * The driver could change the parameter "race", so the record has these counts.
+ */
 static atomic_t accesses, waited;
 
-/* The first data race since the module was loaded is printed. */
+/* Print the first data race since the module was loaded. */
 static void find_race(const struct watch *access)
 {
 	const struct watch *other = NULL;
@@ -73,7 +76,7 @@ static void find_race(const struct watch *access)
 		       place);
 }
 
-/* NULL when others wait already. */
+/* Return a watch for an access; NULL if all are in use. */
 static struct watch *watch_begin(const struct watch *access)
 {
 	struct watch *watch = NULL;
@@ -99,7 +102,10 @@ static void watch_end(struct watch *watch)
 	spin_unlock_irqrestore(&watch_lock, flags);
 }
 
-/* Asleep, the caller leaves this CPU to the other one for sure. */
+/*
+ * Wait; sleep if possible, because then the other caller is sure to get this
+ * CPU.
+ */
 static void wait(void)
 {
 	if (in_atomic() || irqs_disabled())
@@ -108,17 +114,20 @@ static void wait(void)
 		usleep_range(1, 20);
 }
 
-/* True for one in @race accesses. */
+/* Return true for about one in @race accesses. */
 static bool is_chosen(int race)
 {
-	/* Any sequence does, whoever changes it meanwhile. */
+	/*
+	 * Concurrent updates of this number do no harm, because any sequence
+	 * will do.
+	 */
 	static u32 chance = 1;
 
 	chance = chance * 1664525 + 1013904223;
 	return (chance >> 16) % race == 0;
 }
 
-/* @marked: by READ_ONCE or WRITE_ONCE, and meant to be without a lock. */
+/* @marked: an access by READ_ONCE or WRITE_ONCE, which needs no lock. */
 static void before_access(unsigned long address, size_t size, bool write,
 			  bool marked, void *place)
 {
@@ -184,7 +193,10 @@ void race_report(void)
 	report_step('=', "waited", atomic_read(&waited), 0);
 }
 
-/* Nothing is to be set up. */
+/*
+ * The compiler's constructor calls this function, but there is nothing to set
+ * up.
+ */
 void __tsan_init(void);
 void __tsan_init(void)
 {

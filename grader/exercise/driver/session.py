@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A machine for a learner's driver: loading it, asking it, and what is wrong as an exception."""
+"""Run a learner's driver in a machine, and raise an exception for its first fault."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ from grader.lab import failure_classification, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# Seconds for an answer, where the machine boots in half a second; calls take none of them.
+# The time limit for an answer, in seconds, on a machine that boots in half a second.
 PATIENCE = 4.0
 ABI, LOAD, TOGETHER = "abi", "load", "together"
-NOTHING_LEFT = "nothing left behind"  # what is expected of a module that is gone
-# What race.c prints.
+NOTHING_LEFT = "nothing left behind"  # the expected result after unloading
+# The message of race.c.
 _PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
 _RACE = re.compile(rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses")
 LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
 
 
 class WrongError(Exception):
-    """What is wrong with the driver; the machine it was found in is used no more."""
+    """The driver has a fault. The machine in which it was found must not be used any more."""
 
     def __init__(self, finding: Finding, what: str = "") -> None:
         super().__init__(finding.cause)
         self.finding = finding
-        self.what = what  # was being done when the machine ended or did not answer
+        self.what = what  # the action during which the machine ended or did not answer
 
 
 def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
-    """The error that a failed test is."""
+    """Return the error for a failed test."""
     return WrongError(failed(Failure(test, None, expected, got, title)))
 
 
 class DriverSession:
-    """One machine, up as long as nothing is wrong in it."""
+    """A machine with a learner's driver, used until the first fault."""
 
     def __init__(self, machine: Machine, module: Module, patience: float = PATIENCE) -> None:
         self.machine = machine
         self.module = module
         self.patience = patience
         self.passed = 0
-        self._nonce = 0  # of the last load
+        self._nonce = 0  # the nonce of the last load
         self._guest: Running | None = None
 
     @property
     def guest(self) -> Running:
-        """The machine, booted when it is not up."""
+        """Return the machine; boot it if it is not up."""
         if self._guest is None:
             self._guest = self.machine.boot(driver_device.contents(self.module.stripped))
         return self._guest
 
     @property
     def seconds(self) -> float:
-        """How long an answer may take."""
+        """Return the time limit for an answer, in seconds."""
         return self.patience * self.guest.speed_factor
 
     def end(self) -> None:
-        """Down with it."""
+        """Stop the machine."""
         if self._guest is not None:
             self._guest.stop()
             self._guest = None
@@ -78,7 +78,7 @@ class DriverSession:
         self.end()
 
     def ask(self, requests: Sequence[str]) -> list[str]:
-        """The answers to some requests; what ends the machine is wrong."""
+        """Return the answers to requests. Raise WrongError if the machine ends."""
         answers = []
         about = requests[0]
         try:
@@ -90,7 +90,10 @@ class DriverSession:
         return answers
 
     def ended(self, error: MachineError, what: str, before: str = "") -> WrongError:
-        """What it means that the machine did not do what was asked, behind another call."""
+        """Return the error for a machine that ended or did not answer.
+
+        what is the action at that time, before the call before it.
+        """
         lock = (
             f"a lock. Look at the call before, {before}: does it keep the lock?"
             if before
@@ -101,7 +104,7 @@ class DriverSession:
         return WrongError(found.within(what), what)
 
     def shell(self, command: str) -> tuple[int, str]:
-        """A shell command's status and output."""
+        """Run a shell command. Return its status and output."""
         try:
             trace = self.guest.channel.run(command, self.seconds)
         except (MachineError, MachineTimeout) as error:
@@ -109,7 +112,7 @@ class DriverSession:
         return trace.status, trace.output
 
     def try_cases(self, cases: Sequence[DriverCase], test: str = ABI) -> None:
-        """The first of them that is not answered as it must be is wrong."""
+        """Raise WrongError for the first case with a wrong answer."""
         about, before = cases[0].named(), ""
         try:
             answers = driver_device.ask(self.guest, [case.request for case in cases], self.seconds)
@@ -129,17 +132,21 @@ class DriverSession:
             raise self.ended(error, about, before) from None
 
     def load(self, *parameters: str) -> int:
-        """0, or minus the error."""
+        """Load the driver. Return 0 or minus errno."""
         self._nonce = test_record.draw()
         nonce = test_record.line(self._nonce).strip()
         return int(self.ask([" ".join(("load", driver_device.KO, nonce, *parameters))])[0])
 
     def unload(self) -> int:
-        """0, or minus the error."""
+        """Unload the driver. Return 0 or minus errno."""
         return int(self.ask(["unload"])[0])
 
     def steps(self, gone: str = "") -> list[TracedCall]:
-        """The driver's steps since it was loaded; gone: behind what the module must be gone."""
+        """Return the driver's steps since it was loaded.
+
+        gone is the action after which the module must be unloaded, or "". With such an action,
+        check the record, too.
+        """
         text = self.shell(call_trace.COMMAND)[1]
         fault = call_trace.fault(text, self._nonce) if gone else ""
         if fault:
@@ -147,23 +154,23 @@ class DriverSession:
         return call_trace.read(text)
 
     def must_load(self, *parameters: str) -> None:
-        """Load it, or it is wrong."""
+        """Load the driver. Raise WrongError if that fails."""
         error = self.load(*parameters)
         if error:
             said = system_calls.in_words("load", str(error))
             raise wrong(LOAD, "load", "0", said)
 
     def must_unload(self, moment: str) -> list[TracedCall]:
-        """Unload it, and look at what is left; returns all its steps since it was loaded."""
+        """Unload the driver and check what is left. Return all steps since it was loaded."""
         error = self.unload()
         if error:
             raise wrong(LOAD, f"{moment}, unload", "0", system_calls.in_words("unload", str(error)))
         return self.nothing_left(f"{moment}, unload")
 
     def nothing_left(self, moment: str, ignored: str = "") -> list[TracedCall]:
-        """Raise for what the kernel has logged and what the driver's steps have left behind.
+        """Raise WrongError for problems in the kernel log and for steps that were not undone.
 
-        ignored: the name of steps that may be left behind. Return all steps.
+        ignored is the name of steps that need not be undone. Return all steps.
         """
         self.clean(moment)
         trace = self.steps(gone=moment)
@@ -183,18 +190,18 @@ class DriverSession:
         return trace
 
     def _place(self, caller: str) -> str:
-        """Return where in the sources memory was asked for, as " in function (file:line)"."""
+        """Return the source position of an allocation, as " in function (file:line)"."""
         found = re.fullmatch(r"([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)", caller)
         if not found:
             return ""
-        # A return address is behind the call: one byte back is within it.
+        # A return address is after the call, so the byte before it belongs to the call.
         function, line = kernel_log.source_line(
             self.module, found[1], int(found[2], 16) - 1, int(found[3], 16)
         )
         return f" in {function} ({Path(line).name})" if line else ""
 
     def clean(self, moment: str) -> None:
-        """Raise for what the kernel, or the race detector, has logged."""
+        """Raise WrongError for a message of the kernel or the race detector in the log."""
         console = self.guest.console()
         race = _RACE.search(console)
         if race:
@@ -206,11 +213,11 @@ class DriverSession:
 
 
 def _in_one_sentence(race: re.Match[str], module: Module) -> str:
-    """Return a data race that race.c has found, with both places in the sources."""
+    """Return a data race found by race.c in words, with both source positions."""
     places = []
     for place in (race[1], race[3]):
         symbol, offset, size = re.split(r"\+0x|/0x", place)
-        # A return address is behind the call: one byte back is within it.
+        # A return address is after the call, so the byte before it belongs to the call.
         function, line = kernel_log.source_line(module, symbol, int(offset, 16) - 1, int(size, 16))
         places.append(f"{function}, {line}," if line else f"{symbol}")
     return f"a data race: {places[0]} {race[2]} memory that {places[1].rstrip(',')} uses meanwhile"

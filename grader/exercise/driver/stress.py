@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What make debug does to a learner's driver: the list of calls, and worse, on the debug kernel."""
+"""Stress a learner's driver on the debug kernel, for make debug."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from grader.exercise.stress.debug_kernel import StressPlan, StressResult, Tell
 from grader.lab import leak_scan, uml_debug
 from grader.lab.machines import Machine
 
-# Seconds of many calls by four threads.
+# The duration of the calls by four threads, in seconds.
 STORM, QUICK_STORM = 10, 2
 LOADS, QUICK_LOADS = 50, 5
-# Seconds for a command, where the machine boots in half a second.
+# The time limit of a command, in seconds, on a machine that boots in half a second.
 COMMAND = 120.0
 
 
@@ -31,7 +31,7 @@ class _DriverStress:
     figures: dict[str, int] = field(default_factory=dict)
 
     def command(self, what: str, command: str) -> str:
-        """Run it; what it finds, and what the kernel finds, is wrong."""
+        """Run a command and return its output. Raise WrongError for its fault or the kernel's."""
         self.tell(what)
         try:
             result = self.session.guest.channel.run(
@@ -46,17 +46,17 @@ class _DriverStress:
         return result.output
 
     def count(self, names: dict[str, str], output: str) -> None:
-        """Figures of the client, by the names they have in the report."""
+        """Add figures of the client to those of the report."""
         for name, value in re.findall(r"(\w+)=(\d+)", output):
             shown = names.get(name, name)
             self.figures[shown] = self.figures.get(shown, 0) + int(value)
 
     def many_calls(self) -> None:
-        """Calls, then loads; and nothing may be lost."""
+        """Make many calls, then load and unload many times, and check for leaks."""
         session = self.session
         seconds = QUICK_STORM if self.plan.quick else STORM
         session.must_load()
-        # Of a million steps each would be kept.
+        # Without this, the trace would hold millions of steps.
         self.command("quiet", f"echo 0 >{call_trace.REPORT}")
         concurrent = f"{driver_device.CLIENT} concurrent {self.plan.seed} {seconds}"
         self.count({}, self.command("random calls of four threads", concurrent))
@@ -71,7 +71,7 @@ class _DriverStress:
         self.figures["loads"] = loads
 
     def without_memory(self) -> None:
-        """Allocations that fail, the kernel's own as well."""
+        """Make calls and loads in which allocations fail, including the kernel's own."""
         self.session.must_load()
         names = {"failures": "failed allocations", "refused": "refused calls"}
         open_failure = f"{driver_device.CLIENT} open-failure"
@@ -82,7 +82,7 @@ class _DriverStress:
         self.count(names, self.command("loads whose allocations fail", load_failure))
 
     def leaks(self) -> None:
-        """Let kmemleak look for memory that nothing points to."""
+        """Let kmemleak search for memory that no pointer refers to."""
         report = self.command("leak scan", leak_scan.COMMAND)
         found = leak_scan.read(report, self.session.module)
         self.figures["leaks"] = found.blocks
@@ -92,7 +92,7 @@ class _DriverStress:
 
 
 def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
-    """Verify the driver on the debug kernel; where nothing is wrong, put it under stress."""
+    """Verify the driver on the debug kernel. If there are no findings, run the stress test."""
     verified = verify.verify(built, machine, tell)
     figures = {"tests": verified.passed + verified.failed}
     if verified.findings:
@@ -100,7 +100,7 @@ def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -
     try:
         with DriverSession(machine, built.module) as session:
             _DriverStress(session, plan, tell, figures).many_calls()
-        # kmemleak has allocations of its own, which would be among those that fail.
+        # kmemleak's own allocations would be among those that fail, so use a kernel without it.
         with DriverSession(uml_debug.UNTRACKED, built.module) as session:
             _DriverStress(session, plan, tell, figures).without_memory()
     except WrongError as error:

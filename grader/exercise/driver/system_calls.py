@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The list of calls for stage 0, task by task, and what each must answer.
+"""List the calls for stage 0, task by task, with the expected answers.
 
-Errors are answered as minus errno. See common/first.h for the ABI, client/firstctl.h for the
-language. Each task's part begins with the module just loaded and no file open, and asks for no
-more than open, read and what the task is about; so that it can be tried before the others are done.
+An answer to a failed call is minus errno. See common/first.h for the ABI, client/firstctl.h for the
+language. Each task's part begins after a load, without open files. It uses only open, read and the
+calls of the task, so that a task can be tested before the others are done.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ BEGINNING = "".join(f"{expected_values.digits(n)}\n" for n in range(10))
 EBADF, ENOMEM, EACCES, EFAULT = -errno.EBADF, -errno.ENOMEM, -errno.EACCES, -errno.EFAULT
 EINVAL, ENOTTY, ENOSPC = -errno.EINVAL, -errno.ENOTTY, -errno.ENOSPC
 SET, CUR, END = 0, 1, 2
-# An ioctl of terminals, and FIRST_IOC_INFO for a struct of another size.
+# An ioctl of terminals, and FIRST_IOC_INFO for a struct with another size.
 TCGETS, OTHER_SIZE = 0x5401, 0x80086610
 
 
 @dataclass(frozen=True)
 class DriverCase:
-    """One call, and what it must answer."""
+    """A call and its expected answer."""
 
     title: str
     request: str
     expected: str
 
     def holds(self, answer: str) -> bool:
-        """Whether the answer is right."""
+        """Return whether the answer is right."""
         return answer.rstrip("\n") == self.expected
 
     def named(self) -> str:
-        """What is asked, for a reader."""
+        """Return the case for a message: its title and request."""
         return f"{self.title} ({self.request})"
 
 
 def in_words(request: str, answer: str) -> str:
-    """An answer for a reader: an error by its name, text in quotes."""
+    """Return an answer in words: an error by its name, text in quotes."""
     words = answer.split()
     verb = request.split(maxsplit=1)[0]
     try:
@@ -78,13 +78,13 @@ def _case(title: str, request: str, expected: str | int) -> DriverCase:
 
 
 def _text(text: str) -> str:
-    """The answer to a read of that text."""
+    """Return the answer to a read of that text."""
     shown = text.replace("\n", "\\n") or "-"
     return f"{len(text)} {len(text)} {shown}"
 
 
 def _seeking() -> list[DriverCase]:
-    """Task position."""
+    """Return the cases of task position."""
     case, end = _case, len(BEGINNING)
     most = (1 << 63) - 1
     return [
@@ -119,7 +119,7 @@ def _seeking() -> list[DriverCase]:
 
 
 def _opening() -> list[DriverCase]:
-    """Task open."""
+    """Return the cases of task open."""
     case = _case
     return [
         case("open", "open 0 rw", 0),
@@ -137,7 +137,7 @@ def _opening() -> list[DriverCase]:
 
 
 def _reading() -> list[DriverCase]:
-    """Task read."""
+    """Return the cases of task read."""
     case, text, end = _case, BEGINNING, len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),
@@ -169,22 +169,22 @@ def _reading() -> list[DriverCase]:
 
 @dataclass(frozen=True)
 class PartialReadCase(DriverCase):
-    """A read into memory that ends: the error is told, however many bytes came before."""
+    """A read into partly mapped memory: it must fail, even if some bytes were copied."""
 
     def holds(self, answer: str) -> bool:
-        """Whether the answer is right."""
+        """Return whether the answer is right."""
         return answer.split()[:1] == [str(EFAULT)]
 
 
 def _writing() -> list[DriverCase]:
-    """Task write."""
+    """Return the cases of task write."""
     case, end = _case, len(BEGINNING)
     more = "55\n0\n12200160415121876738\n0\n13\n2\n"
     used = end + len(more)
     last = f"{expected_values.digits(93)}\n"
     fit = (BYTES - used) // len(last)
     filled = used + fit * len(last)
-    assert BYTES - filled == len("1\n")  # one short line fits just so
+    assert BYTES - filled == len("1\n")  # exactly one short line fits
     return [
         case("open", "open 0 rw", 0),
         case("write a number", "write 0 10", 2),
@@ -222,7 +222,7 @@ def _writing() -> list[DriverCase]:
 
 
 def _notations() -> list[DriverCase]:
-    """Numbers for write in all notations, of which it takes decimal ones."""
+    """Return cases of task write with numbers in many notations; only decimal ones are valid."""
     cases, end = [_case("open", "open 0 rw", 0)], len(BEGINNING)
     for text in texts.drawn(MAX_N, INPUT):
         n = texts.value(text)
@@ -237,7 +237,7 @@ def _notations() -> list[DriverCase]:
 
 
 def _attributes() -> list[DriverCase]:
-    """Task sysfs."""
+    """Return the cases of task sysfs."""
     case = _case
     return [
         case("lines at first", "show lines", r"0 10\n"),
@@ -252,7 +252,7 @@ def _attributes() -> list[DriverCase]:
 
 
 def _counting() -> list[DriverCase]:
-    """Task counter; a number that is 0 in more than one digit is left to the driver."""
+    """Return the cases of task counter, without texts such as "00", which the ABI leaves open."""
     case = _case
     stored = [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
     return [
@@ -278,7 +278,7 @@ def _counting() -> list[DriverCase]:
 
 
 def _requests() -> list[DriverCase]:
-    """Task ioctl."""
+    """Return the cases of task ioctl."""
     case, end = _case, len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),
@@ -306,8 +306,8 @@ def _requests() -> list[DriverCase]:
     ]
 
 
-# By the task's name: lists, each for a module that has just been loaded. The tasks of init and exit
-# are in init_and_exit.py, two callers in concurrency.py.
+# Lists of cases by the name of the task, each list for a driver that was just loaded. The tests of
+# init and exit are in init_and_exit.py, those with two callers in concurrency.py.
 CASES: Mapping[str, Sequence[Sequence[DriverCase]]] = {
     "read": [_reading()],
     "write": [_writing(), _notations()],

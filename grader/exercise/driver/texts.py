@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Texts for a driver that takes a decimal number: every notation is tried, right and wrong ones.
+"""Generate texts for a driver that reads a decimal number, in valid and invalid notations.
 
-A text is built of parts that notations of numbers have: a prefix, zeros in front, digits, and what
-stands behind them. What a text means is decided by one rule, not where it is built.
+A text consists of parts that number notations have: a prefix, leading zeros, digits and a suffix.
+One rule in value() decides what a text means, independent of its parts.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _BASES = ("{}", "{}", "{:o}", "{:x}", "{:b}")
 
 
 def value(text: str) -> int | None:
-    """Return the decimal number that a text is, with or without a newline; None if it is none."""
+    """Return the decimal number in a text, with or without a newline; None if there is none."""
     match = re.fullmatch(r"([0-9]+)\n?", text)
     return int(match[1]) if match else None
 
 
 def drawn(largest: int, max_bytes: int) -> Iterator[str]:
-    """Yield texts of at most that many bytes; some are numbers from 0 to the largest.
+    """Yield texts of at most max_bytes bytes; some are numbers from 0 to the largest.
 
-    The sequence is the same each time, so that what is wrong can be tried again. A plus sign in
-    front is left out, because the ABI does not say whether it is part of a number.
+    The sequence is always the same, so that failures can be repeated. A plus sign in front is left
+    out, because the ABI does not define whether it is part of a number.
     """
     draw = random.Random(largest)
     for _ in range(COUNT):

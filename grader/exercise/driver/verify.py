@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verify a learner's driver, task by task: each by its own part of the list.
+"""Verify a learner's driver task by task.
 
-A task that ends its machine, or leaves something behind, costs the others nothing: they go on in
-another machine.
+If a task crashes its machine or leaves something behind, the other tasks run in a new machine, so
+they lose no points.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from grader.exercise.operations import test_program
 from grader.lab import machines
 from grader.lab.machines import Machine
 
-# Where there is only one CPU, two callers go to another machine.
+# The machine for two callers, if the machine of the other tests has one CPU.
 TWO_CPUS = "qemu-smp"
 NOT_TRIED = Finding("wrong", "not tried", kind=Code.NOT_TRIED)
 NOT_LOADED = replace(
     NOT_TRIED, cause=f"{NOT_TRIED.cause}: task 1 comes first, there is no {driver_device.NODE}"
 )
 
-# A call that hangs takes all the time there is for an answer, in each task that makes it. Behind
-# the first such task an answer has fewer seconds, behind this many nothing is tried.
+# A call that hangs takes the full time limit, in each task that makes it. After the first such task
+# the time limit is shorter, and after MOST_HANGS the remaining tasks are not tested.
 MOST_HANGS = 2
 PATIENCE_LEFT = PATIENCE / 4
 
@@ -42,7 +42,7 @@ Show = Callable[[int, Finding | None], None]
 
 @dataclass(frozen=True)
 class VerifiedTasks:
-    """What became of each task, and all that was found."""
+    """The findings of each task and of all tasks."""
 
     by_task: Mapping[int, Finding] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -57,9 +57,9 @@ def verify(
     only: Sequence[int] = (),
     show: Show = lambda _task, _finding: None,
 ) -> Verified:
-    """Try what tasks ask for, all or only some; or none behind the first that is wrong.
+    """Test all tasks, or those in only. Without all_tasks stop after the first with a finding.
 
-    show is called with the number of each task that was tried, and with what is wrong, if anything.
+    show is called with the number of each task that was tested, and its finding or None.
     """
     driver_device.refuse_host(machine)
     tasks = only or [task.number for task in course(built.stage.number).tasks]
@@ -84,12 +84,12 @@ def verify(
 
 
 def _untried(finding: Finding) -> Finding:
-    """Return the finding with a cause that says why nothing was tried."""
+    """Return the finding with a cause that tells why no task was tested."""
     return finding.within(test_program.UNTRIED[finding.code])
 
 
 def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
-    """Return the reason for the first task, and that the others were not tried."""
+    """Return the reason for the first task, and that the others were not tested."""
     return {task: NOT_TRIED if i else why for i, task in enumerate(tasks)}
 
 
@@ -118,7 +118,7 @@ def _try_tasks(
                 show(task, None)
             except WrongError as error:
                 finding = error.finding
-                # One hang is enough to ask about: another is most often the same one again.
+                # Ask lockdep about the first hang only; further ones mostly have the same cause.
                 if all(other.status != "timeout" for other in found.values()):
                     finding = locks.named(
                         error, built, machine, functools.partial(_test_alone, name)
@@ -142,7 +142,7 @@ def _try_tasks(
 
 
 def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
-    """Return a finding; if another task has left the same behind, with a cause that names it."""
+    """Return a finding; if an earlier task left the same behind, refer to that task."""
     failure = finding.failure
     if failure is None or failure.expected != NOTHING_LEFT:
         return finding
@@ -157,14 +157,14 @@ def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, st
 
 
 def _not_tried_behind(hung: Sequence[int]) -> Finding:
-    """Return why the tasks behind those that hang are not tried."""
+    """Return why the tasks after those that hang are not tested."""
     named = " and ".join(f"task {task}" for task in hung)
     cause = f"{NOT_TRIED.cause}: {named} hang, and each test waits for that; repair them first"
     return replace(NOT_TRIED, cause=cause)
 
 
 def _loads(session: DriverSession) -> bool:
-    """Whether there is a device at all once it is loaded."""
+    """Return whether the driver loads and creates its device."""
     try:
         session.must_load()
         there = session.shell(f"test -c {driver_device.NODE}")[0] == 0
@@ -175,7 +175,7 @@ def _loads(session: DriverSession) -> bool:
 
 
 def _test_task(task: str, session: DriverSession, together: _ConcurrencyMachine) -> None:
-    """Test a task, by its name; raise the first thing that is wrong."""
+    """Test a task by its name. Raise WrongError for the first fault."""
     _test_by_one_caller(task, session)
     if task in concurrency.TESTS:
         concurrency.test(task, together.session())
@@ -191,7 +191,7 @@ def _test_by_one_caller(task: str, session: DriverSession) -> None:
 
 
 def _test_alone(task: str, session: DriverSession) -> None:
-    """Test a task on a machine with one CPU; raise the first thing that is wrong."""
+    """Test a task on a machine with one CPU. Raise WrongError for the first fault."""
     _test_by_one_caller(task, session)
     if task in concurrency.TESTS:
         session.must_load()
@@ -199,7 +199,7 @@ def _test_alone(task: str, session: DriverSession) -> None:
 
 
 class _ConcurrencyMachine:
-    """The machine for two callers, and the driver built for that; set up when it is needed."""
+    """The machine and the driver for two callers, set up when they are needed."""
 
     def __init__(self, built: BuiltStage, machine: Machine) -> None:
         self.built = built
@@ -209,11 +209,11 @@ class _ConcurrencyMachine:
 
     @property
     def passed(self) -> int:
-        """How many tests passed there."""
+        """Return the number of tests that passed there."""
         return self._session.passed if self._session else 0
 
     def session(self) -> DriverSession:
-        """The machine; wrong where it cannot be had, for then nothing is known."""
+        """Return the session. Raise WrongError if the machine is missing or the build failed."""
         if self._session is None:
             try:
                 machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
@@ -228,7 +228,7 @@ class _ConcurrencyMachine:
         return self._session
 
     def end(self) -> None:
-        """Down with it."""
+        """Stop the machine."""
         if self._session:
             self._session.end()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * firstctl batch: see firstctl.h.
+ * firstctl batch: serve requests from standard input, see firstctl.h.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -35,7 +35,7 @@ static void print_text(const unsigned char *text, size_t size)
 	putchar('\n');
 }
 
-/* TEXT of a request, in place; returns its size. */
+/* Replace the escapes in TEXT in place. Return its size. */
 static size_t unescape(char *text)
 {
 	char *to = text;
@@ -129,7 +129,7 @@ int open_attribute(const char *name, int flags)
 
 	if (stat(FIRST_DEVICE, &st))
 		return -1;
-	/* Whatever the class of the device is. */
+	/* This path is independent of the name of the device's class. */
 	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s",
 		 major(st.st_rdev), minor(st.st_rdev), name);
 	return open(path, flags | O_CLOEXEC);
@@ -166,7 +166,10 @@ static void do_stat(void)
 		printf("0 %o\n", (unsigned int)st.st_mode);
 }
 
-/* A new file for the driver's steps, with the nonce in its first line. */
+/*
+ * Create a file for the driver's steps, with the nonce in its first line.
+ * Return its fd.
+ */
 static int steps_file(const char *nonce)
 {
 	int fd;
@@ -178,7 +181,7 @@ static int steps_file(const char *nonce)
 	return fd;
 }
 
-/* As insmod and rmmod, but that the answer is a number. */
+/* Load a module as insmod does, but print a number as the answer. */
 static void do_load(const struct request *r)
 {
 	int fd = open(word(r, 1), O_RDONLY | O_CLOEXEC);

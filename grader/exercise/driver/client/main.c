@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * firstctl: see firstctl.h.
+ * firstctl: the main program, see firstctl.h.
  */
 #include <errno.h>
 #include <fcntl.h>

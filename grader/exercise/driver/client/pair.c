@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Two callers at once: see firstctl.h.
+ * Run two callers at the same time, for the requests in firstctl.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,8 +26,8 @@ struct caller {
 	int cpu;
 	int fd;
 	long count;
-	const char *text; /* to be written */
-	const char *attribute; /* opened in place of the device */
+	const char *text; /* to write */
+	const char *attribute; /* to open instead of the device */
 	bool ended;
 	long done;
 	long odd;
@@ -40,7 +40,10 @@ static void *run(void *argument)
 
 	CPU_ZERO(&cpu);
 	CPU_SET(c->cpu, &cpu);
-	/* Where there is no second one, they share the first. */
+	/*
+	 * If there is no second CPU, this fails and both callers share the
+	 * first.
+	 */
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 	pthread_barrier_wait(c->begin);
 	c->work(c);
@@ -48,7 +51,10 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Both, from beginning to end; false, and a line printed, if they cannot. */
+/*
+ * Run both callers to the end. If they cannot run, print the error and return
+ * false.
+ */
 static bool together(struct caller pair[2], bool same_file)
 {
 	pthread_barrier_t begin;
@@ -105,7 +111,7 @@ static void reads(struct caller *c)
 		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
 }
 
-/* All of the text, by reads in a row, and back to its last line. */
+/* Read the whole text, and seek to its last line. */
 static void follows(struct caller *c)
 {
 	char text[8192] = "";
@@ -133,7 +139,7 @@ static void shows(struct caller *c)
 	}
 }
 
-/* Until the other one has ended, which writes. */
+/* Clear until the other caller, which writes, has ended. */
 static void clears(struct caller *c)
 {
 	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
@@ -155,7 +161,7 @@ static void writes_and_clears(struct caller *c)
 	}
 }
 
-/* All lines have as many bytes. */
+/* Ask INFO until the other caller has ended. All lines have the same size. */
 static void asks(struct caller *c)
 {
 	size_t size = strlen(c->other->text);
@@ -172,7 +178,10 @@ static void asks(struct caller *c)
 
 static char whole_text[FIRST_BYTES + 1];
 
-/* The memory is there before the call, which need not fetch it. */
+/*
+ * Read the text. memset() maps the buffer first, so that the read causes no
+ * page fault.
+ */
 static ssize_t pread_whole(int fd)
 {
 	memset(whole_text, '-', sizeof(whole_text));
@@ -180,8 +189,8 @@ static ssize_t pread_whole(int fd)
 }
 
 /*
- * What is in the notebook behind its beginning: whole lines, and those that are
- * neither F(3) nor F(4).
+ * Return the number of lines in the notebook. *@odd is the number of those
+ * after the beginning that are neither F(3) nor F(4), and of incomplete ones.
  */
 static long counted(int fd, long *odd)
 {
@@ -226,7 +235,7 @@ static void do_follows(struct caller pair[2])
 	part(pair, false);
 }
 
-/* The second one's file is not the device but one of its attributes. */
+/* Open an attribute instead of the device as the second file. */
 static void do_shows(struct caller pair[2])
 {
 	pair[0].work = writes;
@@ -238,7 +247,7 @@ static void do_shows(struct caller pair[2])
 	part(pair, false);
 }
 
-/* Writes until there is room for one of the pair's lines, and no more. */
+/* Write until exactly one of the pair's lines fits. */
 static bool fill_up(size_t size)
 {
 	int fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
@@ -295,7 +304,10 @@ static void do_reads(struct caller pair[2])
 	part(pair, false);
 }
 
-/* The notebook is empty at first; what is left is cleared as well. */
+/*
+ * The notebook is empty at first. At the end, the lines that are left are
+ * cleared, too.
+ */
 static void do_clears(struct caller pair[2])
 {
 	int left;
@@ -323,7 +335,9 @@ static void do_infos(struct caller pair[2])
 bool serve_pair(const struct request *r)
 {
 	long count = number(r, 1);
-	/* On one CPU they take turns, where the driver gives way. */
+	/*
+	 * On one CPU the callers alternate when race.c makes the driver wait.
+	 */
 	int other = !strcmp(word(r, r->count - 1), "two");
 	struct caller pair[2] = {
 		{ .count = count, .text = "3\n" },

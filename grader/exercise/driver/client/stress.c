@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What the debug kernel looks at: many calls of several threads, and loads and
- * opens whose allocations fail, in the kernel as well as in the driver.
+ * Stress tests for the debug kernel: many calls of several threads, and loads
+ * and opens with failed allocations in the kernel and in the driver.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,7 @@
 struct caller {
 	unsigned int seed;
 	unsigned int seconds;
-	int shared; /* a file that all have */
+	int shared; /* a file that all callers share */
 	unsigned long calls;
 };
 
@@ -49,7 +49,7 @@ static void attribute(const char *name, int flags, const char *text)
 	close(fd);
 }
 
-/* Any call, right or wrong. What it answers is not looked at. */
+/* Make a random call, valid or not. Its result is not checked. */
 static void one_call(unsigned int *seed, int fd)
 {
 	static const char *const numbers[] = { "0",  "7\n", "93", "94",
@@ -127,7 +127,7 @@ static int do_concurrent(unsigned int seed, unsigned int seconds)
 	return 0;
 }
 
-/* Each allocation of a load fails in turn. */
+/* Make each allocation of a load fail in turn. */
 static int do_refill(const char *path)
 {
 	unsigned int k, refused = 0;
@@ -159,7 +159,7 @@ static int do_refill(const char *path)
 	return 0;
 }
 
-/* Each allocation of an open fails in turn. */
+/* Make each allocation of an open fail in turn. */
 static int do_reopen(void)
 {
 	unsigned int k, refused = 0;
