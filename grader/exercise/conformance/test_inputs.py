@@ -24,12 +24,6 @@ TEXT_TO = 1_000_000
 # in one verification: 0 up to n = 1,000, where each n is read; 49 % up to 10,000; 90 % up to
 # 30,000; 99.8 % up to 100,000. An error in all numbers of some length, over a thousandth of n or
 # more, is always found up to 100,000. Another seed gives other runs.
-#
-# 	(range - count * length) / range
-#
-# in one verification: none up to 1,000, where each is read; 49 % up to 10,000; 90 % up to 30,000;
-# 99.8 % up to 100,000. (What is wrong with numbers of a certain length, a thousandth of n or more,
-# is not missed up to 100,000.) Other seeds are other places.
 RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
 # One n is drawn in each of this many equal parts of an octave, from EVERY_N_TO to max_n. A method
 # of a stage serves a range of n of at least a quarter of an octave, for example each length of

@@ -16,8 +16,9 @@
 
 #define FREED_BYTE 0x6b
 /*
- * Limits of the checks of a frozen number. A check hashes all its bytes, which
- * takes about as long as a step of the work.
+ * A frozen number is hashed at most FROZEN_CHECKS times, and less often if the
+ * hashes would cover more than FROZEN_BYTES in all, because hashing a long
+ * number takes about as long as a step of the work.
  */
 #define FROZEN_CHECKS 40
 #define FROZEN_BYTES (4 << 20)

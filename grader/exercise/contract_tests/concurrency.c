@@ -15,8 +15,8 @@
 #include "contract_tests.h"
 
 /*
- * Each caller continues until all have made CALLS calls, even if other work
- * takes a CPU away from one of them, but for at most NS nanoseconds.
+ * Each caller continues until all callers have made CALLS calls, even if other
+ * tasks take a CPU away from one of them. NS nanoseconds is the limit.
  */
 #define CALLS 20000
 #define NS 400000000

@@ -12,9 +12,7 @@
 
 /* The residue modulo this prime identifies a number. */
 #define PRIME 4294967291ULL
-/*
- * The minimum bits of a limb; numbers with fewer would not be stored densely.
- */
+/* The minimum bits of a limb; a number in smaller limbs is not expected. */
 #define LEAST_BITS 4
 
 /* The properties that identify a number. */

@@ -149,9 +149,9 @@ void check_same(struct outcome got, struct outcome want, const char *when)
 }
 
 /*
- * Return the place at @index of @runs, counted from 1. The last run gets the
- * last place. The places before are divided into equal parts, and each run gets
- * a random place of one part.
+ * Return the place at which run @index of @runs fails; both count from 1. The
+ * last run fails at the last place. The other places are divided into equal
+ * parts, one for each other run, which fails at a random place of its part.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {

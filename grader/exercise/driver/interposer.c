@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Interpose between a learner's driver and the kernel: the linker redirects the
- * driver's calls here (ld --wrap). So any step can be made to fail, and
- * resources that are not released are known. This file is linked into the
- * module, with two parameters:
+ * driver's calls here (ld --wrap). So the interposer can make any step fail,
+ * and it knows which resources the driver has not released. This file is linked
+ * into the module, with two parameters:
  *
  *	insmod first.ko fail=3	the third step that can fail does, once
  *	insmod first.ko watch=1	print each step to the kernel log

@@ -84,7 +84,7 @@ def verify(
 
 
 def _untried(finding: Finding) -> Finding:
-    """Return the finding with a cause that tells why no task was tested."""
+    """Return the finding with the reason why no task was tested."""
     return finding.within(test_program.UNTRIED[finding.code])
 
 

@@ -126,12 +126,12 @@ def choices(n: int) -> tuple[int, ...]:
 
 
 def listed(speed: Speed, seed: int) -> Speed:
-    """Return the speed at one of the choices, by the seed; seed 1 gives the course's n."""
+    """Return speed with an n from choices(), by the seed; seed 1 gives the course's n."""
     return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
 
 
 def drawn(speed: Speed, seed: int) -> Speed:
-    """Return the speed at a random n from half of the course's n up to it, by the seed.
+    """Return speed with a random n from half of the course's n up to it, by the seed.
 
     Seed 1 gives the course's n.
     """

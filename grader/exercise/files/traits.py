@@ -32,9 +32,9 @@ class Traits:
     products: str = "schoolbook"
     # The lengths in limbs at which the stage switches from one method to another.
     thresholds: tuple[int, ...] = ()
-    # The operations on numbers besides add, sub, mul and square; "ntt" stands for those of a stage
-    # with arithmetic modulo a prime and transforms of its own, "fft" for those on the digits and
-    # transforms of a stage that has both.
+    # The operations on numbers besides add, sub, mul and square. "ntt" stands for arithmetic modulo
+    # a prime and number-theoretic transforms, "fft" for operations on digits and fast Fourier
+    # transforms.
     operations: tuple[str, ...] = ()
     # The C files that may use vector registers, see common/vector.h.
     vector: tuple[str, ...] = ()

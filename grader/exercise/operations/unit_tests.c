@@ -67,7 +67,10 @@ static void compute(struct fib_call *call, u64 n)
 		return;
 	}
 	print_value(&f);
-	/* print_value() comes first, so that work left to it counts, too. */
+	/*
+	 * Print the value before the counts, so that work left to it is
+	 * counted.
+	 */
 	printf(" %llu %llu", allocator.taken, allocator.peak_bytes);
 	fib_release(&f);
 }

@@ -31,8 +31,8 @@ NO_VECTORS = (
 class OperationOutcome:
     """The outcome of the test cases of one operation.
 
-    small and large tell whether the results are right for small and for all numbers. If this
-    computer cannot test the operation, tried is 0 and fault gives the reason.
+    small is true if all results for small numbers are right, large if all results are right. If
+    this computer cannot test the operation, tried is 0 and fault is the reason.
     """
 
     small: bool

@@ -162,7 +162,7 @@ def program_violations(
 
 
 def _read(paths: list[Path]) -> tuple[list[Object], list[ContractViolation]]:
-    """Read objects. Return those that are valid, and a violation for each other one."""
+    """Read objects. Return the valid ones, and a violation for each invalid one."""
     read, found = [], []
     for path in paths:
         try:

@@ -16,13 +16,15 @@ from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFa
 
 BEGIN, END = "fib_fpu_begin", "fib_fpu_end"
 OFFERED = re.compile(r"fib_fpu_(begin|end)|fib_has_avx2")
-# Functions that the compiler calls on its own: in any file, without return, and in a vector file.
+# Functions that the compiler calls on its own in any file.
 ANYWHERE = re.compile(
     r"mem(cpy|set|move|cmp)|__x86_(return|indirect)_thunk\w*|__fentry__|__(asan|ubsan)_\w+"
 )
+# Functions that do not return.
 NO_RETURN = re.compile(
     r"__stack_chk_fail\w*|fortify_panic|__assert_fail|__asan_report_\w+|__ubsan_\w+_abort"
 )
+# Functions that the compiler calls on its own in a vector file.
 COMPILER = re.compile(
     rf"{ANYWHERE.pattern}|__stack_chk_\w+|__ref_stack_chk_guard|__warn_printk"
     r"|_GLOBAL_OFFSET_TABLE_"

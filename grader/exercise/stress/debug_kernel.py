@@ -340,7 +340,7 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Process parts until none is left. After an exception, discard the rest."""
+        """Test the n in parts until no part is left. After an exception, discard the other parts."""
         try:
             with self._untracked() as session:
                 while not parts.empty():
