@@ -104,7 +104,7 @@ def _finding_row(by: str, finding: Finding) -> dict[str, Any]:
 
 
 def _correctness(judged: JudgedStage) -> dict[str, Any]:
-    """Return the tests passed and failed. A failed test during measurement counts as one."""
+    """Return the tests passed and failed. Failures during measurement count, too."""
     verified = judged.verified
     others = [one.finding.failure for one in judged.found if one.by != "verify"]
     more = [failure for failure in others if failure is not None]

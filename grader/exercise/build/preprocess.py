@@ -56,8 +56,8 @@ def texts(stage: Stage, sources: Sequence[Path], trace: bool = False) -> Texts:
 def adapted(stage: Stage, sources: Sequence[Path], adapter: Path) -> Texts:
     """Preprocess a C file of the kit that includes bignum.h, for the unit tests.
 
-    The header must have the same text as in the stage's own files. Otherwise the result has a
-    cause.
+    The header must have the same text as in the stage's own files. Otherwise cause is set in
+    the result.
     """
     own = texts(stage, sources)
     if own.cause:

@@ -67,7 +67,7 @@ def _not_built(cause: str) -> NoTestProgramError:
 
 
 def program(stage: Stage) -> Path:
-    """Build the program for a stage. Raise NoTestProgramError if the stage does not compile.
+    """Build the program for a stage. Raise NoTestProgramError if that fails.
 
     The code that judges is compiled separately, so that a header of the stage cannot change it.
     Only the adapter includes such a header, so the adapter is checked against stage.h like the

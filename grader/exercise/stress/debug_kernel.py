@@ -340,7 +340,7 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Test the n in parts until no part is left. After an exception, discard the other parts."""
+        """Test the n in parts until no part is left. After an exception, discard the rest."""
         try:
             with self._untracked() as session:
                 while not parts.empty():
