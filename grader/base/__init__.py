@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What every layer uses: errors, paths, progress, scratch."""
+"""The base layer, which every other layer uses: errors, paths, progress, scratch folders."""

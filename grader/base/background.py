@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Work beside other work, in threads; Ctrl-C gets through while somebody waits for it."""
+"""Run work in background threads. Ctrl-C still interrupts a caller that waits for a result."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 from grader.base import scratch
 
 T = TypeVar("T")
-STEP = 0.2  # seconds between two looks at whether a signal has come
+STEP = 0.2  # seconds between two checks for a signal
 
 
 class Background(Generic[T]):
-    """One piece of work in a thread of its own, begun at once. It ends with this process."""
+    """A function that runs in its own daemon thread, started at once."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
@@ -26,11 +26,11 @@ class Background(Generic[T]):
     def _guarded(self) -> None:
         try:
             self._value.append(self._work())
-        except BaseException as error:  # raised again where the result is asked for
+        except BaseException as error:  # raised again by result()
             self._error = error
 
     def result(self) -> T:
-        """Wait for what came of it; raises what it has raised."""
+        """Wait for the work to end and return its value, or raise its exception."""
         while self._thread.is_alive():
             self._thread.join(STEP)
             scratch.check_stopped()
@@ -40,7 +40,7 @@ class Background(Generic[T]):
 
 
 class WorkerPool(Generic[T]):
-    """Several pieces of work, so many at a time, begun in order; ask for each by its number."""
+    """A list of functions, started in order in at most at_a_time threads."""
 
     def __init__(self, works: Sequence[Callable[[], T]], at_a_time: int) -> None:
         self._done = [threading.Event() for _ in works]
@@ -64,7 +64,10 @@ class WorkerPool(Generic[T]):
             self._done[number].set()
 
     def result(self, number: int) -> T:
-        """Wait for what came of one; raises what any has raised."""
+        """Wait for the function with this index and return its value.
+
+        Raise the exception of any function that failed.
+        """
         while not self._done[number].wait(STEP):
             scratch.check_stopped()
             if self._error is not None:

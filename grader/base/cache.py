@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Keep small values in the lab's cache: one JSON file for each, named by what it depends on.
 
-A file is written whole or not at all. A file that cannot be read counts as absent, because
-whatever is kept here can be made again.
+Writing is atomic. A file that cannot be read counts as absent, because every cached value can be
+computed again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.base.errors import LabError, in_one_line
 
 
 def read(folder: str, name: str) -> dict[str, Any]:
-    """Return the value kept under a name, or {} where there is none that can be read."""
+    """Return the value kept under a name, or {} if the file is missing or unreadable."""
     try:
         value = json.loads((paths.CACHE / folder / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -28,7 +28,7 @@ def read(folder: str, name: str) -> dict[str, Any]:
 
 
 def write(folder: str, name: str, value: dict[str, Any]) -> None:
-    """Keep a value under a name, in place of the one before; raise LabError if that fails."""
+    """Keep a value under a name, replacing the old value; raise LabError if that fails."""
     path = paths.CACHE / folder / f"{name}.json"
     new = path.with_suffix(f".new{os.getpid()}")
     try:
@@ -42,9 +42,10 @@ def write(folder: str, name: str, value: dict[str, Any]) -> None:
 
 @contextmanager
 def locked(folder: str, name: str, wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock that one thread of one process on this computer holds at a time.
+    """Hold a lock that excludes all other threads and processes on this computer.
 
-    Call wait() before waiting for another holder. The lock ends with its process.
+    Call wait() first if another thread or process holds the lock. The lock is released when its
+    process ends.
     """
     path = paths.CACHE / "locks" / f"{folder}-{name}.lock"
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Rows as columns, for a terminal."""
+"""Format rows of text as aligned columns for a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], left_aligned: Collection[int] = (0,)) -> str:
-    """Each row a line: the columns of left, words, to the left, figures to the right."""
+    """Return one line for each row; columns not in left_aligned are aligned to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How every command line ends: cleaned up, one line that says why, and an exit status.
+"""End every command in the same way: clean up, print one line on failure, return an exit status.
 
-0 and 1 are what the work itself says: 1 is that a stage failed, and nothing else. 2 is that the
-work could not be done, 130 that a signal has stopped it, 141 that nobody reads what it prints.
+The work itself returns 0 or 1, and 1 means only that a stage failed. 2 means that the work could
+not be done, 130 that a signal stopped it, 141 that the reader of its output has gone away.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from grader.base import paths, progress, scratch
 from grader.base.errors import HostFault, LabError, MachineError, in_one_line
 
 UNDONE = 2
-STOPPED = 128 + signal.SIGINT  # whichever signal it was
+STOPPED = 128 + signal.SIGINT  # for every signal, not only SIGINT
 UNREAD = 128 + signal.SIGPIPE
 
 STANDARD_OUTPUT = "standard output"
-# What another place for the results helps against.
+# Errors that another folder for the results may avoid.
 NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 OTHER_PLACE = "free some space, or set LAB_BUILD to another folder"
 
 
 def end(name: str, work: Callable[[], int], stopped: str = "nothing is left running") -> int:
-    """Do the work of a command line and return its exit status, whatever happens.
+    """Do the work of a command and return its exit status, whatever happens.
 
-    name begins the line that is said when it does not go well; stopped says how things stand after
-    a signal. Processes and folders of grader.base.scratch are gone when it returns.
+    name begins the error message; stopped is the text that follows "stopped;" after a signal. The
+    processes and folders of grader.base.scratch are removed before this function returns.
     """
     _open_what_is_closed()
     _know_standard_output()
@@ -64,26 +64,26 @@ def end(name: str, work: Callable[[], int], stopped: str = "nothing is left runn
     else:
         why = ""
     _on_stderr(f"{name}: {' '.join(why.splitlines())}\n" if why else "")
-    # Python's own end writes out what is left, and would add words and a status of its own.
+    # Flush now: at exit Python would print its own message and change the status if this failed.
     for stream in (sys.stdout, sys.stderr):
         _flush_or_discard(stream)
     return status
 
 
 def _open_what_is_closed() -> None:
-    """Have all three standard streams: a file that took the place of one would get its text."""
+    """Open closed standard streams on /dev/null, so that no other file gets their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is the one that is closed.
+            # open() returns the lowest free number, which is that of the closed stream.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output, whose errors say that they are its own."""
+    """Standard output; the filename of its OSErrors is STANDARD_OUTPUT."""
 
     def write(self, text: str) -> int:
         with _named():
@@ -111,10 +111,10 @@ def _know_standard_output() -> None:
 
 
 def _status(work: Callable[[], int]) -> int:
-    """The work's status, when all that it prints has gone where it belongs."""
+    """Do the work, flush standard output and return the status of the work."""
     try:
         status = work()
-    except SystemExit as request:  # argparse has shown its help, or what is wrong
+    except SystemExit as request:  # from argparse, after its help or error message
         if isinstance(request.code, str):
             raise LabError(request.code) from None
         status = request.code or 0
@@ -123,7 +123,7 @@ def _status(work: Callable[[], int]) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Whether standard output or error is a pipe whose other end is closed."""
+    """Return whether standard output or error is a pipe whose read end is closed."""
     poll = select.poll()
     for number in (1, 2):
         poll.register(number, 0)
@@ -131,7 +131,7 @@ def _nobody_reads() -> bool:
 
 
 def _of_the_system(error: OSError) -> str:
-    """What the system has refused, and what helps where the kit's own results are meant."""
+    """Describe a system error, and suggest another folder if the error is about the results."""
     said, where = in_one_line(error), error.filename
     if error.errno not in NO_PLACE or where == STANDARD_OUTPUT:
         return said
@@ -141,7 +141,7 @@ def _of_the_system(error: OSError) -> str:
 
 
 def _on_stderr(text: str) -> None:
-    """Say it below what stdout has got, and in place of the progress; there may be nobody."""
+    """Print text after all output on stdout, replacing the progress line; ignore write errors."""
     _flush_or_discard(sys.stdout)
     try:
         if not progress.clear() and text and sys.stderr.isatty():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How things go wrong."""
+"""Define the exceptions of the lab, and tell a full disk from other failures."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from grader.base.printable import in_a_line
 
 
 class LabError(Exception):
-    """The run itself cannot be done. The text is one line that says what to do; exit 2."""
+    """The command cannot be carried out. The text is one line that says what to do; exit 2."""
 
 
 class HostFault(Exception):  # noqa: N818 - it is no error of what was being done
-    """This computer is at fault. The text is one line that says what to do; exit 2.
+    """A fault of this computer. The text is one line that says what to do; exit 2.
 
-    No LabError: who makes a verdict of one of those must not make one of this.
+    HostFault is no LabError, because code that turns a LabError into a verdict must not do so here.
     """
 
 
 class MachineKilled(HostFault):
-    """Somebody has killed the machine, for want of memory most often: no fault of what it ran."""
+    """The machine was killed, usually because memory was short; the submission is not at fault."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class MachineKilled(HostFault):
 
 
 class ProgramKilled(HostFault):
-    """The system has killed a program because memory was short: no fault of what it was given."""
+    """A program was killed because memory was short; the program's input is not at fault."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -43,14 +43,14 @@ class ProgramKilled(HostFault):
         )
 
 
-# What strerror says of a full disk.
+# The text of strerror(ENOSPC).
 DISK_FULL = "No space left on device"
-# What the build of a stage may take: with less, whoever fails may have failed by that.
+# Upper bound of the space for the build of a stage. If less is free, a failure may be due to that.
 DISK_BYTES = 16 << 20
 
 
 def disk_full(folder: Path) -> bool:
-    """Return whether the system refuses the space that a build takes in a folder."""
+    """Return whether a folder lacks the space that a build may need (DISK_BYTES)."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, DISK_BYTES)
@@ -60,9 +60,9 @@ def disk_full(folder: Path) -> bool:
 
 
 def check_disk(folder: Path) -> None:
-    """Raise HostFault where a tool has failed and the disk is full: no fault of the stage.
+    """Raise HostFault if the disk is full. Call this after a tool has failed.
 
-    The tool's own words are not asked, since a source chooses them: #error, a file's name.
+    The tool's messages are no evidence, since a source file can choose them (#error, a file name).
     """
     for place, variable in ((folder, "LAB_BUILD"), (Path(tempfile.gettempdir()), "TMPDIR")):
         if disk_full(place):
@@ -75,7 +75,7 @@ def full_disk(place: Path, variable: str) -> HostFault:
 
 
 def in_one_line(error: OSError) -> str:
-    """Describe an unexpected error of the system, and where it was; printable."""
+    """Return the text of a system error and its file name, printable and in one line."""
     place = f": {in_a_line(os.fsdecode(error.filename))}" if error.filename else ""
     return f"{error.strerror or error}{place}"
 
@@ -85,11 +85,11 @@ class MachineError(Exception):
 
 
 class MachineDied(MachineError):
-    """The machine ended: a panic, most often."""
+    """The machine ended unexpectedly, usually by a kernel panic."""
 
 
 class MachineTimeout(MachineError):
-    """No answer in time: something inside hangs or loops."""
+    """The machine did not answer in time, because something in it hangs or loops."""
 
     def __init__(self, *words: object) -> None:
         super().__init__(*words)

@@ -13,8 +13,8 @@ WIDE = 48
 class Code(str, Enum):
     """The kind of a finding or of a line of points.
 
-    Code decides by this and never by a text, so that any text can be changed or translated. The
-    values are part of report.json, see report/schema.json.
+    Programs decide by this value and never by a text, so that any text can be changed or
+    translated. The values are part of report.json, see report/schema.json.
     """
 
     OK = "ok"
@@ -33,29 +33,29 @@ class Code(str, Enum):
 
 @dataclass(frozen=True)
 class Fault:
-    """What was made to go wrong in a call of F(n) when something was found."""
+    """The fault that was injected into a computation of F(n)."""
 
     n: int
-    what: str  # "fail": an allocation; "kill": a yield finds the caller killed
-    place: int  # which of them, counted from 1
-    count: int  # how many there are in such a call; 0 if not known
-    then: str = ""  # what was wrong then
+    what: str  # "fail": an allocation fails; "kill": the caller is killed at a yield
+    place: int  # number of the allocation or yield in the call, from 1
+    count: int  # allocations or yields in such a call; 0 if unknown
+    then: str = ""  # the consequence of the fault
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One test that failed: what was expected, what came."""
+    """A failed test, with its expected and its actual result."""
 
-    test: str  # which kind of test
-    n: int | None  # what was asked for, where that is a number
+    test: str  # kind of the test
+    n: int | None  # the tested n, if the test has one
     expected: str
     got: str
     title: str = ""
-    kind: Code | None = None  # where that says more than that a test failed
+    kind: Code | None = None  # a more precise kind than WRONG, if known
 
     @property
     def first_difference(self) -> int | None:
-        """Where expected and got part, counted from 0; None when they are no numbers."""
+        """The index of the first digit that differs; None if equal or not numbers."""
         if not self.expected.isdigit() or not self.got[:1].isdigit():
             return None
         for i, (a, b) in enumerate(zip(self.expected, self.got)):
@@ -65,9 +65,9 @@ class Failure:
         return shorter if len(self.expected) != len(self.got) else None
 
     def in_a_line(self, what: str = "") -> str:
-        """Both sides for a reader, long numbers around the place where they part.
+        """Return expected and got in one line; long numbers are cut around their first difference.
 
-        what is asked for, where the failure has no title of its own.
+        what: the title to use if the failure has none.
         """
         what = self.title or what or self.test
         at = self.first_difference
@@ -80,15 +80,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong, as the report has it: its kind, one line, the lines behind it."""
+    """A problem as the report shows it: its kind, its cause in one line, an excerpt of a log."""
 
     status: str  # as in report/schema.json: crashed, timeout, dirty-log, wrong, ...
     cause: str
     excerpt: str = ""
-    failure: Failure | None = None  # the test that failed, if it is one
-    kind: Code | None = None  # where that says more than the status
-    fault: Fault | None = None  # what was made to go wrong
-    repeat: str = ""  # the command by which a learner repeats it
+    failure: Failure | None = None  # the failed test, if the finding is one
+    kind: Code | None = None  # a more precise kind than the status, if known
+    fault: Fault | None = None  # the injected fault, if any
+    repeat: str = ""  # a command with which a learner can reproduce the finding
 
     @property
     def code(self) -> Code:
@@ -96,12 +96,12 @@ class Finding:
         return self.kind or Code(self.status)
 
     def within(self, step: str) -> Finding:
-        """Return the same finding with a cause that names the step it was made in."""
+        """Return a copy of the finding whose cause begins with the name of a step."""
         return replace(self, cause=f"{step}: {self.cause}")
 
 
 def failed(failure: Failure, what: str = "") -> Finding:
-    """The finding that a failed test is; what was asked for, where it has no title."""
+    """Return the finding for a failed test. what: the title to use if the failure has none."""
     return Finding("wrong", failure.in_a_line(what), failure=failure, kind=failure.kind)
 
 
@@ -111,7 +111,7 @@ def _cut(text: str) -> str:
 
 
 def _around(text: str, position: int) -> str:
-    """The part of a long text around one place."""
+    """Return the part of a long text around a position, with dots where it is cut."""
     begin, end = max(0, position - 8), position + 12
     before, after = "..." if begin else "", "..." if end < len(text) else ""
     return (

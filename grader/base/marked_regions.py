@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Passages of a source that are left to write: between two marks, the second with what stands in.
+"""Replace the marked regions of a solution, so that learners can write them.
 
     /* task 1 { */
     the solution, any number of lines
     /* } task 1, until then: return 0; */
 
-What stands in may be nothing, and keeps the rest working as far as it can.
+The code after "until then" replaces the solution in the skeleton. It may be missing, and keeps the
+rest of the source working as far as possible.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MARK = re.compile(r"/\* (?:task \d+ \{|\} task \d+)")
 
 @dataclass(frozen=True)
 class MarkedRegion:
-    """A passage: its task, the solution, and the line it begins on, counted from 1."""
+    """A marked region: its task, the solution, and its first line, counted from 1."""
 
     task: int
     solution: str
@@ -33,15 +34,15 @@ class MarkedRegion:
 
 
 def find(text: str) -> Iterator[MarkedRegion]:
-    """The passages of a source."""
+    """Yield the marked regions of a source."""
     for match in _PASSAGE.finditer(text):
         yield MarkedRegion(int(match[2]), match[3], text.count("\n", 0, match.start()) + 1)
 
 
 def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
-    """The source with its passages left to write, but for those of the tasks that are solved.
+    """Return the source with its marked regions replaced, except for the solved tasks.
 
-    name is said where a mark has no partner.
+    Raise LabError, which names the source by name, if a mark has no partner.
     """
     made = _PASSAGE.sub(lambda m: m[3] if int(m[2]) in solved else _left(m), text)
     if _MARK.search(made):

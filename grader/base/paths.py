@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where things are. A read-only checkout may name another place by LAB_BUILD."""
+"""Define the folders of the lab. LAB_BUILD moves build/ out of a read-only checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base.errors import LabError
 from grader.base.printable import in_a_line
 
-# What the names of folders begin with that are not below BUILD.
+# Prefix of the names of all folders that are not below BUILD.
 KIT = "fibdrv-lab"
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,34 +19,37 @@ COMMON = ROOT / "common"
 STAGES = ROOT / "stages"
 EXPECTED = ROOT / "expected"
 SCRIPTS = ROOT / "scripts"
-# The learner's copies; make's work=FOLDER names another place for them, to try things out in.
+# The learner's copies of the stages. make work=FOLDER selects another folder for experiments.
 WORK = ROOT / (os.environ.get("LAB_WORK") or "work")
-# In the environment: the folder of an untrusted submission to an elective.
+# Environment variable with the folder of an untrusted submission to an elective.
 SUBMISSION = "LAB_SUBMISSION"
 BUILD = Path(os.environ.get("LAB_BUILD") or ROOT / "build").absolute()
-# scripts/lib.sh chooses it, and has it in the environment of all that scripts/python.sh runs.
+# scripts/lib.sh chooses the cache folder and sets LAB_CACHE for all that scripts/python.sh runs.
 CACHE = Path(os.environ.get("LAB_CACHE") or Path.home() / ".cache" / KIT)
 
 
 def inside(path: Path, folder: Path) -> bool:
-    """Whether path is folder or below it, links resolved."""
+    """Return whether path is folder or is below it, with symbolic links resolved."""
     return path.resolve().is_relative_to(folder.resolve())
 
 
 def shown(path: Path) -> str:
-    """The path as a person at the top of the checkout would type it, printable."""
+    """Return a path relative to the checkout if it is inside, else absolute; printable."""
     path = path.absolute()
     return in_a_line(str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path))
 
 
 def make(words: str) -> str:
-    """Return a make command for a person to type, with work=FOLDER if copies there are meant."""
+    """Return a make command for a person to type, with work=FOLDER if LAB_WORK is set."""
     elsewhere = os.environ.get("LAB_WORK")
     return f"make {words}" + (f" work={shlex.quote(elsewhere)}" if elsewhere else "")
 
 
 def for_make(path: Path) -> str:
-    """A path as make takes it: without blanks or the like, relative to the top if need be."""
+    """Return a path that make accepts, relative to the checkout if the absolute path has blanks.
+
+    Raise LabError if neither form is free of blanks and similar characters.
+    """
     for name in (str(path), os.path.relpath(path, ROOT)):
         if re.fullmatch(r"[\w./+-]+", name, re.ASCII):
             return name

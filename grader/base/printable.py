@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Make untrusted text printable, once, where it enters.
 
-A submission chooses the text of a compiler's message, of its program's output, of a kernel log, and
-the names of its files. A terminal takes some characters for commands, and some change the order of
-what stands beside them. After this function they are written out: \\x1b, \\u202e.
+A submission can influence compiler messages, program output, the kernel log and file names. A
+terminal interprets some characters as commands, and some characters change the order of the text
+around them. printable() replaces such characters by escape sequences: \\x1b, \\u202e.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# What is looked at one by one; in most texts there is none of it.
+# Characters that need a closer look; most texts have none.
 _NOT_PLAIN = re.compile(r"[^ -~\n\t]")
-# Scripts of India and Persia, and many a name, need the two joiners. They reorder nothing.
+# Persian and several Indian scripts need the two joiners, which reorder nothing.
 _JOINERS = "\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    """Return the text with all characters written out that do not merely show; lines stay lines."""
+    """Return the text with control and formatting characters escaped; newlines and tabs stay."""
     return _NOT_PLAIN.sub(_written_out, text.replace("\r\n", "\n"))
 
 
 def in_a_line(text: str) -> str:
-    """Return the text printable, and as part of one line: for names."""
+    """Return the text printable and without newlines and tabs, for names."""
     return re.sub(r"[\n\t]", _written_out, _NOT_PLAIN.sub(_written_out, text))
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of bytes, printable."""
+    """Decode bytes as UTF-8 and return printable text."""
     return printable(content.decode(errors="replace"))
 
 
@@ -38,7 +38,7 @@ def _written_out(match: re.Match[str]) -> str:
     if (shows and character not in "\n\t") or character in _JOINERS:
         return character
     number = ord(character)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file's name that is no UTF-8
+    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is not UTF-8
         number -= 0xDC00
     if number < 0x100:
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\x{number:02x}")

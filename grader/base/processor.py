@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find out what this computer's processor can do."""
+"""Detect the instruction sets of this computer's processor."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
-# What a stage's vector files are compiled for, see common/cflags-vector.
+# The instruction sets that vector files are compiled for, see common/cflags-vector.
 VECTORS = frozenset({"avx2", "fma"})
 
 

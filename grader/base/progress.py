@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from grader.base import scratch
 
-# Whose line is live: there is one terminal.
+# The owner of the live line; there is at most one, because there is one terminal.
 _live: Progress | None = None
 
 
 def clear() -> bool:
-    """Take away the line that is live, whosever it is; returns whether there was one."""
+    """Erase the live line, whichever object owns it. Return whether a line was erased."""
     if _live is None:
         return False
     _live.clear()
@@ -29,7 +29,7 @@ def _note(live: Progress | None) -> None:
 
 
 class Progress:
-    """What is being done, how far it is, how long it has taken."""
+    """A progress display: the current step, its count and the elapsed time."""
 
     def __init__(self) -> None:
         self.begin = time.monotonic()
@@ -39,11 +39,11 @@ class Progress:
         self._lock = threading.Lock()
 
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Return the seconds since this object was made."""
         return time.monotonic() - self.begin
 
     def step(self, what: str, count: int = 0, total: int = 0) -> None:
-        """A step within something longer; off a terminal each `what` is said once."""
+        """Show a step. Without a terminal, print each distinct `what` only once."""
         scratch.check_stopped()
         with self._lock:
             self._step(what, count, total)
@@ -62,9 +62,9 @@ class Progress:
         self.said.add(what)
 
     def substeps(self, what: str, always: bool = False) -> Callable[[str], None]:
-        """Return a function that shows the steps of something longer, as "what: step".
+        """Return a function that shows the steps of a longer task, as "what: step".
 
-        A step is "name" or "name: detail". Off a terminal a detail is shown only with always.
+        A step is "name" or "name: detail". Without a terminal, show a detail only if always is set.
         """
 
         def tell(step: str) -> None:
@@ -74,12 +74,12 @@ class Progress:
         return tell
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self.clear()
         print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the live line away."""
+        """Erase the live line."""
         if self.shown:
             self.shown = ""
             _note(None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Folders for the life of this process, and the processes that work in them.
+"""Manage temporary folders of this process, and the processes that work in them.
 
-Whatever interrupts a run, and wherever, remove_all at its end leaves nothing of them.
+Every command calls remove_all at its end, which leaves nothing even if the run was interrupted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _not_raised(unraisable: sys.UnraisableHookArgs) -> None:
-    # In a callback of fork, for one. It is not lost: see check_stopped.
+    # Raised, for example, in a callback of fork. check_stopped raises it again.
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
@@ -48,7 +48,7 @@ def heed_signals() -> None:
 
 
 def ignore_signals() -> None:
-    """Let none of them interrupt what cleans up and says why."""
+    """Ignore SIGINT, SIGTERM and SIGHUP from now on, while the process cleans up."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -56,14 +56,15 @@ def ignore_signals() -> None:
 def check_stopped() -> None:
     """Raise KeyboardInterrupt if a signal has come.
 
-    For loops that wait: where Python was when the signal came, the exception may have been lost.
+    Every loop that waits must call this, because Python discards an exception that a signal handler
+    raises in some places, such as a callback of fork.
     """
     if _stopped:
         raise KeyboardInterrupt
 
 
 def base() -> Path:
-    """Where machines keep their files: short, since socket paths are limited to 107 bytes."""
+    """Return the folder for machines. Its path is short, since a socket path may have 107 bytes."""
     path = Path(tempfile.gettempdir()) / f"{paths.KIT}-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid():
@@ -73,10 +74,10 @@ def base() -> Path:
 
 @contextmanager
 def before_removal() -> Iterator[None]:
-    """Make a folder or start a process so that remove_all waits for it and then finds it.
+    """Guard the creation of a folder or process, so that remove_all waits for it and finds it.
 
-    Raise KeyboardInterrupt instead once a signal has come or all are removed for good. Signals are
-    blocked meanwhile: a process started here calls let_signals_in before its program.
+    Raise KeyboardInterrupt if a signal has come or remove_all(for_good=True) has run. Signals are
+    blocked in the body, so a process started there must call let_signals_in before exec.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
@@ -88,12 +89,12 @@ def before_removal() -> Iterator[None]:
 
 
 def let_signals_in() -> None:
-    """Unblock, between fork and exec, the signals that before_removal has blocked."""
+    """Unblock the signals that before_removal has blocked. Call this between fork and exec."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 def folder() -> Path:
-    """Make a new folder, which remove_all removes."""
+    """Make and return a new folder, which remove_all will remove."""
     with before_removal():
         path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
         _folders.add(path)
@@ -101,12 +102,11 @@ def folder() -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder; its processes have ended.
+    """Remove a folder whose processes have ended.
 
-    A thread that is just filling it could put a file into it between the removal of the last one
-    and its own: under another name it is out of the thread's reach. Where another thread has
-    renamed it and is still removing it, it is removed here as well: the process may end before
-    the thread does.
+    The folder is renamed first, so that a thread that still writes to the old path cannot add a
+    file during the removal. If another thread has already renamed the folder, it is removed here
+    as well, because the process may end before that thread does.
     """
     going = path.with_name(f".{path.name}")
     try:
@@ -118,12 +118,12 @@ def remove(path: Path) -> None:
 
 
 def let_stay(path: Path) -> None:
-    """Have remove_all spare the processes that work in this folder: they are to outlive us."""
+    """Let the processes in this folder outlive this process: remove_all does not kill them."""
     _staying.add(path)
 
 
 def _alive() -> Iterator[tuple[int, int, Path]]:
-    """Process, process group and /proc entry of all that runs; zombies do not."""
+    """Yield the process, process group and /proc entry of every process, except zombies."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             state, _, group, *_ = (entry / "stat").read_text().rsplit(")", 1)[1].split()
@@ -148,17 +148,17 @@ def _works_in(entry: Path, path: Path) -> bool:
 
 
 def processes_in(path: Path) -> list[int]:
-    """The processes with this folder in their command line."""
+    """Return the processes with this folder in their command line."""
     return [pid for pid, _, entry in _alive() if _works_in(entry, path)]
 
 
 def group_runs(group: int) -> bool:
-    """Whether any process of a group runs."""
+    """Return whether any process of a group runs."""
     return any(its_group == group for _, its_group, _ in _alive())
 
 
 def kill_group(pid: int) -> None:
-    """Kill a machine's whole process group, and wait until nothing of it runs."""
+    """Kill a process group and wait, for about 2 s at most, until its processes have ended."""
     for _ in range(200):
         try:
             os.killpg(pid, signal.SIGKILL)
@@ -174,16 +174,16 @@ def kill_group(pid: int) -> None:
 
 
 def kill_those_in(path: Path) -> None:
-    """Kill the groups of all that work in a folder, be their first processes gone; not our own."""
+    """Kill the groups of all processes that work in a folder, except our own group."""
     for group in {group for _, group, entry in _alive() if _works_in(entry, path)}:
         if group != os.getpgrp():
             kill_group(group)
 
 
 def remove_all(for_good: bool = False) -> None:
-    """Kill what still works in one of the folders, and remove them all.
+    """Kill all processes that work in one of the folders, and remove all folders.
 
-    for_good: whatever other threads are at, there are no new ones: the process is about to end.
+    for_good: the process is about to end, so other threads can no longer make new folders.
     """
     global _stopped  # noqa: PLW0603 - as above
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -192,12 +192,12 @@ def remove_all(for_good: bool = False) -> None:
             _stopped = _stopped or for_good
         for path in list(_folders):
             kill_those_in(path)
-        # One that has just been forked does not show yet what it is to become.
+        # A child between fork and exec does not have its new command line yet.
         for pid, group, entry in list(_alive()):
             stays = any(_works_in(entry, path) for path in _staying)
             if pid == group and _parent(entry) == os.getpid() and not stays:
                 kill_group(pid)
-        # Only now: user-mode Linux makes its folder again if it starts after the removal.
+        # Not earlier: user-mode Linux makes its folder again if it starts after the removal.
         for path in list(_folders):
             remove(path)
     finally:

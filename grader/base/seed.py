@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Where all that is random begins: a seed that is given, or one that is drawn and said."""
+"""Choose the random seed: the seed that the user gives, or else a random seed that is printed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import secrets
 
 from grader.base.errors import LabError
 
-# Short enough to be typed again.
+# Small enough to type.
 LARGEST = 999_999
 
 
 def requested(option: int | None) -> int | None:
-    """The seed of the command line, else LAB_SEED's; None where neither names one."""
+    """Return the seed of the command line or else of LAB_SEED, or None if neither is set."""
     if option is not None:
         return option
     named = os.environ.get("LAB_SEED", "")
@@ -25,12 +25,15 @@ def requested(option: int | None) -> int | None:
 
 
 def drawn() -> int:
-    """A seed that nobody knew beforehand."""
+    """Return a random seed that a submission cannot predict."""
     return 1 + secrets.randbelow(LARGEST)
 
 
 def chosen(option: int | None, again: str) -> tuple[int, str]:
-    """The seed, and a line about it if it was drawn; again: how to give one, like --seed."""
+    """Return the seed, and a line that reports it if it was drawn.
+
+    again: the option that sets the seed, such as "--seed ".
+    """
     named = requested(option)
     if named is not None:
         return named, ""

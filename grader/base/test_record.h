@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The record that a test ends with: how many checks it has done, and a digest
- * of them. grader/base/test_record.py reads it and knows what it must be.
+ * The record that a test prints at its end: the number of checks it has done,
+ * and a digest of them. grader/base/test_record.py compares the record with the
+ * expected one.
  *
- * A test that runs untrusted code proves nothing by its exit status: the code
- * under test can end the process before the first check. So each check is
- * counted here when it is done, and the digest is keyed by a nonce that the
- * grader draws for this run. Without the nonce no record can be composed, and
- * one that stops early has too few checks.
+ * The exit status of a test that runs untrusted code proves nothing, because the
+ * code under test can end the process before the first check. Therefore each
+ * check is counted when it is done, and the digest is keyed by a nonce that the
+ * grader draws for this run. A record cannot be forged without the nonce, and
+ * the record of a test that stopped early has too few checks.
  *
  * The test reads the nonce before untrusted code runs, from a pipe that is empty
- * then. This does not defend against code in the same process, or in the kernel
- * below, that knows this layout and searches the memory of the test for it.
+ * afterwards. This does not protect against code in the same process, or in the
+ * kernel below, that searches the memory of the test for the nonce.
  *
- * For programs and kernel modules alike: nothing else is included here.
+ * Both programs and kernel modules use this file, so it includes no system header.
  */
 #ifndef TEST_RECORD_H
 #define TEST_RECORD_H
@@ -27,7 +28,7 @@
  * struct test_record - the checks that a test has done
  * @nonce: key of the digest, drawn by the grader
  * @checks: number of checks
- * @digest: XOR of a number for each check, so that threads may come in any order
+ * @digest: XOR of a number for each check, so the order of threads does not matter
  */
 struct test_record {
 	unsigned long long nonce;
@@ -35,13 +36,13 @@ struct test_record {
 	unsigned long long digest;
 };
 
-/* A digest of a text, for a check that is about a text. */
+/* Returns the digest of a text, as the value of a check of that text. */
 static inline unsigned long long test_record_text(const char *text)
 {
 	return test_digest(text, __builtin_strlen(text));
 }
 
-/* Begins a record with the nonce of 16 hexadecimal digits, or with none. */
+/* Begins a record. @digits: the nonce, 16 hexadecimal digits; may be empty. */
 static inline void test_record_begin(struct test_record *record,
 				     const char *digits)
 {
@@ -61,7 +62,7 @@ static inline void test_record_begin(struct test_record *record,
 	}
 }
 
-/* Counts a check that has been done; @value is what it was about, or 0. */
+/* Counts a check that has been done. @value: the value it checked, or 0. */
 static inline void test_record_check(struct test_record *record,
 				     unsigned long long value)
 {

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the record that a test of untrusted code ends with, and compare it: see test_record.h.
+"""Read and verify the record that a test of untrusted code prints at its end.
+
+test_record.h describes the record. Use:
 
 nonce = test_record.draw()
 ended = run(program, stdin=test_record.line(nonce))
@@ -18,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-# The folder of test_record.h, and what goes with it where it is copied.
+# The folder of test_record.h, and the headers to copy.
 INCLUDE = Path(__file__).resolve().parent
 HEADERS = ("test_record.h", "test_support.h")
-# A record of more checks is not believed, since comparing it takes memory.
+# Maximum number of checks; it bounds the memory that the comparison takes.
 MOST = 20_000_000
 _LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
 
@@ -30,7 +32,7 @@ Values = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Record:
-    """The last line of a test: how many checks it did, and their digest."""
+    """The last line of a test: the number of checks it did, and their digest."""
 
     checks: int
     digest: int
@@ -47,7 +49,7 @@ def line(nonce: int) -> str:
 
 
 def split(output: str) -> tuple[str, Record | None]:
-    """Return what a test printed before its record, and the record if that is the last line."""
+    """Return a test's output without its record, and the record if it is the last line."""
     found = _LINE.search(output)
     if found is None:
         return output, None
@@ -61,12 +63,12 @@ def _mix(x: Values) -> Values:
 
 
 def unvalued(checks: int) -> Values:
-    """Return the values of that many checks which have no value of their own."""
+    """Return the values (all 0) of that many checks that pass no value."""
     return np.zeros(min(checks, MOST), np.uint64)
 
 
 def texts(lines: Iterable[str]) -> Values:
-    """Return the values of checks that are about a line of text each."""
+    """Return the values of checks of one line of text each."""
     values = []
     for text in lines:
         value = 0xCBF29CE484222325
@@ -77,7 +79,7 @@ def texts(lines: Iterable[str]) -> Values:
 
 
 def digest(nonce: int, values: Values) -> int:
-    """Return the digest of checks about these values, in order."""
+    """Return the digest of a record whose checks had these values, in order."""
     ordinals = np.arange(1, len(values) + 1, dtype=np.uint64)
     return int(
         np.bitwise_xor.reduce(_mix(np.uint64(nonce) ^ _mix(ordinals ^ _mix(values))), initial=0)
@@ -85,7 +87,7 @@ def digest(nonce: int, values: Values) -> int:
 
 
 def fault(record: Record | None, nonce: int, values: Values) -> str:
-    """Return what is wrong with the record of a test that had these checks to do, or nothing."""
+    """Return an error message if the record is not that of a test with these checks, or ""."""
     if record is None:
         return "the test ended before its last check: it has printed no record"
     if record.checks != len(values):

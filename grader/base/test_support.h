@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What tests in C need again and again: a clock, a digest, random numbers, and
- * a bound for the digits of F(n).
+ * Helpers for tests in C: a clock, a digest, random numbers, and a bound for the
+ * number of digits of F(n).
  *
- * For programs and kernel modules alike: nothing is included here. A program
- * that includes <time.h> before this has test_nanoseconds() as well.
+ * Both programs and kernel modules use this file, so it includes nothing. A
+ * program that includes <time.h> first also gets test_nanoseconds().
  */
 #ifndef TEST_SUPPORT_H
 #define TEST_SUPPORT_H
 
 /*
- * TSC cycles, with everything before them done and nothing after them begun; 0
- * on other processors.
+ * Returns the TSC, serialized by lfence against the instructions before and
+ * after; 0 on other processors than x86-64.
  */
 static inline unsigned long long test_cycles(void)
 {
@@ -29,7 +29,7 @@ static inline unsigned long long test_cycles(void)
 }
 
 #if defined(CLOCK_MONOTONIC) && !defined(__KERNEL__)
-/* Wall-clock time of a program. */
+/* Returns the monotonic time. */
 static inline unsigned long long test_nanoseconds(void)
 {
 	struct timespec t;
@@ -40,7 +40,7 @@ static inline unsigned long long test_nanoseconds(void)
 }
 #endif
 
-/* FNV-1a of @size bytes. */
+/* Returns the FNV-1a hash of @size bytes. */
 static inline unsigned long long test_digest(const char *bytes,
 					     unsigned long size)
 {
@@ -59,12 +59,13 @@ static inline unsigned long long test_mix(unsigned long long x)
 	return x ^ x >> 31;
 }
 
-/* SplitMix64: a state, of any type of 64 bits, and the number that follows it. */
+/* SplitMix64: advances *@state, an integer of 64 bits; returns the next number. */
 #define test_random(state) test_mix(*(state) += 0x9e3779b97f4a7c15ull)
 
 /*
- * Bytes enough for the digits of F(n). F(n) < phi^n, so that it has at most
- * n * log10(phi) + 1 digits, and log10(phi) = 0.20898764... < 0.2089877.
+ * Returns an upper bound of the number of digits of F(n). Since F(n) < phi^n,
+ * F(n) has at most n * log10(phi) + 1 digits. log10(phi) = 0.20898764...,
+ * which is less than 0.2089877.
  */
 static inline unsigned long test_digits_bound(unsigned long long n)
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Count the time limits that ended something in this process.
+"""Count the time limits that expired in this process.
 
-On a computer that is very busy a limit may be reached by no fault of what it was set for. Whoever
-tries again must know that from here, not from words that a submission could print.
+On a very busy computer a limit may expire although the limited program is not at fault. Code that
+decides about a second attempt asks this module, because a submission could forge any message.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ _count = 0
 
 
 def note(times: int = 1) -> None:
-    """Count a time limit that has been reached."""
+    """Count time limits that have expired."""
     global _count  # noqa: PLW0603 - of this process, wherever it was reached
     _count += times
 
 
 def reached() -> int:
-    """Return how many have been reached so far."""
+    """Return the number of time limits that have expired so far."""
     return _count

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""TOML files. Python has a reader of its own from 3.11 on."""
+"""Read TOML files, also on Python before 3.11, which has no tomllib."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ else:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the file holds; ValueError where it is no TOML."""
+    """Return the content of a TOML file; raise ValueError if it is not valid TOML."""
     return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A kernel to load any module into."""
+"""Run machines with a Linux kernel, and build and load kernel modules for them."""

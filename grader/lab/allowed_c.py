@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Refuse C that behaves differently in different builds, or that hides whose text it is.
+"""Reject C that behaves differently in different builds, or that hides the file it comes from.
 
 The grader compiles one preprocessed text of a submission as kernel code, as a program and with
-sanitizers. No macro tells these builds apart. Neither may an attribute that turns the sanitizers
-off, a built-in function whose value depends on the compiler's options, a name for something
-elsewhere, or a conditional of the assembler.
+sanitizers. The preprocessing removes all macros, so no macro can tell these builds apart. This
+module rejects the other ways to do so: attributes that turn sanitizers off, built-in functions
+whose value depends on compiler options, names that refer to symbols of other files, and
+conditionals of the assembler.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# The name of an attribute, without underscores around it.
+# Rejected attributes, without leading and trailing underscores.
 _ATTRIBUTES = re.compile(
     r"no_sanitize\w*|no_address_safety_analysis|no_instrument_function|disable_sanitizer\w*"
     r"|no_profile_instrument_function|ifunc|alias|weakref|weak|symver|target_clones|copy"
 )
-# Those that are everyday names where they are no attribute's.
+# Rejected attributes whose names are also common identifiers.
 _COMMON = ("alias", "weak", "copy")
-# Words that are refused wherever they stand.
+# Words that are rejected everywhere.
 _WORDS = re.compile(
     r"__builtin_(constant_p|(dynamic_)?object_size|has_attribute|return_address"
     r"|extract_return_addr|\w*cpu_(is|supports|init))"
     r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
 )
 _PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility)|clang\b")
-# Directives of the assembler; a conditional could ask for the symbols of a sanitizer, and a macro
-# could make one.
+# Rejected assembler directives: a conditional could test for the symbols of a sanitizer, and a macro
+# could expand to such a conditional.
 _DIRECTIVES = re.compile(
     r"(?:^|[;\n:])\s*(\.(?:if|else|end(?:if|m)|macro|irp|include|incbin|altmacro|weak|set\b|equ"
     r"|symver|loc\b|file\b)\w*|\.?%\w*\s|\.%)|^\s*(#)",
@@ -45,7 +46,7 @@ _TOKEN = re.compile(
 _MARKER = re.compile(r"# (\d+) \"((?:\\.|[^\"\\])*)\"((?: \d)*)")
 _DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(?:line\b|\d)")
 _CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
-# A condition that has one value in all builds for a kernel release.
+# A condition with the same value in all builds for a kernel release.
 _ON_RELEASE = re.compile(r"(?:LINUX_VERSION_CODE|KERNEL_VERSION|defined|[\d\s()<>=!&|,])+")
 # Macros that differ between the kernels, or between the builds for one kernel.
 _BUILDS = re.compile(
@@ -56,7 +57,7 @@ _BUILDS = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A word, string or sign of the text, and where it stands."""
+    """A word, string or punctuator of the source text, with its position."""
 
     text: str
     file: str
@@ -68,12 +69,12 @@ _COMMENT_OR_STRING = re.compile(
 )
 
 
-# A backslash divides a line also where blanks stand behind it.
+# A line continuation; gcc allows blanks between the backslash and the newline.
 _DIVIDED = re.compile(r"\\[ \t\v\f\r]*\n")
 
 
 def _raw_string(source: str) -> int:
-    """Return the line of the first raw string, which is read otherwise here than by gcc, or 0."""
+    """Return the line of the first raw string, or 0. This module's tokenizer misreads raw strings."""
     text, before = _DIVIDED.sub("\0", source), ""
     for match in _TOKEN.finditer(text):
         word = match[0].replace("\0", "")
@@ -84,7 +85,7 @@ def _raw_string(source: str) -> int:
 
 
 def _rows(source: str) -> list[tuple[int, str]]:
-    """Return a source's lines with their numbers, without comments, and divided lines as one."""
+    """Return the numbered lines of a source, without comments and with continued lines joined."""
 
     def blank(match: re.Match[str]) -> str:
         return re.sub(r"[^\n\0]", " ", match[0]) if match[0].startswith("/") else match[0]
@@ -98,7 +99,7 @@ def _rows(source: str) -> list[tuple[int, str]]:
 
 
 def refused_in_source(name: str, source: str) -> str:
-    """Return what a file holds that must not reach the preprocessor, or ""."""
+    """Return an error message for a construct that must not reach the preprocessor, or ""."""
     if number := _raw_string(source):
         return _refusal(Token("", name, number), "a raw string")
     for number, line in _rows(source):
@@ -108,10 +109,10 @@ def refused_in_source(name: str, source: str) -> str:
 
 
 def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
-    """Return what a file holds that can tell its builds apart, or "".
+    """Return an error message for a construct that can tell the builds of a file apart, or "".
 
-    The file includes the kernel's headers, so each build preprocesses it. kits: the kit's version
-    of the file, whose own conditions are allowed.
+    The file includes kernel headers, so each build preprocesses it separately. kits: the kit's
+    version of the file, whose conditions are allowed.
     """
     if said := refused_in_source(name, source):
         return said
@@ -136,14 +137,14 @@ def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
 
 
 def markers(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of the files of a preprocessed text, each with the marker's flags."""
+    """Yield the file name and the flags of each line marker of a preprocessed text."""
     for line in text.split("\n"):
         if match := _MARKER.fullmatch(line):
             yield match[2], match[3].split()
 
 
 def forged(text: str) -> bool:
-    """Return whether a marker changes the file without entering or leaving one."""
+    """Return whether a line marker changes the file name without entering or leaving a file."""
     open_files: list[str] = []
     for name, flags in markers(text):
         if not open_files:
@@ -160,7 +161,7 @@ def forged(text: str) -> bool:
 
 
 def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the lines of a text that come from files below own: file, number, text."""
+    """Yield (file, number, line) for the lines of a preprocessed text from files below own."""
     file, number = "", 0
     for line in text.split("\n"):
         if match := _MARKER.fullmatch(line):
@@ -172,7 +173,7 @@ def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
 
 
 def differing(text: str, other: str, own: str) -> str:
-    """Return the first of the files' lines below own that differs between two texts, or ""."""
+    """Compare the lines from files below own. Return an error for the first difference, or ""."""
     for one, two in itertools.zip_longest(lines(text, own), lines(other, own)):
         if one != two:
             file, number, _ = min(line for line in (one, two) if line)
@@ -181,7 +182,7 @@ def differing(text: str, other: str, own: str) -> str:
 
 
 def tokens(text: str, own: str) -> list[Token]:
-    """Return the tokens of a text's own lines, with pragmas as one token each."""
+    """Return the tokens of the lines from files below own. A pragma is one token."""
     found: list[Token] = []
     for file, number, line in lines(text, own):
         if line.lstrip().startswith("#"):
@@ -194,7 +195,7 @@ def tokens(text: str, own: str) -> list[Token]:
 
 
 def first_refused(text: str, own: str) -> str:
-    """Return the first thing that a preprocessed text may not hold, with its place, or ""."""
+    """Return an error for the first forbidden construct of a preprocessed text, or ""."""
     found = tokens(text, own)
     for i, token in enumerate(found):
         word = token.text.strip("_")
@@ -214,7 +215,7 @@ def first_refused(text: str, own: str) -> str:
 
 
 def unsanitized(text: str, own: str) -> str:
-    """Return the first attribute of a text's own lines that turns a sanitizer off, or ""."""
+    """Return an error for the first attribute below own that turns a sanitizer off, or ""."""
     found = tokens(text, own)
     for i, token in enumerate(found):
         if token.text.strip("_") == "attribute":
@@ -225,7 +226,7 @@ def unsanitized(text: str, own: str) -> str:
 
 
 def _assembly(found: list[Token], i: int) -> str:
-    """Return what is wrong with the asm statement, or the asm label, that begins at a token."""
+    """Return an error if the asm statement or asm label that begins at token i is forbidden."""
     group = list(_group(found, i + 1))
     template = ""
     for token in group:
@@ -242,7 +243,7 @@ def _assembly(found: list[Token], i: int) -> str:
 
 
 def _names(found: list[Token], i: int) -> bool:
-    """Return whether the asm at a token gives the name of what is declared before it."""
+    """Return whether the asm at token i is a label that names the declaration before it."""
     before = _text(found, i - 1) if i else ";"
     if before in ("]", ")"):
         depth, head = 0, i - 1
@@ -260,7 +261,7 @@ def _text(found: list[Token], i: int) -> str:
 
 
 def _group(found: list[Token], i: int) -> Iterator[Token]:
-    """Yield what is between the next pair of brackets."""
+    """Yield the tokens between the next pair of brackets."""
     depth = 0
     for token in found[i:]:
         if token.text in ("(", "["):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measure writes to a module's file by their caller's clock, or by the emulator: guest/cost.c."""
+"""Measure writes to a module's file in nanoseconds or in emulated instructions (guest/cost.c)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from grader.lab.machines import Running
 def time_writes(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
     """Write text to a file of the machine this many times. Return the nanoseconds of each write.
 
-    Each is by the machine's clock and includes the system call. timeout: seconds for all of them.
+    The guest's clock measures each time, which includes the system call. timeout: seconds for all
+    writes.
     """
     lines = guest.channel.check(shlex.join(["cost", file, text, str(times)]), timeout).splitlines()
     if len(lines) != times or not all(line.isdecimal() for line in lines):
@@ -22,9 +23,10 @@ def time_writes(guest: Running, file: str, text: str, times: int, timeout: float
 
 
 def count_writes(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
-    """Do the same on a machine that counts. Return the instructions of modules in each write.
+    """Write as time_writes does. Return the number of module instructions in each write.
 
-    Those of the kernel are left out: after a timer interrupt it may do other work first.
+    The machine must run with the counting plugin. Instructions of the kernel are not counted,
+    because a timer interrupt can make the kernel do unrelated work during a write.
     """
     time_writes(guest, file, text, times, timeout)
     events = plugin.events(guest.folder)[-2 * times :]

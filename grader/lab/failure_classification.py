@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What it means when a machine does not do what was asked: a crash, a time-out, an error."""
+"""Classify a MachineError as a crash, a time-out or another failure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def classify(
     otherwise: str = "wrong",
     late: str = "",
 ) -> Finding:
-    """The finding that an error of the machine is, given the module that was at work.
+    """Return the finding for an error of a machine in which a module was running.
 
-    A machine that has ended is a crash, whatever was being waited for: the log says of what. One
-    that is up and does not answer is a time-out, with the cause `late` if that is given. All else
-    has the status `otherwise`. Raise MachineKilled for a machine that was killed on this computer,
-    which says nothing about the module.
+    If the machine has ended, the finding is a crash, and its cause comes from the kernel log. If
+    the machine is up but does not answer, the finding is a time-out with the cause `late`, if that
+    is given. Every other error has the status `otherwise`. Raise MachineKilled if this computer
+    killed the machine, because that is no evidence against the module.
     """
     console = guest.console()
     if isinstance(error, MachineDied) or not guest.alive():

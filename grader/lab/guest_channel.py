@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run commands on a lab machine: the host's end of the channel; guest/agent.c has the protocol."""
+"""Run commands on a lab machine: the host's end of the channel that guest/agent.c describes."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.printable import decoded
 
 PUT_BYTES = 2048
-# What may be on its way to a client at once; a terminal line holds 4095 bytes.
+# Limit of unanswered requests, in bytes; a serial line's input buffer holds 4095 bytes.
 AHEAD_BYTES = 2000
 
 
 @dataclass(frozen=True)
 class GuestCommandResult:
-    """A command that has ended: its exit status and what it printed."""
+    """The exit status and the output of a command that has ended."""
 
     status: int
     output: str
 
 
-# How long we wait at a time: in between there may be a signal, or the machine's end.
+# The longest wait between two checks for a signal and for the end of the machine.
 SLICE_SECONDS = 0.2
 
 
 class Deadline:
-    """When to give up waiting, by the time that this computer has really run.
+    """A time limit that does not count the time in which this computer stood still.
 
-    Where we ourselves wake late, since other machines have its processors or it stood still, the
-    machine that we wait for has not run either: that is not its time.
+    If this process wakes up late, because the computer was busy or suspended, the guest probably
+    did not run either. That delay is therefore not charged to the guest.
     """
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
 
     def expired(self) -> bool:
-        """Whether it is time to give up."""
+        """Return whether the time limit has expired."""
         return self._left < 0.001
 
     def select(self, read: list[int], write: list[int]) -> bool:
-        """Wait a while for one of these files; whether it is ready."""
+        """Wait for at most SLICE_SECONDS. Return whether one of the files is ready."""
         wait = max(0.0, min(self._left, SLICE_SECONDS))
         begin = time.monotonic()
         readable, writable, _ = select.select(read, write, [], wait)
@@ -56,19 +56,20 @@ class Deadline:
 
 
 class GuestChannel:
-    """The two FIFOs of a machine, and whether that machine still lives."""
+    """The channel to a machine: two FIFOs, and a function that returns whether it is alive."""
 
     def __init__(self, to_machine: Path, from_machine: Path, alive: Callable[[], bool]) -> None:
-        # Read and write on both: a FIFO then neither blocks nor ends when the other end goes.
+        # Open both for reading and writing, so that open() does not block and a closed other end is
+        # no end of file.
         self._out = os.open(to_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._in = os.open(from_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._alive = alive
-        # Called with the seconds in which the machine has sent nothing, while a request waits.
+        # Called while a request waits, with the seconds since the last bytes from the machine.
         self.silent: Callable[[float], None] = lambda _seconds: None
         self._buffer = b""
 
     def close(self) -> None:
-        """Let go of the FIFOs."""
+        """Close the FIFOs."""
         os.close(self._out)
         os.close(self._in)
 
@@ -99,7 +100,7 @@ class GuestChannel:
                 raise MachineTimeout("it takes no more requests")
 
     def _until(self, marker: bytes, deadline: Deadline) -> bytes:
-        """What comes before marker, which is taken as well."""
+        """Return the bytes before marker, and consume these bytes and the marker."""
         while marker not in self._buffer:
             self._fill(deadline)
         before, self._buffer = self._buffer.split(marker, 1)
@@ -111,11 +112,11 @@ class GuestChannel:
         return GuestCommandResult(status, decoded(output))
 
     def wait_ready(self, timeout: float) -> None:
-        """Wait for a machine that boots."""
+        """Wait for at most timeout seconds until the machine has booted."""
         self._end("ready", Deadline(timeout))
 
     def run(self, command: str, timeout: float) -> GuestCommandResult:
-        """Run a shell command in the machine, with nothing to read."""
+        """Run a shell command in the machine, with empty standard input."""
         name = secrets.token_hex(8)
         deadline = Deadline(timeout)
         self._send(f"run {name} {command}\n".encode(), deadline)
@@ -123,18 +124,18 @@ class GuestChannel:
         return self._end(name, deadline)
 
     def check(self, command: str, timeout: float) -> str:
-        """Run a shell command that must succeed; return what it printed."""
+        """Run a shell command and return its output; raise MachineError if it fails."""
         result = self.run(command, timeout)
         if result.status:
             raise MachineError(f"{command}: exit {result.status}: {result.output.strip()}")
         return result.output
 
     def kill_command(self) -> None:
-        """Kill the command that runs, whoever started it."""
+        """Kill the running command, even if another process started it."""
         self._send(b"kill\n", Deadline(2))
 
     def put(self, path: str, content: bytes, timeout: float) -> None:
-        """Write a file in the machine."""
+        """Write a file of the machine; raise MachineError if that fails."""
         for offset in range(0, max(len(content), 1), PUT_BYTES):
             chunk = content[offset : offset + PUT_BYTES]
             name = secrets.token_hex(8)
@@ -146,11 +147,11 @@ class GuestChannel:
     def stream_requests(
         self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
     ) -> Iterator[str]:
-        """Feed requests to a program there; yield its answers, one line each.
+        """Send requests to a program in the machine; yield its answers, one line each.
 
-        The client answers each line at once with one line, and ends at the line "quit". timeout is
-        for one answer, in seconds. whole: a command that runs the client among other things, where
-        what comes before it prints nothing.
+        The client must answer each line at once with one line, and end at the line "quit". timeout:
+        seconds for one answer. whole: a shell command that contains the client; its other commands
+        must print nothing before the client does.
         """
         name = secrets.token_hex(8)
         deadline = Deadline(timeout)
@@ -172,7 +173,10 @@ class GuestChannel:
             raise MachineError(f"{client}: exit {result.status}: {result.output.strip()}")
 
     def run_script(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
-        """Have a program there read its requests from a file of the machine; as converse does."""
+        """Let a program read its requests from a file of the machine; yield its count answers.
+
+        timeout: seconds for one answer.
+        """
         name = secrets.token_hex(8)
         deadline = Deadline(timeout)
         self._send(f"run {name} exec {client} <{path}\n".encode(), deadline)

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The guest's end of the channel: runs what the other end asks for. Process 1 of
- * the lab machine; its arguments are the serial line to serve and, if there is
- * to be a shell, the line for that.
+ * The guest's end of the channel: runs the commands that the host requests.
+ * This program is process 1 of the lab machine. Its arguments are the serial line
+ * for the channel and, optionally, the serial line for a shell.
  *
- *	run ID COMMAND	run COMMAND by /bin/sh, with nothing to read
- *	feed ID COMMAND	the same, COMMAND reads what follows on the line
+ *	run ID COMMAND	run COMMAND by /bin/sh, with empty standard input
+ *	feed ID COMMAND	run COMMAND; it reads the following bytes of the channel
  *	put ID PATH OFFSET SIZE
  *			store the SIZE bytes that follow (4096 at most)
- *	kill		kill the command that runs (not one that is fed)
+ *	kill		kill the running command, unless it was started by feed
  *
- * Any other request that comes while a command runs is answered after it.
+ * Any other request that arrives while a command runs is answered after it.
  *
- * Each is answered by the byte 1, ID and a newline when it begins, then the
- * command's output as it comes, then the byte 2, ID, the exit status (128 plus
- * the signal when it was killed) and a newline. Nothing but the kit's own
- * client and busybox writes here, so that a module cannot forge an answer.
+ * The answer to run and feed is the byte 1, ID and a newline at the start, then
+ * the command's output, then the byte 2, ID, the exit status (128 plus the signal
+ * number if a signal killed the command) and a newline. The answer to put is the
+ * last line only. Only the kit's client and busybox write to the channel, so a
+ * module cannot forge an answer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,7 +66,7 @@ static void drop_input(size_t count)
 	memmove(input, input + count, input_size);
 }
 
-/* The next line without its newline, in @line; waits for it if @wait. */
+/* Stores the next line in @line, without its newline; waits for it if @wait. */
 static bool next_line(char *line, bool wait)
 {
 	char *end;
@@ -118,8 +119,8 @@ static pid_t start(const char *command, int in, const sigset_t *unblocked)
 }
 
 /*
- * Only there to be pending: poll must end when a child does. The handler runs
- * while poll waits and at no other time.
+ * Does nothing. SIGCHLD needs a handler so that it interrupts ppoll(), the only
+ * place where the signal is unblocked.
  */
 static void on_child(int signal)
 {
@@ -133,7 +134,7 @@ static int status_of(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
-/* Whether the next line is here, whole, and says kill; such a line is taken. */
+/* Removes the line "kill" from the input if it comes next; returns whether. */
 static bool take_kill(void)
 {
 	if (input_size < 5 || memcmp(input, "kill\n", 5))
@@ -142,7 +143,7 @@ static bool take_kill(void)
 	return true;
 }
 
-/* Waits for @child and reaps whatever else has ended: this is process 1. */
+/* Waits for @child; reaps all other processes too, because this is process 1. */
 static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 {
 	struct pollfd line = { .fd = channel, .events = POLLIN };
@@ -156,10 +157,10 @@ static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 		if (done < 0 && errno == ECHILD)
 			return 127;
 		while (listen && take_kill())
-			/* No group yet: it has not come to its setsid. */
+			/* Before its setsid() the child has no group of its own. */
 			if (kill(-child, SIGKILL))
 				kill(child, SIGKILL);
-		/* Another request is left for when this one has ended. */
+		/* Stop reading at another request: it waits for the end of this one. */
 		if (ppoll(&line, listen && !memchr(input, '\n', input_size),
 			  NULL, unblocked) > 0)
 			read_more();
@@ -178,7 +179,7 @@ static void run(const char *id, const char *command, bool feed,
 	say(2, id, child < 0 ? 126 : wait_for(child, !feed, unblocked));
 }
 
-/* As mkdir -p does, for what lies ahead of the last slash. */
+/* Makes the missing parent folders of @path, like mkdir -p. */
 static void make_folders(char *path)
 {
 	for (char *end = path; (end = strchr(end + 1, '/'));) {
@@ -212,8 +213,9 @@ static void put(const char *id, const char *rest)
 }
 
 /*
- * Keeps a shell on a line that is its terminal. Not the job of the init script:
- * what a script starts in the background is deaf to Ctrl-C.
+ * Runs a shell on a serial line, which is its terminal, and restarts it when it
+ * ends. The init script cannot do this, because background jobs of a script ignore
+ * Ctrl-C.
  */
 static void keep_shell(const char *line)
 {
@@ -223,7 +225,7 @@ static void keep_shell(const char *line)
 		if (!shell) {
 			int tty;
 
-			setsid(); /* the line becomes the terminal by open */
+			setsid(); /* then open() makes the line the terminal */
 			tty = open(line, O_RDWR);
 			dup2(tty, STDIN_FILENO);
 			dup2(tty, STDOUT_FILENO);
@@ -260,7 +262,7 @@ int main(int argc, char **argv)
 		int at = 0;
 
 		if (sscanf(line, "%7s %64s %n", verb, id, &at) < 2 || !at)
-			continue; /* a kill that came too late, a stray line */
+			continue; /* a kill that came too late, or a stray line */
 		if (!strcmp(verb, "run"))
 			run(id, line + at, false, &unblocked);
 		else if (!strcmp(verb, "feed"))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a write to a file costs, seen from outside: a static program of the
- * guest. Whatever a module does when it is written to can be measured so.
+ * Measure the cost of a write to a file: a static program for the guest. It can
+ * measure any work that a module does in its write function.
  *
  *	cost FILE TEXT TIMES
  *
- * opens FILE and writes TEXT to it TIMES times; prints the nanoseconds of each,
- * system call included, a line for each. Around each are the markers BEGIN and
- * END, for an emulator that counts instructions (see marker.h). Ends with 1,
- * and says why, when a write does not take all of TEXT.
+ * opens FILE and writes TEXT to it TIMES times. For each write it prints one line
+ * with the nanoseconds, system call included. The markers BEGIN and END surround
+ * each write, for an emulator that counts instructions (see marker.h). If a write
+ * does not take all of TEXT, cost prints the reason and exits with status 1.
  */
 #include <fcntl.h>
 #include <inttypes.h>

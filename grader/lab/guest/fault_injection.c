@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocations that fail on demand: see fault_injection.h.
+ * Make allocations fail on demand: see fault_injection.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -72,7 +72,7 @@ unsigned int fault_disarm(void)
 
 void fault_random(const char *percent)
 {
-	/* Open beforehand: under starvation even open may fail. */
+	/* Open early, because open() itself may fail once allocations fail. */
 	if (starved < 0)
 		starved = open("/proc/self/make-it-fail", O_RDWR | O_CLOEXEC);
 	if (starved < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Allocations that fail on demand, by the kernel's fault injection: what a
- * program of the guest needs for it on a kernel that has failslab. Whatever
- * cannot be done ends the program with status 2.
+ * Make kernel allocations fail on demand, for programs of the guest. This needs
+ * a kernel with fault injection (failslab). Every function here ends the program
+ * with status 2 if it fails.
  * See Documentation/fault-injection of the kernel.
  */
 #ifndef LAB_FAULT_INJECTION_H
@@ -10,22 +10,25 @@
 
 #include <stdbool.h>
 
-/* More allocations than any call needs. */
+/* A k for fault_arm(): more allocations than any call makes. */
 #define FAULT_NEVER 1000000000U
 
-/* To be called first: all allocations may fail, those that could wait too. */
+/* Call this first: makes all allocations may fail, also those that may sleep. */
 void fault_begin(void);
 
-/* The @k-th allocation of this thread from here on fails; 0: none. */
+/* Makes the @k-th allocation of this thread from now on fail; 0: none fails. */
 void fault_arm(unsigned int k);
 
-/* No more fail. Returns how many were still to come: 0 when one has failed. */
+/*
+ * Ends the fault injection of this thread. Returns the number of allocations
+ * that were left until the failure, or 0 if an allocation has failed.
+ */
 unsigned int fault_disarm(void);
 
-/* From now on allocations of the selected processes fail, @percent of a hundred. */
+/* From now on @percent % of the allocations of the selected processes fail. */
 void fault_random(const char *percent);
 
-/* Select this process, or no longer. */
+/* Selects this process for fault_random(), or deselects it. */
 void fault_this_process(bool enable);
 
 #endif

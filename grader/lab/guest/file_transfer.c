@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * file_transfer: what QEMU was given as its file opt/lab/files, printed. A machine that
- * has been restored from a snapshot gets its files so: the serial line would
- * take a second for what comes through QEMU's ports in a hundredth.
+ * file_transfer: prints QEMU's firmware configuration file opt/lab/files. A
+ * machine that was restored from a snapshot gets its files in this way, because
+ * QEMU's ports are approximately a hundred times as fast as the serial line.
  *
- * The ports are those of QEMU's firmware configuration (docs/specs/fw_cfg): a
- * key is selected by one, the bytes of its item come from the other.
+ * The protocol is QEMU's firmware configuration device (docs/specs/fw_cfg): a
+ * write to one port selects an item by its key, and the other port returns the
+ * bytes of the item.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #define DATA 0x511
 #define DIRECTORY 0x19
 
-/* An entry of the directory, numbers with the high byte first. */
+/* An entry of the directory; its numbers are big-endian. */
 struct entry {
 	uint32_t size;
 	uint16_t key;
