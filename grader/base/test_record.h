@@ -4,17 +4,18 @@
  * and a digest of them. grader/base/test_record.py compares the record with the
  * expected one.
  *
- * The exit status of a test that runs untrusted code proves nothing, because the
- * code under test can end the process before the first check. Therefore each
- * check is counted when it is done, and the digest is keyed by a nonce that the
- * grader draws for this run. A record cannot be forged without the nonce, and
- * the record of a test that stopped early has too few checks.
+ * The exit status of a test that runs untrusted code proves nothing, because
+ * the code under test can end the process before the first check. Therefore
+ * each check is counted when it is done, and the digest is keyed by a nonce
+ * that the grader draws for this run. A record cannot be forged without the
+ * nonce, and the record of a test that stopped early has too few checks.
  *
- * The test reads the nonce before untrusted code runs, from a pipe that is empty
- * afterwards. This does not protect against code in the same process, or in the
- * kernel below, that searches the memory of the test for the nonce.
+ * The test reads the nonce before untrusted code runs, from a pipe that is
+ * empty afterwards. This does not protect against code in the same process, or
+ * in the kernel below, that searches the memory of the test for the nonce.
  *
- * Both programs and kernel modules use this file, so it includes no system header.
+ * Both programs and kernel modules use this file, so it includes no system
+ * header.
  */
 #ifndef TEST_RECORD_H
 #define TEST_RECORD_H
@@ -28,7 +29,7 @@
  * struct test_record - the checks that a test has done
  * @nonce: key of the digest, drawn by the grader
  * @checks: number of checks
- * @digest: XOR of a number for each check, so the order of threads does not matter
+ * @digest: XOR of a number for each check; the order of threads does not matter
  */
 struct test_record {
 	unsigned long long nonce;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Helpers for tests in C: a clock, a digest, random numbers, and a bound for the
- * number of digits of F(n).
+ * Helpers for tests in C: a clock, a digest, random numbers, and a bound for
+ * the number of digits of F(n).
  *
  * Both programs and kernel modules use this file, so it includes nothing. A
  * program that includes <time.h> first also gets test_nanoseconds().
@@ -59,7 +59,9 @@ static inline unsigned long long test_mix(unsigned long long x)
 	return x ^ x >> 31;
 }
 
-/* SplitMix64: advances *@state, an integer of 64 bits; returns the next number. */
+/*
+ * SplitMix64: advances *@state, an integer of 64 bits; returns the next number.
+ */
 #define test_random(state) test_mix(*(state) += 0x9e3779b97f4a7c15ull)
 
 /*

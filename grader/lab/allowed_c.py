@@ -29,8 +29,8 @@ _WORDS = re.compile(
     r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
 )
 _PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility)|clang\b")
-# Rejected assembler directives: a conditional could test for the symbols of a sanitizer, and a macro
-# could expand to such a conditional.
+# Rejected assembler directives: a conditional could test for the symbols of a sanitizer, and a
+# macro could expand to such a conditional.
 _DIRECTIVES = re.compile(
     r"(?:^|[;\n:])\s*(\.(?:if|else|end(?:if|m)|macro|irp|include|incbin|altmacro|weak|set\b|equ"
     r"|symver|loc\b|file\b)\w*|\.?%\w*\s|\.%)|^\s*(#)",
@@ -74,7 +74,7 @@ _DIVIDED = re.compile(r"\\[ \t\v\f\r]*\n")
 
 
 def _raw_string(source: str) -> int:
-    """Return the line of the first raw string, or 0. This module's tokenizer misreads raw strings."""
+    """Return the line of the first raw string, which _TOKEN cannot read, or 0."""
     text, before = _DIVIDED.sub("\0", source), ""
     for match in _TOKEN.finditer(text):
         word = match[0].replace("\0", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What uml and qemu share: one process, one initramfs, the channel over two FIFOs."""
+"""Run a guest as a process of this computer: the common part of machines uml and qemu."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from grader.lab.guest_channel import GuestChannel
 from grader.lab.machines import Contents
 from grader.sandbox import SandboxView
 
-# Seconds from start to ready on the machine the time-outs were chosen on.
+# Seconds that the machine takes to boot on the computer for which the time-outs were chosen.
 NOMINAL_BOOT = 0.5
 BOOT_TIMEOUT = 120.0
 # From linux/prctl.h.
 PR_SET_PTRACER = 0x59616D61
 PR_SET_PTRACER_ANY = -1
 
-# A machine's lines: results, and a shell on machines that stay.
+# The serial lines of a machine: the channel for commands, and a shell on machines that stay up.
 LINES = ("channel", "shell")
 
 
 class GuestProcess:
-    """A guest that runs as a process of this computer, its files in a folder of its own."""
+    """A guest that runs as a process of this computer and has its own folder for files."""
 
     def __init__(
         self,
@@ -54,20 +54,20 @@ class GuestProcess:
         self._guard = guard
         self._stopped = False
         self._status = 0
-        self.supervisor: socket.socket | None = None  # of a machine that is confined
+        self.supervisor: socket.socket | None = None  # set if the machine is confined
         self.channel = GuestChannel(folder / "channel.in", folder / "channel.out", self.alive)
 
     @property
     def speed_factor(self) -> float:
-        """How many times slower than the lab machine it came up."""
+        """The boot time relative to NOMINAL_BOOT, at least 1."""
         return max(1.0, self.boot_seconds / NOMINAL_BOOT)
 
     def console(self) -> str:
-        """The kernel's messages so far."""
+        """Return the kernel messages so far."""
         return console_text((self.folder / "console.log").read_bytes())
 
     def alive(self) -> bool:
-        """Whether the process is there and no zombie."""
+        """Return whether the process exists and is no zombie."""
         if self._stopped:
             return False
         if self._ours:
@@ -81,18 +81,18 @@ class GuestProcess:
         return process_is(self.pid, self.folder)
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
-        """The same: nobody has given it away."""
+        """Return uid and gid unchanged, because a guest keeps the owner of its nodes."""
         return uid, gid
 
     def killed(self) -> bool:
-        """Whether somebody has killed it: a kernel that runs out of memory, most often."""
+        """Return whether SIGKILL ended the process, usually because the host was out of memory."""
         status = self._status
         if self.supervisor and os.WIFEXITED(status):
             status = sandbox.wait_status(self.supervisor) or 0
         return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def stop(self) -> None:
-        """Kill the process and all that it started; remove its files."""
+        """Kill the process and its whole process group, and remove its files."""
         if not self._stopped:
             self._stopped = True
             scratch.kill_group(self.pid)
@@ -110,7 +110,7 @@ class GuestProcess:
 
 
 def why_stopped(pid: int) -> str:
-    """Return what keeps a process from running, and what to do; "" if nothing stops it."""
+    """Return why a process is stopped and how to continue it; "" if it is not stopped."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -126,12 +126,12 @@ def why_stopped(pid: int) -> str:
 
 
 def console_text(content: bytes) -> str:
-    """Return a console's text, printable, without the carriage returns of a terminal."""
+    """Return the printable text of a console, without carriage returns."""
     return decoded(content.replace(b"\r", b""))
 
 
 def process_is(pid: int, folder: Path) -> bool:
-    """Whether pid is the live machine that belongs to folder: pids are used again."""
+    """Return whether pid is the running machine of folder and not a process that reuses its pid."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -140,13 +140,14 @@ def process_is(pid: int, folder: Path) -> bool:
     return state not in "ZX" and os.fsencode(str(folder)) in command
 
 
-# Loaded now: between fork and exec, with other threads about, is no time for it.
+# Loaded at import, because loading between fork and exec is unsafe if other threads run.
 _LIBC = ctypes.CDLL(None)
 
-# What waits for the end of this process, be it by SIGKILL, to end a machine's whole group and to
-# remove its files. The signal at the parent's death reaches the machine's first process alone: one
-# that user-mode Linux has just forked asks to be traced by its parent, and when that is init by
-# then, it stands still for ever. More than once: not every host's kernel kills what is just forked.
+# A shell script that waits for the end of this process, even by SIGKILL. It then kills the process
+# group of a machine and removes the machine's files. The parent-death signal alone is not enough,
+# because only the first process of the machine gets it: a process that user-mode Linux has just
+# forked asks to be traced by its parent, and if that is init by then, the process stops for ever.
+# The script kills several times, because some host kernels miss a process that is being forked.
 GUARD = """\
 read -r _
 for _ in 1 2 3 4 5 6 7 8; do kill -KILL -- "-$1" || break; sleep 0.1; done
@@ -161,23 +162,23 @@ def _killed_with_us() -> None:
 
 def _may_be_traced() -> None:
     scratch.let_signals_in()
-    # So that make gdb needs no root where Yama lets only parents trace.
+    # Let make gdb attach without root where Yama allows only parents to trace.
     _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
-# From a machine's folder and its open files by name (FIFOs, and what is given): its command line.
+# A function that returns a machine's command line, given its folder and its open files by name.
 Command = Callable[[Path, dict[str, int]], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The surroundings of a machine's process: everything that it inherits, and the sandbox."""
+    """The environment, the inherited files and the sandbox of a machine's process."""
 
-    environment: dict[str, str] | None = None  # ours, if none is given
+    environment: dict[str, str] | None = None  # None: our own environment
     inherited_files: Mapping[str, int] = field(
         default_factory=dict
-    )  # further files that it inherits
-    # What it sees if it is confined, from its folder.
+    )  # besides the FIFOs, by name
+    # A function that returns the sandbox view for a machine's folder; None: no sandbox.
     view: Callable[[Path], SandboxView] | None = None
 
 
@@ -189,7 +190,7 @@ def start(
 ) -> GuestProcess:
     """Boot a guest and wait until its agent answers.
 
-    Without a folder it is this process's own and dies with it; with one it stays.
+    Without a folder the guest ends with this process; with a folder it outlives this process.
     """
     return begin(
         lambda place: initramfs.make(place / "initramfs", contents.files),
@@ -207,7 +208,10 @@ def begin(
     around: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
     folder: Path | None = None,
 ) -> GuestProcess:
-    """As start: files writes what the command line takes, up waits until the guest can be asked."""
+    """Start a guest like start().
+
+    files: writes the files that the command line names. up: waits until the guest takes commands.
+    """
     stays = folder is not None
     if folder is None:
         folder = scratch.folder()
@@ -235,12 +239,12 @@ def begin(
         shutil.rmtree(folder, ignore_errors=True)
         if killed:
             raise MachineKilled from error
-        # A panic says why; what comes after is the way that led to it.
+        # Prefer the panic message, which names the cause; the lines after it are only the stack.
         panics = [line for line in console if "Kernel panic" in line]
         said = (panics or console[-1:] or ["it said nothing"])[0]
         raise LabError(f"the machine did not come up ({error}): {said}") from error
     except BaseException:
-        if stays:  # nobody else would
+        if stays:  # remove_all spares machines that stay up
             scratch.kill_those_in(folder)
             shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -251,10 +255,10 @@ def begin(
 
 
 def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
-    """Have a machine ended, and its folder removed, when this process is no more."""
+    """Start the guard, which ends a machine and removes its folder when this process has ended."""
     return subprocess.Popen(
         ["sh", "-c", GUARD, "sh", str(pid), str(folder)],
-        stdin=subprocess.PIPE,  # which nobody else holds: its end is ours
+        stdin=subprocess.PIPE,  # only this process writes to it, so it closes with this process
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -263,7 +267,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _dismiss(guard: subprocess.Popen[bytes]) -> None:
-    """Have it do its work now: as a rule there is nothing left to kill."""
+    """Let the guard do its work now. Usually nothing is left to kill."""
     if guard.stdin:
         guard.stdin.close()
     guard.wait()
@@ -272,9 +276,9 @@ def _dismiss(guard: subprocess.Popen[bytes]) -> None:
 def _spawn(
     folder: Path, command: Command, around: Surroundings, stays: bool
 ) -> tuple[int, socket.socket | None]:
-    """Start the machine's process, in a session of its own, with its FIFOs open.
+    """Start the machine's process in its own session, with its FIFOs open.
 
-    Return its process group, and the line to its supervisor if it is confined.
+    Return its process group, and the socket to its supervisor if the machine is confined.
     """
     fds = {
         f"{line}.{end}": os.open(folder / f"{line}.{end}", os.O_RDWR)
@@ -305,13 +309,14 @@ def _spawn(
         )
     for fd in fds.values():
         os.close(fd)
-    # Waited for by number: the object would complain at exit about a machine that stays.
+    # GuestProcess waits for the pid. Without this the Popen object would warn at exit about a
+    # machine that stays up.
     process.returncode = 0
     return process.pid, supervisor
 
 
 def attach(folder: Path) -> GuestProcess | None:
-    """The machine that stays in folder; None, and the folder cleaned, when it is gone."""
+    """Return the machine that stays up in folder. If it has ended, remove folder, return None."""
     try:
         state = json.loads((folder / "state.json").read_text())
         pid, seconds = int(state["pid"]), float(state["boot_seconds"])

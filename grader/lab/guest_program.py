@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Compile static programs for a guest, and a plugin for its emulator, when sources change."""
+"""Compile static programs for a guest and the plugin for its emulator, if sources have changed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grader.base.errors import LabError, check_disk
 GUEST = Path(__file__).resolve().parent / "guest"
 PLUGIN = GUEST.with_name("plugin")
 STATIC = ("-static", "-s", "-lm", "-pthread")
-# Functions that some versions of QEMU lack are called only where they are.
+# The plugin may have undefined symbols: weak functions that some versions of QEMU lack.
 SHARED = ("-shared", "-fPIC", "-fvisibility=hidden")
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def compiled(name: str, sources: Sequence[Path], include: Sequence[Path] = ()) -> Path:
-    """A static program of these C files; include are the folders of other headers."""
+    """Return a static program of these C files. include: further folders with headers."""
     with _ONE_AT_A_TIME:
         return _compiled(paths.BUILD / "guest" / name, sources, include)
 
@@ -56,7 +56,7 @@ def _compiled(
 
 
 def agent() -> Path:
-    """The guest's end of the channel."""
+    """Compile the program at the guest's end of the channel: see guest/agent.c."""
     return compiled("agent", [GUEST / "agent.c"])
 
 
@@ -66,7 +66,7 @@ def cost() -> Path:
 
 
 def file_transfer() -> Path:
-    """What brings files into a machine of QEMU's that is up: see guest/file_transfer.c."""
+    """Compile the program that copies files into a running QEMU: see guest/file_transfer.c."""
     return compiled("file_transfer", [GUEST / "file_transfer.c"])
 
 

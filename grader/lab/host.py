@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine host: this very computer, its own kernel, its own speed. A fault here is a real one.
+"""Define machine host: this computer with its own kernel, so a faulty module can crash it.
 
-Commands run as local processes of the user. sudo runs insmod and rmmod, chown for the device (so
-that nothing else needs to be root), and dmesg where only root may read the kernel's log.
+Commands run as local processes of the user. sudo runs only insmod, rmmod, chown for the device
+nodes, and dmesg if only root may read the kernel log.
 
 LAB_HOST_ROOT names another root for /proc, /sys, /dev and /lib/modules, for tests.
 """
@@ -27,11 +27,11 @@ from grader.lab.local_channel import LocalChannel
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
 
-# What a module and its device are to the programs that ask for them.
+# Absolute paths below /dev, /sys or /proc in a command.
 SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev|sys|proc)/\w)")
-# The system's own devices, which are no module's.
+# Standard device nodes, which belong to no module.
 STANDARD = re.compile(r"(?<![\w/])/dev/(?:null|zero|full|u?random|tty|std\w+|fd)\b")
-# Files of a guest, which here are in the machine's folder.
+# Files of a guest, which machine host keeps in the machine's folder.
 MODULE = re.compile(r"(?<![\w/])(?=/lib/\S+\.(?:ko|txt)\b)")
 
 NOTICE = """\
@@ -59,7 +59,7 @@ def _sudo() -> list[str]:
 
 
 def why_unavailable() -> str:
-    """Why no module can be loaded here, in one line with the cure; empty when one can."""
+    """Return why no module can be loaded here and what to do, in one line; "" if one can."""
     system = os.uname()
     other = "use machine=uml or machine=qemu"
     if (system.sysname, system.machine) != ("Linux", "x86_64"):
@@ -100,12 +100,12 @@ def _build_id(module: str) -> str:
 
 
 def _record() -> Path:
-    """Where it is noted that the loaded module is ours: in the folder of this boot."""
+    """Return the path of the record of the loaded module. Its name contains the boot ID."""
     return scratch.base() / f"host-{_read('proc/sys/kernel/random/boot_id') or 'boot'}.json"
 
 
 def _owner(module: str) -> Path | None:
-    """The folder of the machine that has loaded the module; None when none of ours has."""
+    """Return the folder of the machine that loaded the module; None if this kit did not."""
     try:
         record = json.loads(_record().read_text())
         return Path(record["folder"]) if record["build_id"] == _build_id(module) else None
@@ -114,14 +114,14 @@ def _owner(module: str) -> Path | None:
 
 
 def note_loaded(folder: Path, module: str) -> None:
-    """Note that the module that is loaded now is that of the machine in folder."""
+    """Record that the machine in folder loaded the module."""
     new = _record().with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps({"folder": str(folder), "build_id": _build_id(module)}))
     new.replace(_record())
 
 
 def _unload(module: str) -> None:
-    """Unload the module, which is ours."""
+    """Unload a module that this kit loaded; raise LabError if that fails."""
     completed = subprocess.run(
         [*_sudo(), "rmmod", module], capture_output=True, text=True, env=_environment(Path("/"))
     )
@@ -138,7 +138,7 @@ def _environment(programs: Path) -> dict[str, str]:
 
 
 def _kernel_log() -> str:
-    """The kernel's log, by root where nobody else may read it; empty when it cannot be read."""
+    """Return the kernel log, with sudo if only root may read it; "" if it cannot be read."""
     command = ["dmesg"]
     for words in (command, [*_sudo(), *command]):
         completed = subprocess.run(
@@ -155,7 +155,7 @@ def _program(path: Path, lines: list[str]) -> None:
 
 
 class HostRunning:
-    """This computer, with a folder for what the kit's commands need."""
+    """A running machine host: this computer, and a folder with modules and programs."""
 
     speed_factor = 1.0
 
@@ -169,7 +169,7 @@ class HostRunning:
 
     @classmethod
     def prepare(cls, folder: Path, contents: Contents) -> HostRunning:
-        """Fill the folder: modules and programs, among them those that load and unload."""
+        """Copy modules and programs to folder, with wrappers of insmod and rmmod."""
         (folder / "bin").mkdir(parents=True, exist_ok=True)
         for name, source in contents.files.items():
             if name.startswith(("/lib/", "/bin/")):
@@ -199,7 +199,7 @@ class HostRunning:
         return cls(folder, contents.module)
 
     def _command(self, command: str) -> str:
-        """A guest's command as one of this computer."""
+        """Translate the paths in a guest's command to paths of this computer."""
         root = str(_root()).rstrip("/")
         if root:
             command = SYSTEM.sub(
@@ -208,7 +208,7 @@ class HostRunning:
         return MODULE.sub(str(self.folder), command)
 
     def _store(self, path: str) -> Path:
-        """Where a file of the guest is here."""
+        """Return the path on this computer of a file of the guest."""
         if MODULE.match(path):
             target = self.folder / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -216,11 +216,11 @@ class HostRunning:
         raise LabError("machine host is this computer: use your own shell")
 
     def killed(self) -> bool:
-        """Who asks has not been."""
+        """Return False: if this computer had ended, this code would not run."""
         return False
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
-        """Undo what chown has changed: whose the first node was when it was made."""
+        """Return the owner of the first node before the wrapper of insmod changed it by chown."""
         if not _sudo() or (uid, gid) != (os.getuid(), os.getgid()):
             return uid, gid
         try:
@@ -230,18 +230,18 @@ class HostRunning:
             return uid, gid
 
     def console(self) -> str:
-        """What the kernel has said since the machine began."""
+        """Return the kernel messages since the machine was prepared."""
         log = _kernel_log()
         before = (self.folder / "log-before").read_text()
         at = log.rfind(before) if before else -1
         return log[at + len(before) :].lstrip("\n") if at >= 0 else log
 
     def alive(self) -> bool:
-        """Whether it has not been stopped: who asks lives."""
+        """Return whether stop() has not been called; this computer itself is running."""
         return not self._stopped
 
     def stop(self) -> None:
-        """Unload the module, if it is this machine's, and remove the folder."""
+        """Unload the module if this machine loaded it, and remove the folder."""
         if self._stopped:
             return
         self._stopped = True
@@ -254,7 +254,7 @@ class HostRunning:
 
 
 class Host:
-    """This computer."""
+    """The machine host: this computer."""
 
     name = "host"
     metric = "ns"
@@ -266,11 +266,11 @@ class Host:
         self._agreed = False
 
     def verifier(self) -> Host:
-        """Itself."""
+        """Return this machine, because none with the same kernel is faster."""
         return self
 
     def facts(self) -> dict[str, str]:
-        """What the figures depend on besides the CPU."""
+        """Return settings, besides the CPU, that the measurements depend on."""
         names = {
             "governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "isolated CPUs": "sys/devices/system/cpu/isolated",
@@ -279,7 +279,7 @@ class Host:
         return {name: text for name, path in names.items() if (text := _read(path))}
 
     def kernel(self) -> Kernel:
-        """This computer's kernel; raises LabError where no module can be loaded."""
+        """Return this computer's kernel; raise LabError if no module can be loaded."""
         reason = why_unavailable()
         if reason:
             raise LabError(f"no machine host: {reason}")
@@ -297,7 +297,7 @@ class Host:
         )
 
     def _agree(self, contents: Contents) -> None:
-        """Say what is about to happen, and ask, once a run."""
+        """Print a warning and ask for consent, once in each run; raise LabError if refused."""
         if self._agreed:
             return
         nodes = " and ".join(contents.nodes[:1]) or "nothing"
@@ -314,13 +314,16 @@ class Host:
                 raise LabError("no machine host: not agreed to, nothing was done")
         else:
             print(notice, end="", file=sys.stderr)
-        # Asks for the password now, if at all, and not in the middle of a measurement.
+        # Let sudo ask for a password now, so that it does not ask during a measurement.
         if _sudo() and subprocess.run([*_sudo(), "-v"]).returncode:
             raise LabError("no machine host: sudo refuses, and loading a module takes root")
         self._agreed = True
 
     def _clear(self, module: str) -> None:
-        """Unload what a run that crashed has left; not what make load has loaded."""
+        """Unload the module if a crashed run left it.
+
+        Raise LabError if make load or another program loaded it.
+        """
         if not _is_loaded(module):
             return
         owner = _owner(module)
@@ -334,18 +337,18 @@ class Host:
         _unload(module)
 
     def boot(self, contents: Contents = NOTHING) -> HostRunning:
-        """Nothing boots; a folder is prepared, and nothing of ours is loaded."""
+        """Prepare a folder and unload leftovers. Nothing boots."""
         return self._prepared(contents, scratch.folder)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> HostRunning:
-        """The same; what is loaded stays loaded after this process."""
+        """Prepare folder like boot(). The module stays loaded after this process ends."""
         running = self._prepared(contents, lambda: folder)
         state = {"record": str(_record()), "module": contents.module}
         (folder / "state.json").write_text(json.dumps(state))
         return running
 
     def attach(self, folder: Path) -> HostRunning | None:
-        """The one that stays up in folder; None after this computer has started anew."""
+        """Return the machine that stays up in folder; None if this computer has rebooted since."""
         try:
             state = json.loads((folder / "state.json").read_text())
             record, module = state["record"], str(state["module"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The guest's file system: busybox, the lab's programs and whatever else is given, in memory."""
+"""Make the guest's initramfs, with busybox, the lab's programs and further files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.lab.guest_program import GUEST
 
 BUSYBOX = Path("/bin/busybox")
 
-# What a learner's shell in the machine finds; the applets link to the one busybox.
+# The commands in the machine; each is a link to busybox.
 APPLETS = (
     "awk base64 cat chmod chown clear cp cpio cut date dd df dmesg echo env false find free grep"
     " head hexdump hostname id insmod kill killall less ln ls lsmod md5sum mkdir mknod more mount"
@@ -28,20 +28,20 @@ APPLETS = (
 
 
 def make(output: Path, files: Mapping[str, Path]) -> None:
-    """Write an initramfs to output, with files by their paths in the machine.
+    """Write an initramfs to output. files: further files, by their paths in the machine.
 
-    The folder of output is the caller's, to be removed with all that is in it.
+    The caller must remove the folder of output, which may contain temporary files.
     """
     _checked(output, standard(files), whole=True)
 
 
 def pack(output: Path, files: Mapping[str, Path]) -> None:
-    """Write an archive of files alone, by their paths: for a machine that has all else."""
+    """Write an archive of only these files, for a machine that already has the standard files."""
     _checked(output, files, whole=False)
 
 
 def standard(files: Mapping[str, Path]) -> dict[str, Path]:
-    """The files of a machine that is to have these."""
+    """Return the standard files of every machine together with these files."""
     if not BUSYBOX.is_file():
         raise LabError("there is no /bin/busybox: run scripts/setup.sh")
     ours = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read a kernel log: is it clean, and if not, which line of which function is to blame."""
+"""Find problems in a kernel log, and the function and source line that caused them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.base.printable import decoded
 from grader.lab import log_diagnostics
 from grader.lab.module import Module, large_frame
 
-# Said of every module that is not part of the kernel's own tree.
+# The kernel prints these messages for every module that is not part of its source tree.
 HARMLESS = re.compile(
     r": loading out-of-tree module taints kernel"
     r"|: module verification failed: signature and/or required key missing"
@@ -22,40 +22,40 @@ SUSPECT = re.compile(
     r"|sleeping function|soft lockup|rcu.*stall|Unable to handle|unable to handle"
     r"|segfault|Out of memory|page allocation failure|cannot create duplicate"
 )
-# A warning names its place: file:line function+...; the order depends on the kernel's age.
+# A warning contains file:line and function+...; their order depends on the kernel's version.
 WARNED = re.compile(r"WARNING: (?:CPU.* at )?(\S+:\d+)(?: at)? ([A-Za-z_]\w*)[\w.]*\+0x")
-# What a user-mode kernel says of an access to memory that is not there
+# The message of user-mode Linux for an access to unmapped memory.
 FAULT = re.compile(r"Kernel panic - not syncing: Kernel mode fault at addr (0x[0-9a-f]+), ip .*")
 
 
 def _text(line: str) -> str:
-    """A line without its time stamp."""
+    """Return a line without its time stamp."""
     return re.sub(r"^\s*(?:<\d+>)?\[\s*\d+\.\d+\]\s?", "", line).rstrip()
 
 
 def _is_suspect(line: str, module: Module) -> bool:
-    """Whether a line should not be there: a complaint, or whatever the module says."""
+    """Return whether a line is an error report of the kernel or a message of the module."""
     if line.startswith(module.name) and HARMLESS.match(line, len(module.name)):
         return False
     return bool(SUSPECT.search(line)) or f"{module.name}: " in line
 
 
 def suspects(console: str, module: Module) -> list[str]:
-    """The lines of a log that should not be there."""
+    """Return the suspect lines of a log: error reports and messages of the module."""
     lines = [_text(line) for line in console.splitlines()]
     return [line for line in lines if _is_suspect(line, module)]
 
 
 def first_place(console: str, module: Module) -> str:
-    """The first place in the module that the log names, as "in function, file:line"; or ""."""
+    """Return the first place in the module that the log names: "in function, file:line" or ""."""
     lines = console.splitlines()
-    # What the processor was at, before what the stack holds.
+    # Look at the instruction pointer before the stack.
     lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
     first = ""
     in_module = log_diagnostics.in_module(module.name)
     for line in lines:
         for symbol, offset, size in in_module.findall(line):
-            # A return address is behind the call: one byte back is within it.
+            # A return address is the address after the call, so subtract 1 to get into the call.
             back = 0 if "RIP:" in line else 1
             function, source = source_line(module, symbol, int(offset, 16) - back, int(size, 16))
             if not source:
@@ -71,9 +71,10 @@ def first_place(console: str, module: Module) -> str:
 
 
 def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[str, str]:
-    """Function and file:line of an offset into a symbol of the module; "" if not known.
+    """Return the function and file:line of an offset into a symbol; "" if not known.
 
-    size is the symbol's as the kernel prints it: two files may have a function of one name.
+    size: the symbol's size as the kernel prints it. It selects the right symbol if two files have
+    functions with the same name.
     """
     listing = decoded(
         subprocess.run(["objdump", "-t", str(module.path)], capture_output=True).stdout
@@ -89,7 +90,7 @@ def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[st
         capture_output=True,
     )
     lines = decoded(answer.stdout).splitlines()
-    # The innermost of the functions that the compiler has merged here comes first.
+    # addr2line prints the innermost inlined function first.
     for function, place in zip(lines[::2], lines[1::2]):
         short = _short(re.sub(r" \(discriminator \d+\)", "", place), module)
         if short:
@@ -98,7 +99,7 @@ def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[st
 
 
 def _short(place: str, module: Module) -> str:
-    """A path in the debug information as the module's labels name it; "" if it is none of its."""
+    """Shorten a path of the debug information to the module's label; "" if it has no label."""
     for label in (*module.own, *module.support):
         match = re.search(rf"(?:^|/)({re.escape(label)}/[\w+-]+\.[ch]:\d+)$", place)
         if match:
@@ -107,7 +108,7 @@ def _short(place: str, module: Module) -> str:
 
 
 def excerpt(console: str, module: Module, max_lines: int = 30) -> str:
-    """The log from the first suspect line on, shortened."""
+    """Return at most max_lines lines from the first suspect line on, or else the last lines."""
     lines = [_text(line) for line in console.splitlines()]
     for i, line in enumerate(lines):
         if _is_suspect(line, module):
@@ -117,7 +118,7 @@ def excerpt(console: str, module: Module, max_lines: int = 30) -> str:
 
 
 def _cause(line: str, console: str, module: Module) -> str:
-    """A line of the log, and where in the sources it points to."""
+    """Return a readable form of a line of the log, with the source line that it refers to."""
     warned = WARNED.search(line)
     if warned:
         return f"WARNING in {warned[2]}, {warned[1]}"
@@ -126,7 +127,7 @@ def _cause(line: str, console: str, module: Module) -> str:
         null = "a null pointer" if int(fault[1], 16) < 4096 else "a bad pointer"
         line = f"{null} is followed (address {fault[1]})"
     line = line.replace("Kernel panic - not syncing: ", "kernel panic: ")
-    # What a user-mode kernel says of a processor's complaint: SIGFPE, SIGILL
+    # User-mode Linux reports a processor exception as a signal: 8 is SIGFPE, 4 SIGILL, 7 SIGBUS.
     line = line.replace("Kernel mode signal 8", "an arithmetic fault, such as division by zero")
     line = line.replace("Kernel mode signal 4", "an instruction that there is none of")
     line = line.replace(
@@ -134,14 +135,14 @@ def _cause(line: str, console: str, module: Module) -> str:
         "there is no room left for the machine's memory: free some in /dev/shm, or set TMPDIR",
     )
     if line.startswith(f"{module.name}: "):
-        return line  # said by the module, of something that is not on the stack
+        return line  # a message of the module, for which the stack holds no place
     place = first_place(console, module)
     known = place.rsplit(", ", 1)[-1] in line
     return f"{line} {place}" if place and not known else line
 
 
 def log_context(module: Module) -> log_diagnostics.LogContext:
-    """What is needed to read a log for a module."""
+    """Return the context that log_diagnostics needs to read a log for a module."""
     return log_diagnostics.LogContext(
         module.name,
         module.log_patterns,
@@ -150,7 +151,7 @@ def log_context(module: Module) -> log_diagnostics.LogContext:
 
 
 def _finding(status: str, line: str, console: str, module: Module) -> Finding:
-    """A line of the log, the lines around it, and what they mean."""
+    """Return the finding for a line of the log, with an excerpt and its explanation."""
     meaning = log_diagnostics.sentence(console, log_context(module))
     text = excerpt(console, module)
     if meaning:
@@ -160,7 +161,7 @@ def _finding(status: str, line: str, console: str, module: Module) -> Finding:
 
 
 def stack(console: str, module: Module) -> str:
-    """What is on the stack, where a machine's end looks like one by its overflow; else ""."""
+    """Return what fills the stack if the machine probably ended by a stack overflow, or ""."""
     frame = large_frame(module)
     if re.search(log_diagnostics.OVERFLOW, console) or (frame and not first_place(console, module)):
         return frame or log_diagnostics.STACK
@@ -168,9 +169,9 @@ def stack(console: str, module: Module) -> str:
 
 
 def crash(console: str, module: Module) -> Finding:
-    """Why a machine ended."""
+    """Return the finding for a machine that has ended."""
     lines = suspects(console, module)
-    # The first complaint says more than the panic it leads to.
+    # The first report is more precise than the panic that follows it.
     first = [x for x in lines if x.startswith(("BUG:", "Oops:", "kernel BUG", "WARNING:"))]
     panics = [x for x in lines if "Kernel panic" in x or "Kernel mode fault" in x]
     large = stack(console, module)
@@ -186,7 +187,7 @@ def crash(console: str, module: Module) -> Finding:
 
 
 def first_problem(console: str, module: Module) -> Finding | None:
-    """What is wrong with the log of a machine that is still up; None if it is clean."""
+    """Return the first problem in the log of a machine that is still up; None if it is clean."""
     lines = [line for line in suspects(console, module) if "cut here" not in line]
     if not lines:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether KVM works here. Only a boot can tell.
+"""Test whether KVM works on this computer, by booting a guest.
 
-A /dev/kvm that opens, and on which a virtual machine can be made, may still hang every guest;
-QEMU does not notice, and does not fall back.
+Checking /dev/kvm is not enough: on some computers it can be opened and a virtual machine can be
+made, but every guest hangs. QEMU does not detect that and does not fall back to emulation.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from grader import sandbox
 from grader.base import scratch
 
 CPU = "host"
-LIMIT = 12.0  # seconds for the probe, with all that is around it below 15
+LIMIT = 12.0  # seconds for the probe; with its overhead it takes less than 15
 DEVICE = Path("/dev/kvm")
-# What a kernel says that has come all the way and finds no root file system.
+# The last message of a kernel that has booted completely but has no root file system.
 ROOTLESS = "Unable to mount root fs"
 
 
@@ -27,9 +27,9 @@ def _boot_id() -> str:
 
 
 def why_unavailable(vmlinuz: Path) -> str:
-    """Why KVM cannot be used; empty when a guest has run.
+    """Return why KVM cannot be used; "" if a guest has run.
 
-    vmlinuz is the kernel in the cache; the answer is kept there until this computer boots anew.
+    vmlinuz: the kernel in the cache. The result is cached there until this computer reboots.
     """
     if not DEVICE.exists():
         return "this computer has no /dev/kvm"
@@ -54,7 +54,7 @@ def why_unavailable(vmlinuz: Path) -> str:
 
 
 def _probe(vmlinuz: Path) -> str:
-    """Boot a kernel without a root file system: it panics, and ends QEMU by that."""
+    """Boot a kernel without a root file system. If KVM works, it panics, which ends QEMU."""
     folder = scratch.folder()
     console = folder / "console.log"
     with console.open("wb") as output:
@@ -76,7 +76,7 @@ def _probe(vmlinuz: Path) -> str:
         late = True
     finally:
         scratch.kill_group(process.pid)
-        # It is not waited for: the kernel may hold on to it.
+        # Do not wait for QEMU: the host kernel may keep it in an uninterruptible state.
         process.poll()
         text = console.read_text(errors="replace")
         scratch.remove(folder)

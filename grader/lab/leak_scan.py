@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the debug kernel finds when asked: memory that nothing points to any more."""
+"""Scan the memory of a debug kernel for leaks with kmemleak."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from grader.lab import kernel_log, log_diagnostics
 from grader.lab.module import Module
 
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
-# kmemleak takes no block for lost that is younger, in seconds.
+# Seconds: kmemleak reports no block that is younger.
 KMEMLEAK_AGE = 5
-# Scans once to know what changes, and once when all is old enough; prints the report.
+# The first scan finds the candidates; the second scan, when all are old enough, reports leaks.
 COMMAND = (
     f"echo scan >{KMEMLEAK} && sleep {KMEMLEAK_AGE} && echo scan >{KMEMLEAK} && cat {KMEMLEAK}"
 )
@@ -19,7 +19,7 @@ COMMAND = (
 
 @dataclass(frozen=True)
 class Leaks:
-    """What a scan has found: how many blocks, and in words whose; "" when none."""
+    """The result of a scan: the number of leaked blocks and an explanation ("" if none)."""
 
     blocks: int
     meaning: str
@@ -27,6 +27,6 @@ class Leaks:
 
 
 def read(report: str, module: Module) -> Leaks:
-    """Understand what COMMAND has printed."""
+    """Parse the output of COMMAND."""
     meaning = log_diagnostics.leaks(report, kernel_log.log_context(module))
     return Leaks(log_diagnostics.leaked(report), meaning, report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What GuestChannel is to a guest, over processes of this computer."""
+"""Provide the interface of GuestChannel for commands that run on this computer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.printable import decoded
 from grader.lab.guest_channel import AHEAD_BYTES, GuestChannel, GuestCommandResult
 
-# How long a killed command may take to go; the kernel may hold it.
+# Seconds to wait for a killed command, which the kernel may delay.
 PATIENCE = 2.0
 
 
 class LocalChannel(GuestChannel):
-    """Runs each command by a shell here; has no FIFO of its own."""
+    """A channel that runs each command in a shell on this computer, without FIFOs."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class LocalChannel(GuestChannel):
         self._process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        """End a command that still runs."""
+        """Kill a command that still runs."""
         self.kill_command()
 
     def wait_ready(self, timeout: float) -> None:
-        """It always is."""
+        """Return at once, because this computer is always ready."""
 
     def _start(self, command: str, feed: bool) -> subprocess.Popen[bytes]:
         if not self._alive():
@@ -57,7 +57,7 @@ class LocalChannel(GuestChannel):
         return self._process
 
     def run(self, command: str, timeout: float) -> GuestCommandResult:
-        """Run a shell command here, with nothing to read."""
+        """Run a shell command on this computer, with empty standard input."""
         process = self._start(command, feed=False)
         try:
             output, _ = process.communicate(timeout=timeout)
@@ -70,7 +70,7 @@ class LocalChannel(GuestChannel):
         return GuestCommandResult(process.returncode, decoded(output))
 
     def kill_command(self) -> None:
-        """Kill the command that runs and all that it started."""
+        """Kill the running command and its whole process group."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -81,13 +81,13 @@ class LocalChannel(GuestChannel):
             pass
 
     def put(self, path: str, content: bytes, timeout: float) -> None:
-        """Write a file where the guest's path is here."""
+        """Write a file to the path on this computer that stands for the guest's path."""
         self._store(path).write_bytes(content)
 
     def stream_requests(
         self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
     ) -> Iterator[str]:
-        """Feed requests to a program here; yield its answers, one line each."""
+        """Send requests to a program on this computer; yield its answers, one line each."""
         process = self._start(whole or f"exec {client}", feed=True)
         name = client.split(maxsplit=1)[0]
         assert process.stdin is not None
@@ -110,7 +110,7 @@ class LocalChannel(GuestChannel):
             raise MachineTimeout(f"{name} does not end") from None
         finally:
             self.kill_command()
-            with contextlib.suppress(BrokenPipeError):  # of what was never read
+            with contextlib.suppress(BrokenPipeError):  # the program did not read all requests
                 process.stdin.close()
             assert process.stdout is not None
             process.stdout.close()
@@ -118,7 +118,7 @@ class LocalChannel(GuestChannel):
             raise MachineError(f"{client}: exit {status}")
 
     def run_script(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
-        """Have a program here read its requests from a file; yield its answers, one line each."""
+        """Let a program read its requests from a file; yield its count answers, one line each."""
         process = self._start(f"exec {client} <{path}", feed=False)
         name = client.split(maxsplit=1)[0]
         try:
@@ -149,7 +149,7 @@ class LocalChannel(GuestChannel):
     def _line(
         process: subprocess.Popen[bytes], name: str, buffer: bytes, timeout: float
     ) -> tuple[str, bytes]:
-        """The next line of its output, and what came behind it."""
+        """Return the next line of output, and the bytes that were read after that line."""
         assert process.stdout is not None
         until = time.monotonic() + timeout
         while b"\n" not in buffer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Say in one sentence, to somebody who learns, what a report in the kernel log means."""
+"""Explain an error report of the kernel log in one sentence, for learners."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# From a symbol of the module, an offset into it and its size: the function and file:line there;
-# empty when they are not known.
+# A function that takes a symbol of the module, an offset into the symbol and the symbol's size. It
+# returns the function and file:line there, or empty strings if they are not known.
 Place = Callable[[str, int, int], tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class LogPatterns:
-    """What a log says of some modules only: told by whoever builds them."""
+    """The log patterns that are specific to a module; its builder provides them."""
 
-    # What all memory of the module goes through: where it is asked for says more.
+    # The allocation wrappers of the module: reports name their callers instead.
     allocate: str = "kmalloc"
     free: str = "kfree"
-    header_bytes: int = 0  # what the allocator puts ahead of each block
-    # The module's own messages: a pattern, and what it means, with the pattern's groups.
+    header_bytes: int = 0  # bytes of the allocator's header in front of each block
+    # The module's own messages: a pattern, and an explanation that may refer to its groups.
     meanings: tuple[tuple[str, str], ...] = ()
-    leak: str = r"(?!)"  # a pattern of the module's own message that memory was not released
+    leak: str = r"(?!)"  # a pattern for the module's own message about a leak
 
 
 @dataclass(frozen=True)
 class LogContext:
-    """The module that a log is read for."""
+    """The module under test, with its log patterns and a function that finds source lines."""
 
     module: str  # its name
     dialect: LogPatterns
@@ -36,8 +36,8 @@ class LogContext:
 
 
 _NULL_PAGE = 4096
-# What is written over first where a stack overflows is the task's own record: that says then that
-# there is no program, or has a number below zero. Other kernels notice.
+# In user-mode Linux a stack overflow first overwrites data of the current task, so the log shows a
+# task without mm or with a negative pid. Other kernels detect the overflow and report it.
 OVERFLOW = (
     r"Segfault with no mm|\bPid: -\d+, comm"
     r"|stack guard page was hit|[Kk]ernel stack overflow|corrupted stack end|stack is corrupted"
@@ -48,12 +48,12 @@ STACK = (
 )
 
 
-# Linux 6.1 loses the name of a class whose registration fails for want of memory.
+# A leak in Linux 6.1 itself: the name of a class whose registration fails without memory.
 _KERNELS_OWN = re.compile(r"\bkobject_set_name\+\S+\n.*\b__class_register\+")
 
 
 def sentence(console: str, about: LogContext) -> str:
-    """What the first report in a kernel log that is known here means; or ""."""
+    """Return the explanation of the first known report in a kernel log, or ""."""
     found: list[tuple[int, str]] = []
     own = [(pattern, _fixed(text)) for pattern, text in about.dialect.meanings]
     for pattern, explain in [*_KNOWN, *own]:
@@ -64,7 +64,7 @@ def sentence(console: str, about: LogContext) -> str:
 
 
 def leaks(report: str, about: LogContext) -> str:
-    """What kmemleak found, by the place where it was allocated; "" if nothing."""
+    """Return the leaks of a kmemleak report, grouped by the place of allocation; "" if none."""
     blocks: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for part in _leaked(report):
@@ -81,7 +81,7 @@ def leaks(report: str, about: LogContext) -> str:
 
 
 def leaked(report: str) -> int:
-    """How many blocks kmemleak reports that are not the kernel's own fault."""
+    """Return the number of leaked blocks, without known leaks of the kernel itself."""
     return len(_leaked(report))
 
 
@@ -99,22 +99,23 @@ def _count(number: int, what: str) -> str:
 
 
 def in_module(name: str) -> re.Pattern[str]:
-    """function+0xoffset/0xsize [module].
+    """Return a pattern for function+0xoffset/0xsize [module].
 
-    A function that the compiler has split is named function.part.0, function.cold or the like.
+    The name of a function that the compiler has split may end in .part.0, .cold or the like.
     """
     return re.compile(rf"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[{re.escape(name)}\b")
 
 
 def _user_of(stack: str, about: LogContext, max_frames: int = 1) -> str:
-    """The functions of the module nearest to the top of a stack, "in function (file:line)".
+    """Return the functions of the module nearest to the top of a stack.
 
-    With most 2 the caller as well: what the first of them is given, it did not make.
+    The form is "in function (file:line)". With max_frames 2 the caller is included, because the
+    fault may be in an argument that the caller passed.
     """
     found: list[str] = []
     last = ""
     for symbol, offset, size in in_module(about.module).findall(stack):
-        # A return address is behind the call: one byte back is within it.
+        # A return address is the address after the call, so subtract 1 to get into the call.
         function, line = about.place(symbol, int(offset, 16) - 1, int(size, 16))
         function = function or symbol
         if (
@@ -128,7 +129,7 @@ def _user_of(stack: str, about: LogContext, max_frames: int = 1) -> str:
 
 
 def _part(report: str, begin: str) -> str:
-    """The stack below a heading such as "Allocated by task"."""
+    """Return the stack below a heading such as "Allocated by task", or ""."""
     match = re.search(rf"{begin} by task \d+:\n((?:.*\+0x.*\n)+)", report)
     return match[1] if match else ""
 
@@ -181,7 +182,10 @@ def _where_to(report: str, address: int, allocated: str, dialect: LogPatterns) -
 
 
 def _asked_for(report: str, begin: int) -> int:
-    """How many bytes from begin on are a block's, by KASAN's shadow (8 bytes a byte); or 0."""
+    """Return the size of the block at begin, or 0 if the report does not show it.
+
+    A shadow byte of KASAN stands for 8 bytes of memory. It is 0 if all of them belong to a block.
+    """
     shadow: dict[int, int] = {}
     rows = re.findall(r"^.*?[ >]([0-9a-f]{16}): ((?:[0-9a-f]{2} ?){16})", report, re.MULTILINE)
     for row, states in rows:
@@ -219,7 +223,7 @@ def _fixed(text: str) -> Callable[[re.Match[str], str, LogContext], str]:
     return lambda match, _report, _about: match.expand(text)
 
 
-# What lockdep reports of locks that are taken twice, or in two orders.
+# Reports of lockdep about recursive locking or inconsistent lock order.
 LOCKDEP = re.compile(r"possible (?:recursive|circular) locking|inconsistent lock state")
 
 _KNOWN: list[tuple[str, Callable[[re.Match[str], str, LogContext], str]]] = [

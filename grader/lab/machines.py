@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machines a module can be loaded on. One file each; the rest does not know which it has.
+"""Define the interface of machines, on which modules can be loaded, and list all machines.
 
-A machine is a class with what `Machine` below lists. To add one, write its file and name it in
-MACHINES; nothing else changes. What is on board, and what is to be loaded, the caller says.
+Each machine has its own file and implements `Machine` below; other code uses only this interface.
+To add a machine, write its file and add its name to MACHINES. The caller chooses the files in the
+machine and the module to load.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from grader.base.errors import LabError
 from grader.lab.guest_channel import GuestChannel
 from grader.lab.module import Kernel
 
-# Where each is: a module, and a name in it.
+# The location of each machine: a Python module, and a name in it.
 MACHINES = {
     "uml": "grader.lab.uml:MACHINE",
     "uml-debug": "grader.lab.uml_debug:MACHINE",
@@ -30,15 +31,15 @@ MACHINES = {
 
 @dataclass(frozen=True)
 class Contents:
-    """What a machine has on board besides busybox and the lab's own programs.
+    """The contents of a machine besides busybox and the lab's own programs.
 
-    On machine host, files are made known to commands under their names in a guest: modules are to
-    lie below /lib, programs in /bin.
+    Modules must be below /lib and programs in /bin, because machine host translates only these
+    paths in commands.
     """
 
     files: Mapping[str, Path] = field(default_factory=dict)  # by path in the machine
     module: str = ""  # the name of the module that will be loaded, as rmmod takes it
-    nodes: tuple[str, ...] = ()  # what its user must be allowed to open once it is loaded
+    nodes: tuple[str, ...] = ()  # device nodes that the user must be able to open after the load
     vectors: bool = False  # whether an emulated CPU must have AVX2 and FMA
 
 
@@ -46,72 +47,75 @@ NOTHING = Contents()
 
 
 class Running(Protocol):
-    """A machine that is up. What can be asked of it goes through its channel."""
+    """A machine that is up. Commands go through its channel."""
 
     @property
     def folder(self) -> Path:
-        """Its files on this computer."""
+        """The folder on this computer with the machine's files."""
 
     @property
     def channel(self) -> GuestChannel:
-        """The line to the machine."""
+        """The channel for commands to the machine."""
 
     @property
     def speed_factor(self) -> float:
-        """How many times slower it is than the lab machine of the design, at least 1."""
+        """The slowness relative to the machine for which time-outs were chosen, at least 1."""
 
     def console(self) -> str:
-        """All that its kernel has said so far."""
+        """Return all kernel messages so far."""
 
     def alive(self) -> bool:
-        """Whether it is still up."""
+        """Return whether the machine is still up."""
 
     def killed(self) -> bool:
-        """Whether it has ended because somebody on this computer has killed it."""
+        """Return whether the machine ended because this computer killed it."""
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
-        """Whose a node was when it was made, given whose it is: machine host gives it away."""
+        """Return the original owner of a node, given its current owner.
+
+        They differ on machine host only, which runs chown after insmod.
+        """
 
     def stop(self) -> None:
-        """End it, at once and for good."""
+        """Kill the machine at once and remove its files."""
 
 
 class Machine(Protocol):
     """A kind of machine."""
 
     name: str
-    metric: str  # "ns", "instructions", or "" where nothing is measured
-    debug: bool  # its kernel has checkers of its own, and is many times slower
-    cpus: int  # how many CPUs its guest has
-    is_host: bool  # it is this computer, where a fault is a real one, and no guest
+    metric: str  # "ns", "instructions", or "" if the machine cannot measure
+    debug: bool  # whether its kernel has checkers, which make it many times slower
+    cpus: int  # number of CPUs of the guest
+    is_host: bool  # whether the machine is this computer and not a guest
 
     def verifier(self) -> Machine:
-        """The machine to verify on: this one, or a faster one with the same kernel."""
+        """Return the machine to verify on: this one, or a faster one with the same kernel."""
 
     def facts(self) -> dict[str, str]:
-        """What else the figures depend on, for the report."""
+        """Return further facts that the measurements depend on, for the report."""
 
     def kernel(self) -> Kernel:
-        """The kernel that modules are built for; set up when it is missing."""
+        """Return the kernel that modules are built for; set it up if it is missing."""
 
     def boot(self, contents: Contents = NOTHING) -> Running:
-        """Start one with these contents; it ends with this process."""
+        """Start a machine with these contents; it ends with this process."""
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> Running:
-        """The same, to stay up after this process; its files are in folder."""
+        """Start a machine that stays up after this process; its files are in folder."""
 
     def attach(self, folder: Path) -> Running | None:
-        """The machine that stays up in folder, if there is one."""
+        """Return the machine that stays up in folder, or None."""
 
 
 class CountingMachine(Machine, Protocol):
-    """A kind of machine whose instructions its emulator counts: see plugin.py."""
+    """A kind of machine whose emulator counts the guest's instructions: see plugin.py."""
 
     def boot(self, contents: Contents = NOTHING, digits: int | None = None) -> Running:
-        """Start one; digits: count its instructions and record at most that many digits."""
+        """Start a machine. digits: count instructions, and record at most that many digits."""
 
     def cannot_count(self) -> str:
-        """Return why instructions cannot be counted there, in one line; "" if they can."""
+        """Return why the machine cannot count instructions, in one line; "" if it can."""
 
 
 def counting() -> CountingMachine:
@@ -127,7 +131,7 @@ def counting() -> CountingMachine:
 
 
 def get(name: str) -> Machine:
-    """The machine of that name."""
+    """Return the machine with this name; raise LabError if it does not exist."""
     if name not in MACHINES:
         raise LabError(f"there is no machine {name}: choose one of {', '.join(MACHINES)}")
     module, attribute = MACHINES[name].split(":")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Build a module for one kernel, out of any sources: by kbuild, in a directory of its own."""
+"""Build a kernel module from given sources with kbuild, in a directory of its own."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from grader.base.errors import LabError
 from grader.lab.log_diagnostics import LogPatterns
 from grader.sandbox import COMPILER, CommandResult, SandboxView, kernel_build_paths
 
-# A source may keep the compiler busy for ever or make it eat memory: #include "/dev/zero" does.
+# Limits of a build: a source such as #include "/dev/zero" makes the compiler run for ever and use
+# all memory.
 LIMITS = COMPILER
 
 
-# How much of it a kernel has; what is there beside a module takes some KB of it.
+# The end of the warning about a large frame. The kernel's own functions use a few KB of the stack.
 OF_STACK = "and a kernel's stack has 16 KB in all"
 
 
@@ -31,68 +32,68 @@ OF_STACK = "and a kernel's stack has 16 KB in all"
 class Kernel:
     """A kernel to build modules for."""
 
-    key: str  # names it in file names; another key, another build
-    tree: Path  # what make -C takes
+    key: str  # identifies the kernel in file names; each key has its own builds
+    tree: Path  # argument of make -C
     arch: str  # ARCH= of kbuild
     release: str
     compiler: str
     extra_cflags: tuple[str, ...] = ()
-    instrumented: bool = False  # its compiler puts checks of the kernel into a module
+    instrumented: bool = False  # whether its compiler flags add checkers to a module
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a module is made of."""
+    """The sources and build settings of a module."""
 
-    name: str  # as the kernel calls it
-    folder: str  # names the directory it is built in, unique among those of a kernel
-    files: Mapping[str, bytes]  # C files, headers and .o_shipped by path in that directory
-    objects: tuple[str, ...]  # in the order they are linked, without suffix
-    flags: tuple[str, ...] = ()  # for the compiler; $(src) is that directory
+    name: str  # name of the module in the kernel
+    folder: str  # name of its build directory, unique for each kernel
+    files: Mapping[str, bytes]  # C files, headers and .o_shipped files by path in folder
+    objects: tuple[str, ...]  # in link order, without suffix
+    flags: tuple[str, ...] = ()  # for the compiler; $(src) is the build directory
     settings: tuple[str, ...] = ()  # further lines for kbuild, like NAME := VALUE
-    # What debug information is to call the directories of files, whatever is their place here.
+    # Names for the directories in debug information, by directory: independent of the build path.
     labels: Mapping[str, str] = field(default_factory=dict)
-    # The labels of what the others call: a crash there is blamed on the caller if it can be.
+    # Labels of support code: a crash there is attributed to the caller if that is known.
     support: tuple[str, ...] = ()
-    # What the compiler's messages are to call them, where that is something else.
+    # Names for the directories in compiler messages, where they differ from the labels.
     shown: Mapping[str, str] = field(default_factory=dict)
-    isolated: bool = False  # whether it is an untrusted submission's: compiled in the sandbox
-    # What else is linked, first: compiled apart, once for all who name it, outside of any sandbox.
+    isolated: bool = False  # whether to compile it in the sandbox, as an untrusted submission
+    # Objects to link first. They are compiled once, outside the sandbox, for all recipes that use them.
     shared: Recipe | None = None
     dialect: LogPatterns = field(default_factory=LogPatterns)
 
 
 @dataclass(frozen=True)
 class Module:
-    """The result of a build: a module, or a cause."""
+    """The result of a build: a module, or the cause of its failure."""
 
     name: str
     directory: Path
-    cause: str = ""  # in one line; "" when there is a module
-    log: str = ""  # what make said
-    warnings: tuple[str, ...] = ()  # the compiler's, a line each
-    own: tuple[str, ...] = ()  # how the paths of its sources begin in debug information
+    cause: str = ""  # of the failure, in one line; "" if the build succeeded
+    log: str = ""  # output of make
+    warnings: tuple[str, ...] = ()  # of the compiler, one line each
+    own: tuple[str, ...] = ()  # prefixes of its source paths in debug information
     support: tuple[str, ...] = ()
     log_patterns: LogPatterns = field(default_factory=LogPatterns)
 
     @property
     def ok(self) -> bool:
-        """Whether there is a module."""
+        """Whether the build succeeded."""
         return not self.cause
 
     @property
     def path(self) -> Path:
-        """The module with its debug information."""
+        """The path of the module with debug information."""
         return self.directory / f"{self.name}.ko"
 
     @property
     def stripped(self) -> Path:
-        """The module as it goes into a machine."""
+        """The path of the module without debug information, for machines."""
         return self.directory / f"{self.name}.stripped.ko"
 
 
 def from_directory(directory: Path, name: str) -> Recipe:
-    """A module of all C files in a directory."""
+    """Return the recipe of a module from all C files in a directory."""
     files = {
         p.name: p.read_bytes() for p in sorted(directory.iterdir()) if p.suffix in (".c", ".h")
     }
@@ -107,12 +108,12 @@ def _objects(recipe: Recipe) -> tuple[str, ...]:
 
 
 def folder_of(recipe: Recipe, kernel: Kernel) -> Path:
-    """Where a recipe is built for a kernel."""
+    """Return the directory in which a recipe is built for a kernel."""
     return _kbuild_base() / kernel.key / recipe.folder
 
 
 def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:
-    """Build a module, or find that nothing has changed since the last time."""
+    """Build a module, or reuse the last build if nothing has changed."""
     directory = folder_of(recipe, kernel)
     own = tuple(label for label in recipe.labels.values() if label not in recipe.support)
     module = Module(
@@ -123,17 +124,18 @@ def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:
 
 
 def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
-    """The objects of a recipe, compiled once, as files that others take in place of its sources.
+    """Compile a shared recipe once. Return files that other recipes use instead of its sources.
 
-    By path below a recipe's directory: object.o_shipped, which kbuild copies, what it would keep
-    beside it, and headers. LabError if they do not compile: such sources are nobody's to mend.
+    The keys are paths below a recipe's directory: object.o_shipped, which kbuild copies, kbuild's
+    command record of each object, and the headers. Raise LabError if the recipe does not compile,
+    because these sources are part of the kit and learners cannot fix them.
     """
     directory, made_of = folder_of(recipe, kernel), digest(recipe, kernel)
     stamp = directory / "built.digest"
     with _locked(directory.with_suffix(".lock")):
         if not stamp.is_file() or stamp.read_text() != made_of:
             _prepare(directory, recipe, recipe.files, kernel)
-            # Linked into one object, and no module of it: symbols are still missing.
+            # Link one object only, because a module would have undefined symbols.
             result = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
             if result.status or result.ended_by:
                 result.check_host(directory)
@@ -149,7 +151,7 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
 
 
 def digest(recipe: Recipe, kernel: Kernel) -> str:
-    """Return a digest of all that a build depends on."""
+    """Return a digest of everything that a build depends on."""
     shared = digest(recipe.shared, kernel) if recipe.shared else ""
     made_of = (kernel, _kbuild(recipe, kernel), sorted(recipe.files.items()), shared)
     return hashlib.sha256(repr(made_of).encode()).hexdigest()
@@ -181,7 +183,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     shared = _compiled(recipe.shared, kernel) if recipe.shared else {}
     _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
     if said.is_file() and said.read_text():
-        # Of what is not compiled again the compiler says nothing, and its warnings would be gone.
+        # Compile all objects again, because otherwise the warnings of unchanged files would vanish.
         for name in recipe.objects:
             (directory / f"{name}.o").unlink(missing_ok=True)
     room = None
@@ -204,7 +206,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
 
 
 def _kbuild_base() -> Path:
-    """Where modules are built: kbuild cannot work below a path with blanks or the like."""
+    """Return the parent of all build directories, a path without blanks as kbuild requires."""
     if re.fullmatch(r"[\w./+-]+", str(paths.BUILD), re.ASCII):
         return paths.BUILD / "modules"
     tag = hashlib.sha256(str(paths.BUILD).encode()).hexdigest()[:12]
@@ -212,18 +214,18 @@ def _kbuild_base() -> Path:
 
 
 def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
-    # The tree of the kernel and the checkout may be anywhere: what is built is the same. Of
-    # several prefixes that fit, the compiler takes the last.
+    # Map the paths, so that the result does not depend on the location of the kernel tree and of
+    # the checkout. If several prefixes match, the compiler uses the last one.
     prefixes = []
     for place, label in recipe.labels.items():
         prefixes.append(f"-ffile-prefix-map=$(src){'/' if place else ''}{place}={label}")
-        # From Linux 6.13 on the compiler runs in that directory, and is given relative names.
+        # From Linux 6.13 on the compiler runs in the build directory and gets relative names.
         top = [name for name in recipe.files if "/" not in name]
         relative = {place: label} if place else {name: f"{label}/{name}" for name in top}
         prefixes += [f"-ffile-prefix-map={name}={shown}" for name, shown in relative.items()]
     objects = " ".join(f"{name}.o" for name in _objects(recipe))
-    # From Linux 6.13 on kbuild's own rule does not apply below M=: its target has become "%" there,
-    # and make does not use such a rule for what could be compiled.
+    # From Linux 6.13 on kbuild's own rule for .o_shipped does not work below M=, because its target
+    # has become "%", and make ignores such a rule for a file that another rule can compile.
     given = [name.removesuffix(".o_shipped") for name in recipe.files if name.endswith("_shipped")]
     shared = _objects(recipe.shared) if recipe.shared else ()
     shipped = [
@@ -233,7 +235,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
         [
             "# Made by grader/lab/module.py.",
             f"obj-m := {recipe.name}.o",
-            # One object of the module's own name needs no list.
+            # A single object with the name of the module needs no list.
             *([] if _objects(recipe) == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
             "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
             *recipe.settings,
@@ -244,7 +246,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
 
 
 def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make folder hold these files, touching only what differs so that make does little."""
+    """Update folder to hold these files. Write only changed files, so that make does little."""
     for path in [*folder.glob("*"), *folder.glob("*/*")]:
         name = path.relative_to(folder).as_posix()
         generated = name.endswith(".mod.c")
@@ -258,7 +260,7 @@ def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _warnings(log: str) -> tuple[str, ...]:
-    """The compiler's warnings, a line each; of a large frame, what it is large against."""
+    """Return the compiler's warnings, one line each; reword the warning about a large frame."""
     found: dict[str, None] = {}
     function = ""
     for line in log.splitlines():
@@ -275,7 +277,7 @@ def _warnings(log: str) -> tuple[str, ...]:
 
 
 def large_frame(module: Module) -> str:
-    """A function of the module that keeps much on the stack, by the compiler's warnings, or ""."""
+    """Return the first warning about a large stack frame in the module, or ""."""
     for warning in module.warnings:
         place, _, said = warning.partition(": warning: ")
         if said.endswith(OF_STACK):
@@ -286,7 +288,7 @@ def large_frame(module: Module) -> str:
 def _error_line(log: str) -> str:
     for pattern in (
         r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
-        r"^.+?:\d+: (?:Fatal error|Error): .*",  # the assembler's
+        r"^.+?:\d+: (?:Fatal error|Error): .*",  # from the assembler
         r"^cc1: .*",
         r"^gcc: .*(?:File size limit exceeded|Killed|Segmentation fault).*",
         r"^ERROR: modpost: .*",
@@ -301,9 +303,9 @@ def _error_line(log: str) -> str:
 
 
 def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
-    """Return the compiler's messages with the sources named as the labels do.
+    """Return compiler messages with the directories of the sources replaced by their labels.
 
-    From Linux 6.13 on the messages begin with a name that is relative to the directory.
+    From Linux 6.13 on the messages begin with a name that is relative to the build directory.
     """
     for place in sorted(labels, key=len, reverse=True):
         begin = f"{directory}/{place}" if place else str(directory)
@@ -318,18 +320,21 @@ def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what would reach into kbuild from a make above us or a user's habits."""
+    """Return our environment without the variables that change kbuild.
+
+    They come from a calling make or from the settings of the user.
+    """
     unwanted = re.compile(
         r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
     )
-    # Messages in English, to be understood below. The kernel's Makefile does away with LC_ALL.
+    # The parsers here need English messages. LANG is set too, as the kernel's Makefile unsets LC_ALL.
     english = {"LC_ALL": "C", "LANG": "C"}
     return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Two runs in one checkout must not build in one directory at once."""
+    """Hold a lock, so that two runs do not build in the same directory at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -337,7 +342,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _make(command: list[str], room: SandboxView | None) -> CommandResult:
-    """Run a step of a build to its end, or to that of its limits."""
+    """Run one command of a build within LIMITS, in the sandbox if a view is given."""
     scratch.check_stopped()
     ours = None if room else environment()
     return sandbox.run(command, LIMITS, room, environment=ours, together=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machine that stays up after the command that started it: at most one a checkout."""
+"""Manage the machine that stays up between commands; a checkout has at most one."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from grader.lab.guest_process import GuestProcess, console_text, why_stopped
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Module
 
-# Seconds that a command may take which nobody waits for, where the machine boots in half a second.
+# Seconds that an internal command may take if the machine boots in half a second.
 CALL_TIMEOUT = 30.0
-# Somebody waits for these, and can press Ctrl-C.
+# Seconds that a command of the user may take; the user can press Ctrl-C.
 PATIENCE = 24 * 3600.0
-# After this many seconds without an answer a stopped machine, or a busy one, is worth a word.
+# Seconds without an answer after which a note reports a stopped or busy machine.
 SILENCE = 10.0
 LEAVE = b"\x1d"  # Ctrl-]
 
 
 def folder(machine: str) -> Path:
-    """Where that machine keeps its files while it is up."""
+    """Return the folder in which a machine keeps its files while it is up."""
     tag = hashlib.sha256(str(paths.ROOT).encode()).hexdigest()[:10]
     return scratch.base() / f"lab-{tag}-{machine}"
 
 
 def last_log() -> Path:
-    """The kernel log of the last machine that was up."""
+    """Return the file for the kernel log of the last machine."""
     return paths.BUILD / "last-dmesg.txt"
 
 
 def _last_end() -> Path:
-    """What its end may have been, where the log does not say so."""
+    """Return the file for the probable cause of the last machine's end, if the log lacks it."""
     return paths.BUILD / "last-end.txt"
 
 
 def _module_in(place: Path) -> Module | None:
-    """The module that was loaded last on the machine of that folder."""
+    """Return the module that was loaded last on the machine of that folder, or None."""
     try:
         known = json.loads((place / "module.json").read_text())
         return Module(
@@ -66,7 +66,7 @@ def _module_in(place: Path) -> Module | None:
 
 
 def _note_module(place: Path, module: Module) -> None:
-    """Write down which module is loaded there, for when the machine has ended."""
+    """Record the loaded module, to explain the kernel log after the machine has ended."""
     fields = ("name", "directory", "warnings", "own", "support")
     known = {field: getattr(module, field) for field in fields}
     (place / "module.json").write_text(json.dumps(known, default=str))
@@ -74,13 +74,13 @@ def _note_module(place: Path, module: Module) -> None:
 
 @dataclass(frozen=True)
 class _LastWords:
-    """What a machine has said, and which module it had: read before its folder goes."""
+    """A machine's console and module, read before the machine's folder is removed."""
 
     console: bytes | None
     module: Module | None
 
     def keep(self, died: bool = True) -> None:
-        """Keep them for make dmesg."""
+        """Save the console for make dmesg. died: whether the machine ended by itself."""
         if self.console is None:
             return
         last_log().parent.mkdir(parents=True, exist_ok=True)
@@ -96,9 +96,9 @@ def _words(place: Path) -> _LastWords:
 
 
 def attach(machine: str) -> Running | None:
-    """That machine, if it is up."""
+    """Return that machine if it is up; otherwise save its log, remove its files, return None."""
     place = folder(machine)
-    words = _words(place)  # of one that has ended attach removes them
+    words = _words(place)  # read first: attach removes the files of an ended machine
     running = machines.get(machine).attach(place)
     if running is None:
         words.keep()
@@ -110,13 +110,13 @@ def attach(machine: str) -> Running | None:
 
 @dataclass
 class _StoppedNotice:
-    """Tell once that a machine's process is stopped, while a command waits for its answer."""
+    """A note, printed once, that a machine is stopped while a command waits for its answer."""
 
     pid: int
     shown: bool = False
 
     def silent(self, seconds: float) -> None:
-        """Look at the process after some seconds of silence."""
+        """Print the note if the machine is stopped and has been silent for SILENCE seconds."""
         why = "" if self.shown or seconds < SILENCE else why_stopped(self.pid)
         if why:
             self.shown = True
@@ -125,7 +125,10 @@ class _StoppedNotice:
 
 
 def find(begin: str) -> tuple[str, Running]:
-    """The machine that is up, and its name; begin is the command that would start one."""
+    """Return the name of the machine that is up, and the machine.
+
+    Raise LabError if no machine is up. begin: the command that starts one, for the message.
+    """
     for name in machines.MACHINES:
         crashed = (folder(name) / "state.json").exists()
         running = attach(name)
@@ -137,7 +140,7 @@ def find(begin: str) -> tuple[str, Running]:
 
 
 def _take(lock: int, machine: str) -> None:
-    """Wait for the lock of a machine; say so where that takes long."""
+    """Wait for the lock of a machine; print a note if that takes long."""
     begin, told = time.monotonic(), False
     while True:
         try:
@@ -153,7 +156,7 @@ def _take(lock: int, machine: str) -> None:
 
 @contextmanager
 def alone(machine: str) -> Iterator[None]:
-    """One at a time on the channel."""
+    """Hold the lock of a machine, because only one command may use its channel at a time."""
     path = scratch.base() / f"{folder(machine).name}.lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -164,7 +167,10 @@ def alone(machine: str) -> Iterator[None]:
 
 
 def start(machine: Machine, contents: Contents) -> Running:
-    """That machine, up: the one that is, or a new one; another one ends. To be called alone."""
+    """Return that machine if it is up, or start it. Stop all other machines.
+
+    The caller must hold the lock: see alone().
+    """
     for other in machines.MACHINES:
         running = attach(other) if other != machine.name else None
         if running is not None:
@@ -179,9 +185,9 @@ def start(machine: Machine, contents: Contents) -> Running:
 
 
 def swap(machine: str, running: Running, module: Module, what: str, path: str) -> None:
-    """Load a module, put to path on that machine, in the place of an older one of its name.
+    """Copy a module to path on the machine and load it; unload an older one of the same name first.
 
-    what is loaded, in a word or two, for the error line.
+    Raise LabError if that fails. what: a short name of the module for the error message.
     """
     channel = running.channel
     timeout = CALL_TIMEOUT * running.speed_factor
@@ -204,8 +210,8 @@ def swap(machine: str, running: Running, module: Module, what: str, path: str) -
 
 
 def sections(running: Running, module: str) -> dict[str, str]:
-    """Where the sections of a loaded module are in memory, by name."""
-    # All of them: gdb takes one that it is not given for a part of .text.
+    """Return the addresses of the sections of a loaded module, by name."""
+    # Return all sections, because gdb takes a missing section for a part of .text.
     command = f"cd /sys/module/{module}/sections && grep . .[a-z]*"
     result = running.channel.run(command, CALL_TIMEOUT)
     lines = result.output.splitlines() if result.status == 0 else []
@@ -213,7 +219,7 @@ def sections(running: Running, module: str) -> dict[str, str]:
 
 
 def end_all() -> list[str]:
-    """End every machine of this checkout that stays up; their names."""
+    """Stop every machine of this checkout that stays up. Return their names."""
     down = []
     for name in machines.MACHINES:
         running = attach(name)
@@ -225,7 +231,7 @@ def end_all() -> list[str]:
 
 
 def run(command: str, begin: str) -> int:
-    """Run a shell command on the machine that is up, its output to ours; its exit status."""
+    """Run a shell command on the machine that is up. Print its output, return its exit status."""
     name, running = find(begin)
     try:
         with alone(name):
@@ -241,7 +247,7 @@ def run(command: str, begin: str) -> int:
 
 
 def shell(begin: str) -> int:
-    """A shell on the machine: interactive, or a script from standard input."""
+    """Run an interactive shell on the machine, or else a script from standard input."""
     name, running = find(begin)
     if not sys.stdin.isatty():
         script = sys.stdin.buffer.read()
@@ -269,7 +275,7 @@ def shell(begin: str) -> int:
 
 
 def _relay(running: Running, to_shell: int, from_shell: int) -> None:
-    """Between our terminal and the shell's, until Ctrl-] or the machine's end."""
+    """Copy bytes between our terminal and the shell until Ctrl-] or the end of the machine."""
     while True:
         ready, _, _ = select.select([sys.stdin, from_shell], [], [], 0.5)
         if from_shell in ready:

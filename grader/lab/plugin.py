@@ -14,29 +14,29 @@ from grader.base.errors import MachineError
 from grader.lab import guest_program
 
 OUTPUT, ADDRESSES = "counts", "addresses"
-# The numbers of markers: guest/marker.h has the same.
+# Names of marker events; the numbers must agree with guest/marker.h.
 BEGIN, RETURNED, END = "m16", "m17", "m18"
-# Seconds that QEMU may take to load a plugin and to end.
+# Seconds that QEMU may take to load the plugin and to quit.
 PROBE_SECONDS = 60.0
 
 
 def program() -> Path:
-    """Return the plugin, compiled."""
+    """Compile the plugin and return its path."""
     return guest_program.counting_plugin()
 
 
 def output(folder: Path) -> Path:
-    """Make the file that the plugin writes to, for whichever user QEMU runs as."""
+    """Make the file that the plugin writes to, writable for the user that QEMU runs as."""
     path = folder / OUTPUT
     path.touch()
-    path.chmod(0o666)  # the folder is its owner's alone
+    path.chmod(0o666)  # safe, because only the owner can enter the folder
     return path
 
 
 def options(folder: Path, digits: int) -> list[str]:
     """Return QEMU's options for a machine whose files are in folder.
 
-    digits: how many digits the machine may speak.
+    digits: the maximum number of digits that the machine may send.
     """
     watch(folder, ())
     words = [str(program())]
@@ -45,15 +45,15 @@ def options(folder: Path, digits: int) -> list[str]:
 
 
 def watch(folder: Path, addresses: Sequence[int]) -> None:
-    """Have the execution of these addresses recorded, from the next marker READY on."""
+    """Make the plugin record each execution of these addresses from the next marker READY on."""
     (folder / ADDRESSES).write_text("".join(f"{address:x}\n" for address in addresses))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Instructions, by the region of memory that they are in; interrupts of the kernel.
+    """Numbers of executed instructions, by the region of memory, and of interrupts.
 
-    products: the products of 32-bit words that the module's instructions made.
+    products: the products of 32-bit words that the module's instructions have computed.
     """
 
     user: int
@@ -62,28 +62,28 @@ class Counts:
     elsewhere: int
     products: int
     interrupts: int
-    interrupted: int  # of the kernel's, those of interrupts
+    interrupted: int  # those instructions of kernel that belong to interrupts
 
     def __sub__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, k) - getattr(other, k) for k in self.__dataclass_fields__))
 
     @property
     def work(self) -> int:
-        """The instructions of a system call: those of the kernel and its modules."""
+        """The instructions of system calls in the kernel and its modules, without interrupts."""
         return self.kernel - self.interrupted + self.module + self.elsewhere
 
 
 @dataclass(frozen=True)
 class Event:
-    """A marker or an address that was executed: what had been counted by then."""
+    """The execution of a marker or of a watched address, with the counts at that time."""
 
     name: str  # "m16" for marker 16, "a0" for the first address
     counts: Counts
-    digits: str  # spoken since the event before
+    digits: str  # sent since the event before
 
 
 def events(folder: Path) -> list[Event]:
-    """Read the events of a machine. Raise MachineError if the machine made more than fit."""
+    """Read the events of a machine. Raise MachineError if not all could be recorded."""
     found: list[Event] = []
     digits = ""
     try:
@@ -103,7 +103,7 @@ def events(folder: Path) -> list[Event]:
 
 @cache
 def why_unavailable(qemu: str) -> str:
-    """Return why a QEMU does not take the plugin, in one line; "" if it does."""
+    """Return why this QEMU cannot load the plugin, in one line; "" if it can."""
     with tempfile.TemporaryDirectory() as folder:
         command: Sequence[str] = [
             qemu, "-machine", "none", "-accel", "tcg", "-nodefaults", "-display", "none",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine qemu: the distribution's own kernel on a computer that is emulated.
+"""Define machine qemu: the distribution's kernel in QEMU.
 
-Three flavours of one machine:
-  qemu      one CPU, instructions counted: every instruction takes one nanosecond of the
-            machine's time, so that its TSC counts instructions
-  qemu-smp  two CPUs that run at the same time: for what needs concurrency
-  qemu-kvm  this computer's CPU, by KVM, where a probe has shown that it works
+The machine has three flavours:
+  qemu      one emulated CPU that counts instructions: each instruction takes one nanosecond of
+            guest time, so the TSC counts instructions
+  qemu-smp  two emulated CPUs that run at the same time, for tests that need concurrency
+  qemu-kvm  this computer's CPU, through KVM; available if a probe has shown that KVM works
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ from grader.sandbox import SandboxView
 
 QEMU = "qemu-system-x86_64"
 
-# The model of the CPU decides which code the kernel picks for itself (memcpy, for one), and
-# so what is counted: the plainest there is, plus the instructions that bignum code may want.
-# ERMS stays off: by it the kernel copies with "rep movsb", which counts one for each byte.
+# The CPU model affects the counts, because the kernel selects code such as memcpy by CPU features.
+# This is the simplest model, plus the instructions that bignum code may use. ERMS is off, because
+# with ERMS the kernel copies with "rep movsb", which counts one instruction for each byte.
 EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
-# And for a module with vector files: AVX2, FMA and what QEMU expects below them, and XSAVE, by
-# which the kernel saves their registers.
+# Further features for a module with vector files: AVX2, FMA, the features that QEMU requires for
+# them, and XSAVE, with which the kernel saves the vector registers.
 AVX2 = "+ssse3,+sse4.1,+sse4.2,+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
 
 KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
     # The same addresses in every boot.
     " nokaslr"
-    # Debian and Ubuntu clear each block they hand out; what a module allocates may be counted by
-    # blocks and bytes, and clearing them is none of its work.
+    # Debian and Ubuntu clear each allocated block. Clearing is no work of the module, so it must not
+    # be counted.
     " init_on_alloc=0 init_on_free=0"
-    # A guest of one user has nobody to protect; with it each indirect call and return would
-    # count several times, by the CPU model's weaknesses.
+    # A guest with one user needs no mitigations. They would add instructions to each indirect call
+    # and return, depending on the vulnerabilities of the CPU model.
     " mitigations=off"
     " audit=0 apparmor=0"
 )
-# What the kernel would find out by busy waiting, and does not get wrong under emulation.
+# Skip the timer check, which waits busily and is not needed under emulation.
 EMULATED_ARGUMENTS = "no_timer_check"
-# Counting instructions, the TSC is QEMU's clock of nanoseconds, and busy waiting takes seconds:
-# the local APIC's timer is calibrated so, and one CPU can do without it.
+# With counting, the TSC runs at 1 GHz of guest time. The calibration of the local APIC timer waits
+# busily, which takes seconds under emulation; one CPU does not need that timer.
 CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
-# Without high resolution a sleeper wakes with a timer tick, never between two: so that programs
-# which count by the TSC can begin just behind one.
+# Without high-resolution timers a sleeping program wakes at a timer tick. So a program that counts
+# by the TSC can start right after a tick.
 COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
 COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
-# System calls that QEMU forbids itself once it has begun: of other processes, users, priorities.
+# QEMU blocks its own system calls that start processes or change users or priorities.
 SECCOMP = (
     "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 )  # fmt: skip
 
 
 class Qemu:
-    """One flavour: how its CPUs run."""
+    """A flavour of machine qemu, with its accelerator and CPU model."""
 
     debug = False
     is_host = False
@@ -81,15 +81,15 @@ class Qemu:
         self._cpu = cpu
 
     def verifier(self) -> Qemu:
-        """The fastest flavour: counting instructions is for measuring only."""
+        """Return the fastest flavour, because only measurements need counting."""
         return fastest() if self is MACHINE else self
 
     def kernel(self) -> Kernel:
-        """The distribution's kernel, to build modules for."""
+        """Return the distribution's kernel, for which modules are built."""
         return _kernel()
 
     def facts(self) -> dict[str, str]:
-        """What a count of instructions depends on, besides the sources and their compiler."""
+        """Return facts that instruction counts depend on, besides the sources and the compiler."""
         return {
             "emulator": _version(),
             "kernel_package": str(_info()["source"]),
@@ -120,7 +120,7 @@ class Qemu:
                 raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
 
     def _view(self, folder: Path, counts: bool = False) -> SandboxView:
-        """Return what the machine's process sees besides the system's programs and firmware."""
+        """Return the files that QEMU sees besides the system's programs and firmware."""
         read = [_entry() / "vmlinuz", folder / "initramfs", folder / "files"]
         shared = [folder / f"{line}.{end}" for line in guest_process.LINES for end in ("in", "out")]
         if self is KVM:
@@ -130,7 +130,7 @@ class Qemu:
             shared.append(plugin.output(folder))
         for path in read:
             if path.parent == folder and path.exists():
-                path.chmod(0o644)  # its user may be another one than ours
+                path.chmod(0o644)  # QEMU may run as another user
         return SandboxView(
             (*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared)
         )
@@ -138,9 +138,9 @@ class Qemu:
     def boot(
         self, contents: Contents = NOTHING, digits: int | None = None
     ) -> guest_process.GuestProcess:
-        """Start one that ends with this process; it is confined where there is a sandbox.
+        """Start a machine that ends with this process, confined if a sandbox is available.
 
-        digits: its instructions are counted, and at most that many digits recorded: see plugin.py.
+        digits: count instructions, and record at most that many digits: see plugin.py.
         """
         if contents.vectors and self is MACHINE:
             return VECTORS.boot(contents, digits)
@@ -155,7 +155,7 @@ class Qemu:
             return self._view(folder, counts=digits is not None)
 
         around = Surroundings(view=room if confined else None)
-        if self is not KVM:  # which boots in no time, and is another one on each computer
+        if self is not KVM:  # KVM boots fast, and its CPU differs between computers
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
             alone = Surroundings(view=self._view if confined else None)
             kept = snapshot.obtain(_entry().parent, self.name, self._command, facts, alone)
@@ -163,7 +163,7 @@ class Qemu:
                 try:
                     return snapshot.resume(kept, contents, command, around)
                 except MachineKilled:
-                    raise  # the snapshot is as good as before
+                    raise  # the snapshot is not at fault
                 except LabError:
                     snapshot.remove(kept)
         return guest_process.start(contents, command, around)
@@ -173,23 +173,23 @@ class Qemu:
         return plugin.why_unavailable(QEMU)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
-        """Start one that stays up.
+        """Start a machine that stays up after this process.
 
-        It is the fastest flavour there is: one that counts instructions never rests, it keeps
-        a CPU of this computer busy even while nothing happens.
+        A counting machine would keep a CPU of this computer busy even while the guest is idle, so
+        this method starts the fastest flavour instead.
         """
         stays = self if self is not MACHINE else fastest()
         stays._prepare()
         return guest_process.start(contents, stays._command, folder=folder)
 
     def attach(self, folder: Path) -> guest_process.GuestProcess | None:
-        """The one that stays up in folder, if any."""
+        """Return the machine that stays up in folder, or None."""
         return guest_process.attach(folder)
 
 
 @cache
 def _entry() -> Path:
-    """The kernel's directory in the cache; fetched when it is missing."""
+    """Return the kernel's directory in the cache; download the kernel if it is missing."""
     if shutil.which(QEMU) is None:
         _run_script("setup.sh", "qemu")
     return Path(_run_script("distro-kernel.sh"))
@@ -228,9 +228,9 @@ def _kernel() -> Kernel:
 
 @cache
 def _unconfined() -> str:
-    """Why machines run unconfined, said once; nothing where they are confined.
+    """Return why machines run unconfined, and print that once; "" if they are confined.
 
-    An untrusted submission has been refused before: grader.sandbox.require.
+    Untrusted submissions do not get here without a sandbox: see grader.sandbox.require.
     """
     why = sandbox.why_unavailable()
     if why:
@@ -240,14 +240,14 @@ def _unconfined() -> str:
 
 @cache
 def _elsewhere() -> tuple[Path, ...]:
-    """Return where QEMU is installed, if that is none of the system's folders."""
+    """Return the folder in which QEMU is installed, unless it is a system folder."""
     prefix = Path(shutil.which(QEMU) or "/usr/bin/-").resolve().parent.parent
     return () if prefix.is_relative_to("/usr") or prefix == Path("/") else (prefix,)
 
 
 @cache
 def _seccomp() -> tuple[str, ...]:
-    """Return the options that have QEMU filter its system calls; none if it was built without."""
+    """Return the seccomp options of QEMU; none if QEMU was built without seccomp."""
     known = subprocess.run([QEMU, *SECCOMP, "--version"], capture_output=True).returncode == 0
     return SECCOMP if known else ()
 
@@ -270,7 +270,8 @@ MACHINE = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     EMULATED_CPU,
 )
-# The same with another CPU, and so with a snapshot of its own: all others count as they did.
+# A separate machine with its own snapshot, so that the counts of modules without vector files do
+# not change.
 VECTORS = Qemu(
     "qemu-avx2",
     "instructions",
@@ -279,13 +280,13 @@ VECTORS = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     f"{EMULATED_CPU},{AVX2}",
 )
-# Where nothing is counted, the kernel's guards are up: user memory is out of its reach but by
-# copy_from_user and the like, and there are vectors that somebody might spoil.
+# The CPU of machines that count nothing. SMAP and SMEP detect accesses to user memory without
+# copy_from_user and the like, and vector registers are present so that tests can detect damage.
 GUARDED_CPU = f"{EMULATED_CPU},+smap,+smep,{AVX2}"
 SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, GUARDED_CPU)
 KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)
 
 
 def fastest() -> Qemu:
-    """KVM where it is proved, else emulation on two CPUs."""
+    """Return KVM if a probe has shown that it works, else emulation with two CPUs."""
     return SMP if kvm.why_unavailable(_entry() / "vmlinuz") else KVM

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A machine of QEMU's as it was when it had just booted: kept in the cache, and resumed from it.
+"""Save a booted QEMU machine in the cache as a snapshot, and resume machines from it.
 
-To boot where a processor is emulated takes it three seconds of ours, to resume half of one. The
-machine's memory is a file that all who resume it map, each with changes of its own; its devices'
-state is what QEMU migrates. Its files come through QEMU: see guest/file_transfer.c.
+Booting an emulated machine takes three seconds, resuming it takes half a second. The memory of the
+snapshot is a file, which each resumed machine maps copy-on-write. The state of the devices is
+QEMU's migration stream. The machine's files come through QEMU: see guest/file_transfer.c.
 
-QEMU opens none of these by name: it inherits the memory, which nobody can change, and its control
-line, and is sent one end of a pipe for the devices' state. So it can do this confined, and what
-breaks out of a machine changes no snapshot.
+QEMU opens none of these files by name. It inherits the memory, which is sealed against changes, and
+the control socket, and receives one end of a pipe for the state of the devices. Therefore QEMU can
+run in the sandbox, and code that breaks out of a machine cannot change a snapshot.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ from grader.lab.guest_process import BOOT_TIMEOUT, Command, GuestProcess, Surrou
 from grader.lab.machines import Contents
 
 MEMORY_BYTES = 256 << 20
-# How many times as long as this takes booting would: by that a machine's time-outs are chosen.
+# Ratio of boot time to resume time. It scales boot_seconds, from which time-outs are computed.
 TIMES_AS_LONG = 6
-# Of its own time a machine is let be before it is kept: what its kernel has put off is done then.
+# Seconds of guest time to wait before the snapshot, so that the kernel finishes deferred work.
 SETTLE_SECONDS = 2
-# What is looked at in one piece when the memory is written: pages of it.
+# Block size in bytes when the memory is written; a block of zeros becomes a hole.
 PAGES = 1 << 14
-# One that nobody has resumed for so long is removed when another is made.
+# A snapshot that was not used for this many seconds is removed when another is made.
 OLD_SECONDS = 7 * 24 * 3600
 
 
 def obtain(
     cache_folder: Path, name: str, machine: Command, facts: str, around: Surroundings
 ) -> Path | None:
-    """The snapshot of a machine, made if there is none; None where none can be made.
+    """Return the snapshot of a machine; make it if it is missing. Return None if that fails.
 
-    machine: its command line. facts: what else it hangs on, the kernel and the version of QEMU.
+    machine: a function that returns the command line. facts: further facts that the snapshot
+    depends on, which are the kernel and the version of QEMU.
     """
     digest = hashlib.sha256(repr([facts, *machine(Path(), {})]).encode())
     for path, source in sorted(initramfs.standard(_board()).items()):
@@ -69,7 +70,7 @@ def obtain(
 
 
 def remove(place: Path) -> None:
-    """Remove a snapshot that is no good; whoever has resumed from it goes on."""
+    """Remove an unusable snapshot. Machines that have resumed from it are not affected."""
     gone = place.with_name(f"{place.name}.gone{os.getpid()}")
     try:
         place.rename(gone)
@@ -79,13 +80,13 @@ def remove(place: Path) -> None:
 
 
 def resume(place: Path, contents: Contents, machine: Command, around: Surroundings) -> GuestProcess:
-    """A machine like that, with these contents; it ends with this process."""
+    """Resume a machine from a snapshot, with these contents; it ends with this process."""
 
     def command(folder: Path, fds: dict[str, int]) -> Sequence[str]:
         return [*machine(folder, fds), *_options(folder, fds, "off"), "-incoming", "defer"]
 
     def files(folder: Path) -> None:
-        (folder / "initramfs").touch()  # it is in the snapshot's memory
+        (folder / "initramfs").touch()  # its content is already in the snapshot's memory
         initramfs.pack(folder / "files", contents.files)
 
     def up(guest: GuestProcess) -> None:
@@ -93,9 +94,9 @@ def resume(place: Path, contents: Contents, machine: Command, around: Surroundin
             _share(say)
             control.hand_over(say)
             say("migrate-incoming", uri="fd:devices")
-            # What it is sent before goes to a line that is not there yet.
+            # Wait, because bytes sent earlier would get lost: the serial line does not exist yet.
             say("", event="RESUME")
-        # Not in the machine's memory twice: cpio is fed what QEMU gives, a chunk at a time.
+        # Use a pipe, so that the archive is never in the machine's memory as a whole.
         guest.channel.check("cd / && file_transfer | cpio -idmu 2>&1", BOOT_TIMEOUT)
 
     memory = place / "memory"
@@ -114,7 +115,7 @@ def resume(place: Path, contents: Contents, machine: Command, around: Surroundin
 def _sealed(path: Path, _inode: int) -> int:
     """Return a sealed copy of a snapshot's memory, for the life of this process.
 
-    QEMU opens what it maps for writing, also where its changes are to be its own.
+    The seal is needed because QEMU opens the file for writing even if it maps it privately.
     """
     fd = os.memfd_create("memory", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
@@ -133,12 +134,12 @@ def _sealed(path: Path, _inode: int) -> int:
 
 
 def _data(fd: int) -> Iterator[tuple[int, int]]:
-    """Begin and end of each part of a file that is no hole."""
+    """Yield the begin and end of each part of a file that is no hole."""
     end = 0
     while end < MEMORY_BYTES:
         try:
             begin = os.lseek(fd, end, os.SEEK_DATA)
-        except OSError:  # there is none any more
+        except OSError:  # no more data
             return
         end = os.lseek(fd, begin, os.SEEK_HOLE)
         yield begin, end
@@ -146,24 +147,24 @@ def _data(fd: int) -> Iterator[tuple[int, int]]:
 
 @dataclass
 class _Control:
-    """The line to a QEMU, and the files that it inherits."""
+    """The control socket (QMP) of a QEMU process, and the files that QEMU inherits."""
 
     line: socket.socket
-    cat: subprocess.Popen[bytes]  # brings the devices' state
-    theirs: socket.socket  # QEMU's end of the line
-    devices: int  # its end of the pipe
+    cat: subprocess.Popen[bytes]  # copies the state of the devices
+    theirs: socket.socket  # QEMU's end of the socket
+    devices: int  # QEMU's end of the pipe
     inherited_files: dict[str, int]
 
     def hand_over(self, say: Any) -> None:
-        """Send it its end of the pipe, which it then calls "devices"."""
+        """Send QEMU its end of the pipe under the name "devices"."""
         say("getfd", fd=self.devices, fdname="devices")
         os.close(self.devices)
         self.devices = -1
 
     @contextmanager
     def talk(self) -> Iterator[Any]:
-        """A conversation: a command and its arguments, or no command and an event."""
-        self.theirs.close()  # else the end of QEMU could not be seen
+        """Connect to QEMU. Yield a function that sends a command, or waits for an event."""
+        self.theirs.close()  # without this, reading would not fail when QEMU ends
         self.line.settimeout(BOOT_TIMEOUT)
         with self.line.makefile("r") as file:
 
@@ -173,7 +174,7 @@ class _Control:
                 try:
                     if command:
                         text = json.dumps({"execute": command, "arguments": arguments})
-                        # All at once, which a line to QEMU has room for.
+                        # A command is short enough for one call.
                         fds = [] if fd is None else [fd]
                         socket.send_fds(self.line, [f"{text}\n".encode()], fds)
                     for text in file:
@@ -199,9 +200,10 @@ class _Control:
 def _control(
     memory: int, reads: int | None = None, writes: int | None = None
 ) -> Iterator[_Control]:
-    """Make what a QEMU inherits; cat reads the devices' state from a file, or writes it to one.
+    """Make the socket and the pipe of a QEMU; cat copies the pipe to or from a file.
 
-    A pipe, since newer versions of QEMU take no plain file here.
+    reads, writes: the file with the state of the devices. The pipe is needed because newer versions
+    of QEMU do not accept a regular file.
     """
     ours, theirs = socket.socketpair()
     with ours, theirs, ExitStack() as stack:
@@ -232,7 +234,7 @@ def _board() -> dict[str, Path]:
 
 
 def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
-    """What a machine has besides: its memory in a file, files for it, a line to QEMU."""
+    """Return the options for memory in a file, the files for the guest and the QMP socket."""
     memory, files = f"/proc/self/fd/{fds['memory']}", str(folder / "files").replace(",", ",,")
     return [
         "-object",
@@ -245,9 +247,9 @@ def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
 
 
 def _make(place: Path, machine: Command, around: Surroundings) -> None:
-    """Boot one, and keep what it is then."""
+    """Boot a machine and save its memory and the state of its devices to place."""
     for left in place.parent.glob(f"{place.name}.new*"):
-        shutil.rmtree(left, ignore_errors=True)  # nobody else is at it: there is a lock
+        shutil.rmtree(left, ignore_errors=True)  # left by a killed process; the caller holds the lock
     new = place.with_name(f"{place.name}.new{os.getpid()}")
     new.mkdir()
     with ExitStack() as stack:
@@ -290,7 +292,7 @@ def _make(place: Path, machine: Command, around: Surroundings) -> None:
 
 
 def _write(memory: int, path: Path) -> None:
-    """Write a machine's memory to a file, which has holes where the memory is zero."""
+    """Write a machine's memory to a file, with holes for blocks of zeros."""
     with path.open("wb") as file:
         file.truncate(MEMORY_BYTES)
         for begin, end in _data(memory):
@@ -314,7 +316,7 @@ def _migrated(say: Any) -> None:
 
 
 def _share(say: Any) -> None:
-    """Leave out of the devices' state the memory that is in a file."""
+    """Exclude the memory that is in a shared file from the migration stream."""
     say(
         "migrate-set-capabilities",
         capabilities=[{"capability": "x-ignore-shared", "state": True}],
@@ -323,7 +325,7 @@ def _share(say: Any) -> None:
 
 def _remove_old(cache: Path) -> None:
     for left in cache.glob("snapshot-*.gone*"):
-        shutil.rmtree(left, ignore_errors=True)  # somebody was killed while removing it
+        shutil.rmtree(left, ignore_errors=True)  # left by a process that was killed during the removal
     for place in cache.glob("snapshot-*"):
         if time.time() - place.stat().st_mtime > OLD_SECONDS:
             remove(place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""sparse over the sources of a module, as kbuild runs it."""
+"""Run sparse on the sources of a module through kbuild."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pathlib import Path
 from grader.lab import module
 from grader.lab.module import Kernel
 
-# A built-in function of the compilers that sparse does not have.
+# Define a compiler built-in that sparse lacks.
 _KNOWN = "'-D__builtin_ia32_rdtsc()=0ull'"
 
 
 def complaints(
     kernel: Kernel, directory: Path, shown: Mapping[str, str], target: str = "modules"
 ) -> list[str]:
-    """What sparse has to say, a line each, of a directory that module.build has made.
+    """Return the warnings and errors of sparse, one line each, for a directory of module.build.
 
-    shown: by folder below it, "" for itself, what a person calls it; headers of the kernel are not
-    ours to mend. target: what make is asked for.
+    shown: display names of folders below directory ("" for directory itself). Messages about other
+    files, such as kernel headers, are left out. target: the target for make.
     """
-    # C=2 would do, but Debian's headers of Linux 7 lack the script that asks then for sparse.
+    # Set KBUILD_CHECKSRC, not C=2: Debian's headers of Linux 7 lack a script that C=2 needs.
     make = subprocess.run(
         ["make", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
          "KBUILD_CHECKSRC=2", f"CHECK=sparse {_KNOWN}", target],
@@ -37,7 +37,7 @@ def complaints(
     found = []
     for line in output.splitlines():
         for folder, name in shown.items():
-            # A preprocessed text has the names of its sources in it, which are relative.
+            # The directory is optional, because a preprocessed text contains relative names.
             begin = rf"({re.escape(str(directory))}/)?{re.escape(folder)}"
             if match := re.match(rf"{begin}(?=/[^/\s]+: (warning|error):)", line):
                 found.append(f"{name}{line[match.end() :]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine uml: a kernel that is an ordinary process. Native speed, no root, half a second."""
+"""Define machine uml: a user-mode Linux kernel, which runs as an ordinary process without root."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.lab.module import Kernel
 
 
 class Uml:
-    """The lab kernel in user mode, or another executable that takes the same modules."""
+    """A machine that runs the lab kernel or another executable that takes the same modules."""
 
     cpus = 1
     is_host = False
@@ -31,7 +31,7 @@ class Uml:
         memory_mb: int,
         arguments: str = "",
         linux: Path | None = None,
-        before: Sequence[str] = (),  # the command that is to start it
+        before: Sequence[str] = (),  # a command prefix that starts the kernel
         debug: bool = False,
     ) -> None:
         self.name = flavour
@@ -44,7 +44,7 @@ class Uml:
 
     @cache  # noqa: B019 - one object a flavour, for the life of the process
     def entry(self) -> Path:
-        """The lab kernel's directory in the cache; built when it is missing."""
+        """Return the lab kernel's directory in the cache; build the kernel if it is missing."""
         script = subprocess.run(
             [str(paths.SCRIPTS / "lab-kernel.sh"), self.name], stdout=subprocess.PIPE, text=True
         )
@@ -53,16 +53,16 @@ class Uml:
         return Path(script.stdout.strip())
 
     def is_built(self) -> bool:
-        """Return whether the cache has its kernel, without building it."""
+        """Return whether the cache has the lab kernel. Do not build it."""
         script = [str(paths.SCRIPTS / "lab-kernel.sh"), self.name, "--print"]
         return subprocess.run(script, capture_output=True).returncode == 0
 
     def verifier(self) -> Uml:
-        """Itself."""
+        """Return this machine, because none with the same kernel is faster."""
         return self
 
     def facts(self) -> dict[str, str]:
-        """Nothing beyond what every machine says, unless its executable is another one."""
+        """Return the path of the executable if it is not the lab kernel, else no facts."""
         return {"linux": str(self._linux)} if self._linux else {}
 
     def _executable(self) -> Path:
@@ -71,7 +71,7 @@ class Uml:
         return self._linux or self.entry() / "linux"
 
     def kernel(self) -> Kernel:
-        """The lab kernel, to build modules for."""
+        """Return the lab kernel, for which modules are built."""
         entry = self.entry()
         info = json.loads((entry / "info.json").read_text())
         return Kernel(
@@ -99,7 +99,7 @@ class Uml:
             "ssl=null",
             f"ssl1={channel}",
             f"ssl2={shell}",
-            # A fault ends the machine, and what was done in it: nothing limps on.
+            # A fault ends the machine at once, so that no damaged kernel goes on.
             "oops=panic",
             "panic=-1",
             "quiet",
@@ -108,30 +108,30 @@ class Uml:
         ]
 
     def _around(self) -> guest_process.Surroundings:
-        """Set TMPDIR to where UML has its memory: a file as large as that, without a name."""
+        """Return the environment, with TMPDIR as the folder for UML's unnamed memory file."""
         memory = {"TMPDIR": str(memory_folder(self._memory_mb << 20))}
         return guest_process.Surroundings({**os.environ, **memory})
 
     def boot(self, contents: Contents = NOTHING) -> guest_process.GuestProcess:
-        """Start one that ends with this process."""
+        """Start a machine that ends with this process."""
         self._executable()
         return guest_process.start(contents, self._command, self._around())
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> guest_process.GuestProcess:
-        """Start one that stays up."""
+        """Start a machine that stays up after this process."""
         self._executable()
         return guest_process.start(contents, self._command, self._around(), folder)
 
     def attach(self, folder: Path) -> guest_process.GuestProcess | None:
-        """The one that stays up in folder, if any."""
+        """Return the machine that stays up in folder, or None."""
         return guest_process.attach(folder)
 
 
 def _why_not(folder: Path, size: int) -> str:
-    """Why a machine cannot have its memory of size bytes in folder; "" when it can."""
+    """Return why folder cannot hold a machine's memory of size bytes; "" if it can."""
     try:
         facts = os.statvfs(folder)
-        # As the kernel judges it, not by the mode: root may write anywhere but there.
+        # Try to create a file, because root may fail on some file systems despite the mode bits.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -139,13 +139,16 @@ def _why_not(folder: Path, size: int) -> str:
     if facts.f_flag & os.ST_NOEXEC:
         return "mounted noexec"
     free = facts.f_bavail * facts.f_frsize
-    # With less, the machine would die of SIGBUS later, whatever runs there. (Where there are no
-    # blocks at all, nothing counts them: a tmpfs without a limit.)
+    # With less free space the machine would get SIGBUS later. f_blocks is 0 on a tmpfs without a
+    # size limit.
     return "" if free >= size or not facts.f_blocks else f"only {free >> 20} MB free"
 
 
 def memory_folder(size: int) -> Path:
-    """The first folder that can hold a machine's memory of size bytes, in RAM if possible."""
+    """Return a folder that can hold a machine's memory of size bytes, in RAM if possible.
+
+    Raise LabError if no folder can.
+    """
     tried = {}
     for folder in (Path("/dev/shm"), Path(tempfile.gettempdir()), Path("/var/tmp")):
         reason = _why_not(folder, size)
@@ -159,6 +162,6 @@ def memory_folder(size: int) -> Path:
     )
 
 
-# LAB_LINUX names another executable, made of the lab kernel's source with its configuration.
+# LAB_LINUX names another executable with the source and configuration of the lab kernel.
 _OTHER = os.environ.get("LAB_LINUX")
 MACHINE = Uml("uml", "ns", 256, linux=Path(_OTHER).absolute() if _OTHER else None)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine uml-debug: the lab kernel with the checkers that a normal one leaves out.
+"""Define machine uml-debug: the lab kernel with the checkers that a normal kernel lacks.
 
-KASAN, kmemleak, lockdep, UBSAN and fault injection; see scripts/kernel/uml-debug.config. Built
-only when it is asked for. What it measures is no figure for anything.
+These are KASAN, kmemleak, lockdep, UBSAN and fault injection; see scripts/kernel/uml-debug.config.
+The kernel is built when it is first needed. It is too slow for measurements.
 """
 
 from __future__ import annotations
 
 from grader.lab.uml import Uml
 
-# It has no metric: see above.
+# The metric is empty, because this machine is too slow for measurements.
 MACHINE = Uml("uml-debug", "", 768, debug=True)
-# For allocations that fail: kmemleak makes one of its own with each, and takes most of the time.
+# For fault injection: kmemleak makes an allocation of its own with each, which takes most time.
 UNTRACKED = Uml("uml-debug", "", 768, "kmemleak=off", debug=True)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The guest's end of the channel: runs the commands that the host requests.
- * This program is process 1 of the lab machine. Its arguments are the serial line
- * for the channel and, optionally, the serial line for a shell.
+ * This program is process 1 of the lab machine. Its arguments are the serial
+ * line for the channel and, optionally, the serial line for a shell.
  *
  *	run ID COMMAND	run COMMAND by /bin/sh, with empty standard input
  *	feed ID COMMAND	run COMMAND; it reads the following bytes of the channel
@@ -13,10 +13,10 @@
  * Any other request that arrives while a command runs is answered after it.
  *
  * The answer to run and feed is the byte 1, ID and a newline at the start, then
- * the command's output, then the byte 2, ID, the exit status (128 plus the signal
- * number if a signal killed the command) and a newline. The answer to put is the
- * last line only. Only the kit's client and busybox write to the channel, so a
- * module cannot forge an answer.
+ * the command's output, then the byte 2, ID, the exit status (128 plus the
+ * signal number if a signal killed the command) and a newline. The answer to
+ * put is the last line only. Only the kit's client and busybox write to the
+ * channel, so a module cannot forge an answer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -143,7 +143,9 @@ static bool take_kill(void)
 	return true;
 }
 
-/* Waits for @child; reaps all other processes too, because this is process 1. */
+/*
+ * Waits for @child; reaps all other processes too, because this is process 1.
+ */
 static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 {
 	struct pollfd line = { .fd = channel, .events = POLLIN };
@@ -157,10 +159,16 @@ static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 		if (done < 0 && errno == ECHILD)
 			return 127;
 		while (listen && take_kill())
-			/* Before its setsid() the child has no group of its own. */
+			/*
+			 * Before its setsid() the child has no group of its
+			 * own.
+			 */
 			if (kill(-child, SIGKILL))
 				kill(child, SIGKILL);
-		/* Stop reading at another request: it waits for the end of this one. */
+		/*
+		 * Stop reading at another request: it waits for the end of this
+		 * one.
+		 */
 		if (ppoll(&line, listen && !memchr(input, '\n', input_size),
 			  NULL, unblocked) > 0)
 			read_more();
@@ -214,8 +222,8 @@ static void put(const char *id, const char *rest)
 
 /*
  * Runs a shell on a serial line, which is its terminal, and restarts it when it
- * ends. The init script cannot do this, because background jobs of a script ignore
- * Ctrl-C.
+ * ends. The init script cannot do this, because background jobs of a script
+ * ignore Ctrl-C.
  */
 static void keep_shell(const char *line)
 {
@@ -262,7 +270,7 @@ int main(int argc, char **argv)
 		int at = 0;
 
 		if (sscanf(line, "%7s %64s %n", verb, id, &at) < 2 || !at)
-			continue; /* a kill that came too late, or a stray line */
+			continue; /* a late kill, or a stray line */
 		if (!strcmp(verb, "run"))
 			run(id, line + at, false, &unblocked);
 		else if (!strcmp(verb, "feed"))

@@ -5,10 +5,11 @@
  *
  *	cost FILE TEXT TIMES
  *
- * opens FILE and writes TEXT to it TIMES times. For each write it prints one line
- * with the nanoseconds, system call included. The markers BEGIN and END surround
- * each write, for an emulator that counts instructions (see marker.h). If a write
- * does not take all of TEXT, cost prints the reason and exits with status 1.
+ * opens FILE and writes TEXT to it TIMES times. For each write it prints one
+ * line with the nanoseconds, system call included. The markers BEGIN and END
+ * surround each write, for an emulator that counts instructions (see marker.h).
+ * If a write does not take all of TEXT, cost prints the reason and exits with
+ * status 1.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Make kernel allocations fail on demand, for programs of the guest. This needs
- * a kernel with fault injection (failslab). Every function here ends the program
- * with status 2 if it fails.
- * See Documentation/fault-injection of the kernel.
+ * a kernel with fault injection (failslab). Every function here ends the
+ * program with status 2 if it fails. See Documentation/fault-injection of the
+ * kernel.
  */
 #ifndef LAB_FAULT_INJECTION_H
 #define LAB_FAULT_INJECTION_H
@@ -13,7 +13,9 @@
 /* A k for fault_arm(): more allocations than any call makes. */
 #define FAULT_NEVER 1000000000U
 
-/* Call this first: makes all allocations may fail, also those that may sleep. */
+/*
+ * Call this first: makes all allocations may fail, also those that may sleep.
+ */
 void fault_begin(void);
 
 /* Makes the @k-th allocation of this thread from now on fail; 0: none fails. */

@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * count: a QEMU TCG plugin that counts the instructions which a guest executes,
- * by the region of memory that they are in, where no guest code can write.
+ * count: a QEMU TCG plugin that counts the instructions that a guest executes,
+ * by region of memory. No guest code can change the counters.
  *
  *	-plugin count.so,out=FILE,at=FILE,digits=NUMBER
  *
- * A program of the guest says what is to be counted by marker instructions,
- * which do nothing: "nopl imm32(%rax)" with the bytes of marker.h. They count
- * at user addresses only, wherever the processor is. Markers 0 to 9 speak a
- * decimal digit, MARKER_READY makes the plugin read its addresses, any other is
- * an event. An event is, too, the execution of the instruction at one of those
- * addresses, which the file at= has by then, a hexadecimal number a line; it
- * must not have been executed before. The file out= gets a line for each event:
+ * A program of the guest controls the plugin by marker instructions, which do
+ * nothing: "nopl imm32(%rax)" with the bytes of marker.h. The plugin recognizes
+ * them at user addresses only. Markers 0 to 9 send a decimal digit,
+ * MARKER_READY makes the plugin read the file at=, and any other marker is an
+ * event. The file at= has a list of addresses, a hexadecimal number on each
+ * line. The execution of the instruction at one of these addresses is an event,
+ * too; the instruction must not have been executed before MARKER_READY. The
+ * plugin writes a line to the file out= for each event:
  *
  *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS INTERRUPTS INTERRUPTED
  *
- * NAME is m and the number of the marker, or a and the place of the address
- * in the list, both decimal. Then the instructions so far: at user addresses,
- * in the kernel's text, where modules are, and elsewhere; the products of 32-bit
- * words that the instructions of MODULE have made, see products_of(); how many
- * interrupts and exceptions there were, and how many instructions of KERNEL were
- * theirs.
- * Digits that were spoken since the event before are a line "digits TEXT" ahead
- * of it. There are at most EVENTS lines of events and digits= digits, then a
- * line "full".
+ * NAME is "m" and the number of the marker, or "a" and the index of the address
+ * in the list, both decimal. USER, KERNEL, MODULE and ELSEWHERE are the numbers
+ * of instructions so far at user addresses, in the kernel's text, in modules,
+ * and at all other addresses. PRODUCTS is the number of products of 32-bit
+ * words that the instructions of MODULE have computed, see products_of().
+ * INTERRUPTS is the number of interrupts and exceptions, and INTERRUPTED the
+ * part of KERNEL that they took.
  *
- * No package has qemu-plugin.h, so its declarations are below, as they are in
- * QEMU's include/plugins/qemu-plugin.h: of interface 1 (QEMU 6.0 to 8.2), of 2 to
- * 5 (9.0 to 10.2), where inline counters are in a scoreboard, and of 7 (11.1), where
- * each callback gets a pointer that was registered with it. Functions that some
- * versions lack are weak.
+ * If digits were sent since the event before, a line "digits TEXT" precedes the
+ * line of the event. After EVENTS events or digits= digits the plugin writes a
+ * line "full" and nothing more.
+ *
+ * No package contains qemu-plugin.h, so its declarations are repeated below
+ * from QEMU's include/plugins/qemu-plugin.h: interface 1 (QEMU 6.0 to 8.2);
+ * interfaces 2 to 5 (9.0 to 10.2), where inline counters are in a scoreboard;
+ * and interface 7 (11.1), where each callback gets a pointer that was
+ * registered with it. Functions that some versions lack are weak.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,8 +71,8 @@ enum { QEMU_PLUGIN_INLINE_ADD_U64 };
 typedef void (*insn_cb)(unsigned int cpu, void *data);
 
 /*
- * Before interface 7 it takes the first two arguments alone, and @cb gets the ID
- * and the block. From 7 on @cb gets the block and @data.
+ * Before interface 7 this function takes only the first two arguments, and @cb
+ * gets the ID and the block. From 7 on @cb gets the block and @data.
  */
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 					   void (*cb)(void), void *data);
@@ -78,7 +81,7 @@ struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-/* Before interface 3 it takes the first argument alone and returns the bytes. */
+/* Before interface 3: takes only the first argument, returns the bytes. */
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 				  size_t size);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
@@ -101,7 +104,7 @@ WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, void *to,
 /* From interface 6 on. */
 WEAK void qemu_plugin_set_pc(uint64_t address);
 
-/* QEMU looks at it before it calls qemu_plugin_install(). */
+/* QEMU checks this version before it calls qemu_plugin_install(). */
 EXPORT int qemu_plugin_version;
 
 /* x86-64, 4-level page tables: Documentation/arch/x86/x86_64/mm.rst. */
@@ -110,7 +113,7 @@ EXPORT int qemu_plugin_version;
 #define MODULES 0xffffffffc0000000
 #define MODULES_END 0xffffffffff000000
 
-/* The counters: instructions by region, and what modules have multiplied. */
+/* The counters: instructions by region, and the products of modules. */
 enum counter { USER, KERNEL, MODULE, ELSEWHERE, PRODUCTS, COUNTERS };
 
 #define EVENTS 65536
@@ -120,7 +123,7 @@ enum counter { USER, KERNEL, MODULE, ELSEWHERE, PRODUCTS, COUNTERS };
 static uint64_t own_counters[COUNTERS];
 static uint64_t *counters = own_counters;
 static struct qemu_plugin_scoreboard *score;
-static bool copies_data; /* what qemu_plugin_insn_data() does */
+static bool copies_data; /* whether qemu_plugin_insn_data() copies */
 
 static FILE *out;
 static const char *addresses;
@@ -130,7 +133,7 @@ static char *digits;
 static size_t digits_count, digits_room;
 static unsigned int events;
 
-/* Interrupts may interrupt each other: the instructions of the outermost. */
+/* Interrupts may be nested; only the outermost is measured. */
 static unsigned int depth;
 static uint64_t entered, interrupts, interrupted;
 
@@ -186,7 +189,7 @@ static void on_marker(unsigned int cpu, void *data)
 {
 	uintptr_t number = (uintptr_t)data;
 
-	/* User code runs: whatever has interrupted it is over. */
+	/* User code runs, so all interrupts have ended. */
 	depth = 0;
 	if (number == MARKER_READY) {
 		read_addresses();
@@ -242,11 +245,11 @@ static bool is_prefix(uint8_t byte)
 }
 
 /*
- * The products of 32-bit words that an instruction makes: 4 if it has all 128 bits
- * of two 64-bit words, 1 if it is another multiplication of integers, else 0. A
- * product of 64 bits is at most one of two 32-bit words. A division counts as the
- * multiplication that it undoes. Intel's manual, volume 2, has the opcodes: MUL,
- * IMUL, MULX, DIV, IDIV.
+ * Returns the number of products of 32-bit words that an instruction computes:
+ * 4 for a product of 128 bits, 1 for any other multiplication of integers, else
+ * 0. A product of 64 bits counts as one product of two 32-bit words. A division
+ * counts as the multiplication that is its inverse. For the opcodes of MUL,
+ * IMUL, MULX, DIV and IDIV see Intel's Software Developer's Manual, volume 2.
  */
 static unsigned int products_of(const uint8_t *code, size_t size)
 {
@@ -308,7 +311,7 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 	    !memcmp(bytes + MARKER_NUMBER + 1, marker + MARKER_NUMBER + 1,
 		    sizeof(marker) - MARKER_NUMBER - 1))
 		call(insn, on_marker, bytes[MARKER_NUMBER]);
-	/* The kernel begins each interrupt by cld, and ends it by iretq. */
+	/* The kernel's interrupt entry contains cld; its exit is iretq. */
 	if (region == KERNEL && size == 1 && bytes[0] == 0xfc)
 		call(insn, on_entry, 0);
 	if (region == KERNEL && size == 2 && !memcmp(bytes, "\x48\xcf", 2))
@@ -319,7 +322,7 @@ static void translate(struct qemu_plugin_tb *tb)
 {
 	size_t insns = qemu_plugin_tb_n_insns(tb);
 
-	/* A scoreboard may move while processors are added. */
+	/* A scoreboard may move when a processor is added. */
 	if (score)
 		counters = qemu_plugin_scoreboard_find(score, 0);
 	for (size_t i = 0; i < insns; i++)
@@ -336,7 +339,7 @@ static void translate_with_data(struct qemu_plugin_tb *tb, void *data)
 	translate(tb);
 }
 
-/* "out=FILE" and the like; false if it is none of them. */
+/* Sets an option such as "out=FILE"; returns false if @text is not valid. */
 static bool option(const char *text)
 {
 	const char *value = strchr(text, '=');
