@@ -58,7 +58,7 @@ class Recipe:
     # Names for the directories in compiler messages, where they differ from the labels.
     shown: Mapping[str, str] = field(default_factory=dict)
     isolated: bool = False  # whether to compile it in the sandbox, as an untrusted submission
-    # Objects to link first. They are compiled once, outside the sandbox, for all recipes that use them.
+    # Objects to link first, which are compiled once, outside the sandbox, for all recipes.
     shared: Recipe | None = None
     dialect: LogPatterns = field(default_factory=LogPatterns)
 
@@ -327,7 +327,7 @@ def environment() -> dict[str, str]:
     unwanted = re.compile(
         r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
     )
-    # The parsers here need English messages. LANG is set too, as the kernel's Makefile unsets LC_ALL.
+    # The parsers here need English messages. LANG is set, too, since kbuild unsets LC_ALL.
     english = {"LC_ALL": "C", "LANG": "C"}
     return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
 

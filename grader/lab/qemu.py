@@ -41,8 +41,8 @@ KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
     # The same addresses in every boot.
     " nokaslr"
-    # Debian and Ubuntu clear each allocated block. Clearing is no work of the module, so it must not
-    # be counted.
+    # Debian and Ubuntu clear each allocated block. Clearing is no work of the module, so it must
+    # not be counted.
     " init_on_alloc=0 init_on_free=0"
     # A guest with one user needs no mitigations. They would add instructions to each indirect call
     # and return, depending on the vulnerabilities of the CPU model.

@@ -249,7 +249,7 @@ def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
 def _make(place: Path, machine: Command, around: Surroundings) -> None:
     """Boot a machine and save its memory and the state of its devices to place."""
     for left in place.parent.glob(f"{place.name}.new*"):
-        shutil.rmtree(left, ignore_errors=True)  # left by a killed process; the caller holds the lock
+        shutil.rmtree(left, ignore_errors=True)  # leftovers of a killed process
     new = place.with_name(f"{place.name}.new{os.getpid()}")
     new.mkdir()
     with ExitStack() as stack:
@@ -325,7 +325,7 @@ def _share(say: Any) -> None:
 
 def _remove_old(cache: Path) -> None:
     for left in cache.glob("snapshot-*.gone*"):
-        shutil.rmtree(left, ignore_errors=True)  # left by a process that was killed during the removal
+        shutil.rmtree(left, ignore_errors=True)  # leftovers of a killed process
     for place in cache.glob("snapshot-*"):
         if time.time() - place.stat().st_mtime > OLD_SECONDS:
             remove(place)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How long does it take?"""
+"""Measure the cost of modules, in time or in instructions, and compare the results."""

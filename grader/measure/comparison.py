@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Is one faster than the other? By resolution for counts, by statistics for times."""
+"""Decide whether one series is faster than another.
+
+Counts are compared by the resolution of the counter, times by statistical tests.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ from grader.measure.samples import Series
 
 @dataclass(frozen=True)
 class Compared:
-    """What one costs against another; a ratio above 1: the second costs less."""
+    """The comparison of two costs. A ratio above 1 means that the second (after) costs less."""
 
-    before: float  # medians, in the metric's unit
+    before: float  # median of the first series, in the metric's unit
     after: float
     ratio: float
     low: float  # of the ratio's 95 % interval
     high: float
-    p: float | None  # corrected for all comparisons made at once; None where counts are exact
-    verdict: str  # of the second: "faster", "slower", or "~" when nothing can be claimed
+    p: float | None  # corrected for all comparisons of the report; None if counts are exact
+    verdict: str  # on the second: "faster", "slower", or "~" if nothing can be claimed
 
 
-# Half of an interval is about so many standard errors, for two looks.
+# Half the width of an interval in standard errors, for two looks.
 STANDARD_ERRORS = 2.24
 
 Pairs = Sequence[tuple[Series, Series]]
@@ -34,10 +37,10 @@ Pairs = Sequence[tuple[Series, Series]]
 def compare(
     metric: str, pairs: Pairs, seed: int, margin: float = stats.MARGIN, looks: int = 1
 ) -> list[Compared]:
-    """Compare pairs of series.
+    """Compare the two series of each pair.
 
-    margin: how much a time must differ to be claimed; looks: how many times the rounds may have
-    been looked at, to take more or not.
+    margin: the smallest relative difference of times that is claimed. looks: the number of times
+    that the results were evaluated to decide whether to measure more rounds.
     """
     if metric == "instructions":
         return [_by_resolution(before.median, after.median) for before, after in pairs]
@@ -60,11 +63,11 @@ def compare(
 
 
 def undecided(compared: Sequence[Compared], margin: float, growth: float) -> list[bool]:
-    """Whether more rounds may decide each comparison that is undecided.
+    """Return for each comparison whether it is undecided and more rounds may decide it.
 
-    growth: how many times as many rounds there would be. The interval would be narrower by its
-    square root. A claim is possible if it would then leave the margin out, with a true ratio one
-    standard error farther from 1 than the one measured.
+    growth: the factor by which the number of rounds would grow. The interval would be narrower by
+    the square root of growth. A decision is possible if the interval would then be outside of the
+    margin, assuming a true ratio one standard error farther from 1 than the measured ratio.
     """
     found = []
     for one in compared:
@@ -76,14 +79,14 @@ def undecided(compared: Sequence[Compared], margin: float, growth: float) -> lis
 
 @dataclass(frozen=True)
 class Paired:
-    """The rounds that two series share."""
+    """The values of two series in the rounds that both have."""
 
     before: list[float]
     after: list[float]
     boots: list[int]
 
     def by_boot(self) -> list[float]:
-        """The median ratio of each boot."""
+        """Return the median ratio of each boot."""
         ratios: dict[int, list[float]] = {}
         for boot, before, after in zip(self.boots, self.before, self.after):
             ratios.setdefault(boot, []).append(before / after)
@@ -91,7 +94,7 @@ class Paired:
 
 
 def paired(before: Series, after: Series) -> Paired:
-    """Values of the same rounds; what one has more than the other is left out."""
+    """Pair the values of the same rounds; leave out rounds that only one series has."""
     if not before.rounds or not after.rounds:
         both = min(len(before.values), len(after.values))
         return Paired(before.values[:both], after.values[:both], [0] * both)
@@ -109,5 +112,5 @@ def _by_resolution(before: float, after: float) -> Compared:
 
 
 def size(compared: Compared) -> float:
-    """How large a difference is, whichever way: 0 for none."""
+    """Return the absolute logarithm of the ratio: 0 if there is no difference."""
     return abs(math.log(compared.ratio))

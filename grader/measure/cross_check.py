@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Hold the time that a subject says its work took against its caller's clock.
+"""Compare the times that a module reports with times that its caller measures.
 
-A module can write to any address of its kernel, also to the stopwatch of the driver that times it.
-So the caller looks at the clock as well, around the whole call, where no module reaches. Points
-depend on counts of the emulator (instructions.py), times are for the report.
+A module can write to any kernel address, including the timer variables of the driver. Therefore
+the client program also reads the clock before and after the whole call. Points depend on the
+emulator's instruction counts (instructions.py); the times are only for the report.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from collections.abc import Sequence
 from grader.base.finding import Failure
 from grader.measure.workload import Reading, WrongAnswer
 
-# An attack that leaves a fourth of the true time is seen, one that leaves half is not.
+# An attack that reports a fourth of the true time is detected; one that reports half is not.
 TIMES = 2.0
-# ... and a system call with all around it, on a busy computer; uml takes 50,000 ns for one.
+# Allowance for the system call itself on a busy computer; on uml it takes 50,000 ns.
 TIMES_ONCE_NS = 1_000_000
 CLOCK_STEP_NS = 256
 
 
 def times_fit(readings: Sequence[Reading], repeat: int) -> bool:
-    """Whether one of some readings is about as long for its caller as it says it is."""
+    """Return whether the reported time of at least one reading agrees with its caller's time."""
     for reading in readings:
         own = reading.own_ns
         work = sum(reading.ns.values())
-        # A trial run beforehand: compute once, decimal three times.
+        # A trial run precedes the work. It computes once and converts to decimal three times.
         trial = 0 if reading.bare else 4 * work / repeat
         most = TIMES * (work + trial + own) + TIMES_ONCE_NS
-        # The clock moves in steps, at each of the four looks at it.
+        # The clock is read four times, and each reading may be wrong by one step.
         if work - 4 * CLOCK_STEP_NS <= reading.outside_ns <= most:
             return True
     return False
 
 
 def check_times(n: int, fits: Sequence[bool], readings: Sequence[Reading]) -> None:
-    """Raise WrongAnswer if most rounds of one n do not fit."""
+    """Raise WrongAnswer if the times disagree in most rounds of n. fits: one result a round."""
     if fits and sum(fits) < len(fits) / 2:
         said = statistics.median(sum(reading.ns.values()) for reading in readings)
         seen = statistics.median(reading.outside_ns for reading in readings)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What all metrics do: one machine, the subjects in it one after another, and who is to blame.
+"""Measure several workloads one after another in one machine, and attribute failures.
 
-When one of them ends the machine, hangs it, answers wrongly or makes the kernel complain, that is
-a finding; the others begin anew, in a new machine, without it.
+A workload gets a finding if it crashes or hangs the machine, answers wrongly or causes a kernel
+error report. The other workloads are then measured again in a new machine, without the failed one.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from grader.lab.machines import Contents, Machine, Running
 from grader.measure.samples import Samples
 from grader.measure.workload import Reading, TimedWorkload, Work, WrongAnswer
 
-# Seconds on the lab machine for one answer; the slowest call takes about two.
+# Seconds for one answer on an idle computer; the slowest call takes approximately two.
 CALL_TIMEOUT = 6.0
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What came of it: samples of those that went through, findings of the others by key."""
+    """The samples of the successful workloads and the findings of the failed ones, by key."""
 
     samples: Samples = field(default_factory=dict)
     findings: Mapping[str, Finding] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # what the reader of the figures should know
+    notes: tuple[str, ...] = ()  # for the reader of the report
 
 
 class GuestSession:
-    """A machine with all subjects on board, of which one has its turn at a time."""
+    """A machine that contains all workloads, of which one is active at a time."""
 
     def __init__(self, guest: Running) -> None:
         self.guest = guest
@@ -41,14 +41,17 @@ class GuestSession:
 
     @contextmanager
     def workload_loaded(self, subject: TimedWorkload) -> Iterator[None]:
-        """Load it, and unload it; from here on it is to blame."""
+        """Load the module for the body and unload it. From now on failures are attributed to it."""
         self.current = subject
         self.guest.channel.check(f"insmod {subject.path}", self.timeout)
         yield
         self.guest.channel.check(f"rmmod {subject.module.name}", self.timeout)
 
     def ask(self, subject: TimedWorkload, works: Sequence[Work]) -> list[Reading]:
-        """Load it, have it do some works, unload it: in one command, since each takes a while."""
+        """Load the module, let it do the works, unload it. Return a reading of each work.
+
+        One shell command does all of this, because each command takes some time.
+        """
         self.current = subject
         requests = [*subject.before, *(subject.request(work) for work in works)]
         load, unload = f"insmod {subject.path}", f"rmmod {subject.module.name}"
@@ -56,7 +59,7 @@ class GuestSession:
         answers = self.guest.channel.stream_requests(subject.client, requests, self.timeout, whole)
         for _ in subject.before:
             first = next(answers).strip()
-            if first != "0":  # insmod, most often, which says why not
+            if first != "0":  # usually an error message of insmod
                 raise MachineError(first)
         readings = [subject.reading(next(answers), work) for work in works]
         for _ in answers:
@@ -64,7 +67,7 @@ class GuestSession:
         return readings
 
     def kernel_finding(self) -> Finding | None:
-        """What the kernel has complained about, if it has."""
+        """Return the first problem in the kernel log, or None."""
         assert self.current is not None
         return kernel_log.first_problem(self.guest.console(), self.current.module)
 
@@ -76,10 +79,10 @@ def in_turn(
     work: Callable[[GuestSession, Sequence[TimedWorkload]], Measurements],
     what: str,
 ) -> Measurements:
-    """Let `work` measure subjects in a machine; again without whoever went wrong.
+    """Let `work` measure the subjects in a machine. Repeat without the failed subject, if any.
 
-    contents: what the machine must have on board for these subjects. what is being done, for the
-    findings: "measure", "count".
+    contents: returns the contents of a machine for these subjects. what: the name of the step for
+    the findings, "measure" or "count".
     """
     running = list(subjects)
     findings: dict[str, Finding] = {}
@@ -112,7 +115,7 @@ class _LogFinding(Exception):
 
 
 def no_complaint(turn: GuestSession) -> None:
-    """End the turn of the current subject if the kernel has complained."""
+    """Raise an exception, which in_turn() handles, if the kernel log has a problem."""
     finding = turn.kernel_finding()
     if finding is not None:
         raise _LogFinding(finding)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Count the instructions of a system call from outside: the emulator counts, in a new machine.
+"""Count the instructions of a system call with the emulator, in a new machine for each n.
 
-Each count is of the first call for its n on a machine that has done nothing before, so a subject
-cannot keep a result from one call to the next. QEMU's plugin counts (see lab/plugin/count.c), where
-no module can write. The client reports each digit by executing an instruction that the plugin
-records: the count goes on until the last digit is known, and the answer comes from what was
-executed, not from memory that the module can change.
+Each count is of the first call on a machine that has done nothing before, so a subject cannot reuse
+a result of an earlier call. A plugin of QEMU counts (see lab/plugin/count.c), and no module can
+write to its memory. The client executes a marker instruction for each digit of the answer, and the
+plugin records it. So the count ends after the last digit, and the recorded answer comes from
+executed instructions, not from memory that the module can change.
 
-The module's own instructions are the same in every run. The kernel's vary by 0.02 % or less of the
-call, because its allocator finds other blocks (common/fibctl_count.c makes them alike beforehand);
-those of its interrupts are left out.
+The number of a module's own instructions is the same in every run. The number of kernel
+instructions varies by up to 0.02 % of the call, because the allocator returns other blocks;
+common/fibctl_count.c reduces that by preparing the allocator. Interrupts are not counted.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ from grader.measure.guest_session import CALL_TIMEOUT, Measurements
 from grader.measure.samples import Samples, Series, add_wholes
 from grader.measure.workload import CountedWorkload, WrongAnswer
 
-# Two counts that differ by less than this part are the same: several times the most that the
-# kernel's part was seen to vary between boots, builds and loads of the host.
+# Two counts are equal if their relative difference is smaller. This is several times the largest
+# observed variation of the kernel's part between boots, builds and loads of the host.
 RESOLUTION = 0.001
-# A call that would take more instructions is left out.
+# A call that would take more instructions is not measured.
 LIMIT = 2_000_000_000
-# Emulated instructions a second on a slow and busy computer, and a call whose cost is not known:
-# for time-outs.
+# For time-outs: emulated instructions per second on a slow and busy computer, and the assumed
+# instructions of a call whose cost is unknown.
 SLOWEST = 15_000_000
 UNKNOWN = 300_000_000
 
-# Instructions of the client, see common/spoken_pread.S: of the call, and for each digit.
+# Instructions of the client (common/spoken_pread.S) for the call and for each digit.
 USER_CALL, USER_DIGIT = 7, 12
-# The module's before the call: its driver's load and open() take 42. A stage has none there.
+# Limit for the module's instructions before the call. The driver's init and open() take 42.
 BEFORE = 100
-# The module's outside of the phases are the driver's: 170. The kernel's there are those of the
-# system call, of the room for digits (3,000) and of copying them (29,000 for 208,988). In one of
-# some hundred calls another task runs at the call's end and takes 12,000.
+# Limits for instructions in the call but outside of the phases. Of the module these are the
+# driver's 170. Of the kernel they are the system call, the allocation of the digit buffer (3,000)
+# and the copy to the user (29,000 for 208,988 digits). In one of approximately a hundred calls
+# another task runs at the end of the call and takes 12,000.
 DRIVER = 400
 SYSTEM_CALL, SYSTEM_CALL_DIGIT = 40_000, 0.5
-# The timer interrupts every 4,000,000 instructions and takes 2,700; other interrupts are rare.
+# Limits for interrupts. The timer interrupts every 4,000,000 instructions and takes 2,700; other
+# interrupts are rare.
 INTERRUPT_EVERY, INTERRUPTS = 3_000_000, 3
 INTERRUPT, INTERRUPTED = 6_000, 20_000
 
@@ -58,23 +60,23 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class CallCount:
-    """Instructions of one call: of each phase, and of all of it."""
+    """The instructions of one call, by phase and in total."""
 
     phases: dict[str, int]
-    module: int  # of all of it, those of the module itself
+    module: int  # instructions of the module in the whole call
     whole: int
 
 
 @dataclass(frozen=True)
 class NotCounted:
-    """An n that was not measured: what one call would take, by what a smaller n took."""
+    """An n that was not measured, with the expected instructions of one call."""
 
     key: str
     n: int
     instructions: float
 
     def note(self) -> str:
-        """Return the note for the reader of the figures."""
+        """Return a note for the reader of the report."""
         return (
             f"F({self.n}) of {self.key} is not counted: it would take"
             f" {self.instructions / 1e9:.1f} billion instructions a call"
@@ -89,10 +91,11 @@ def count(
     total: int = 1,
     limit: float = LIMIT,
 ) -> Measurements:
-    """Return the instructions of each subject, by phase and n; several subjects at a time.
+    """Return the instructions of each subject, by phase and n. Count several subjects in parallel.
 
-    subjects: they may come while others are counted; total: how many may come. limit: the most
-    instructions of a call; for an n that is needed it is always LIMIT.
+    subjects: an iterable that may produce subjects while others are counted. total: the largest
+    number of subjects. limit: the largest number of instructions of a call; for an n in
+    subject.needed it is LIMIT instead.
     """
     stream, lock = iter(subjects), threading.Lock()
     samples: Samples = {}
@@ -125,7 +128,7 @@ def count(
 
 
 def differ(before: float, after: float) -> bool:
-    """Whether two counts differ by more than the metric can be wrong."""
+    """Return whether two counts differ by more than RESOLUTION."""
     return abs(before - after) > RESOLUTION * min(before, after)
 
 
@@ -137,10 +140,10 @@ def _subject(
     samples: Samples,
     left_out: list[NotCounted],
 ) -> Finding | None:
-    """Count every n of a subject, the small ones first. Return what is wrong with it, or None."""
+    """Count every n of a subject in ascending order. Return a finding if that fails, or None."""
     last_n, last_cost = 0, 0.0
     for n in sorted(set(subject.sizes)):
-        # Schoolbook arithmetic: no subject's cost grows faster than by the square of n.
+        # Quadratic growth is an upper bound, because even schoolbook multiplication is quadratic.
         expected = last_cost * (n / last_n) ** 2 if last_n else 0.0
         if expected > (LIMIT if n in subject.needed else limit):
             left_out.append(NotCounted(subject.key, n, expected))
@@ -162,9 +165,9 @@ def count_call(
     n: int,
     expected: float = 0.0,
 ) -> CallCount | Finding:
-    """Count one call, the first of a new machine; or return what is wrong with the subject.
+    """Count the first call on a new machine. Return its count, or a finding if that fails.
 
-    expected: instructions, about; 0 if not known.
+    expected: the expected number of instructions; 0 if unknown.
     """
     digits = subject.digits(n)
     guest = machine.boot(contents([subject]), digits=len(digits))
@@ -185,10 +188,10 @@ def count_call(
 
 
 def _events(guest: Running, subject: CountedWorkload, n: int, seconds: float) -> list[Event]:
-    """Load the subject, have it answer once, and return the events of that."""
+    """Load the subject, request one answer, and return the recorded events."""
     section = f"/sys/module/{subject.module.name}/sections/.text"
     base = _number(guest.channel.check(f"insmod {subject.path} && cat {section}", seconds), 16)
-    # A call instruction has five bytes: the second address is where it returns to.
+    # A call instruction has five bytes, so site + 5 is its return address.
     sites = [base + offset for _, offset in subject.call_sites]
     plugin.watch(guest.folder, [address for site in sites for address in (site, site + 5)])
     requests = [*subject.before, subject.count_request(n)]
@@ -201,7 +204,7 @@ def _events(guest: Running, subject: CountedWorkload, n: int, seconds: float) ->
 
 
 def _number(text: str, base: int = 10) -> int:
-    """Return a number that the machine has printed. Raise MachineError if it is none."""
+    """Parse a number that the machine has printed. Raise MachineError if it is no number."""
     try:
         return int(text, base)
     except ValueError:
@@ -211,7 +214,7 @@ def _number(text: str, base: int = 10) -> int:
 def _count(
     n: int, digits: str, sites: Sequence[tuple[str, int]], events: Sequence[Event]
 ) -> CallCount:
-    """Return what the events come to. Raise WrongAnswer if they are not those of an honest call."""
+    """Compute the counts from the events. Raise WrongAnswer if a normal call cannot cause them."""
 
     def hold(right: bool, what: str, expected: str, got: str) -> None:
         if not right:
@@ -241,7 +244,7 @@ def _count(
 def _bounds(
     digits: int, begin: Counts, whole: Counts, outside: Counts
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield what an honest call has few of: what, the most, and how many there were."""
+    """Yield the quantities that are small in a normal call: a name, the limit and the value."""
     interrupts = INTERRUPTS + (whole.work + whole.user) // INTERRUPT_EVERY
     kernel = outside.kernel - outside.interrupted
     yield "of the module before the call", BEFORE, begin.module

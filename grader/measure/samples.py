@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a metric gives: series of figures, by what was measured, phase and size."""
+"""Hold the samples of a metric: series of values, by workload, phase and n."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# In which boot of the machine a figure was measured, and in which round of that.
+# The boot of the machine in which a value was measured, and the round in that boot.
 Round = tuple[int, int]
 
 
 @dataclass
 class Series:
-    """The figures of one subject, phase and n: cost of a call in the metric's unit."""
+    """The values of one workload, phase and n: the costs of a call in the metric's unit."""
 
     values: list[float] = field(default_factory=list)
-    allocations: float | None = None  # not known where instructions are counted
+    allocations: float | None = None  # for each call; None if instructions are counted
     peak_bytes: int | None = None
-    shortest_batch: float = math.inf  # in the metric's unit, all repetitions of it
-    rounds: list[Round] = field(default_factory=list)  # of each value; none: one boot, by place
+    shortest_batch: float = math.inf  # total of a batch, in the metric's unit
+    rounds: list[Round] = field(default_factory=list)  # of each value; empty: one boot, in order
 
     @property
     def median(self) -> float:
-        """The figure that stands for the series."""
+        """The median of the values, which represents the series."""
         return statistics.median(self.values)
 
 
 def added(parts: Sequence[Series]) -> Series:
-    """The series of a sum, measurement by measurement: its parts have as many, made together."""
+    """Add series value by value. All parts must have the same rounds."""
     missing = any(part.allocations is None or part.peak_bytes is None for part in parts)
     return Series(
         [sum(values) for values in zip(*(part.values for part in parts))],
@@ -40,12 +40,12 @@ def added(parts: Sequence[Series]) -> Series:
     )
 
 
-# By the subject's key, phase, n.
+# Series by (key of the workload, phase, n).
 Samples = dict[tuple[str, str, int], Series]
 
 
 def add_wholes(samples: Samples, key: str, wholes: Mapping[str, tuple[str, ...]]) -> None:
-    """Add to a subject's samples those of its sums of phases."""
+    """Add the series of sums of phases to the samples. wholes: the phases of each sum."""
     for whole, phases in wholes.items():
         for n in sorted({n for k, _, n in samples if k == key}):
             samples[key, whole, n] = added([samples[key, phase, n] for phase in phases])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Can a metric see one percent, and does it cry wolf?
+"""Test whether a metric detects a difference of one percent without false alarms.
 
-Three programs that differ in nothing but doing 98, 99 or 100 loops are measured by each metric,
-in rounds, in an order that is shuffled anew for each. Each is there twice: what a metric says of
-two copies of the same is a false alarm.
+Each metric measures three programs that differ only in the number of loops: 98, 99 or 100. They are
+measured in rounds, and each round has its own random order. Each program is measured as two
+identical copies, so a difference between two copies is a false alarm.
 
-For a clock, the Kolmogorov-Smirnov test says whether two sets of runs come from one distribution;
-its p are corrected (Holm) for the number of comparisons. The exact metric has no distribution: two
-counts differ by more than its resolution, or they do not.
+For a clock, the Kolmogorov-Smirnov test decides whether two sets of runs have different
+distributions; Holm's method corrects its p values for the number of comparisons. For the exact
+metric two counts differ if their difference exceeds the resolution.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ LOOPS = (98, 99, 100)
 COPIES = ("a", "b")
 PAIRS = ((98, 99), (99, 100), (98, 100))
 SOURCES = Path(__file__).resolve().parent / "loops"
-# Calls in one run: two milliseconds or so by a clock, since a system call is in it as well.
+# Repetitions in one run. A timed run takes about two milliseconds, so that the system call in it
+# does not matter.
 REPEAT = {"ns": 20, "instructions": 1}
-# A round in a machine: seconds after which it is given up.
+# Seconds until a run in a machine times out.
 TIMEOUT = 60.0
 
-# Runs by loops and copy; the figures in the metric's unit.
+# Results of the runs in the metric's unit, by (loops, copy).
 Runs = dict[tuple[int, str], list[float]]
 Tell = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class SensitivityVerdict:
-    """What a metric says of the pairs."""
+    """The result for one metric: a text for each pair, detection (sees), false alarm (wolf)."""
 
     metric: str
     cells: dict[tuple[int, int], str]
@@ -56,14 +57,14 @@ class SensitivityVerdict:
 
 
 def order(runs: int, seed: int) -> list[tuple[int, str]]:
-    """All runs of one metric: rounds of each program once, shuffled."""
+    """Return the order of all runs: each round has each copy once, shuffled."""
     rng = random.Random(seed)
     everything = [(loops, copy) for loops in LOOPS for copy in COPIES]
     return [which for _ in range(runs) for which in rng.sample(everything, len(everything))]
 
 
 def user_runs(todo: list[tuple[int, str]], prefix: list[str], what: str, tell: Tell) -> Runs:
-    """A user program by its own wall clock; each run is a process."""
+    """Measure user programs by their own wall clock; each run is a new process."""
     programs = {}
     for loops in LOOPS:
         program = paths.BUILD / "sensitivity" / f"user-{loops}"
@@ -83,14 +84,14 @@ def user_runs(todo: list[tuple[int, str]], prefix: list[str], what: str, tell: T
 
 
 def pinned() -> list[str]:
-    """The command that keeps a program on one CPU: one kept free for this if there is one."""
+    """Return a command prefix that pins a program to one CPU, an isolated one if available."""
     isolated = Path("/sys/devices/system/cpu/isolated").read_text().strip()
     cpu = isolated.split(",")[0].split("-")[0] or str(max(os.sched_getaffinity(0)))
     return ["taskset", "--cpu-list", cpu]
 
 
 def recipe(loops: int) -> Recipe:
-    """A module that does this many loops when it is told to: see loops/module.c."""
+    """Return the recipe of a module with this number of loops: see loops/module.c."""
     files = {name: (SOURCES / name).read_bytes() for name in ("loops.h", "module.c")}
     flags = (f"-DLOOPS={loops}",)
     return Recipe(
@@ -99,7 +100,7 @@ def recipe(loops: int) -> Recipe:
 
 
 def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> Runs:
-    """The modules in a machine, by its metric; each run is a load, a measurement, an unload."""
+    """Measure the modules in a machine. Each run loads a module, measures it and unloads it."""
     modules = {loops: module.build(recipe(loops), machine.kernel()) for loops in LOOPS}
     for made in modules.values():
         if not made.ok:
@@ -126,14 +127,18 @@ def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> R
 
 
 def judge_clock(metric: str, runs: Runs) -> SensitivityVerdict:
-    """By the Kolmogorov-Smirnov test: the first copies against each other, and to the second."""
+    """Judge a clock by the Kolmogorov-Smirnov test.
+
+    Compare first copies of different programs for detection, and both copies of the same program
+    for false alarms.
+    """
     pairs = [*PAIRS, *((loops, loops) for loops in LOOPS)]
     raw = [float(ks_2samp(runs[x, "a"], runs[y, "b" if x == y else "a"]).pvalue) for x, y in pairs]
     cells, significant = {}, {}
     for (x, y), p in zip(pairs, holm(raw)):
         cells[x, y] = "-" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
         longer = x == y or statistics.median(runs[x, "a"]) < statistics.median(runs[y, "a"])
-        # A difference the wrong way round is none that was seen.
+        # A difference in the wrong direction is no detection.
         significant[x, y] = p is not None and p < ALPHA and longer
     return SensitivityVerdict(
         metric,
@@ -144,7 +149,7 @@ def judge_clock(metric: str, runs: Runs) -> SensitivityVerdict:
 
 
 def judge_exact(metric: str, runs: Runs) -> SensitivityVerdict:
-    """By the resolution: every run must say the same, not only the medians."""
+    """Judge an exact metric by its resolution, with every run and not only with the medians."""
     pairs = [*PAIRS, *((loops, loops) for loops in LOOPS)]
     cells, sees, wolf = {}, True, False
     for x, y in pairs:
@@ -159,7 +164,7 @@ def judge_exact(metric: str, runs: Runs) -> SensitivityVerdict:
 
 
 def table(verdicts: list[SensitivityVerdict]) -> str:
-    """All verdicts as text."""
+    """Return a table of all verdicts as text."""
     pairs = [*PAIRS, *((loops, loops) for loops in LOOPS)]
     heads = ["metric", *(f"{x}-{y}" for x, y in pairs), "sees 1 %", "cries wolf"]
     rows = [

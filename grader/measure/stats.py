@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What can be said of noisy times. The round is the unit: samples within one hang together.
+"""Compare noisy times by statistical tests.
 
-A verdict needs three things: a Mann-Whitney p value that is below 0.05 after Holm's correction for
-all comparisons of the report, a 95 % bootstrap interval of the paired ratio that leaves 1 out by a
-margin of 2 %, and that every boot bears it out: what one boot does to the place of a module is in
-all of its rounds, and no number of them averages it out. Of 600 stages compared with themselves, in
-rounds that were drawn from those of 102 recorded boots on a busy computer, 103 were called
-different by the first two, at 1 % and in one boot; none by all three, in five, and 10 % were found
-9 times in 10 (tests/test_self_comparison.py repeats it). Where rounds scatter, that takes more of
-them, which clock.measure takes for what is undecided after a first look.
+The statistical unit is the round, because samples within a round are not independent. A verdict
+needs three conditions:
 
-To stop at the first look because of what it shows would find a difference where there is none more
-often than p says. Each look therefore has its equal part of the 5 % (Bonferroni): p is multiplied
-by the number of looks, and an interval is wider by as much. For any rule of stopping, the chance
-that a look claims wrongly is at most the sum of the chances of all looks. Holm's correction only
-needs p values that are right one by one, so it holds for those too.
+1. The Mann-Whitney p value is below 0.05 after Holm's correction for all comparisons of the report.
+2. The 95 % bootstrap interval of the paired ratio excludes 1 by a margin of 2 %.
+3. The median ratio of every boot agrees. The address of a module differs between boots and affects
+   all rounds of a boot, so more rounds of the same boot do not average that out.
 
-What the first two promise, for 15 rounds (tests/test_stats.py holds it to that, on simulated rounds
-that drift by 2 %, one in ten of them an outlier by 40 %):
+tests/test_self_comparison.py compares 600 stages with themselves, in rounds that are drawn from 102
+recorded boots on a busy computer. With conditions 1 and 2 only, a margin of 1 % and one boot, 103
+stages differed from themselves. With all three conditions and five boots none did, and a difference
+of 10 % was found 9 times in 10. If rounds scatter, a verdict needs more rounds; timing.measure
+takes more rounds of comparisons that are undecided after a first look.
 
-- where nothing differs, at most 1 report in 20 claims anything at all;
-- a shift of 10 % is found at least 9 times in 10, even where rounds scatter by 2 %;
-- a shift of 3 % is found at least 3 times in 4 on a quiet computer, where rounds scatter by
-  0.3 %, and 9 times in 10 with 30 rounds; where they scatter by 2 % it is most often ~, and the
-  exact metric is the one to ask;
-- of 1,000 claims at most 1 names the wrong one as faster.
+Stopping after the first look because of its result would raise the rate of false claims. Therefore
+each look gets an equal part of the 5 % (Bonferroni): p is multiplied by the number of looks, and an
+interval is wider accordingly. For any stopping rule the probability of a false claim is at most the
+sum of the probabilities of all looks. Holm's correction needs only valid single p values, so it
+stays valid.
 
-With two looks, the first and the last promise hold as they are.
+Conditions 1 and 2 guarantee the following for 15 rounds. tests/test_stats.py verifies it with
+simulated rounds that drift by 2 % and of which one in ten is an outlier by 40 %.
+
+- If nothing differs, at most 1 report in 20 claims a difference.
+- A shift of 10 % is found at least 9 times in 10, even if rounds scatter by 2 %.
+- A shift of 3 % is found at least 3 times in 4 on a quiet computer, where rounds scatter by 0.3 %,
+  and 9 times in 10 with 30 rounds. If rounds scatter by 2 %, the verdict is usually ~, and the
+  exact metric should be used.
+- Of 1,000 claims at most 1 has the wrong direction.
+
+The first and the last of these guarantees also hold with two looks.
 """
 
 from __future__ import annotations
@@ -39,20 +44,20 @@ import numpy as np
 from scipy import stats
 
 ALPHA = 0.05
-# An interval must leave 1 out by this much before anything is claimed.
+# A difference is claimed only if the interval excludes 1 by this margin.
 MARGIN = 0.02
 RESAMPLES = 2000
-# Fewer rounds than this and no claim is made, whatever they say: even rounds that do not overlap
-# at all then have a p value that the corrections for a whole report (some 220 comparisons) and for
-# two looks lift above ALPHA.
+# The smallest number of rounds for a claim. With fewer rounds, even values that do not overlap have
+# a p value above ALPHA after the corrections for a whole report (approximately 220 comparisons) and
+# for two looks.
 FEWEST = 9
-# Up to here the distribution behind p is counted out, not approximated by a normal one.
+# Up to this number of rounds, p is computed from the exact distribution, not approximated.
 MOST_EXACT = 30
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A median with its interval, and what else was asked for often enough."""
+    """Descriptive statistics of a sample: the median with its interval, and others."""
 
     median: float
     low: float
@@ -69,10 +74,13 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _bootstrap_medians(values: Array, seed: int, looks: int = 1) -> tuple[Array, Array]:
-    """The bootstrap interval of the median of each row, by percentiles: 95 % over all looks."""
+    """Return the percentile bootstrap interval of the median of each row.
+
+    The confidence level is 95 % over all looks together.
+    """
     rounds = values.shape[-1]
     picks = np.random.default_rng(seed).integers(0, rounds, size=(RESAMPLES, rounds))
-    # Of sorted values, the median of a resample is at the median of its picks.
+    # With sorted values, the median of a resample is the value at the median of its indices.
     picks.sort(axis=-1)
     ranks = np.sort(values, axis=-1)
     medians = (ranks[..., picks[:, (rounds - 1) // 2]] + ranks[..., picks[:, rounds // 2]]) / 2
@@ -81,7 +89,7 @@ def _bootstrap_medians(values: Array, seed: int, looks: int = 1) -> tuple[Array,
 
 
 def summarise(values: Sequence[float], seed: int) -> Summary:
-    """Describe the samples of one stage, phase and n; values in any unit, at least one."""
+    """Return statistics of the values of one stage, phase and n. values must not be empty."""
     data = np.asarray(values, dtype=float)
     low, high = _bootstrap_medians(data, seed)
     mean, sigma = float(np.mean(data)), float(np.std(data))
@@ -103,7 +111,7 @@ def summarise(values: Sequence[float], seed: int) -> Summary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Time of one over time of another; above 1 the other is faster."""
+    """The ratio of two times, before / after; above 1 means that after is faster."""
 
     ratio: float
     low: float
@@ -114,10 +122,10 @@ class Comparison:
 def compare(
     before: Sequence[float], after: Sequence[float], seed: int, looks: int = 1
 ) -> Comparison:
-    """Compare the rounds of two stages; before[i] and after[i] are from the same round.
+    """Compare the rounds of two stages; before[i] and after[i] must be from the same round.
 
-    What one has more than the other is left out. Drift that lasts longer than a round cancels in
-    the pairs. looks: how many times the rounds may have been looked at, to take more or not.
+    Additional rounds of one stage are left out. Drift that is slower than a round cancels in the
+    pairs. looks: the number of times that the results were evaluated to decide about more rounds.
     """
     rounds = min(len(before), len(after))
     rows = [np.asarray([side[:rounds]], dtype=float) for side in (before, after)]
@@ -125,19 +133,19 @@ def compare(
 
 
 def compare_rows(before: Array, after: Array, seed: int, looks: int = 1) -> list[Comparison]:
-    """Many comparisons at once, one a row, with as many rounds in each."""
+    """Make one comparison for each row of two arrays of shape (comparisons, rounds)."""
     rounds = before.shape[1]
     logs = np.log(before) - np.log(after)
     low, high = _bootstrap_medians(logs, seed, looks)
     p_values: list[float] | list[None] = [None] * len(before)
     if rounds >= FEWEST:
-        # Mann-Whitney needs few rounds for a large shift; Wilcoxon's test of the pairs sees a
-        # small one below drift. The smaller counts, doubled for having had two chances.
-        # Ties are rare; what the exact distributions make of them errs on the safe side.
+        # Mann-Whitney needs few rounds for a large shift; Wilcoxon's test of the pairs detects a
+        # shift that is smaller than the drift. Take the smaller p value, doubled because there are
+        # two tests. Ties are rare; with ties the exact distributions are conservative.
         method: Literal["exact", "auto"] = "exact" if rounds <= MOST_EXACT else "auto"
         apart = stats.mannwhitneyu(before, after, axis=1, method=method).pvalue
         paired = stats.wilcoxon(logs, axis=1, zero_method="zsplit", method=method).pvalue
-        smaller = np.fmin(apart, paired)  # of two equal series the tests may say NaN
+        smaller = np.fmin(apart, paired)  # the tests may return NaN for two equal series
         p_values = np.clip(np.nan_to_num(2 * looks * smaller, nan=1.0), 0, 1).tolist()
     ratios = np.exp(np.median(logs, axis=1))
     return [
@@ -147,7 +155,7 @@ def compare_rows(before: Array, after: Array, seed: int, looks: int = 1) -> list
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction of several p values; None stays None."""
+    """Correct several p values by Holm's method; None stays None."""
     order = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     worst = 0.0
@@ -158,9 +166,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def unanimous(verdict_word: str, ratios: Sequence[float]) -> str:
-    """A verdict that every boot of the machine bears out by its own median ratio, else ~.
+    """Return the verdict if the median ratio of every boot agrees with it, else ~.
 
-    What one boot does to where a module lies is no difference between modules.
+    The address of a module depends on the boot, and its effect is no difference between modules.
     """
     if verdict_word == "faster" and min(ratios) > 1 or verdict_word == "slower" and max(ratios) < 1:
         return verdict_word
@@ -168,7 +176,7 @@ def unanimous(verdict_word: str, ratios: Sequence[float]) -> str:
 
 
 def verdict(comparison: Comparison, p: float | None, margin: float = MARGIN) -> str:
-    """faster, slower, or ~ when nothing can be claimed; p is the corrected one."""
+    """Return faster, slower, or ~ if nothing can be claimed. p: the corrected p value."""
     if p is None or p >= ALPHA:
         return "~"
     if comparison.low > 1 + margin:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measure subjects by the clock of a machine's kernel, in rounds.
+"""Measure workloads by the clock of a machine's kernel, in rounds.
 
-In each round every subject is loaded, measured and unloaded, in shuffled order; the round is the
-statistical unit. Rounds are spread over several boots: where a module lies, in which pages of which
-colour, hangs on what the machine has done before, and stays much the same until it boots again. Of
-two copies of one stage one was 6 % slower in all of a boot, and not in the next.
+In each round every workload (subject) is loaded, measured and unloaded, in shuffled order; the
+round is the statistical unit. The rounds are spread over several boots, because the addresses and
+page colours of a module depend on the machine's history and change little until the next boot. For
+example, one of two copies of the same stage was 6 % slower in all rounds of one boot, and not in
+the next boot.
 
-There are two looks at the figures. After the first the caller names the subjects and n of those
-comparisons that are undecided and may still be decided; only these get more rounds, for a limited
-time. A verdict may therefore come from either look, and that is paid for: see stats.py.
+The results are evaluated (looked at) twice. After the first look the caller names the subjects and
+n of comparisons that are undecided but could be decided. Only these get more rounds, for a limited
+time. A verdict may come from either look, and stats.py corrects for that.
 """
 
 from __future__ import annotations
@@ -29,81 +30,81 @@ from grader.measure.guest_session import GuestSession, Measurements
 from grader.measure.samples import Round, Samples, Series, add_wholes
 from grader.measure.workload import Reading, TimedWorkload, Work, WrongAnswer
 
-# A batch of a hundred steps of the clock is right within 1 %.
+# The smallest batch in units of the clock's resolution; its error is at most 1 %.
 STEPS = 100
-# This many readings, or as many as BUDGET_NS / 20 allows, show the clock's resolution.
+# The number of readings that determine the clock's resolution; BUDGET_NS / 20 may allow fewer.
 PROBES, FEWEST_PROBES = 16, 4
-# No phase is timed for less than this in a round.
+# The shortest total time of a phase in a round.
 SHORTEST_PHASE_NS = 600_000
-# What one n should take in a round, and the most that a large n may use in all rounds.
+# The target time of one n in a round, and the most time of one n in all rounds.
 BATCH_NS = 4_000_000
 BUDGET_NS = 1_500_000_000
 MAX_REPEAT = 1 << 20
-# So often a short one is tried beforehand; the middle one says how long it takes.
+# The number of trials of a short n before the plan; their median estimates its time.
 TRIES = 5
-# One that would be repeated so much more often than another does not take about as long.
+# Subjects with a larger ratio of repetitions do not get the same number of repetitions.
 ALIKE = 2
-# A round measures each n so many times, the n in turn, and keeps one that is below the middle. Most
-# of what disturbs makes a batch longer. Not all: a core that shares its units with another
-# computer's is faster for the moments in which that one is idle, so that the least is not the
-# usual. Of two copies of a stage on such a computer, the rounds' ratios scattered by 9 % with the
-# least of ten, by 6 to 7 % with the third to fifth.
+# A round measures this number of batches of each n and keeps one below the median, because most
+# disturbances make a batch longer. The minimum is not used: a core that shares its execution units
+# with another virtual machine is faster for moments while the other is idle, so the minimum is not
+# typical. On such a computer the ratios of two copies of a stage scattered by 9 % with the minimum
+# of ten batches, and by 6 to 7 % with the third to fifth smallest.
 BATCHES = 10
-# The most that one n of a subject may use in the second look.
+# The most time of one n of a subject in the second look.
 SECOND_BUDGET_NS = 3_000_000_000
 
 
 @dataclass(frozen=True)
 class SamplingPlan:
-    """How much is measured."""
+    """The number and the length of the rounds of a measurement."""
 
     rounds: int = 15
-    target_ns: int = BATCH_NS  # what one n should take in a round
-    boots: int = 5  # over which rounds are spread; one takes half a second
-    second: int = 0  # rounds of the second look in each of as many boots; 0: there is one look
-    seconds: float = 20.0  # after which no further round of the second look begins
+    target_ns: int = BATCH_NS  # target time of one n in a round
+    boots: int = 5  # number of boots for the rounds; a boot takes half a second
+    second: int = 0  # rounds of the second look in each boot; 0: no second look
+    seconds: float = 20.0  # time limit of the second look; no round starts later
 
     @property
     def growth(self) -> float:
-        """Return how many times as many rounds there may be after the second look."""
+        """The largest factor by which the second look increases the number of rounds."""
         return 1 + self.second * self.boots / self.rounds
 
 
-# A verdict may come from either.
+# The number of looks from which a verdict may come.
 LOOKS = 2
 
 WHOLE = SamplingPlan(second=12)
 QUICK = SamplingPlan(stats.FEWEST, BATCH_NS // 2)
 
 Tell = Callable[[str, int, int], None]
-# Returns the subjects and n that a second look may help, from the figures of the first.
+# A function that takes the samples of the first look and returns the (key, n) to measure again.
 Undecided = Callable[[Samples], Collection[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """One measurement: n, how many repetitions a round, in how many rounds."""
+    """The plan for one n of a subject: repetitions in each round, and the number of rounds."""
 
     n: int
     repeat: int
     rounds: int
-    least: int = 1  # repetitions that a batch must have, or the clock's resolution would show
-    second: int = 0  # rounds of each boot in the second look
+    least: int = 1  # smallest repetitions of a batch, given the clock's resolution
+    second: int = 0  # rounds in each boot of the second look
 
     @property
     def batches(self) -> int:
-        """Return in how many parts the repetitions of a round are measured."""
+        """The number of batches into which the repetitions of a round are divided."""
         return max(1, min(BATCHES, self.repeat // self.least))
 
     @property
     def each(self) -> int:
-        """Repetitions in a part."""
+        """The number of repetitions in a batch."""
         return self.repeat // self.batches
 
 
 @dataclass
 class _TimingSession:
-    """What is known of a measurement that goes over several boots."""
+    """The state of a measurement across several boots."""
 
     rng: random.Random
     tell: Tell
@@ -111,12 +112,12 @@ class _TimingSession:
     alike: bool
     samples: Samples = field(default_factory=dict)
     plans: dict[str, list[RoundPlan]] = field(default_factory=dict)
-    # By subject and n: in which rounds the caller's clock agreed, and what it was about.
+    # By (key, n): whether the caller's clock agreed in each round, and a reading of each round.
     fits: dict[tuple[str, int], list[bool]] = field(default_factory=dict)
     readings: dict[tuple[str, int], list[Reading]] = field(default_factory=dict)
 
     def work(self, boot: int, turn: GuestSession, running: Sequence[TimedWorkload]) -> Measurements:
-        """All rounds of one boot."""
+        """Measure all rounds of one boot; make the plans in the first boot."""
         effort = self.effort
         rounds, boots = effort.rounds, effort.boots
         if boot == 0:
@@ -128,17 +129,17 @@ class _TimingSession:
         found: Samples = {}
         for i in range(_share(rounds, boots, boot)):
             self.tell("measure, round", boot * rounds // boots + i + 1, rounds)
-            # A long n has fewer rounds.
+            # An expensive n has fewer rounds.
             self._rounds(turn, running, found, (boot, i), lambda p: _share(p.rounds, boots, boot))
         return Measurements(found)
 
     def look_again(
         self, boot: int, turn: GuestSession, running: Sequence[TimedWorkload]
     ) -> Measurements:
-        """All rounds of one boot of the second look.
+        """Measure all rounds of one boot of the second look.
 
-        They are counted as further rounds of a boot of the first look, so that a verdict still
-        needs as many groups of rounds to agree, each larger than before.
+        These rounds are counted as further rounds of a boot of the first look. So the number of
+        groups of rounds that must agree on a verdict stays the same.
         """
         effort, found = self.effort, Samples()
         first = _share(effort.rounds, effort.boots, boot)
@@ -146,7 +147,7 @@ class _TimingSession:
         what = f"measure again what is undecided, {effort.seconds:.0f} s at most: boot"
         for i in range(effort.second):
             before = time.monotonic()
-            # Time alone ends it, not what was measured, which would favour some results.
+            # Only the time ends the loop. Stopping by the results would bias them.
             if i and before - begin + longest > share:
                 break
             self.tell(what, boot + 1, effort.boots)
@@ -162,14 +163,14 @@ class _TimingSession:
         place: Round,
         count: Callable[[RoundPlan], int],
     ) -> None:
-        """One round of all subjects, of those n that have so many in this boot."""
+        """Measure one round of all subjects, with each n whose plan includes this round."""
         for subject in self.rng.sample(list(running), len(running)):
             planned = [plan for plan in self.plans[subject.key] if place[1] < count(plan)]
             self._round(turn, subject, planned, samples, place)
             guest_session.no_complaint(turn)
 
     def take(self, found: Samples) -> None:
-        """Add what a boot has come to."""
+        """Add the samples of a boot."""
         for which, series in found.items():
             whole = self.samples.setdefault(which, Series())
             whole.values += series.values
@@ -185,7 +186,7 @@ class _TimingSession:
         samples: Samples,
         place: Round,
     ) -> None:
-        """One round of one subject: of each plan's batches a usual time of each phase."""
+        """Measure one round of one subject. Add a typical batch time of each plan and phase."""
         order = [plan for i in range(BATCHES) for plan in plans if i < plan.batches]
         wanted = [(plan.n, plan.each) for plan in order]
         readings = _ask(turn, subject, wanted, self.rng) if wanted else []
@@ -205,7 +206,7 @@ class _TimingSession:
                 series.peak_bytes = batches[0].peak_bytes
 
     def doubts(self) -> dict[str, Finding]:
-        """Subjects whose account does not fit what their caller's clock says."""
+        """Return findings for subjects whose reported times disagree with their caller's clock."""
         found: dict[str, Finding] = {}
         for (key, n), fits in self.fits.items():
             try:
@@ -216,7 +217,7 @@ class _TimingSession:
 
 
 def _share(rounds: int, boots: int, boot: int) -> int:
-    """How many of some rounds are in a boot."""
+    """Return the number of rounds that belong to a boot."""
     return rounds // boots + (boot < rounds % boots)
 
 
@@ -230,10 +231,11 @@ def measure(
     alike: bool = False,
     undecided: Undecided | None = None,
 ) -> Measurements:
-    """Nanoseconds per call of each subject, by phase and n: interleaved rounds, several boots.
+    """Return the nanoseconds per call of each subject, by phase and n.
 
-    alike: subjects that take about as long at an n repeat it as often. undecided: asked after the
-    first look which subjects and n are to be measured again, if the effort has a second.
+    alike: whether subjects with similar times for an n get the same number of repetitions.
+    undecided: a function that returns, after the first look, the subjects and n to measure again;
+    it is used only if the effort has a second look.
     """
     session = _TimingSession(random.Random(seed), tell, effort, alike)
     findings: dict[str, Finding] = {}
@@ -268,7 +270,7 @@ def measure(
 def _samples(
     session: _TimingSession, subjects: Sequence[TimedWorkload], findings: Mapping[str, Finding]
 ) -> Samples:
-    """The samples of those subjects that nothing is wrong with, and their sums of phases."""
+    """Return the samples of subjects without findings, and their sums of phases."""
     samples = {
         which: series for which, series in session.samples.items() if which[0] not in findings
     }
@@ -284,7 +286,7 @@ def _ask(
     wanted: Iterable[tuple[int, int]],
     rng: random.Random,
 ) -> list[Reading]:
-    """Load a subject, have it do each (n, repeat), unload it."""
+    """Load a subject, let it compute each wanted (n, repeat), unload it. Return the readings."""
     works = [Work(n, repeat, rng.getrandbits(64), subject.spread(n)) for n, repeat in wanted]
     return turn.ask(subject, works)
 
@@ -292,12 +294,12 @@ def _ask(
 def _plan(
     turn: GuestSession, subject: TimedWorkload, rng: random.Random, effort: SamplingPlan
 ) -> list[RoundPlan]:
-    """How many repetitions each n needs: found by short tries, thrown away (a warm-up too)."""
+    """Plan the repetitions of each n from short trials, which also warm up the machine."""
     plans = []
     once = _ask(turn, subject, [(n, 1) for n in subject.sizes], rng)
     tried = {n: (1, reading) for n, reading in zip(subject.sizes, once)}
-    # Again, so often that the clock's steps do not matter; but for the long ones, of which once is
-    # enough, since it cannot be that something else took most of it.
+    # Repeat the trials often enough that the clock's resolution does not matter. A long n needs
+    # only one trial, because a disturbance cannot take most of its time.
     more = [
         (n, max(1, min(1000, SHORTEST_PHASE_NS // max(1, sum(reading.ns.values())))))
         for n, (_, reading) in tried.items()
@@ -311,13 +313,13 @@ def _plan(
     repeated = [reading for some in tries.values() for _, reading in some]
     step = _resolution(turn, subject, rng, [*once, *repeated])
     for n, (repeat, reading) in tried.items():
-        # What took no step of the clock may have taken almost one.
+        # A time of 0 may be almost one step of the clock.
         each = [max(ns or step, 0.5 * repeat) / repeat for ns in reading.ns.values()]
         least = math.ceil(STEPS * step / min(each))
         wish = max(
             effort.target_ns / sum(each), SHORTEST_PHASE_NS / min(each), float(least * BATCHES)
         )
-        # Not for ever where one phase takes a thousand times longer than the other.
+        # Limit the total time if one phase takes a thousand times longer than another.
         wish = min(wish, max(1.0, 20 * effort.target_ns / sum(each)), MAX_REPEAT)
         repetitions = max(1, round(wish))
         possible = int(BUDGET_NS / (repetitions * sum(each)))
@@ -331,10 +333,11 @@ def _plan(
 def _resolution(
     turn: GuestSession, subject: TimedWorkload, rng: random.Random, known: Sequence[Reading]
 ) -> int:
-    """Return the step of the clock that times the phases, in ns.
+    """Return the resolution of the clock that times the phases, in ns.
 
-    It divides all readings. That a multiple of it divides them, too, becomes less likely with each:
-    the shortest n is read a few times more.
+    The result is the greatest common divisor of all readings. It may be a multiple of the
+    resolution, which becomes less likely with each reading, so the shortest n is read a few more
+    times.
     """
     once = [sum(reading.ns.values()) for reading in known[: len(subject.sizes)]]
     shortest = min(range(len(once)), key=once.__getitem__)
@@ -345,10 +348,11 @@ def _resolution(
 
 
 def _alike(plans: Mapping[str, list[RoundPlan]]) -> dict[str, list[RoundPlan]]:
-    """The same repetitions for all that take about as long, each n for itself.
+    """Give all subjects with similar times the same repetitions, separately for each n.
 
-    The shorter a batch, the likelier nothing disturbs it. Of two copies of stage 5, with one and
-    two calls in a batch of some 50 us, the second was 3 to 7 % slower in eight of twelve boots.
+    A shorter batch is less likely to be disturbed, so different repetitions would bias the
+    comparison. Of two copies of stage 5 with one and two calls in a batch of approximately 50 us,
+    the second was 3 to 7 % slower in eight of twelve boots.
     """
     together: dict[int, list[RoundPlan]] = {}
     for plan in (plan for some in plans.values() for plan in some):
@@ -375,7 +379,7 @@ def _read(path: str) -> str:
 
 
 def disturbances(samples: Samples) -> list[str]:
-    """What may disturb the figures on this computer, and the cure."""
+    """Return notes on what may disturb the measurements on this computer, and what to do."""
     said: list[str] = []
     if not samples:
         return said
@@ -397,7 +401,7 @@ def disturbances(samples: Samples) -> list[str]:
 
 
 def _in_the_figures(samples: Mapping[tuple[str, str, int], Series], busy: str) -> list[str]:
-    """What the figures show; busy: that the computer is busy, if it is."""
+    """Return notes on few rounds or large scatter. busy: a text if the computer is busy, or ""."""
     said: list[str] = []
     few = min(len(series.values) for series in samples.values())
     if few < stats.FEWEST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a metric measures: a module, how to make it work, and how to read what it says of it."""
+"""Define the interface of workloads: a module, its requests and the parser of its answers."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from grader.lab.module import Module
 
 @dataclass(frozen=True)
 class Work:
-    """One request: do it for n, so many times."""
+    """One request: compute for n, with this number of repetitions."""
 
     n: int
     repeat: int
-    nonce: int  # goes into the digest of the results: no answer can be known beforehand
-    spread: int = 0  # repetition i is for n - i % (spread + 1)
+    nonce: int  # part of the digest of the results, so that no answer is predictable
+    spread: int = 0  # repetition i computes for n - i % (spread + 1)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a subject says of its work, checked: totals of all repetitions, by phase."""
+    """A checked answer of a workload: totals of all repetitions, by phase."""
 
-    ns: Mapping[str, int]  # by the clock of the machine's kernel
+    ns: Mapping[str, int]  # by the clock of the guest kernel
     allocations: Mapping[str, int]
-    peak_bytes: int  # the most held at once by any one call
-    outside_ns: int  # the whole call by its caller's clock
-    # What whoever times the work does besides, at the most. bare: nothing else is in the call;
-    # otherwise the work is tried beforehand.
+    peak_bytes: int  # largest memory use of any one call
+    outside_ns: int  # time of the whole call, by its caller's clock
+    # Upper bound of the driver's own time in the call. bare: the call contains no trial run before
+    # the work.
     own_ns: float
     bare: bool
 
 
 class WrongAnswer(Exception):
-    """The work was not done, or not right."""
+    """A workload did not do its work, or returned a wrong result."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.title)
@@ -45,77 +45,77 @@ class WrongAnswer(Exception):
 
 
 class Workload(Protocol):
-    """A module to be measured. A metric does not know what it is."""
+    """A module to be measured. Metrics use only this interface."""
 
     @property
     def key(self) -> str:
-        """Its name in the samples."""
+        """The name of the workload in the samples."""
 
     @property
     def module(self) -> Module:
-        """The module, to be loaded when it is its turn."""
+        """The module, which is loaded only while it is measured."""
 
     @property
     def path(self) -> str:
-        """Where the module is in the machine."""
+        """The path of the module in the machine."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The n that it is to be measured at."""
+        """The values of n to measure."""
 
     @property
     def vectors(self) -> bool:
-        """Return whether an emulated CPU must have AVX2 and FMA for it."""
+        """Whether the module needs an emulated CPU with AVX2 and FMA."""
 
     @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:
-        """Sums of phases that are figures of their own, by name."""
+        """Further metrics that are sums of phases, by name."""
 
     @property
     def client(self) -> str:
-        """The program there that takes requests, a line each, and answers each by a line."""
+        """The program in the machine that reads requests and answers each with one line."""
 
     @property
     def before(self) -> tuple[str, ...]:
-        """Requests that come first; each is answered by "0"."""
+        """Requests to send first; the client must answer each with "0"."""
 
 
 class TimedWorkload(Workload, Protocol):
-    """A module that a clock measures: it reports how long its work took."""
+    """A workload that is timed: its answers contain the time of each phase."""
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Return the phases that it times separately."""
+        """The phases that the module times separately."""
 
     def spread(self, n: int) -> int:
-        """Return how far n varies between repetitions, so that a kept result gains nothing."""
+        """Return the range by which n varies between repetitions, so that caching is useless."""
 
     def request(self, work: Work) -> str:
-        """The request for some work."""
+        """Return the request line for a work."""
 
     def reading(self, answer: str, work: Work) -> Reading:
-        """Understand its answer; raises WrongAnswer."""
+        """Parse and check an answer; raise WrongAnswer if it is wrong."""
 
 
 class CountedWorkload(Workload, Protocol):
-    """A module whose call the emulator counts, between the markers of guest/marker.h."""
+    """A workload whose call the emulator counts, between the markers of guest/marker.h."""
 
     @property
     def needed(self) -> tuple[int, ...]:
-        """Those n that a run counts even where it leaves out what takes long."""
+        """The values of n that a run must count even if it leaves out expensive ones."""
 
     @property
     def call_sites(self) -> tuple[tuple[str, int], ...]:
-        """The calls whose instructions are a phase: its name, and where the call instruction is.
+        """The function calls that are phases: name and position of each call instruction.
 
-        In the order in which they are executed, as offsets in the module's section .text.
+        They are in the order of execution. A position is an offset in the section .text.
         """
 
     def count_request(self, n: int) -> str:
-        """The request for one call, which speaks the digits of its answer."""
+        """Return the request for one call; the client sends its digits by markers."""
 
     def digits(self, n: int) -> str:
-        """The digits that it must speak."""
+        """Return the digits of the correct answer for n."""
 
     def machine_finding(self, guest: Running, n: int) -> Finding | None:
-        """Return what the machine that counted a call for n shows to be wrong, or None."""
+        """Return a finding about the machine after a counted call for n, or None."""

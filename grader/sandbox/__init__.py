@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a command within limits, and in a sandbox when it comes from outside.
+"""Run a command within resource limits, and untrusted commands in a sandbox.
 
-    places = Room(read=kernel_places(tree), write=(directory,))
-    ended = run(["make", ...], COMPILER, places, together=True)
+    view = SandboxView(read=kernel_build_paths(tree), write=(directory,))
+    result = run(["make", ...], COMPILER, view, together=True)
 
-Without a room a command sees and may do what the caller may; the limits hold all the same. Either
-way nothing of it runs when the call has returned, or when the caller is gone.
+Without a view the command runs with the caller's permissions, but the limits apply as well. In both
+cases all processes of the command have ended when the call returns or when the caller has ended.
 
-Started by root it runs as a user that nobody is, a new one each time: the kernel does not bind
-root's number of processes.
+If the caller is root, a sandboxed command runs as an unused user, a new one for each command,
+because the kernel does not limit the number of root's processes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Say whether a sandbox can be had here, for scripts/doctor.sh."""
+"""Print whether a sandbox is available on this computer, for scripts/doctor.sh."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whether a sandbox can be had on this computer; if not, why, and what to do."""
+"""Check whether a sandbox is available on this computer; if not, explain why and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAY_OUT = "or --no-sandbox, for trees that you trust"
 
 
 def why_unavailable() -> str:
-    """Why no sandbox can be had here, with the cure, in one line; nothing when it can be had."""
+    """Return why no sandbox is available and what to do, in one line; "" if one is available."""
     if shutil.which(BWRAP) is None:
         return "bubblewrap is missing: scripts/setup.sh sandbox installs it"
     return _refused()
@@ -41,9 +41,9 @@ def _refused() -> str:
 
 
 def require() -> None:
-    """See that there is a sandbox, by installing what is missing; LabError says why not."""
+    """Install bubblewrap if it is missing. Raise LabError if no sandbox is available."""
     if shutil.which(BWRAP) is None:
-        # It says itself what it does, and what stands against it.
+        # setup.sh reports its progress and its errors itself.
         subprocess.run([str(paths.SCRIPTS / "setup.sh"), "sandbox"], stdout=subprocess.DEVNULL)
     why = why_unavailable()
     if why:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The loader and the shared libraries that a program needs, as files of this computer."""
+"""Find the dynamic loader and the shared libraries that a program needs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ _LINE = re.compile(r"^\t(\S+) \(.*\) => (/\S+)$", re.MULTILINE)
 
 @cache
 def _installed() -> dict[str, Path]:
-    """Return the libraries in the loader's cache by name; the first of a name is the native one."""
+    """Return the libraries in the loader's cache by name. Of equal names the first is native."""
     said = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     return {name: Path(path) for name, path in reversed(_LINE.findall(said))}
 
 
 def _asked_for(program: Path) -> Iterator[Path]:
-    """Yield what a program or library asks for and the loader's cache lists.
+    """Yield the loader and the libraries that an ELF file names.
 
-    A file that is malformed asks for nothing; one that names another file does not get it.
+    Names that the loader's cache does not contain are ignored, so a program cannot request other
+    files. A malformed file may raise ELFError, OSError or ValueError.
     """
-    # Here: the rest of the sandbox needs nothing but Python itself.
+    # Imported here, because the rest of the sandbox needs only the standard library.
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import InterpSegment
@@ -46,7 +47,7 @@ def _asked_for(program: Path) -> Iterator[Path]:
 
 
 def needed(program: Path) -> tuple[Path, ...]:
-    """Return the loader and the libraries of a program, those of its libraries among them."""
+    """Return the loader and all direct and indirect libraries of a program."""
     from elftools.common.exceptions import ELFError
 
     found: dict[Path, None] = {}

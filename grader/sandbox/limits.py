@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a command may use, and the watch over what the kernel has no limit for."""
+"""Define resource limits, and measure the usage of resources that the kernel does not limit."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ MB = 1 << 20
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """What a command and all that it starts may use.
+    """The resource limits of a command with all its descendants.
 
-    The kernel holds each process to what is said to be its own, and all of them to their number;
-    the rest is looked at every 20th of a second, and too much of it ends the command.
+    The kernel enforces the limits of each process and the number of processes. The grader checks
+    the other limits every 50 ms and ends the command if one is exceeded.
     """
 
     wall_seconds: float = 300
-    cpu_seconds: int = 300  # of each process; all of them have wall_seconds
+    cpu_seconds: int = 300  # of each process
     memory_bytes: int = 1536 * MB  # of all processes together
-    # Of each process, mapped; none for what reserves terabytes, as the address sanitizer does.
+    # Address space of each process. None for programs with the address sanitizer, which reserves
+    # terabytes.
     address_bytes: int | None = None
-    processes: int = 64  # and threads
+    processes: int = 64  # and threads, together
     open_files: int = 512  # of each process
-    file_bytes: int = 64 * MB  # of any file
-    # Of all files written in the view, which are in memory too.
+    file_bytes: int = 64 * MB  # of each file
+    # Of all files written in the view; these files are in memory.
     store_bytes: int = 256 * MB
     store_files: int = 10_000
-    output_bytes: int = 16 * MB  # what the caller reads of both outputs
+    output_bytes: int = 16 * MB  # of stdout and stderr together
 
 
 # make, the compiler, modpost and objtool.
 COMPILER = ResourceLimits(address_bytes=3072 * MB)
-# A program of a stage, with the address sanitizer: it needs 30 MB, and keeps what is freed.
+# A program of a stage with the address sanitizer, which needs 30 MB and delays the reuse of freed
+# memory.
 PROGRAM = ResourceLimits(
     wall_seconds=120,
     cpu_seconds=60,
@@ -50,7 +52,7 @@ PROGRAM = ResourceLimits(
     store_bytes=64 * MB,
     store_files=1000,
 )
-# tar and unzip; what a stage consists of is some dozen files below a megabyte.
+# tar and unzip. A stage has a few dozen files, each smaller than a megabyte.
 ARCHIVE = ResourceLimits(
     wall_seconds=60,
     cpu_seconds=30,
@@ -62,10 +64,10 @@ ARCHIVE = ResourceLimits(
     output_bytes=1 * MB,
 )
 
-# An emulator: its console is a file of ours, which a module could fill the disk with.
+# An emulator. A module can write to the console, a file, so its size needs a limit.
 MACHINE = ResourceLimits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
 
-# What is said of a command that one of the limits has ended.
+# Messages for a command that exceeded a limit.
 SAID = {
     "time": "it was not done after {limits.wall_seconds:g} s",
     "cpu": "it computed for more than {limits.cpu_seconds:,} s",
@@ -81,34 +83,35 @@ _BY_SIGNAL = {-signal.SIGXCPU: "cpu", -signal.SIGXFSZ: "file"}
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended."""
+    """The result of a command: its status, its output and the limit that it exceeded, if any."""
 
-    status: int | None  # as of subprocess: minus the signal; None when a limit ended it
+    status: int | None  # as in subprocess: minus the signal; None if a limit ended it
     output: bytes
-    errors: bytes  # empty when both were to come together
+    errors: bytes  # empty if together was set
     ended_by: str = ""  # a key of SAID
-    survivors: int = 0  # processes that it left running, which were killed
+    survivors: int = 0  # processes that were still running and were killed
     limits: ResourceLimits = ResourceLimits()
 
     @property
     def cause(self) -> str:
-        """Which limit ended it, in words; nothing when none did."""
+        """A message about the limit that ended the command; "" if none did."""
         return SAID[self.ended_by].format(limits=self.limits) if self.ended_by else ""
 
     @property
     def text(self) -> str:
-        """The output as text, printable."""
+        """The output as printable text."""
         return decoded(self.output)
 
     @property
     def error_text(self) -> str:
-        """Return what was printed to standard error, printable."""
+        """The standard error output as printable text."""
         return decoded(self.errors)
 
     def check_host(self, folder: Path) -> None:
-        """Raise HostFault if a compiler or the like has failed by this computer's fault.
+        """Raise HostFault if the command failed because memory or disk space was short.
 
-        folder is where it wrote to. Its words do not count, since a source chooses them.
+        folder: the folder that the command wrote to. The output of the command is no evidence,
+        because a source file can choose it.
         """
         if self.status == -signal.SIGKILL:
             raise ProgramKilled
@@ -117,7 +120,7 @@ class CommandResult:
 
 
 def ended_by_signal(status: int) -> str:
-    """The limit that the kernel tells of by a signal, if it was one."""
+    """Return the limit that the kernel enforces by this signal status, or ""."""
     return _BY_SIGNAL.get(status, "")
 
 
@@ -129,7 +132,7 @@ def _children(task: Path) -> list[int]:
 
 
 def kill_groups(supervisor: int) -> None:
-    """Kill the process groups that the supervisor's children lead, each at one stroke."""
+    """Kill the process group of each child of the supervisor, with one signal for each group."""
     for child in _children(Path(f"/proc/{supervisor}/task/{supervisor}")):
         try:
             os.killpg(child, signal.SIGKILL)
@@ -138,7 +141,7 @@ def kill_groups(supervisor: int) -> None:
 
 
 def _below(pid: int) -> Iterator[int]:
-    """A process and all its descendants; some of those that begin or end meanwhile."""
+    """Yield a process and all its descendants; may miss processes that start meanwhile."""
     found, todo = {pid}, [pid]
     while todo:
         process = todo.pop()
@@ -158,9 +161,9 @@ def _tasks(entry: Path) -> list[Path]:
 
 
 def _status(process: int) -> Iterator[tuple[str, int]]:
-    """What counts of /proc/PID/status, by name; memory in kilobytes."""
+    """Yield the fields _COUNTED of /proc/PID/status, by name; memory in kilobytes."""
     entry = Path("/proc", str(process))
-    # Where the first thread has ended the process seems to have no memory: ask another.
+    # If the first thread has ended, its status shows no memory, so read another thread's.
     for source in (entry, *_tasks(entry)):
         try:
             lines = (source / "status").read_text().splitlines()
@@ -175,12 +178,12 @@ def _status(process: int) -> Iterator[tuple[str, int]]:
             return
 
 
-# Page tables too: by them alone memory can be filled that is nobody's.
+# Page tables are included, because they can fill the memory although no process owns them.
 _COUNTED = ("VmRSS:", "VmSwap:", "VmPTE:", "Threads:")
 
 
 def usage(pid: int, enough: ResourceLimits) -> str:
-    """The limit that a process and its descendants have passed, if any."""
+    """Return the limit that a process and its descendants exceed, or ""."""
     tasks = kilobytes = 0
     for process in _below(pid):
         for name, value in _status(process):
@@ -190,14 +193,14 @@ def usage(pid: int, enough: ResourceLimits) -> str:
                 kilobytes += value
         if kilobytes * 1024 > enough.memory_bytes:
             return "memory"
-        # The two that stand between, and what ends while it is counted.
+        # Allow for the supervisor, bubblewrap and processes that end during the count.
         if tasks > enough.processes + 8:
             return "processes"
     return ""
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel has killed since its start for lack of memory."""
+    """Return the number of processes that the kernel has killed for lack of memory since boot."""
     try:
         words = Path("/proc/vmstat").read_text().split()
         return int(words[words.index("oom_kill") + 1])
@@ -206,7 +209,7 @@ def oom_kills() -> int:
 
 
 def tasks_of_user() -> int:
-    """How many processes and threads this user has on this computer."""
+    """Return the number of processes and threads of this user on this computer."""
     count = 0
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Start a program in the sandbox that runs until its caller ends it: an emulator."""
+"""Start a program in the sandbox that runs until its caller ends it, such as an emulator."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ class ConfinedCommand:
     """A command line that runs a program in a sandbox until its caller ends it."""
 
     command: list[str]
-    fds: list[int]  # which it must inherit
+    fds: list[int]  # descriptors that the command must inherit
     environment: dict[str, str]
-    supervisor: socket.socket  # the caller's; must stay open while the program runs
+    supervisor: socket.socket  # the caller's end; must stay open while the program runs
 
 
 @contextmanager
 def confined_command(
     command: Sequence[str], limits: ResourceLimits, view: SandboxView
 ) -> Iterator[ConfinedCommand]:
-    """Yield what starts a program in a sandbox; the caller starts it before the context ends.
+    """Yield a command that starts a program in a sandbox.
 
-    The caller's process group is the handle of the program: to kill it kills everything in the
-    view. Of the limits only the sizes and numbers of files hold, and no time.
+    The caller must start the command before the context ends, in a process group of its own:
+    killing that group kills everything in the sandbox. Of the limits only open_files, file_bytes
+    and store_bytes apply.
     """
     uid = unused_user() if not os.geteuid() else None
-    # Packets: a word stays a word.
+    # SOCK_SEQPACKET keeps the boundaries of messages.
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     try:
-        ours.send(b"g")  # there is nothing to bring in first
+        ours.send(b"g")  # start at once, since no files must be copied first
         with theirs, ExitStack() as handed:
             fds = [theirs.fileno()]
             call = bubblewrap(view, limits, uid, Path("/tmp"), None, fds, handed)
@@ -58,7 +59,7 @@ def confined_command(
 
 
 def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
-    """Give the FIFOs to the user. Return the supervisor's option for a device's group."""
+    """Make uid the owner of the FIFOs. Return the supervisor's option for a device's group."""
     options = []
     for path in shared:
         found = path.stat()
@@ -70,12 +71,12 @@ def _let_in(shared: tuple[Path, ...], uid: int) -> list[str]:
 
 
 def opens_by_group(device: os.stat_result) -> bool:
-    """Return whether a member of the device's group, which is not root's, may open it."""
+    """Return whether the device has a group other than root, whose members may open it."""
     return bool(device.st_gid) and device.st_mode & 0o060 == 0o060
 
 
 def wait_status(supervisor: socket.socket) -> int | None:
-    """Return the wait status of a confined program that has ended; None if it was not noted."""
+    """Return the wait status of a confined program that has ended; None if it is unknown."""
     supervisor.setblocking(False)
     try:
         while message := supervisor.recv(WORD.size):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a sandbox sees, in bubblewrap's terms, and the system calls it may not make."""
+"""Build the arguments of bubblewrap for the mounts of a sandbox, and its system call filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.sandbox.limits import ResourceLimits
 BWRAP = "bwrap"
 SUPERVISOR = "/supervisor"
 
-# The compiler, its libraries, make, tar. Of /etc only what they need to find each other.
+# The compiler, its libraries, make and tar; and the few files in /etc that they need.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _LOADER_CACHE = "/etc/ld.so.cache"
 _ETC = ("/etc/alternatives", _LOADER_CACHE, "/etc/ld.so.conf", "/etc/ld.so.conf.d")
@@ -34,41 +34,41 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class SandboxView:
-    """What a command in the sandbox sees besides the system's programs.
+    """The files that a command in the sandbox sees besides the system's programs.
 
-    All stand there at their own paths. A path that is a link is followed: whether it may be one is
-    the caller's to say; links below it lead nowhere else than in the sandbox. A directory to write
-    to is a copy in memory; its plain files come home when the command has ended by itself. /tmp is
-    there as well, and does not.
+    Each path is mounted at the same path in the sandbox. If it is a symbolic link, it is followed,
+    so the caller must decide whether to allow links; links below it are resolved inside the
+    sandbox. A directory in write is a copy in memory. Its regular files are copied back if the
+    command ends by itself. /tmp is writable as well, but is not copied back.
 
-    In a sandbox for one program there is nothing of the system except the program's loader and
-    libraries, no /tmp and nothing to write to. The program cannot run another, and its input is a
-    pipe: what it has read it cannot read again.
+    If program is set, the sandbox contains only that program, its loader and its libraries: no
+    /tmp and no writable directory. The program cannot execute another program, and its input is a
+    pipe, so it cannot read its input twice.
     """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     program: Path | None = None
-    # FIFOs and devices, which it reads and writes in place.
+    # FIFOs and devices, which the command reads and writes directly.
     shared: tuple[Path, ...] = ()
 
     @property
     def stores(self) -> tuple[Path, ...]:
-        """The directories in memory, which the supervisor hands over."""
+        """The directories in memory; the supervisor passes their descriptors to the grader."""
         return () if self.program else (Path("/tmp"), *self.write)
 
     @property
     def needs(self) -> tuple[Path, ...]:
-        """The files and directories of the host that stand there."""
+        """The files and directories of the host that are mounted."""
         if self.program is None:
             return self.read
         return (*self.read, self.program, *libraries.needed(self.program))
 
 
 def kernel_build_paths(tree: Path) -> tuple[Path, ...]:
-    """What building a module for a kernel reads: the tree that make -C is given, and around it."""
+    """Return the paths that a module build reads: the kernel tree and the trees it refers to."""
     entry = tree.absolute().parent
-    # An entry of the cache is a whole: its parts name each other, and sources elsewhere.
+    # The parts of a cache entry refer to each other, so mount the whole entry.
     places = [entry if (entry / ".complete").is_file() else tree.absolute(), tree.resolve()]
     try:
         makefile = (tree / "Makefile").read_text(errors="replace")
@@ -85,7 +85,7 @@ def kernel_build_paths(tree: Path) -> tuple[Path, ...]:
 
 
 def check_readable(paths: tuple[Path, ...]) -> None:
-    """Raise LabError where somebody else than root would see nothing: no fault of a submission."""
+    """Raise LabError if another user than root cannot read one of the paths."""
     for place in paths:
         if place.exists():
             wanted = 0o5 if place.is_dir() else 0o4
@@ -94,13 +94,13 @@ def check_readable(paths: tuple[Path, ...]) -> None:
 
 
 def environment(more: dict[str, str]) -> dict[str, str]:
-    """All that a sandboxed command has of an environment."""
+    """Return the complete environment of a sandboxed command."""
     return {**_ENVIRONMENT, **more}
 
 
 @cache
 def _has_size() -> bool:
-    """Whether bubblewrap can bound a directory in memory (from 0.7 on); if not, we watch."""
+    """Return whether bubblewrap has --size (from 0.7 on). The grader checks sizes in any case."""
     said = subprocess.run([BWRAP, "--help"], capture_output=True, text=True)
     return "--size " in said.stdout + said.stderr
 
@@ -108,13 +108,13 @@ def _has_size() -> bool:
 def command(
     view: SandboxView, limits: ResourceLimits, supervisor: Path, cwd: Path, info: int | None
 ) -> list[str]:
-    """Return the arguments of bubblewrap; to info it writes which its first process is."""
+    """Return the arguments of bubblewrap, which writes the pid of its first process to info."""
     size = ["--size", str(limits.store_bytes)] if _has_size() else []
     arguments = [f"--unshare-{what}" for what in ("pid", "net", "ipc", "uts", "cgroup-try")]
     if os.geteuid():
         arguments += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
     else:
-        # The supervisor becomes somebody whom the limit on processes does bind, root or not.
+        # The supervisor changes to an unused user, because root is exempt from the process limit.
         arguments += "--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID".split()
     arguments += ["--die-with-parent", "--hostname", "sandbox"]
     arguments += [] if info is None else ["--info-fd", str(info)]
@@ -131,7 +131,7 @@ def command(
         there.add(Path("/tmp"), *size, "--tmpfs", "/tmp")
         for name in (*_SYSTEM, *_ETC):
             there.bind(Path(name), needed=False)
-    # A directory before what lies over a part of it.
+    # Mount a directory before the mounts inside it.
     for path in sorted(view.needs, key=lambda p: len(p.parts)):
         there.bind(path.absolute())
     for path in sorted(view.write, key=lambda p: len(p.parts)):
@@ -143,7 +143,7 @@ def command(
 
 
 class _Mounts:
-    """What stands in the sandbox so far."""
+    """The mounts of a sandbox so far, as arguments of bubblewrap."""
 
     def __init__(self) -> None:
         self.arguments: list[str] = []
@@ -151,7 +151,7 @@ class _Mounts:
         self.bound: set[Path] = set()
 
     def add(self, path: Path, *arguments: str) -> None:
-        """A mount at a path; what is above it for anybody to pass through."""
+        """Add a mount at a path. Make its parent directories, which all users may enter."""
         for above in reversed(path.parents):
             if above not in self.seen:
                 self.seen.add(above)
@@ -163,7 +163,7 @@ class _Mounts:
         self.add(path, "--symlink", target, str(path))
 
     def bind(self, path: Path, needed: bool = True) -> None:
-        """A file or directory of the host, read-only; a link as a link, and what it leads to."""
+        """Mount a path of the host read-only. Copy a symbolic link and mount its target, too."""
         if path in self.seen or not (needed or path.exists()):
             return
         if path.is_symlink() and not any(above in self.bound for above in path.parents):
@@ -174,10 +174,10 @@ class _Mounts:
             self.bound.add(path)
 
 
-# Numbers of x86-64. What neither compiler nor program needs, and what a kernel's faults were in.
+# System calls of x86-64 that no compiler or program needs, or that had kernel vulnerabilities.
 _EPERM, _ENOSYS = 1, 38
 _FORBIDDEN = (
-    # Memory that belongs to no process and to no directory, and what buffers data in the kernel.
+    # Memory that is charged to no process or directory, and data buffers in the kernel.
     *(29, 64, 68, 240, 319, 447),  # shmget, semget, msgget, mq_open, memfd_create, memfd_secret
     *(41, 53),  # socket, socketpair
     # Other processes.
@@ -190,12 +190,12 @@ _FORBIDDEN = (
     *(103, 134, 154, 248, 249, 250),  # syslog, uselib, modify_ldt, add_key, request_key, keyctl
     *(298, 300, 321, 323, 425, 426, 427),  # perf_..., fanotify_init, bpf, userfaultfd, io_uring
 )
-_IOCTLS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type for somebody at a terminal
-_NEW_NAMESPACES = 0x7E02_0000  # of clone's flags
+_IOCTLS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: insert input into a terminal
+_NEW_NAMESPACES = 0x7E02_0000  # mask of the flags of clone
 
 
 def seccomp_program() -> bytes | None:
-    """The filter for bubblewrap; none for a computer whose numbers it does not know."""
+    """Return the seccomp filter for bubblewrap; None on processors other than x86-64."""
     if platform.machine() != "x86_64":
         return None
     load, equal, at_least, any_bit, end = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -208,7 +208,7 @@ def seccomp_program() -> bytes | None:
         return [step(code, value, 0, 1), step(end, verdict)]
 
     steps = [step(load, 4), step(equal, 0xC000_003E, 1, 0), step(end, kill), step(load, 0)]
-    # The numbers of x32 are another set of entry points; clone3's flags cannot be looked at.
+    # Block all calls of x32, a second set of numbers, and clone3, whose flags are in memory.
     steps += [*unless(at_least, 0x4000_0000, unknown), *unless(equal, 435, unknown)]
     for number in _FORBIDDEN:
         steps += unless(equal, number, refuse)

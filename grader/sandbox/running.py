@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""One command: started behind the supervisor, watched, ended, and what it wrote brought home."""
+"""Run a command under the supervisor, check its limits, end it and copy back its files."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from grader.sandbox.mounts import SandboxView
 from grader.sandbox.starting import SetUpError, bubblewrap, sealed, supervisor, unused_user
 
 WATCH_SECONDS = 0.05
-# Where the limit counts all tasks of a user: the number of others that may begin meanwhile.
+# If the limit counts all tasks of a user: allowance for tasks that other programs may start.
 BEGINNING = 1000
-# Killed processes are gone in milliseconds, unless the disk or the memory is in great need.
+# Killed processes end in milliseconds, unless the disk is very busy or memory is short.
 DEATH_SECONDS = 20
-# What the supervisor says at the end: status, number of processes left, errno.
+# The last message of the supervisor: wait status, number of processes left, errno.
 WORD = struct.Struct("iii")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -54,10 +54,10 @@ def run(
     environment: Mapping[str, str] | None = None,
     together: bool = False,
 ) -> CommandResult:
-    """Run a command to its end, or to that of its limits.
+    """Run a command until it ends or exceeds a limit.
 
-    In a room its environment is what a compiler needs and what is given; without one, what is
-    given, or else ours. With together, errors come with the output, in their order.
+    environment: with a view, additions to the sandbox's environment; without a view, the whole
+    environment (None: our own). together: whether to merge standard error into the output.
     """
     with ExitStack() as stack:
         return _Run(limits, view, stack).run(
@@ -72,12 +72,12 @@ class _Run:
         self.stack = stack
         self.uid = unused_user() if view and not os.geteuid() else None
         self.process: subprocess.Popen[bytes] | None = None
-        self.watched = 0  # all that runs are this process's descendants
+        self.watched = 0  # pid of the process whose descendants are checked
         self.first: int | None = None  # the sandbox's first process, as a pidfd
-        self.info: int | None = None  # where bubblewrap says which it is
+        self.info: int | None = None  # pipe to which bubblewrap writes the pid
         self.stores: list[int] = []  # view.stores, as descriptors
-        self.input = memoryview(b"")  # what a pipe is still to be fed
-        self.said: dict[int, bytearray] = {}  # by descriptor
+        self.input = memoryview(b"")  # remaining input for a pipe
+        self.said: dict[int, bytearray] = {}  # output by descriptor
         self.ready = False
         self.ended_by = ""
         self.word: tuple[int, int, int] | None = None
@@ -91,7 +91,7 @@ class _Run:
         environment: Mapping[str, str] | None,
         together: bool,
     ) -> CommandResult:
-        # Packets: a word stays a word.
+        # SOCK_SEQPACKET keeps the boundaries of messages.
         ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self.stack.enter_context(ours)
         ours.setblocking(False)
@@ -131,21 +131,21 @@ class _Run:
             self._attend(ours)
         finally:
             self._end()
-        # Nobody is there any more to write more.
+        # All writers have ended, so the pipes now have a definite end.
         for fd in self.said:
             while self._read(fd):
                 pass
         return self._ended(command)
 
     def _stdin(self, content: bytes, handed: ExitStack) -> int:
-        """Return what the command reads: a pipe in a sandbox for one program, or else a file."""
+        """Return the standard input: a pipe if the view has a program, or else a file."""
         if self.view and self.view.program:
             self.input = memoryview(content)
             return subprocess.PIPE
         return handed.enter_context(sealed(content))
 
     def _feed(self, pipe: int) -> bool:
-        """Write what the pipe takes of the input; false when there is no more to write."""
+        """Write as much input as the pipe takes. Return whether input is left."""
         try:
             if self.input:
                 self.input = self.input[os.write(pipe, self.input) :]
@@ -171,8 +171,8 @@ class _Run:
         if self.view is None:
             processes += 1 + tasks_of_user() + BEGINNING
         elif self.uid is None:
-            # The supervisor and bubblewrap's first process are this user's as well. Before 5.14 a
-            # user's processes were counted on the whole computer, not in the namespace.
+            # The supervisor and bubblewrap's first process count as well. Before Linux 5.14 the
+            # limit counted a user's processes on the whole computer, not in the namespace.
             processes += 2 + (0 if _release() >= (5, 14) else tasks_of_user() + BEGINNING)
         values = {
             "cpu": limits.cpu_seconds,
@@ -193,7 +193,7 @@ class _Run:
         return options
 
     def _attend(self, ours: socket.socket) -> None:
-        """Until the command has ended by itself, or something that makes us end it."""
+        """Read output and check the limits until the command ends or exceeds a limit."""
         end = time.monotonic() + self.limits.wall_seconds
         look = time.monotonic() + WATCH_SECONDS
         stdin = self.process.stdin if self.process else None
@@ -226,7 +226,7 @@ class _Run:
                     look = now + WATCH_SECONDS
 
     def _heard(self, ours: socket.socket) -> bool:
-        """Take what the supervisor says; false when that was its last word."""
+        """Handle a message of the supervisor. Return False if it was the last one."""
         try:
             message, fds, _, _ = socket.recv_fds(ours, WORD.size, 17)
         except ConnectionError:
@@ -253,7 +253,7 @@ class _Run:
         return True
 
     def _read(self, fd: int) -> bool:
-        """Take in some of the output; false when there is no more, or none now."""
+        """Read a part of the output. Return False if no output is available."""
         try:
             chunk = os.read(fd, 1 << 16)
         except BlockingIOError:
@@ -273,18 +273,18 @@ class _Run:
         return usage(self.watched, self.limits)
 
     def _end(self) -> None:
-        """Whatever has happened: see that nothing of it runs."""
+        """End the command and all its processes, in every case."""
         process = self.process
         if process is None:
             return
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             if self.view is None and self.ready:
-                # The supervisor alone knows what there is to end.
+                # Only the supervisor knows all processes that must end.
                 until = time.monotonic() + DEATH_SECONDS
                 while process.poll() is None and time.monotonic() < until:
                     if self.word is None:
-                        # Of ten thousand processes the supervisor may be the last to have its turn.
+                        # Kill from here, too: among many processes the supervisor may get no CPU.
                         kill_groups(process.pid)
                         process.terminate()
                     try:
@@ -292,7 +292,7 @@ class _Run:
                     except subprocess.TimeoutExpired:
                         pass
             if process.poll() is None:
-                # As bubblewrap ends so does the sandbox's first process, and with it all others.
+                # When bubblewrap ends, the sandbox's first process ends, and so do all others.
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             if self.first is not None:
@@ -316,11 +316,11 @@ class _Run:
             raise LabError(f"{command[0]}: {os.strerror(error)}")
         ended_as: int | None = None
         if not self.ended_by:
-            # Without a word the supervisor itself has been killed, probably by what it watched.
+            # Without a last message the supervisor was killed, probably by the command.
             ended_as = -signal.SIGKILL if status == -1 else os.waitstatus_to_exitcode(status)
             self.ended_by = ended_by_signal(ended_as)
             if ended_as and not self.ended_by and oom_kills() > self.oom_kills:
-                # Of a compiler, say, that make has started: make's own status does not tell.
+                # The victim may be a compiler that make started, which make's status does not show.
                 raise ProgramKilled
         if self.stores and self.view and not self.ended_by:
             self._bring_home(self.view)

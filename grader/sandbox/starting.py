@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Start a command in a sandbox: the supervisor, bubblewrap's arguments, a user, input."""
+"""Prepare the start of a sandbox: the supervisor, bubblewrap's arguments, a user, sealed files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _count = itertools.count()
 
 
 class SetUpError(LabError):
-    """The sandbox could not be made; the text is what was said."""
+    """The sandbox could not be set up. The text is the error message of bubblewrap."""
 
 
 def bubblewrap(
@@ -39,7 +39,7 @@ def bubblewrap(
     fds: list[int],
     handed: ExitStack,
 ) -> list[str]:
-    """Return the command line up to the supervisor's options; fds gets what it inherits."""
+    """Return the command line up to the supervisor's options. Append inherited files to fds."""
     if uid is not None:
         rooms.check_readable(view.needs)
     call = [shutil.which(rooms.BWRAP) or rooms.BWRAP]
@@ -48,13 +48,13 @@ def bubblewrap(
         fds.append(handed.enter_context(sealed(program)))
         call += ["--seccomp", str(fds[-1])]
     places = rooms.command(view, limits, supervisor(), cwd, info)
-    # Not in the command line, which is to be read inside.
+    # Pass the arguments in a file, because processes in the sandbox can read the command line.
     fds.append(handed.enter_context(sealed("\0".join(places).encode())))
     return [*call, "--args", str(fds[-1]), "--", rooms.SUPERVISOR]
 
 
 def unused_user() -> int:
-    """A user that nobody else is, not even another run: they share neither files nor limits."""
+    """Return a user ID that no other user or run has, so that they share no files or limits."""
     number = (os.getpid() << 8 | next(_count) & 0xFF) & 0x3FFF_FFFF
     lines = Path("/proc/self/uid_map").read_text().splitlines()
     first, _, count = max((tuple(map(int, line.split())) for line in lines), key=lambda m: m[2])
@@ -67,7 +67,7 @@ def unused_user() -> int:
 
 @contextmanager
 def sealed(content: bytes) -> Iterator[int]:
-    """A file to read that nobody can change, in memory."""
+    """Yield a descriptor of a file in memory with this content, sealed against changes."""
     fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
@@ -80,7 +80,7 @@ def sealed(content: bytes) -> Iterator[int]:
 
 @cache
 def supervisor() -> Path:
-    """The program that stands between, made when it is first needed."""
+    """Return the supervisor program; compile it if it is missing."""
     with _ONE_AT_A_TIME:
         return _built_supervisor()
 

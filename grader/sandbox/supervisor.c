@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stands between the grader and a command that it runs: grader/sandbox/running.py.
+ * Run a command for the grader and report its end: see
+ * grader/sandbox/running.py.
  *
  *	supervisor -s SOCKET [-u UID] [-g GID] [-k] [-x] [-d DIR]... [-l LIMIT=VALUE]...
  *	       COMMAND...
  *
- * It hands the directories over by SOCKET, waits for the word to go, and runs
- * the command in a session of its own, as user UID, who is also in group GID,
- * within the limits. What the command leaves behind when it has ended becomes
- * the supervisor's child, whatever it has done to hide; it has a moment to end.
- * Then the supervisor kills it (-k), or ends itself, and the sandbox with it. The
- * last word is how the command ended, and how many were left. With -x the
- * command, which is a path then, cannot run another program.
+ * The supervisor sends descriptors of the directories over SOCKET, waits for a
+ * byte, and runs the command in a session of its own, as user UID with the
+ * additional group GID, within the limits. It is a subreaper, so all processes
+ * that the command leaves behind become its children. They get GRACE_MS to end.
+ * Then the supervisor kills them (-k), or else it ends itself, which ends the
+ * sandbox. Its last message has the wait status of the command and the number
+ * of processes that were left. With -x COMMAND must be a path, and the command
+ * cannot execute another program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +41,7 @@
 #define MAX_DIRS 16
 #define GRACE_MS 200
 
-/* What is said over the socket. */
+/* The last message over the socket. */
 struct word {
 	int status; /* as of waitpid */
 	int left;
@@ -62,11 +64,11 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Blocked at all times, so that none is missed between a look and a wait. */
+/* Always blocked, so that none is missed between a check and a wait. */
 static sigset_t signals;
 static int told_to_end;
 
-/* Waits until a child has ended or SIGTERM has come, or for so long. */
+/* Waits until a child ends or SIGTERM arrives, for @ms at most. */
 static void wait_ms(long ms)
 {
 	struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
@@ -96,7 +98,7 @@ static struct limit parse_limit(char *text)
 		limit.which = NAMES[i].which;
 		limit.value.rlim_cur = strtoull(value, NULL, 10);
 		limit.value.rlim_max = limit.value.rlim_cur;
-		/* SIGXCPU first, and SIGKILL for those who ignore it. */
+		/* The kernel sends SIGXCPU, and SIGKILL one second later. */
 		if (limit.which == RLIMIT_CPU)
 			limit.value.rlim_max++;
 		return limit;
@@ -105,7 +107,7 @@ static struct limit parse_limit(char *text)
 	exit(125);
 }
 
-/* Says "ready", with the directories open, and waits until told to go. */
+/* Sends "r" with descriptors of the directories, and waits for a byte. */
 static void hand_over(int sock, char *const *names, int count)
 {
 	union {
@@ -133,23 +135,23 @@ static void hand_over(int sock, char *const *names, int count)
 		die("sendmsg");
 	for (int i = 0; i < count; i++)
 		close(fds[i]);
-	/* Nobody there any more: not an error, an end. */
+	/* The grader has ended, so exit without a message. */
 	if (read(sock, &go, 1) != 1)
 		exit(125);
 }
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
-#define END_OF_CALLS 0x40000000 /* from here on the calls of x32 */
+#define END_OF_CALLS 0x40000000 /* the first call of x32 */
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 #define END_OF_CALLS 0x40000000
 #endif
 
 #define PAGE 4096
-#define PLACES (1ull << 46) /* of addresses that a process may map */
+#define PLACES (1ull << 46) /* addresses that a process may map */
 
-/* Copies a path to an address that is drawn; NULL if none is free. */
+/* Copies a path to a random address; returns NULL if none is free. */
 static char *hide(const char *path)
 {
 	size_t size = strlen(path) + 1;
@@ -172,10 +174,11 @@ static char *hide(const char *path)
 }
 
 /*
- * Lets one execve through and none after it: a filter takes only the one whose
- * path lies at an address that is drawn here. No program ever knows it, since
- * its memory is another, and to guess one of 2^46 takes longer than a program
- * has. Returns the path at that address; NULL with errno.
+ * Allows one execve() and blocks all later ones: the filter accepts only the
+ * execve() whose path is at a random address. The program cannot know this
+ * address, because execve() replaces the memory, and it has no time to guess
+ * one of 2^46 addresses. Returns the path at that address; NULL with errno on
+ * failure.
  */
 static char *last_exec(const char *path)
 {
@@ -214,7 +217,7 @@ static char *last_exec(const char *path)
 #endif
 }
 
-/* In the child: never returns. */
+/* Runs the command in the child; never returns. */
 static void become(char **command, uid_t uid, gid_t group,
 		   const struct limit *limits, int count, int last, int sock)
 {
@@ -223,9 +226,9 @@ static void become(char **command, uid_t uid, gid_t group,
 	FILE *score;
 
 	setsid();
-	/* As long as it is not, its own files in /proc are not its own. */
+	/* Without this, root would own the files of this process in /proc. */
 	prctl(PR_SET_DUMPABLE, 1);
-	/* If the computer has no memory left, this goes first. */
+	/* If memory runs out, the kernel must kill this process first. */
 	score = fopen("/proc/self/oom_score_adj", "w");
 	if (score) {
 		fputs("1000", score);
@@ -235,7 +238,7 @@ static void become(char **command, uid_t uid, gid_t group,
 		    setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		goto fail;
 	for (int i = 0; i < count; i++) {
-		/* What is stricter already may stay so. */
+		/* EPERM: the present limit is stricter, so keep it. */
 		if (setrlimit(limits[i].which, &limits[i].value) &&
 		    errno != EPERM)
 			goto fail;
@@ -252,7 +255,11 @@ fail:
 	_exit(127);
 }
 
-/* Sends a signal to every child, in whatever session; how many there are. */
+/*
+ * Sends a signal to every child, of any session; returns the number of
+ * children.
+ * @number: signal, or 0 to only count.
+ */
 static int signal_children(int number)
 {
 	FILE *list;
@@ -272,7 +279,7 @@ static int signal_children(int number)
 	return count;
 }
 
-/* Takes in all children that have ended; whether there are more. */
+/* Reaps all children that have ended; returns whether others still run. */
 static int reap(pid_t command, int *status)
 {
 	pid_t pid;
@@ -294,7 +301,7 @@ static void finish(pid_t command, struct word *word, int kills)
 	while ((more = reap(command, &word->status)) && word->status == -1 &&
 	       !told_to_end)
 		wait_ms(1000);
-	/* What is left has a moment. */
+	/* Give the remaining processes GRACE_MS to end. */
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	while (more && !told_to_end) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -307,8 +314,9 @@ static void finish(pid_t command, struct word *word, int kills)
 	}
 	word->left = more ? signal_children(0) : 0;
 	/*
-	 * Its group first, all at one stroke: a bomb that is killed one by one
-	 * grows. A killed child's children are ours, so over and over.
+	 * First kill the whole group with one signal, because a fork bomb grows
+	 * faster than its processes can be killed one by one. Then repeat,
+	 * because the children of a killed process become our children.
 	 */
 	if (more && kills)
 		kill(-command, SIGKILL);
@@ -350,7 +358,9 @@ int main(int argc, char **argv)
 	if (sock < 0 || optind == argc)
 		return 125;
 	fcntl(sock, F_SETFD, FD_CLOEXEC);
-	/* Of two with the same user, one could use the other's descriptors. */
+	/*
+	 * Without this, processes of the same user could use our descriptors.
+	 */
 	if (prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		die("prctl");
 	signal(SIGPIPE, SIG_IGN);
@@ -360,7 +370,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
-	/* When the grader itself is killed, this must not be left. */
+	/* Outside a sandbox: end when the grader is killed. */
 	if (kills && prctl(PR_SET_PDEATHSIG, SIGTERM))
 		die("prctl");
 	hand_over(sock, dirs, n_dirs);

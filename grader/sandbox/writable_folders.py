@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The directories that a sandbox writes to: in memory there, brought in before and home after.
+"""Copy the writable directories of a sandbox into memory before a run, and back after it.
 
-A directory is known here by its descriptor, which outlives the sandbox. Nothing in it is followed:
-what comes home is plain files and directories, made by us.
+A directory in memory is identified by its descriptor, which outlives the sandbox. Symbolic links
+are not followed: only regular files and directories are copied back.
 """
 
 from __future__ import annotations
@@ -14,33 +14,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# kbuild needs three; no path below is to become too long for anybody.
+# kbuild needs three levels. The limit keeps paths short enough for all programs.
 MAX_DEPTH = 32
 
 
 class OutputTooLarge(Exception):
-    """What is to be brought home is more than was allowed."""
+    """The files to copy back exceed the limits."""
 
 
 def used(stores: list[int]) -> tuple[int, int]:
-    """Bytes and files in the directories."""
+    """Return the number of bytes and of files in the directories."""
     size = files = 0
     for store in stores:
         found = os.fstatvfs(store)
         size += (found.f_blocks - found.f_bfree) * found.f_frsize
-        # The directory itself is one.
+        # Do not count the directory itself.
         files += max(0, found.f_files - found.f_ffree - 1)
     return size, files
 
 
 def bring_in(source: Path, store: int, uid: int | None) -> None:
-    """Copy the plain files of a directory of ours, for user uid to write to."""
+    """Copy the regular files of a directory to the sandbox, where user uid owns them."""
     with _opened(str(source), None) as folder:
         _copy(folder, store, uid, [1 << 62, 1 << 62], MAX_DEPTH)
 
 
 def bring_home(store: int, target: Path, size: int, files: int) -> None:
-    """Copy what is new or has changed to a directory of ours; nothing is removed there."""
+    """Copy new and changed files back to target; never remove files there.
+
+    Raise OutputTooLarge if they exceed size bytes or the number files.
+    """
     target.mkdir(parents=True, exist_ok=True)
     with _opened(str(target), None) as folder:
         _copy(store, folder, None, [size, files], MAX_DEPTH)
@@ -49,7 +52,7 @@ def bring_home(store: int, target: Path, size: int, files: int) -> None:
 @contextmanager
 def _opened(name: str, parent: int | None) -> Iterator[int]:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    # A name in a sandbox's directory may be anything; a path of ours may go by a link.
+    # An entry of a sandbox's directory may be a malicious link; our own paths may contain links.
     folder = os.open(name, flags | (os.O_NOFOLLOW if parent is not None else 0), dir_fd=parent)
     try:
         yield folder
@@ -58,7 +61,7 @@ def _opened(name: str, parent: int | None) -> Iterator[int]:
 
 
 def _readable(name: str, folder: int, found: os.stat_result) -> None:
-    # Nobody else is there any more who could put a link in its place.
+    # Safe: all processes of the sandbox have ended, so no link can replace the file.
     wanted = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(found.st_mode) else 0)
     if found.st_mode & wanted != wanted and found.st_uid == os.geteuid():
         os.chmod(name, stat.S_IMODE(found.st_mode) | wanted, dir_fd=folder)
@@ -80,7 +83,7 @@ def _copy(source: int, target: int, uid: int | None, view: list[int], depth: int
             with _opened(name, source) as below, _opened(name, target) as made:
                 _copy(below, made, uid, view, depth - 1)
         elif stat.S_ISREG(found.st_mode) and not _same(name, target, found):
-            # As it is said, not as it is stored: of a file of holes nothing is.
+            # Count the size, not the blocks, because the copy of a sparse file has no holes.
             view[0] -= found.st_size
             if view[0] < 0:
                 raise OutputTooLarge
@@ -98,7 +101,7 @@ def _make_directory(name: str, target: int) -> None:
 
 
 def _same(name: str, target: int, found: os.stat_result) -> bool:
-    """Whether it is there already: make, too, goes by the time of change."""
+    """Return whether target has the file already, by size and modification time."""
     try:
         there = os.stat(name, dir_fd=target, follow_symlinks=False)
     except FileNotFoundError:
@@ -116,7 +119,7 @@ def _copy_file(name: str, source: int, target: int, found: os.stat_result, uid: 
     except FileNotFoundError:
         pass
     except IsADirectoryError:
-        # An earlier build's; of ours, as the whole target is.
+        # A directory of an earlier build; we own the whole target.
         shutil.rmtree(f"/proc/self/fd/{target}/{name}")
     mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
     flags = os.O_CLOEXEC | os.O_NOFOLLOW

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Work that is known beforehand: LOOPS times the same loop, nothing else. Each
- * step needs the one before, so that no compiler and no CPU can skip any.
+ * A workload of known size: LOOPS times the same loop. Each step depends on the
+ * step before, so that neither the compiler nor the CPU can skip or overlap
+ * steps.
  */
 #ifndef FIBDRV_LOOPS_H
 #define FIBDRV_LOOPS_H

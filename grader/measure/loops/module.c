@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The loops as a module: whoever writes a number to /proc/loops waits for so
- * many times LOOPS of them. The build says what LOOPS is.
+ * The loops as a module: a write of a number to /proc/loops runs that many
+ * times LOOPS loops. The build defines LOOPS.
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>
