@@ -70,7 +70,7 @@ def check_disk(folder: Path) -> None:
 
 
 def full_disk(place: Path, variable: str) -> HostFault:
-    """Return the exception that says what to do about a full disk."""
+    """Return the exception for a full disk, whose text names the variable to set."""
     return HostFault(f"{DISK_FULL}: {place}; free some, or set {variable} to a folder elsewhere")
 
 

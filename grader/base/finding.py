@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Findings: immutable values that state what is wrong, by a code and by a text for people."""
+"""Define findings: immutable values that describe a problem by a code and by a text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
 
-# Above this many characters, expected and got are shown around their first difference.
+# Longer values of expected and got are cut around their first difference.
 WIDE = 48
 
 
@@ -82,7 +82,7 @@ class Failure:
 class Finding:
     """A problem as the report shows it: its kind, its cause in one line, an excerpt of a log."""
 
-    status: str  # as in report/schema.json: crashed, timeout, dirty-log, wrong, ...
+    status: str  # a status of report/schema.json: crashed, timeout, dirty-log, wrong, ...
     cause: str
     excerpt: str = ""
     failure: Failure | None = None  # the failed test, if the finding is one

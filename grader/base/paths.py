@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base.errors import LabError
 from grader.base.printable import in_a_line
 
-# Prefix of the names of all folders that are not below BUILD.
+# Prefix of folder names outside of BUILD, such as the cache.
 KIT = "fibdrv-lab"
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Progress on standard error: one live line on a terminal, plain lines elsewhere."""
+"""Show progress on standard error, as one live line on a terminal, else as plain lines."""
 
 from __future__ import annotations
 

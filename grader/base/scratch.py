@@ -41,7 +41,7 @@ def _not_raised(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def heed_signals() -> None:
-    """Let SIGINT, SIGTERM and SIGHUP end this process by KeyboardInterrupt, cleaned up."""
+    """Make SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, so that the process cleans up."""
     sys.unraisablehook = _not_raised
     for number in _SIGNALS:
         signal.signal(number, _stop)

@@ -63,7 +63,7 @@ def _mix(x: Values) -> Values:
 
 
 def unvalued(checks: int) -> Values:
-    """Return the values (all 0) of that many checks that pass no value."""
+    """Return an array of zeros: the values of this many checks that have no value."""
     return np.zeros(min(checks, MOST), np.uint64)
 
 

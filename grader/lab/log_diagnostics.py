@@ -30,7 +30,7 @@ class LogPatterns:
 class LogContext:
     """The module under test, with its log patterns and a function that finds source lines."""
 
-    module: str  # its name
+    module: str  # name of the module
     dialect: LogPatterns
     place: Place
 
@@ -163,7 +163,7 @@ def _kasan(match: re.Match[str], report: str, about: LogContext) -> str:
 
 
 def _where_to(report: str, address: int, allocated: str, dialect: LogPatterns) -> str:
-    """Where an access went that missed its block: "just past a 40-byte block"."""
+    """Describe the position of an access outside its block: "just past a 40-byte block"."""
     region = re.search(r"(\d+)-byte region\s+\[([0-9a-f]+), ([0-9a-f]+)\)", report)
     if not region:
         return "past the end of an array or block"

@@ -81,7 +81,7 @@ class Running(Protocol):
 
 
 class Machine(Protocol):
-    """A kind of machine."""
+    """A kind of machine, which can be booted."""
 
     name: str
     metric: str  # "ns", "instructions", or "" if the machine cannot measure

@@ -30,7 +30,7 @@ OF_STACK = "and a kernel's stack has 16 KB in all"
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to build modules for."""
+    """A kernel for which modules can be built."""
 
     key: str  # identifies the kernel in file names; each key has its own builds
     tree: Path  # argument of make -C
@@ -78,7 +78,7 @@ class Module:
 
     @property
     def ok(self) -> bool:
-        """Whether the build succeeded."""
+        """True if the build succeeded."""
         return not self.cause
 
     @property
@@ -246,7 +246,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
 
 
 def _sync(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Update folder to hold these files. Write only changed files, so that make does little."""
+    """Update folder to hold these files. Write only changed files, which make then rebuilds."""
     for path in [*folder.glob("*"), *folder.glob("*/*")]:
         name = path.relative_to(folder).as_posix()
         generated = name.endswith(".mod.c")

@@ -164,7 +164,7 @@ class _Control:
     @contextmanager
     def talk(self) -> Iterator[Any]:
         """Connect to QEMU. Yield a function that sends a command, or waits for an event."""
-        self.theirs.close()  # without this, reading would not fail when QEMU ends
+        self.theirs.close()  # so that reading fails when QEMU ends
         self.line.settimeout(BOOT_TIMEOUT)
         with self.line.makefile("r") as file:
 

@@ -11,5 +11,5 @@ from grader.lab.uml import Uml
 
 # The metric is empty, because this machine is too slow for measurements.
 MACHINE = Uml("uml-debug", "", 768, debug=True)
-# For fault injection: kmemleak makes an allocation of its own with each, which takes most time.
+# For fault injection, without kmemleak: its own allocations would take most of the time.
 UNTRACKED = Uml("uml-debug", "", 768, "kmemleak=off", debug=True)

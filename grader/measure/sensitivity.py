@@ -138,7 +138,7 @@ def judge_clock(metric: str, runs: Runs) -> SensitivityVerdict:
     for (x, y), p in zip(pairs, holm(raw)):
         cells[x, y] = "-" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
         longer = x == y or statistics.median(runs[x, "a"]) < statistics.median(runs[y, "a"])
-        # A difference in the wrong direction is no detection.
+        # A difference in the wrong direction does not count as detection.
         significant[x, y] = p is not None and p < ALPHA and longer
     return SensitivityVerdict(
         metric,

@@ -65,7 +65,7 @@ class Workload(Protocol):
 
     @property
     def vectors(self) -> bool:
-        """Whether the module needs an emulated CPU with AVX2 and FMA."""
+        """True if the module needs an emulated CPU with AVX2 and FMA."""
 
     @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:

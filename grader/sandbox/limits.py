@@ -38,7 +38,7 @@ class ResourceLimits:
     output_bytes: int = 16 * MB  # of stdout and stderr together
 
 
-# make, the compiler, modpost and objtool.
+# For a build: make, the compiler, modpost and objtool.
 COMPILER = ResourceLimits(address_bytes=3072 * MB)
 # A program of a stage with the address sanitizer, which needs 30 MB and delays the reuse of freed
 # memory.

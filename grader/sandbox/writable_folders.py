@@ -42,7 +42,7 @@ def bring_in(source: Path, store: int, uid: int | None) -> None:
 def bring_home(store: int, target: Path, size: int, files: int) -> None:
     """Copy new and changed files back to target; never remove files there.
 
-    Raise OutputTooLarge if they exceed size bytes or the number files.
+    size, files: limits in bytes and in files; raise OutputTooLarge if one is exceeded.
     """
     target.mkdir(parents=True, exist_ok=True)
     with _opened(str(target), None) as folder:

@@ -13,9 +13,7 @@
 /* A k for fault_arm(): more allocations than any call makes. */
 #define FAULT_NEVER 1000000000U
 
-/*
- * Call this first: makes all allocations may fail, also those that may sleep.
- */
+/* Call this first: enables faults also in allocations that may sleep. */
 void fault_begin(void);
 
 /* Makes the @k-th allocation of this thread from now on fail; 0: none fails. */

@@ -86,7 +86,7 @@ const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 				  size_t size);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    insn_cb cb, int flags, void *data);
-/* Interface 0 and 1. */
+/* Interfaces 0 and 1 only. */
 WEAK void
 qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 					   int op, void *counter, uint64_t add);
