@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Define the exceptions of the lab, and tell a full disk from other failures."""
+"""Define the exceptions of the lab, and detect a full disk."""
 
 from __future__ import annotations
 

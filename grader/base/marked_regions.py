@@ -42,7 +42,7 @@ def find(text: str) -> Iterator[MarkedRegion]:
 def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
     """Return the source with its marked regions replaced, except for the solved tasks.
 
-    Raise LabError, which names the source by name, if a mark has no partner.
+    Raise LabError if a mark has no partner. name: the source, for the error message.
     """
     made = _PASSAGE.sub(lambda m: m[3] if int(m[2]) in solved else _left(m), text)
     if _MARK.search(made):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Manage temporary folders of this process, and the processes that work in them.
 
-Every command calls remove_all at its end, which leaves nothing even if the run was interrupted.
+Every command calls remove_all at its end, even if the command was interrupted.
 """
 
 from __future__ import annotations

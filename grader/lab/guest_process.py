@@ -265,7 +265,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _dismiss(guard: subprocess.Popen[bytes]) -> None:
-    """Let the guard do its work now. Usually nothing is left to kill."""
+    """Let the guard kill the machine and remove its files now, and wait for the guard."""
     if guard.stdin:
         guard.stdin.close()
     guard.wait()

@@ -337,7 +337,7 @@ class Host:
         _unload(module)
 
     def boot(self, contents: Contents = NOTHING) -> HostRunning:
-        """Prepare a folder and unload leftovers. Nothing boots."""
+        """Prepare a folder and unload the module of a crashed run. This computer does not boot."""
         return self._prepared(contents, scratch.folder)
 
     def boot_to_stay(self, contents: Contents, folder: Path) -> HostRunning:

@@ -161,7 +161,7 @@ def _finding(status: str, line: str, console: str, module: Module) -> Finding:
 
 
 def stack(console: str, module: Module) -> str:
-    """Return what fills the stack if the machine probably ended by a stack overflow, or ""."""
+    """Return a hint about the stack if the machine probably ended by its overflow, or ""."""
     frame = large_frame(module)
     if re.search(log_diagnostics.OVERFLOW, console) or (frame and not first_place(console, module)):
         return frame or log_diagnostics.STACK

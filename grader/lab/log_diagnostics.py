@@ -17,7 +17,7 @@ Place = Callable[[str, int, int], tuple[str, str]]
 class LogPatterns:
     """The log patterns that are specific to a module; its builder provides them."""
 
-    # The allocation wrappers of the module: reports name their callers instead.
+    # Functions through which the module allocates and frees; reports name their callers instead.
     allocate: str = "kmalloc"
     free: str = "kfree"
     header_bytes: int = 0  # bytes of the allocator's header in front of each block

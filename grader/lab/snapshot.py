@@ -174,7 +174,7 @@ class _Control:
                 try:
                     if command:
                         text = json.dumps({"execute": command, "arguments": arguments})
-                        # A command is short enough for one call.
+                        # One call is enough, because a command fits in the buffer of the socket.
                         fds = [] if fd is None else [fd]
                         socket.send_fds(self.line, [f"{text}\n".encode()], fds)
                     for text in file:

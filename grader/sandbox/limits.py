@@ -64,7 +64,7 @@ ARCHIVE = ResourceLimits(
     output_bytes=1 * MB,
 )
 
-# An emulator. A module can write to the console, a file, so its size needs a limit.
+# An emulator. A module can write to the console, so the console file needs a size limit.
 MACHINE = ResourceLimits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
 
 # Messages for a command that exceeded a limit.

@@ -177,7 +177,7 @@ class _Mounts:
 # System calls of x86-64 that no compiler or program needs, or that had kernel vulnerabilities.
 _EPERM, _ENOSYS = 1, 38
 _FORBIDDEN = (
-    # Memory that is charged to no process or directory, and data buffers in the kernel.
+    # Memory that belongs to no process or directory, and data buffers in the kernel.
     *(29, 64, 68, 240, 319, 447),  # shmget, semget, msgget, mq_open, memfd_create, memfd_secret
     *(41, 53),  # socket, socketpair
     # Other processes.

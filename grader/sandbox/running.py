@@ -35,7 +35,7 @@ from grader.sandbox.mounts import SandboxView
 from grader.sandbox.starting import SetUpError, bubblewrap, sealed, supervisor, unused_user
 
 WATCH_SECONDS = 0.05
-# If the limit counts all tasks of a user: allowance for tasks that other programs may start.
+# Allowance for tasks that other programs may start, if the limit counts all tasks of a user.
 BEGINNING = 1000
 # Killed processes end in milliseconds, unless the disk is very busy or memory is short.
 DEATH_SECONDS = 20
@@ -273,7 +273,7 @@ class _Run:
         return usage(self.watched, self.limits)
 
     def _end(self) -> None:
-        """End the command and all its processes, in every case."""
+        """End the command and all its processes, also after an exception."""
         process = self.process
         if process is None:
             return

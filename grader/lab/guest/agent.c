@@ -134,7 +134,7 @@ static int status_of(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
-/* Removes the line "kill" from the input if it comes next; returns whether. */
+/* If the next line is "kill", removes that line from the input, returns true. */
 static bool take_kill(void)
 {
 	if (input_size < 5 || memcmp(input, "kill\n", 5))

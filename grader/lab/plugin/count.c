@@ -258,7 +258,7 @@ static unsigned int products_of(const uint8_t *code, size_t size)
 
 	while (i < size && is_prefix(code[i]))
 		i++;
-	/* VEX.LZ.F2.0F38 F6 */
+	/* MULX: VEX.LZ.F2.0F38 F6 */
 	if (i + 4 < size && code[i] == 0xc4 && (code[i + 1] & 0x1f) == 2 &&
 	    (code[i + 2] & 3) == 3 && code[i + 3] == 0xf6)
 		return code[i + 2] & 0x80 ? 4 : 1;
@@ -270,7 +270,7 @@ static unsigned int products_of(const uint8_t *code, size_t size)
 	if (code[i] == 0x69 || code[i] == 0x6b ||
 	    (code[i] == 0x0f && code[i + 1] == 0xaf))
 		return 1;
-	/* F6 and F7 with /4 to /7. */
+	/* MUL, IMUL, DIV and IDIV: F6 and F7 with /4 to /7. */
 	if ((code[i] & 0xfe) == 0xf6 && code[i + 1] & 0x20)
 		return wide && code[i] == 0xf7 ? 4 : 1;
 	return 0;
