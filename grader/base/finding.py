@@ -36,22 +36,22 @@ class Fault:
     """The fault that was injected into a computation of F(n)."""
 
     n: int
-    what: str  # "fail": an allocation fails; "kill": the caller is killed at a yield
-    place: int  # number of the allocation or yield in the call, from 1
-    count: int  # allocations or yields in such a call; 0 if unknown
-    then: str = ""  # the consequence of the fault
+    what: str  # "fail": an allocation fails; "kill": the caller is killed at a yield.
+    place: int  # Number of the allocation or yield in the call, from 1.
+    count: int  # Allocations or yields in such a call; 0 if unknown.
+    then: str = ""  # The consequence of the fault.
 
 
 @dataclass(frozen=True)
 class Failure:
     """A failed test, with its expected and its actual result."""
 
-    test: str  # kind of the test
-    n: int | None  # the tested n, if the test has one
+    test: str  # Kind of the test.
+    n: int | None  # The tested n, if the test has one.
     expected: str
     got: str
     title: str = ""
-    kind: Code | None = None  # a more precise kind than WRONG, if known
+    kind: Code | None = None  # A more precise kind than WRONG, if known.
 
     @property
     def first_difference(self) -> int | None:
@@ -85,10 +85,10 @@ class Finding:
     status: str  # a status of report/schema.json: crashed, timeout, dirty-log, wrong, ...
     cause: str
     excerpt: str = ""
-    failure: Failure | None = None  # the failed test, if the finding is one
-    kind: Code | None = None  # a more precise kind than the status, if known
-    fault: Fault | None = None  # the injected fault, if any
-    repeat: str = ""  # a command with which a learner can reproduce the finding
+    failure: Failure | None = None  # The failed test, if the finding is one.
+    kind: Code | None = None  # A more precise kind than the status, if known.
+    fault: Fault | None = None  # The injected fault, if any.
+    repeat: str = ""  # A command with which a learner can reproduce the finding.
 
     @property
     def code(self) -> Code:

@@ -174,8 +174,8 @@ Command = Callable[[Path, dict[str, int]], Sequence[str]]
 class Surroundings:
     """The environment, the inherited files and the sandbox of a machine's process."""
 
-    environment: dict[str, str] | None = None  # None: our own environment
-    inherited_files: Mapping[str, int] = field(default_factory=dict)  # besides the FIFOs, by name
+    environment: dict[str, str] | None = None  # None for our own environment.
+    inherited_files: Mapping[str, int] = field(default_factory=dict)  # Further files, by name.
     # A function that returns the sandbox view for a machine's folder; None: no sandbox.
     view: Callable[[Path], SandboxView] | None = None
 

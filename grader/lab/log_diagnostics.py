@@ -20,17 +20,17 @@ class LogPatterns:
     # Functions through which the module allocates and frees; reports name their callers instead.
     allocate: str = "kmalloc"
     free: str = "kfree"
-    header_bytes: int = 0  # bytes of the allocator's header in front of each block
+    header_bytes: int = 0  # Bytes of the allocator's header in front of each block.
     # The module's own messages: a pattern, and an explanation that may refer to its groups.
     meanings: tuple[tuple[str, str], ...] = ()
-    leak: str = r"(?!)"  # a pattern for the module's own message about a leak
+    leak: str = r"(?!)"  # A pattern for the module's own message about a leak.
 
 
 @dataclass(frozen=True)
 class LogContext:
     """The module under test, with its log patterns and a function that finds source lines."""
 
-    module: str  # name of the module
+    module: str  # Name of the module.
     dialect: LogPatterns
     place: Place
 

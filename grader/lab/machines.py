@@ -37,10 +37,10 @@ class Contents:
     paths in commands.
     """
 
-    files: Mapping[str, Path] = field(default_factory=dict)  # by path in the machine
-    module: str = ""  # the name of the module that will be loaded, as rmmod takes it
-    nodes: tuple[str, ...] = ()  # device nodes that the user must be able to open after the load
-    vectors: bool = False  # whether an emulated CPU must have AVX2 and FMA
+    files: Mapping[str, Path] = field(default_factory=dict)  # Files by their path in the machine.
+    module: str = ""  # The name of the module that will be loaded, as rmmod takes it.
+    nodes: tuple[str, ...] = ()  # Device nodes that the user must be able to open after the load.
+    vectors: bool = False  # Whether an emulated CPU must have AVX2 and FMA.
 
 
 NOTHING = Contents()
@@ -84,10 +84,10 @@ class Machine(Protocol):
     """A kind of machine, which can be booted."""
 
     name: str
-    metric: str  # "ns", "instructions", or "" if the machine cannot measure
-    debug: bool  # whether its kernel has checkers, which make it many times slower
-    cpus: int  # number of CPUs of the guest
-    is_host: bool  # whether the machine is this computer and not a guest
+    metric: str  # "ns", "instructions", or "" if the machine cannot measure.
+    debug: bool  # Whether its kernel has checkers, which make it many times slower.
+    cpus: int  # Number of CPUs of the guest.
+    is_host: bool  # Whether the machine is this computer and not a guest.
 
     def verifier(self) -> Machine:
         """Return the machine to verify on: this one, or a faster one with the same kernel."""

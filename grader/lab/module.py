@@ -32,32 +32,32 @@ OF_STACK = "and a kernel's stack has 16 KB in all"
 class Kernel:
     """A kernel for which modules can be built."""
 
-    key: str  # identifies the kernel in file names; each key has its own builds
-    tree: Path  # argument of make -C
-    arch: str  # ARCH= of kbuild
+    key: str  # Identifies the kernel in file names; each key has its own builds.
+    tree: Path  # Argument of make -C.
+    arch: str  # Value of ARCH= for kbuild.
     release: str
     compiler: str
     extra_cflags: tuple[str, ...] = ()
-    instrumented: bool = False  # whether its compiler flags add checkers to a module
+    instrumented: bool = False  # Whether its compiler flags add checkers to a module.
 
 
 @dataclass(frozen=True)
 class Recipe:
     """The sources and build settings of a module."""
 
-    name: str  # name of the module in the kernel
-    folder: str  # name of its build directory, unique for each kernel
-    files: Mapping[str, bytes]  # C files, headers and .o_shipped files by path in folder
-    objects: tuple[str, ...]  # in link order, without suffix
-    flags: tuple[str, ...] = ()  # for the compiler; $(src) is the build directory
-    settings: tuple[str, ...] = ()  # further lines for kbuild, like NAME := VALUE
+    name: str  # Name of the module in the kernel.
+    folder: str  # Name of its build directory, unique for each kernel.
+    files: Mapping[str, bytes]  # C files, headers and .o_shipped files by path in folder.
+    objects: tuple[str, ...]  # Object names in link order, without suffix.
+    flags: tuple[str, ...] = ()  # Compiler flags; $(src) is the build directory.
+    settings: tuple[str, ...] = ()  # Further lines for kbuild, like NAME := VALUE.
     # Names for the directories in debug information, by directory: independent of the build path.
     labels: Mapping[str, str] = field(default_factory=dict)
     # Labels of support code: a crash there is attributed to the caller if that is known.
     support: tuple[str, ...] = ()
     # Names for the directories in compiler messages, where they differ from the labels.
     shown: Mapping[str, str] = field(default_factory=dict)
-    isolated: bool = False  # whether to compile it in the sandbox, as an untrusted submission
+    isolated: bool = False  # Whether to compile it in the sandbox, as an untrusted submission.
     # Objects to link first, which are compiled once, outside the sandbox, for all recipes.
     shared: Recipe | None = None
     dialect: LogPatterns = field(default_factory=LogPatterns)
@@ -69,10 +69,10 @@ class Module:
 
     name: str
     directory: Path
-    cause: str = ""  # of the failure, in one line; "" if the build succeeded
-    log: str = ""  # output of make
-    warnings: tuple[str, ...] = ()  # of the compiler, one line each
-    own: tuple[str, ...] = ()  # prefixes of its source paths in debug information
+    cause: str = ""  # Cause of the failure, in one line; "" if the build succeeded.
+    log: str = ""  # Output of make.
+    warnings: tuple[str, ...] = ()  # Warnings of the compiler, one line each.
+    own: tuple[str, ...] = ()  # Prefixes of its source paths in debug information.
     support: tuple[str, ...] = ()
     log_patterns: LogPatterns = field(default_factory=LogPatterns)
 

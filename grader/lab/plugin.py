@@ -62,7 +62,7 @@ class Counts:
     elsewhere: int
     products: int
     interrupts: int
-    interrupted: int  # those instructions of kernel that belong to interrupts
+    interrupted: int  # Those instructions of kernel that belong to interrupts.
 
     def __sub__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, k) - getattr(other, k) for k in self.__dataclass_fields__))
@@ -77,9 +77,9 @@ class Counts:
 class Event:
     """The execution of a marker or of a watched address, with the counts at that time."""
 
-    name: str  # "m16" for marker 16, "a0" for the first address
+    name: str  # "m16" for marker 16, "a0" for the first address.
     counts: Counts
-    digits: str  # sent since the event before
+    digits: str  # Digits sent since the event before.
 
 
 def events(folder: Path) -> list[Event]:

@@ -150,9 +150,9 @@ class _Control:
     """The control socket (QMP) of a QEMU process, and the files that QEMU inherits."""
 
     line: socket.socket
-    cat: subprocess.Popen[bytes]  # copies the state of the devices
-    theirs: socket.socket  # QEMU's end of the socket
-    devices: int  # QEMU's end of the pipe
+    cat: subprocess.Popen[bytes]  # Copies the state of the devices.
+    theirs: socket.socket  # QEMU's end of the socket.
+    devices: int  # QEMU's end of the pipe.
     inherited_files: dict[str, int]
 
     def hand_over(self, say: Any) -> None:

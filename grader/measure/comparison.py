@@ -19,13 +19,13 @@ from grader.measure.samples import Series
 class Compared:
     """The comparison of two costs. A ratio above 1 means that the second (after) costs less."""
 
-    before: float  # median of the first series, in the metric's unit
+    before: float  # Median of the first series, in the metric's unit.
     after: float
     ratio: float
-    low: float  # of the ratio's 95 % interval
+    low: float  # Bounds of the 95 % interval of the ratio.
     high: float
-    p: float | None  # corrected for all comparisons of the report; None if counts are exact
-    verdict: str  # on the second: "faster", "slower", or "~" if nothing can be claimed
+    p: float | None  # p value, corrected for all comparisons; None if counts are exact.
+    verdict: str  # Result for the second: "faster", "slower", or "~" if undecided.
 
 
 # Half the width of an interval in standard errors, for two looks.

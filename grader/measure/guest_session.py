@@ -28,7 +28,7 @@ class Measurements:
 
     samples: Samples = field(default_factory=dict)
     findings: Mapping[str, Finding] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # for the reader of the report
+    notes: tuple[str, ...] = ()  # Notes for the reader of the report.
 
 
 class GuestSession:

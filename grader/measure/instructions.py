@@ -63,7 +63,7 @@ class CallCount:
     """The instructions of one call, by phase and in total."""
 
     phases: dict[str, int]
-    module: int  # instructions of the module in the whole call
+    module: int  # Instructions of the module in the whole call.
     whole: int
 
 

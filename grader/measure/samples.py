@@ -17,10 +17,10 @@ class Series:
     """The values of one workload, phase and n: the costs of a call in the metric's unit."""
 
     values: list[float] = field(default_factory=list)
-    allocations: float | None = None  # for each call; None if instructions are counted
+    allocations: float | None = None  # Allocations per call; None if instructions are counted.
     peak_bytes: int | None = None
-    shortest_batch: float = math.inf  # total of a batch, in the metric's unit
-    rounds: list[Round] = field(default_factory=list)  # of each value; empty: one boot, in order
+    shortest_batch: float = math.inf  # Total of a batch, in the metric's unit.
+    rounds: list[Round] = field(default_factory=list)  # Rounds of the values.
 
     @property
     def median(self) -> float:

@@ -59,10 +59,10 @@ class SamplingPlan:
     """The number and the length of the rounds of a measurement."""
 
     rounds: int = 15
-    target_ns: int = BATCH_NS  # target time of one n in a round
-    boots: int = 5  # number of boots for the rounds; a boot takes half a second
-    second: int = 0  # rounds of the second look in each boot; 0: no second look
-    seconds: float = 20.0  # time limit of the second look; no round starts later
+    target_ns: int = BATCH_NS  # Target time of one n in a round.
+    boots: int = 5  # Number of boots for the rounds; a boot takes half a second.
+    second: int = 0  # Rounds of the second look in each boot; 0: no second look.
+    seconds: float = 20.0  # Time limit of the second look; no round starts later.
 
     @property
     def growth(self) -> float:
@@ -88,8 +88,8 @@ class RoundPlan:
     n: int
     repeat: int
     rounds: int
-    least: int = 1  # smallest repetitions of a batch, given the clock's resolution
-    second: int = 0  # rounds in each boot of the second look
+    least: int = 1  # Smallest repetitions of a batch, given the clock's resolution.
+    second: int = 0  # Rounds in each boot of the second look.
 
     @property
     def batches(self) -> int:

@@ -18,18 +18,18 @@ class Work:
 
     n: int
     repeat: int
-    nonce: int  # part of the digest of the results, so that no answer is predictable
-    spread: int = 0  # repetition i computes for n - i % (spread + 1)
+    nonce: int  # Part of the digest of the results, so that no answer is predictable.
+    spread: int = 0  # Repetition i computes for n - i % (spread + 1).
 
 
 @dataclass(frozen=True)
 class Reading:
     """A checked answer of a workload: totals of all repetitions, by phase."""
 
-    ns: Mapping[str, int]  # by the clock of the guest kernel
+    ns: Mapping[str, int]  # Nanoseconds by the clock of the guest kernel.
     allocations: Mapping[str, int]
-    peak_bytes: int  # largest memory use of any one call
-    outside_ns: int  # time of the whole call, by its caller's clock
+    peak_bytes: int  # Largest memory use of any one call.
+    outside_ns: int  # Time of the whole call, by its caller's clock.
     # Upper bound of the driver's own time in the call. bare: the call contains no trial run before
     # the work.
     own_ns: float

@@ -24,18 +24,18 @@ class ResourceLimits:
     """
 
     wall_seconds: float = 300
-    cpu_seconds: int = 300  # of each process
-    memory_bytes: int = 1536 * MB  # of all processes together
+    cpu_seconds: int = 300  # CPU time of each process.
+    memory_bytes: int = 1536 * MB  # Memory of all processes together.
     # Address space of each process. None for programs with the address sanitizer, which reserves
     # terabytes.
     address_bytes: int | None = None
-    processes: int = 64  # and threads, together
-    open_files: int = 512  # of each process
-    file_bytes: int = 64 * MB  # of each file
+    processes: int = 64  # Number of processes and threads.
+    open_files: int = 512  # Open files of each process.
+    file_bytes: int = 64 * MB  # Size of each file.
     # Of all files written in the view; these files are in memory.
     store_bytes: int = 256 * MB
     store_files: int = 10_000
-    output_bytes: int = 16 * MB  # of stdout and stderr together
+    output_bytes: int = 16 * MB  # Size of stdout and stderr together.
 
 
 # For a build: make, the compiler, modpost and objtool.
@@ -85,11 +85,11 @@ _BY_SIGNAL = {-signal.SIGXCPU: "cpu", -signal.SIGXFSZ: "file"}
 class CommandResult:
     """The result of a command: its status, its output and the limit that it exceeded, if any."""
 
-    status: int | None  # as in subprocess: minus the signal; None if a limit ended it
+    status: int | None  # Exit status as in subprocess; None if a limit ended the command.
     output: bytes
-    errors: bytes  # empty if together was set
-    ended_by: str = ""  # a key of SAID
-    survivors: int = 0  # processes that were still running and were killed
+    errors: bytes  # Empty if together was set.
+    ended_by: str = ""  # A key of SAID.
+    survivors: int = 0  # Processes that were still running and were killed.
     limits: ResourceLimits = ResourceLimits()
 
     @property

@@ -23,9 +23,9 @@ class ConfinedCommand:
     """A command line that runs a program in a sandbox until its caller ends it."""
 
     command: list[str]
-    fds: list[int]  # descriptors that the command must inherit
+    fds: list[int]  # Descriptors that the command must inherit.
     environment: dict[str, str]
-    supervisor: socket.socket  # the caller's end; must stay open while the program runs
+    supervisor: socket.socket  # The caller's end; must stay open while the program runs.
 
 
 @contextmanager
