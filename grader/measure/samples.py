@@ -20,7 +20,8 @@ class Series:
     allocations: float | None = None  # Allocations per call; None if instructions are counted.
     peak_bytes: int | None = None
     shortest_batch: float = math.inf  # Total of a batch, in the metric's unit.
-    rounds: list[Round] = field(default_factory=list)  # Rounds of the values.
+    # The round of each value; empty if all values are from one boot, in order.
+    rounds: list[Round] = field(default_factory=list)
 
     @property
     def median(self) -> float:
