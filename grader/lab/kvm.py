@@ -54,7 +54,7 @@ def why_unavailable(vmlinuz: Path) -> str:
 
 
 def _probe(vmlinuz: Path) -> str:
-    """Boot a kernel without a root file system. If KVM works, it panics, which ends QEMU."""
+    """Boot a kernel without a root file system. If KVM works, the kernel panics and QEMU ends."""
     folder = scratch.folder()
     console = folder / "console.log"
     with console.open("wb") as output:

@@ -233,7 +233,7 @@ static void keep_shell(const char *line)
 		if (!shell) {
 			int tty;
 
-			setsid(); /* then open() makes the line the terminal */
+			setsid(); /* open() then makes the line its terminal */
 			tty = open(line, O_RDWR);
 			dup2(tty, STDIN_FILENO);
 			dup2(tty, STDOUT_FILENO);

@@ -107,7 +107,7 @@ WEAK void qemu_plugin_set_pc(uint64_t address);
 /* QEMU checks this version before it calls qemu_plugin_install(). */
 EXPORT int qemu_plugin_version;
 
-/* x86-64, 4-level page tables: Documentation/arch/x86/x86_64/mm.rst. */
+/* Address ranges of x86-64 Linux: Documentation/arch/x86/x86_64/mm.rst. */
 #define USER_END 0x0000800000000000
 #define KERNEL_TEXT 0xffffffff80000000
 #define MODULES 0xffffffffc0000000
