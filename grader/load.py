@@ -22,6 +22,8 @@ from grader.lab import machines, persistent_machine
 from grader.lab.machines import Machine
 
 BEGIN = paths.make("stage=1 load")
+# For an answer of a machine that has just loaded a module.
+SECONDS = 10.0
 
 
 def _built(
@@ -71,8 +73,9 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
         )
     )
     if stage.manifest.driver:
-        print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try make shell, then"
-              f" cat {driver_device.NODE}")  # fmt: skip
+        there = running.channel.run(f"test -c {driver_device.NODE}", SECONDS).status == 0
+        use = f"make shell, then cat {driver_device.NODE}" if there else "make dmesg"
+        print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try {use}")
         if trace:
             print("trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg")
         return

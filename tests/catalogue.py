@@ -3,15 +3,16 @@
 
 A file is named after a stage or an elective, and has a table for each fault:
 
-    name, stages    what the fault is called; in which stages it is, if in more than the file's own
-    file, old, new  what is replaced by what: `old` occurs exactly once. An empty `old` adds a file.
-                    driver.c of a stage of arithmetic is common/driver.c.
-    change          further replacements, which come after the first
-    after           a fault that is planted first
-    by, code, says  what must find it, the code of the finding (or one of several), and a regular
-                    expression for its text. `{line}` there is the line of the first text `at`.
+    name, stages    the name of the fault; its stages, if it is in more than the file's own stage
+    file, old, new  the text `old`, which must occur exactly once in `file`, and its replacement. An
+                    empty `old` adds a file. driver.c of a stage of arithmetic is common/driver.c.
+    change          further replacements, which are made after the first
+    after           the name of a fault that is planted first
+    by, code, says  the check that must find the fault, the code of the finding (or a list of
+                    possible codes), and a regular expression for its text. `{line}` in it stands
+                    for the number of the line with the text `at`.
 
-All other keys are for what finds the fault: see fault_finders.py.
+All other keys are options of the checks: see fault_finders.py.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from grader.exercise.files import exercises, stages  # noqa: E402
 from grader.exercise.files.stages import Stage  # noqa: E402
 
 FOLDER = ROOT / "tests/faults"
-# Electives with faults in files outside the folder of the solution.
+# Electives whose faults may be in files outside of the folder of the solution.
 WHOLE_ELECTIVES = ("memblock",)
 DRIVER = "driver.c"
 OWN_KEYS = {"name", "stages", "file", "old", "new", "change", "after", "by", "code", "says"}
@@ -42,7 +43,7 @@ OWN_KEYS = {"name", "stages", "file", "old", "new", "change", "after", "by", "co
 
 @dataclass(frozen=True)
 class Change:
-    """One replacement in one file."""
+    """The replacement of one text in one file."""
 
     file: str
     old: str
@@ -51,25 +52,25 @@ class Change:
 
 @dataclass(frozen=True)
 class Fault:
-    """One planted fault."""
+    """A planted fault: its changes, and the check and the message that must find it."""
 
-    exercise: str  # the stage's directory, or the elective
+    exercise: str  # the directory of the stage, or the elective
     name: str
     changes: tuple[Change, ...]
     by: str
     codes: tuple[str, ...]
     says: str
-    stages: tuple[int, ...]  # none for an elective
+    stages: tuple[int, ...]  # empty for an elective
     options: Mapping[str, Any]
 
     @property
     def title(self) -> str:
-        """The fault as tests are named after it."""
+        """Return the name of the fault in the names of tests."""
         return f"{self.exercise.split('-')[0]}: {self.name}"
 
 
 def read() -> list[Fault]:
-    """Return the faults of the exercises that there are, in their order."""
+    """Return the faults of the existing exercises, in the order of the exercises."""
     found: list[Fault] = []
     for path in (FOLDER / f"{exercises.find(one).copy_name}.toml" for one in exercises.names()):
         if not path.exists():
@@ -102,7 +103,7 @@ def _fault(exercise: str, table: dict[str, Any], changes: tuple[Change, ...]) ->
 
 @cache
 def all_faults() -> tuple[Fault, ...]:
-    """Return the faults that something must find: one without `by` is a part of others."""
+    """Return the faults that a check must find. A fault without `by` is only a part of others."""
     return tuple(fault for fault in read() if fault.by)
 
 
@@ -112,7 +113,7 @@ def found_by(by: str) -> list[Fault]:
 
 
 def named(exercise: int | str, name: str, by: str = "") -> Fault:
-    """Return the fault of that name in a stage or an elective."""
+    """Return the fault with this name in a stage or an elective."""
     (fault,) = (
         fault
         for fault in all_faults()
@@ -124,14 +125,14 @@ def named(exercise: int | str, name: str, by: str = "") -> Fault:
 
 
 def shown_in_handouts(number: int) -> dict[str, Fault]:
-    """Return the faults that the handout of a stage shows, by the names they have there."""
+    """Return the faults that a stage's handout shows, by their names in the handout."""
     own = [fault for fault in all_faults() if fault.stages[:1] == (number,)]
     shown = {fault.name: fault for fault in own if fault.by == "handout"}
     return shown | {fault.options["handout"]: fault for fault in own if "handout" in fault.options}
 
 
 def directory(fault: Fault, number: int | None = None) -> Path:
-    """Return the sources that the fault is planted in."""
+    """Return the directory of the sources in which the fault is planted."""
     if not fault.stages:
         elective = exercises.find(fault.exercise)
         return elective.directory if elective.name in WHOLE_ELECTIVES else elective.sources
@@ -139,14 +140,14 @@ def directory(fault: Fault, number: int | None = None) -> Path:
 
 
 def source(fault: Fault, file: str, number: int | None = None) -> str:
-    """Return a file as it is without the fault."""
+    """Return the text of a file without the fault."""
     if file == DRIVER and fault.stages and fault.stages[0]:
         return (paths.COMMON / file).read_text()
     return (directory(fault, number) / file).read_text()
 
 
 def texts(fault: Fault, number: int | None = None) -> dict[str, str]:
-    """Return the files that the fault is in, with it. Raise ValueError where it does not apply."""
+    """Return the faulty files. Raise ValueError unless a text to replace occurs exactly once."""
     found: dict[str, str] = {}
     for change in fault.changes:
         if not change.old:
@@ -174,7 +175,7 @@ def plant(fault: Fault, folder: Path, number: int | None = None) -> Path:
 
 
 def stage(fault: Fault, folder: Path, number: int | None = None) -> Stage:
-    """Return a copy of a stage with the fault, which may be in the driver."""
+    """Return a copy of the stage with the fault, which may be in the driver."""
     copy = plant(fault, folder, number)
     made = stages.single(copy, re.sub(r"[^\w-]", "-", f"{copy.name}-{fault.name}"))
     own = bool(made.number) and any(change.file == DRIVER for change in fault.changes)
@@ -182,7 +183,7 @@ def stage(fault: Fault, folder: Path, number: int | None = None) -> Stage:
 
 
 def expected_text(fault: Fault) -> str:
-    """Return the regular expression for the finding's text, with the number of its line."""
+    """Return the regular expression for the text of the finding, with its line number filled in."""
     at = fault.options.get("at")
     if not at:
         return fault.says
@@ -198,12 +199,12 @@ def expected_text(fault: Fault) -> str:
 
 
 def main() -> None:
-    """Plant the faults that one part of the kit must find, each in a copy of its stage."""
+    """Plant the faults that one part of the kit must find, each in its own copy of the stage."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("by", help="what must find them, as in tests/faults/")
     parser.add_argument("folder", type=Path, help="gets a directory for each fault")
     options = parser.parse_args()
-    # The driver of a submission does not count.
+    # Leave out faults in the driver, which the grader does not take from a submission.
     own = [f for f in found_by(options.by) if all(c.file != DRIVER for c in f.changes)]
     for fault in own:
         name = re.sub(r"\W+", "-", fault.name)

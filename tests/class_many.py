@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class of hundreds of stage 5, graded three times: python -m tests.class_many FOLDER [SIZE].
+"""Grade a class of hundreds for stage 5 three times: python -m tests.class_many FOLDER [SIZE].
 
-Alone, stopped at a third and gone on with; with all processors busy besides; on two hosts by ssh,
-one of which is killed half-way. Each has the points, status and cause that it must have, each
-time. FOLDER keeps submissions, results and the log: the same command goes on where it was.
+The class is graded alone, with a stop at a third and a second start; with other processes on all
+processors; and on two ssh hosts, one of which is killed half-way. Each time every submission must
+have its expected points, status and cause. FOLDER keeps submissions, results and the log, so that
+the same command continues after a stop.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ Must = dict[str, tuple[str, str, str]]
 
 
 def make(place: Path, size: int) -> Must:
-    """The submissions, unless they are there; the points, status and a part of the cause of each.
+    """Make the missing submissions. Return the points, the status and a part of the cause of each.
 
-    Of the reference, skeletons, mistakes of the handouts, mutants, and what is dishonest.
+    The submissions are references, skeletons, mistakes of the handouts, mutants, and attacks.
     """
     secret, home, folder = (place / name for name in ("secret", "home", "submissions"))
     made = place / "made"
@@ -58,7 +59,7 @@ def make(place: Path, size: int) -> Must:
 
 
 class Part:
-    """One grading of all of them."""
+    """A grading of the whole class: its folder, its environment and its expected results."""
 
     def __init__(self, place: Path, name: str, must: Must) -> None:
         self.place, self.name, self.must = place, name, must
@@ -71,11 +72,11 @@ class Part:
         }
 
     def done(self) -> int:
-        """How many have a result."""
+        """Return the number of submissions that have a result."""
         return len(list(self.out.glob("results/*.json")))
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """Grade what is not done; what is said goes to the log."""
+        """Start grading the submissions without a result. The output goes to the log."""
         words = [self.place / "submissions", "--stage", "5", "--seed", SEED, "--out", self.out]
         with (self.place / "log").open("ab") as log:
             return subprocess.Popen(
@@ -86,13 +87,13 @@ class Part:
             )
 
     def wait_for(self, count: float, process: subprocess.Popen[bytes]) -> bool:
-        """Whether so many were done before all were."""
+        """Wait for `count` results. Return True if the grading still runs then."""
         while self.done() < count and process.poll() is None:
             time.sleep(1)
         return process.poll() is None
 
     def finish(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end; AssertionError names what is not as it must be."""
+        """Wait for the end. Raise AssertionError if a result or a leftover is wrong."""
         assert process.wait() == 0, f"{self.name}: status {process.returncode}; see log"
         found = rows(self.out)
         wrong = {
@@ -105,7 +106,7 @@ class Part:
         assert not wrong, f"{self.name}: {wrong}"
         assert set(found) == set(self.must)
         assert not list((self.place / "home").iterdir()), "something was written to the home"
-        until = time.monotonic() + 90  # what a host had begun that is gone ends by itself
+        until = time.monotonic() + 90  # machines on a dead host end by themselves
         while leftovers(self.place / "tmp") and time.monotonic() < until:
             time.sleep(1)
         assert leftovers(self.place / "tmp") == [] and leftovers(self.out) == []
@@ -115,7 +116,7 @@ class Part:
 
 
 def alone(part: Part) -> None:
-    """Stopped at a third, and on."""
+    """Grade the class with a stop at a third, and continue."""
     third = len(part.must) / 3
     first = part.start()
     if part.done() < third and part.wait_for(third, first):
@@ -130,16 +131,16 @@ def alone(part: Part) -> None:
 
 
 def busy(part: Part) -> None:
-    """With a process for each processor that does nothing but keep it busy."""
+    """Grade the class while other processes keep all processors busy."""
     with _loops():
         part.finish(part.start())
 
 
 def on_hosts(part: Part) -> None:
-    """On two, of which the second dies when half is done."""
+    """Grade the class on two hosts, of which the second dies when half of it is done."""
     with class_servers.pair(part.place) as (servers, environment):
         part.environment |= environment
-        # The home is where ssh looks for keys, and there are none.
+        # HOME is empty, so ssh finds the key only through the configuration that pair() wrote.
         process = part.start("--hosts", str(part.place / "hosts"))
         if part.done() < len(part.must) / 2 and part.wait_for(len(part.must) / 2, process):
             servers[1].die()
@@ -162,7 +163,7 @@ PARTS: dict[str, Callable[[Part], None]] = {"alone": alone, "busy": busy, "hosts
 
 
 def run(place: Path, size: int) -> None:
-    """All parts, one after another, with a line in the log for each."""
+    """Run all gradings one after another, and log the begin and the end of each."""
     place.mkdir(parents=True, exist_ok=True)
     must = make(place, size)
     for name, do in PARTS.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Two ssh servers on loopback, as two other computers; one may die."""
+"""Run two ssh servers on loopback that stand for two other computers; one may die."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THERE = all(map(shutil.which, ("parallel", "rsync", "ssh", SSHD)))
 
 
 class Server:
-    """An ssh server on loopback, as the user who runs the tests."""
+    """An ssh server on loopback that runs as the user of the tests."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class Server:
         )
 
     def die(self) -> None:
-        """No word more comes from it, and it takes no connection: what it had begun is alone."""
+        """Kill the server and its connections, but not the jobs that it has started."""
         for pid in (*_below(self.process.pid), self.process.pid):
             try:
                 if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
@@ -57,9 +57,9 @@ def _below(pid: int) -> Iterator[int]:
 
 @contextmanager
 def pair(place: Path) -> Iterator[tuple[list[Server], dict[str, str]]]:
-    """Two of them, alpha and beta, of a job each: place/hosts names them; and what ssh is told.
+    """Yield the two servers alpha and beta, and the environment for ssh. place/hosts lists both.
 
-    TimeoutError where none can be had.
+    Each server takes one job at a time. Raise TimeoutError if the servers cannot be started.
     """
     folder = place / "ssh"
     shutil.rmtree(folder, ignore_errors=True)

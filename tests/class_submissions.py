@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Submissions for tests of a class: right, unfinished, wrong, dishonest, hostile, damaged."""
+"""Make submissions for tests of a class: right, unfinished, wrong, dishonest, hostile, damaged."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ SECRET = "what-the-host-keeps-to-itself"
 
 
 def reference(folder: Path, stage: int) -> Path:
-    """The kit's own stage, as a student's."""
+    """Copy the kit's own stage as a student's submission."""
     source = skeleton.reference(stage)
     return Path(shutil.copytree(source, folder / source.name))
 
 
 def solved(folder: Path, stage: int, *tasks: int) -> Path:
-    """The skeleton, with some tasks done."""
+    """Write the skeleton with these tasks solved."""
     return skeleton.write(stage, folder, frozenset(tasks))
 
 
 def mistake(folder: Path, stage: int, name: str) -> Path:
-    """One of the handouts' mistakes."""
+    """Copy the stage with one of the mistakes that its handout shows."""
     fault = catalogue.shown_in_handouts(stage)[name]
     return catalogue.plant(fault, folder, stage)
 
 
 def faulty(folder: Path, stage: int, name: str) -> Path:
-    """A stage with a fault that the grader's verification finds."""
+    """Copy the stage with a fault that the grader's verification finds."""
     return catalogue.plant(catalogue.named(stage, name, "verification"), folder)
 
 
 def added(folder: Path, stage: int, text: str) -> Path:
-    """The kit's own stage with more in its fib.c."""
+    """Copy the kit's own stage and append text to its fib.c."""
     made = reference(folder, stage)
     with (made / "fib.c").open("a") as file:
         file.write(text)
@@ -52,7 +52,7 @@ def added(folder: Path, stage: int, text: str) -> Path:
 
 
 def hostile(secret: Path, home: Path) -> dict[str, str]:
-    """What a fib.c may hold to do harm, by what it tries."""
+    """Return texts for fib.c that do harm, by the kind of attack."""
     constructor = "__attribute__((constructor)) static void at_once(void)\n{\n%s\n}\n"
     return {
         "incbin": f'asm(".incbin \\"{secret}\\"");\n',
@@ -71,7 +71,7 @@ def hostile(secret: Path, home: Path) -> dict[str, str]:
 
 
 def packed(directory: Path, archive: Path) -> None:
-    """As a zip or tar, by its name, and no directory any more."""
+    """Pack the directory as a zip or tar, by the archive's name, and remove the directory."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive, "w") as out:
@@ -85,19 +85,19 @@ def packed(directory: Path, archive: Path) -> None:
 
 
 def class_sh(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """grader/class.sh, without setting up what the test's set-up has."""
+    """Run grader/class.sh without its setup, which the setup of the tests includes."""
     return subprocess.run(command(*words), env={**os.environ, **environment}, capture_output=True,
                           text=True, timeout=3000, cwd="/")  # fmt: skip
 
 
 def command(*words: str | Path) -> list[str]:
-    """The call."""
+    """Return the command that grader/class.sh runs."""
     module = [sys.executable, str(paths.SCRIPTS / "module.py"), "grader.class_command"]
     return [*module, *map(str, words)]
 
 
 def rows(out: Path) -> dict[str, dict[str, str]]:
-    """class.csv by student."""
+    """Return the rows of class.csv by student."""
     text = (out / "class.csv").read_text(encoding="utf-8")
     return {row["student"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
@@ -106,7 +106,7 @@ Maker = Callable[[Path], object]
 
 
 def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str]]:
-    """Kinds of submissions of stage 5: how to make one, its points, status, a part of its cause."""
+    """Return kinds of submissions for stage 5: a maker, points, status, and a part of the cause."""
     kinds: dict[str, tuple[Maker, str, str, str]] = {
         "right": (lambda f: reference(f, 5), "100", "ok", ""),
         "skeleton": (lambda f: solved(f, 5), "0", "wrong", "expected 55, got 0"),
@@ -131,7 +131,7 @@ def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str
     ):
         kinds[name] = (lambda f, name=name: mistake(f, 5, name), points, "wrong", "")  # type: ignore[misc]
     for name, text in hostile(secret, home).items():
-        # What calls a function that a kernel has not is no module.
+        # A module that calls a function outside of the kernel cannot be built.
         status = "wrong" if name == "system call" else "build-failed"
         kinds[name] = (lambda f, text=text: added(f, 5, text), "0", status, "")  # type: ignore[misc]
     return kinds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What several test files need: the lab machine, and a look at what machines leave behind."""
+"""Provide fixtures for several test files: the lab machine, and a check for its leftovers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from grader.lab import machines
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 from grader.lab.module import Kernel
 
-# A test file of one exercise names it (EXERCISE = "kbench") and is not collected without it.
+# A test file of one exercise names the exercise, as in EXERCISE = "kbench". It is not collected if
+# the exercise is missing.
 collect_ignore = [
     path.name
     for path in Path(__file__).parent.glob("test_*.py")
@@ -27,19 +28,20 @@ collect_ignore = [
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers; forget the make above us, which `make test` leaves in the environment."""
+    """Register the markers, and remove the variables that `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
-    # Where the shell has Ctrl-C ignored, as for nohup and "&", what we start would ignore it, too.
+    # Under nohup or "&" the shell ignores SIGINT, and programs that the tests start would inherit
+    # this.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("LAB_SEED", "1")  # what is shown and expected is so with this one
+    os.environ.setdefault("LAB_SEED", "1")  # expected output depends on this seed
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is marked long unless the long form is asked for."""
+    """Skip tests marked long unless the long form is requested."""
     if os.environ.get("LAB_TESTS") != "long":
         for item in items:
             if item.get_closest_marker("long"):
@@ -48,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def uml() -> Machine:
-    """The default lab machine; its kernel is built when the cache has none."""
+    """Return the default lab machine, after building its kernel if the cache has none."""
     machine = machines.get("uml")
     machine.kernel()
     return machine
@@ -56,13 +58,13 @@ def uml() -> Machine:
 
 @pytest.fixture(scope="session")
 def kernel(uml: Machine) -> Kernel:
-    """The kernel that stages are built for."""
+    """Return the kernel that stages are built for."""
     return uml.kernel()
 
 
 @pytest.fixture
 def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """The folders of the machines a test boots; at its end nothing of them may be left."""
+    """Yield the folders of machines that a test boots. At the end nothing of them may be left."""
     folders: list[Path] = []
     boot: Callable[[Contents], Running] = uml.boot
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A machine that is none: it answers verification by a function, with a right stage's answers."""
+"""A fake machine for verification: a function gives the answers, usually those of a right stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = Callable[[str, int], str]
 
 
 def right(request: str, time: int) -> str:
-    """What a right stage answers to a request that is made for that time, counted from 0."""
+    """Answer as a right stage does when the same request is made for the `time`-th time, from 0."""
     verb, *words = request.split()
     same = [case for case in CASES if case.request == request][time : time + 1]
     if same and same[0].accepts is None:
@@ -51,7 +51,7 @@ def right(request: str, time: int) -> str:
 
 
 class FakeChannel:
-    """Answers by a function, without a machine; keeps count of what comes in which order."""
+    """A fake channel that answers by a function and records the order of requests."""
 
     def __init__(self, answer: Answer, commands: dict[str, object]) -> None:
         self.answer = answer
@@ -80,7 +80,7 @@ class FakeChannel:
                     raise result
                 assert isinstance(result, GuestCommandResult)
                 return result
-        # Nothing is left behind, and rmmod is refused while a file is open.
+        # By default nothing is left behind, and rmmod fails while a file is open.
         fails = command.startswith(("test -e", "grep", "exec 3<"))
         return GuestCommandResult(1 if fails else 0, "")
 
@@ -94,7 +94,7 @@ class FakeChannel:
 
 
 class FakeGuest:
-    """A machine that is up, or is said not to be."""
+    """A fake guest, which is alive or not as given."""
 
     speed_factor = 1.5
 
@@ -121,7 +121,7 @@ class FakeGuest:
 
 
 class FakeMachine:
-    """Boots the guest it is given."""
+    """A fake machine whose boot() returns a given guest."""
 
     name = "fake"
     metric = "ns"
@@ -141,7 +141,7 @@ class FakeMachine:
 
     def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
-        # What else is on board is of no concern to it.
+        # The other files in the machine are not used.
         wanted = {verify.READS: contents.files[verify.READS]}
         self.guest.channel.files = {name: path.read_text() for name, path in wanted.items()}
         return self.guest

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run what must find a planted fault: one function for each value of `by` in tests/faults/.
+"""Run the check that must find a planted fault: one function for each `by` in tests/faults/.
 
-Each returns the code and the text of what is found. Faults that leave a machine as it was share it.
+Each function returns the error code and the text of the finding. Faults that leave a machine
+undamaged share it.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ from grader.measure import instructions
 from grader.scoring import status
 
 SEED = 1
-# Enough for stages as small as these; a machine that hangs is not waited for longer.
+# Time limits in seconds. Stages this small answer sooner unless the machine hangs.
 CALL_TIMEOUT = 2.0
 CONTRACT_TIMEOUT = 10.0
 RANDOM_CALLS = "fibstress calls 7 10000 93 93"
-MANY_N = 50_000  # for which stage 12 uses vectors
+MANY_N = 50_000  # stage 12 uses vectors for this n
 LONG = os.environ.get("LAB_TESTS") == "long"
 
 
 @dataclass(frozen=True)
 class Found:
-    """The code and the text of what is found; the kind of the test that failed, if it is one."""
+    """A finding: its error code, its text, and the name of the failed test, if any."""
 
     code: str
     text: str
@@ -60,12 +61,12 @@ class Found:
 
 @cache
 def shared(name: str) -> Shared:
-    """Return the machine of that kind which faults share."""
+    """Return the machine of this kind that the faults share."""
     return Shared(machines.get(name))
 
 
 def end_machines() -> list[Shared]:
-    """End the machines that were shared, and return them."""
+    """End the shared machines and return them."""
     used = [shared(name) for name in ("uml", "qemu-smp")]
     for machine in used:
         machine.end()
@@ -85,7 +86,7 @@ def verification(fault: Fault, folder: Path) -> Found:
 
 
 def program(fault: Fault, folder: Path) -> Found:
-    """Verify the stage, which must be right as a module; return the rejections to the program."""
+    """Verify that the stage is right as a module. Return the contract violations of its program."""
     from test_stage_contract import program as violations
 
     right = verification(fault, folder)
@@ -96,7 +97,7 @@ def program(fault: Fault, folder: Path) -> Found:
 
 
 def sanitizer(fault: Fault, folder: Path) -> Found:
-    """Verify the stage, which must be right as a module; return the report of the sanitizer."""
+    """Verify that the stage is right as a module. Return the sanitizer's report."""
     right = verification(fault, folder)
     assert right.code == Code.OK, right
     copy = next(folder.iterdir())
@@ -116,7 +117,7 @@ def _right(number: int, machine: str) -> BuiltStage:
 
 
 def contract_tests(fault: Fault, folder: Path) -> Found:
-    """Link the stage with the contract tests, and run them."""
+    """Link the stage with the contract tests and run them."""
     machine = shared(fault.options.get("machine", "uml"))
     built = recompiled(_right(fault.stages[0], machine.name), fault, folder, machine.kernel())
     runner.link(built, machine.kernel())
@@ -133,7 +134,7 @@ def contract_tests(fault: Fault, folder: Path) -> Found:
 
 
 def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) -> BuiltStage:
-    """Return the stage with only the faulty files compiled, by the commands that kbuild noted."""
+    """Return the stage with only the faulty files recompiled, by the commands that kbuild saved."""
     directory = built.module.directory
     shutil.copytree(directory / "stage", folder / "stage")
     linked = f".{built.module.name}.o.cmd"
@@ -147,11 +148,11 @@ def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) ->
         source.write_bytes(made.files[name])
         noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
         command = noted.split(" := ", 1)[1].split(" ; ")[0]
-        # The kit's headers are where they were; all else is the copy's.
+        # The kit's headers keep their place; every other path changes to the copy.
         if f"{directory}/stage/" in command:
             command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
             subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
-        else:  # from Linux 6.13 on all names are relative to the module
+        else:  # since Linux 6.13 names are relative to the module
             if not (folder / "kit").exists():
                 (folder / "kit").symlink_to(directory / "kit")
             subprocess.run(command, shell=True, cwd=folder, check=True)
@@ -170,14 +171,14 @@ def operation(fault: Fault, folder: Path) -> Found:
 
 
 def objects(fault: Fault, folder: Path) -> Found:
-    """Read the objects of the stage."""
+    """Check the objects of the stage against the contract."""
     built = stage_module.build(catalogue.stage(fault, folder), machines.counting().kernel())
     assert built.ok, built.cause
     return Found(Code.CONTRACT, "\n".join(violation.got for violation in built.violations))
 
 
 def count(fault: Fault, folder: Path) -> Found:
-    """Count the instructions of a call; whether the contract allows the stage is not asked."""
+    """Count the instructions of a call, even if the stage violates the contract."""
     machine, vectors = machines.counting(), fault.stages == (12,)
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.cause
@@ -189,12 +190,12 @@ def count(fault: Fault, folder: Path) -> Found:
 
 
 def task(fault: Fault, folder: Path) -> Found:
-    """Try the task of stage 0; in the long form those with one caller before it find nothing."""
+    """Test one task of stage 0; the long form also tests earlier tasks, which must be right."""
     machine = shared("uml")
     numbers = {one.name: one.number for one in tasks.course(0).tasks}
     number = numbers[fault.options["task"]]
     before = [one for one in range(1, numbers["two callers"]) if one < number and LONG]
-    # A short name: of a long text the middle is left out.
+    # Use an empty label, because the middle of a long text would be cut.
     stage = replace(catalogue.stage(fault, folder), label="")
     built = stage_module.build(stage, machine.kernel())
     found = first_verify.verify(built, machine, lambda _: None, only=[*before, number]).by_task
@@ -210,14 +211,14 @@ def random_calls(fault: Fault, folder: Path) -> Found:
 
 
 def random_calls_at_once(fault: Fault, folder: Path) -> Found:
-    """Make random calls from eight threads."""
+    """Make random calls to the device from eight threads."""
     machine = shared("qemu-smp")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     return Found("", stressed(machine, built, f"fibstress storm 7 3 8 3000 100000 {verify.MODULE}"))
 
 
 def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
-    """Return what a program of random calls says, which must fail."""
+    """Run a program of random calls, which must fail. Return its output."""
     assert built.ok, built.cause
     programs = {"fibstress": device.stress_client()}
     guest = machine.boot(device.contents({"fibdrv": built.module.stripped}, programs))
@@ -231,7 +232,7 @@ def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
 
 
 def debug(fault: Fault, folder: Path) -> Found:
-    """Examine the stage in the debug kernel. Its checkers are silent after a first report."""
+    """Run the stage in a debug kernel of its own, because the checkers report only once."""
     machine = machines.get("uml-debug")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.module.log
@@ -242,7 +243,7 @@ def debug(fault: Fault, folder: Path) -> Found:
 
 
 def trial(fault: Fault, folder: Path) -> Found:
-    """Run a program of the elective fibers."""
+    """Run a test program of the elective fibers."""
     from electives.fibers import runner as fibers_trials
 
     one: fibers_trials.FiberTest = getattr(fibers_trials, fault.options["trial"])
@@ -251,7 +252,7 @@ def trial(fault: Fault, folder: Path) -> Found:
 
 
 def elective_task(fault: Fault, folder: Path) -> Found:
-    """Check an elective with the fault. Only the task that the fault names may lose points."""
+    """Check an elective with the fault; only the task that the fault names may lose points."""
     elective = exercises.find(fault.exercise)
     subprocess.run([paths.SCRIPTS / "setup.sh", elective.packages], check=True)
     catalogue.plant(fault, folder).rename(folder / elective.copy_name)
@@ -279,7 +280,7 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "trial": trial,
     "elective task": elective_task,
 }
-# Faults that a test file of their own looks for.
+# Test files that look for the other kinds of faults themselves.
 ELSEWHERE = {
     "handout": "test_handout_mistakes.py",
     "mutation": "mutation_run.py",

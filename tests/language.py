@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The language that the handouts are in: an export may have others than English."""
+"""Find the language of the handouts, which is not English in every export."""
 
 from __future__ import annotations
 

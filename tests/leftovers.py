@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A look for what a run has left behind."""
+"""Find what a run has left behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def leftovers(place: Path) -> list[str]:
-    """Processes and machine folders that a run left behind."""
+    """Return the processes and machine folders that a run has left behind."""
     found = [str(p) for p in place.glob("fibdrv-lab-*/*") if p.suffix != ".lock"]
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:

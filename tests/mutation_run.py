@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make mutation: plant the small faults of tests/faults/, and see which part of the kit finds each.
+"""make mutation: plant the small faults of tests/faults/ and report which part finds each.
 
-Two parts look at every mutant: the operand tests (user-space build of the stage) and the grader
-(the module, loaded into the lab kernel). Two more at what these let pass: the sanitizers with
-failing allocations (user space), and make debug (the debug kernel). Exit status: 0 when every
-survivor has a reason, 1 when not, 2 when the run itself could not be done.
+The operand tests (user-space build of the stage) and the grader (the module in the lab kernel)
+check every mutant. The sanitizers with failing allocations (user space) and make debug (the debug
+kernel) check only the mutants that the first two do not find. Exit status: 0 if there is a reason
+for every survivor, 1 if not, 2 if the run failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-# The same operands in every run; test_operands.py reads it when it is imported.
+# Every run uses the same operands. test_operands.py reads the variable when it is imported.
 os.environ["OPERANDS_SEED"] = "1"
 
 import catalogue  # noqa: E402
@@ -43,14 +43,14 @@ from grader.scoring import status  # noqa: E402
 FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
-# Longer factors are left to the operand tests themselves.
+# Longer factors are tested by the operand tests themselves.
 LONG_DIGITS = 200_000
 CALL_TIMEOUT = 3.0
 
 
 @dataclass
 class Result:
-    """What caught one mutant: by part, in a word or two; "" where it was let pass."""
+    """The findings about one mutant: a word or two for each part, or "" if a part found nothing."""
 
     fault: Fault
     stage: int
@@ -58,17 +58,17 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why nothing can find it, where that is known."""
+        """Return the reason why nothing can find the fault, or "" if none is known."""
         return str(self.fault.options.get("survives", ""))
 
     @property
     def alive(self) -> bool:
-        """Whether nothing has caught it."""
+        """Return True if no part has found the fault."""
         return not any(self.caught.values())
 
 
 def faulty(fault: Fault, number: int) -> Stage:
-    """Return the stage with the fault; one directory a stage, so that little is built again."""
+    """Return the stage with the fault. Mutants of a stage share a directory to rebuild little."""
     folder = paths.BUILD / "mutation"
     shutil.rmtree(folder / catalogue.directory(fault, number).name, ignore_errors=True)
     copy = catalogue.plant(fault, folder, number)
@@ -76,7 +76,7 @@ def faulty(fault: Fault, number: int) -> Stage:
 
 
 def by_operands(stage: Stage) -> str:
-    """Whether the operand tests see it."""
+    """Run the operand tests. Return the operation that failed, or ""."""
     out = paths.BUILD / "mutation" / f"operands-{stage.number}"
     try:
         program = test_operands.build(stage.number, stage.directory, "plain", out)
@@ -106,7 +106,7 @@ def by_operands(stage: Stage) -> str:
 
 
 def by_grader(stage: Stage, thorough: bool) -> str:
-    """Whether the grader sees it; thorough: with all the n that it verifies."""
+    """Run the grader, with all its n if `thorough`. Return the first failure, or ""."""
     machine = machines.get("uml")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
@@ -124,7 +124,7 @@ def by_grader(stage: Stage, thorough: bool) -> str:
 
 
 def by_sanitizers(stage: Stage) -> str:
-    """Whether the user-space build under sanitizers sees it, with allocations that fail."""
+    """Run the user-space build with sanitizers and failing allocations. Return a finding or ""."""
     completed = subprocess.run(
         [sys.executable, str(paths.COMMON / "userspace/check.py"), "sanitize",
          str(stage.directory)],
@@ -135,18 +135,18 @@ def by_sanitizers(stage: Stage) -> str:
 
 
 def by_debug(stage: Stage) -> str:
-    """Whether make debug sees it, in its short form."""
+    """Run make debug in its short form. Return "debug" if it finds the fault, else ""."""
     machine = machines.get("uml-debug")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
     return "debug" if examine(built, machine, StressPlan(calls=2000, quick=True), str).cause else ""
 
 
 def one(fault: Fault, number: int) -> Result:
-    """Try all parts on one mutant, the slow ones only if need be."""
+    """Check one mutant with all parts, with the slow ones only if the others find nothing."""
     stage = faulty(fault, number)
     result = Result(fault, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)
-    # The long list of n is for what nothing else has seen.
+    # Only a mutant that the operand tests have missed is worth the long list of n.
     result.caught["grader"] = by_grader(stage, thorough=result.alive)
     if result.alive:
         result.caught["sanitizers"] = by_sanitizers(stage)
@@ -155,7 +155,7 @@ def one(fault: Fault, number: int) -> Result:
 
 
 class Run:
-    """All mutants: each stage's one after the other, two stages at a time."""
+    """A run over all mutants: two stages at a time, the mutants of a stage one after the other."""
 
     def __init__(self, total: int) -> None:
         self.progress = Progress()
@@ -164,7 +164,7 @@ class Run:
         self.results: list[Result] = []
 
     def stage(self, number: int, faults: list[Fault]) -> None:
-        """The mutants of one stage."""
+        """Check the mutants of one stage and print the findings."""
         for fault in faults:
             result = one(fault, number)
             with self.lock:
@@ -175,7 +175,7 @@ class Run:
 
 
 def table(results: list[Result], seconds: float) -> str:
-    """Return the report, in Markdown."""
+    """Return the report in Markdown."""
     results = sorted(results, key=lambda r: (r.stage, FAULTS.index(r.fault)))
     alive = [r for r in results if r.alive]
     counts = Counter(part for r in results for part, by in r.caught.items() if by)
@@ -213,7 +213,7 @@ def table(results: list[Result], seconds: float) -> str:
 
 
 def main(words: list[str]) -> int:
-    """Run the mutants; returns the exit status."""
+    """Run the mutants and return the exit status."""
     parser = argparse.ArgumentParser(prog="make mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--stage", default="", help="only these stages (those that have faults)")
     parser.add_argument("--name", default="", help="only faults whose name contains this")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reports made of invented figures, of any number of stages, metrics and phases; their pages."""
+"""Make reports with invented numbers for any stages, metrics and phases, and read their pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def machine(name: str, metric: str) -> dict[str, Any]:
 
 
 def points(number: int) -> dict[str, Any]:
-    """All points there are, for as many tasks as the number says, at most four."""
+    """Return full points for a stage with as many tasks as its number, at most four."""
     names = ["add", "sub", "mul", "to_decimal"][: min(number, 4)]
     each = 60 // len(names)
     lines = [
@@ -76,7 +76,7 @@ def points(number: int) -> dict[str, Any]:
 
 
 def lose(stage: dict[str, Any], name: str, lost: float, remark: str) -> None:
-    """Take points of one line."""
+    """Take `lost` points from a line and give it a remark."""
     line = next(line for line in stage["points"]["lines"] if line["name"] == name)
     line.update(earned=line["earned"] - lost, remark=remark)
     stage["points"]["earned"] -= lost
@@ -123,7 +123,7 @@ def stage(
 def fabricate(
     numbers: list[int], metrics: int = 1, phases: tuple[str, ...] = PARTS
 ) -> dict[str, Any]:
-    """A valid report on some stages, measured with one or two metrics in some phases."""
+    """Return a valid report on stages that are measured with one or two metrics in these phases."""
     chance = random.Random(1)
     machines = [machine("uml", "ns"), machine("qemu", "instructions")][:metrics]
     stages = [stage(number, machines, chance, phases) for number in numbers]
@@ -160,7 +160,7 @@ def fabricate(
 
 
 def failed() -> dict[str, Any]:
-    """One stage, which is wrong."""
+    """Return a report with one stage, which is wrong."""
     report = fabricate([1])
     stage = report["stages"][0]
     stage.update(status="wrong", cause="F(93) is wrong", samples=[])
@@ -179,7 +179,7 @@ def failed() -> dict[str, Any]:
 
 
 def hostile() -> dict[str, Any]:
-    """HOSTILE wherever the form allows any text."""
+    """Return a report with HOSTILE in every field that allows any text."""
     report = fabricate([1, 2], metrics=2)
     report["command"] = report["commit"] = report["started"] = HOSTILE
     for one in report["stages"]:
@@ -216,7 +216,7 @@ def hostile() -> dict[str, Any]:
 
 
 class Page(HTMLParser):
-    """Tags, addresses and text of a page."""
+    """The tags, links and text of an HTML page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

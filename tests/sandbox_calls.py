@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Calls of the sandbox for its tests: as the user who runs them and, if that is root, as nobody."""
+"""Call the sandbox for its tests as the user who runs them and, if that is root, also as nobody."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent / "sandbox"
 MB = 1 << 20
 NOBODY = 65534
 SECRET = "what the host keeps to itself"
-# Small enough that no attack is felt on this computer.
+# The limits are low, so that the attacks do not slow down this computer.
 TIGHT = ResourceLimits(
     wall_seconds=30,
     cpu_seconds=10,
@@ -48,24 +48,24 @@ needs_sandbox = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")
 def place() -> Iterator[Path]:
-    """A folder that every user can read, with the attacks and a copy of the kit in it."""
+    """Yield a folder that every user can read, with the attacks and a copy of the kit."""
     folder = Path(tempfile.mkdtemp(prefix="fibdrv-lab-sandbox-"))
     folder.chmod(0o755)
     shutil.copytree(
         paths.ROOT / "grader", folder / "kit/grader", ignore=shutil.ignore_patterns("__pycache__")
     )
-    # The checkout itself may lie where only its owner gets to.
+    # The checkout itself may be readable by its owner only.
     shutil.copy(HERE / "as_user.py", folder)
     gcc = ["gcc", "-std=gnu11", "-O1", "-w", "-static", "-pthread"]
     subprocess.run([*gcc, "-o", str(folder / "attack"), str(HERE / "attack.c")], check=True)
     (folder / "secret").write_text(f"{SECRET}\n")
     yield folder
-    # As any user may: nothing may be left that cannot be removed.
+    # Any user must be able to remove the files that a sandbox leaves.
     shutil.rmtree(folder)
 
 
 class Caller:
-    """Calls the sandbox as one of the users, on files in a folder that is this user's."""
+    """Calls of the sandbox as one user, on files in a folder of that user."""
 
     def __init__(self, user: str, place: Path) -> None:
         self.place = place
@@ -78,7 +78,7 @@ class Caller:
             os.chown(self.folder, NOBODY, NOBODY)
 
     def argv(self, *request: Any) -> tuple[list[str], Path]:
-        """The call of as_user.py, and where its answer will be."""
+        """Return the command that runs as_user.py, and the file for its result."""
         name = f"{next(self._numbers)}"
         (self.folder / f"{name}.in").write_bytes(pickle.dumps(request))
         answer = self.folder / f"{name}.out"
@@ -102,7 +102,7 @@ class Caller:
         room: SandboxView | None = EMPTY,
         **more: Any,
     ) -> CommandResult:
-        """Run a command; in a sandbox the attacks are to be seen there."""
+        """Run a command in the sandbox, where it sees the attack program unless `room` is None."""
         if room is not None:
             room = replace(room, read=(*room.read, self.attack))
         if not self.other:
@@ -114,7 +114,7 @@ class Caller:
         return result
 
     def directory(self, name: str) -> Path:
-        """An empty directory of this user's."""
+        """Return a new empty directory that belongs to this user."""
         made = self.folder / name
         made.mkdir()
         if self.other:
@@ -124,7 +124,7 @@ class Caller:
 
 @pytest.fixture(params=USERS)
 def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
-    """Each user in turn; at the end nothing of a command may run."""
+    """Yield a caller for each user. No command may still run at the end."""
     if request.param == "nobody" and not os.access("/usr/bin/setpriv", os.X_OK):
         pytest.skip("there is no setpriv to become nobody by")
     if request.param == "nobody" and not PYTHON.startswith("/usr/"):
@@ -135,7 +135,7 @@ def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
 
 
 def running(place: Path) -> list[str]:
-    """What runs of the attacks, in any namespace."""
+    """Return the command lines of the attacks that still run, in any namespace."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -149,7 +149,7 @@ def running(place: Path) -> list[str]:
 
 
 def gone(place: Path, seconds: float = 10) -> bool:
-    """Whether nothing runs, at once or soon."""
+    """Return True if no attack runs within this number of seconds."""
     until = time.monotonic() + seconds
     while running(place) and time.monotonic() < until:
         time.sleep(0.05)
@@ -157,6 +157,6 @@ def gone(place: Path, seconds: float = 10) -> bool:
 
 
 def done(result: CommandResult) -> list[str]:
-    """The lines of an attack that succeeded."""
+    """Return the output lines of attacks that succeeded."""
     assert result.status is not None, result
     return [line for line in result.text.splitlines() if "refused" not in line]

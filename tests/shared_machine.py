@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A machine that stays up from one test to the next, until a test leaves it in doubt."""
+"""Share one machine between tests, until its state is in doubt."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Any
 from grader.base.errors import MachineError
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 
-# After one of these in the kernel log, nothing is known of the machine.
+# If the kernel log has one of these words, the machine must not be used again.
 DOUBT = re.compile(r"panic|BUG|WARNING|Oops|Call Trace|KASAN|fault at|hung")
 SECONDS = 10.0
-# What a module adds to, and must remove from.
+# A command that lists the places to which a module adds entries that it must remove.
 PLACES = "ls /sys/class /sys/module /dev; cat /proc/devices"
 
 
 class Shared:
-    """A kind of machine of which one is booted and used by all who ask, one after the other."""
+    """A machine that is booted once and that tests use one after the other."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.boots = 0
         self.uses = 0
         self._guest: Running | None = None
-        self._files: dict[str, str] = {}  # on board: the digest by path
-        self._places = ""  # what was in PLACES at boot
+        self._files: dict[str, str] = {}  # digests of its files, by path
+        self._places = ""  # output of PLACES after the boot
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.machine, name)
 
     def boot(self, contents: Contents = NOTHING) -> Use:
-        """Put the contents into the machine that is up, or boot one with them."""
+        """Put the files into the running machine, or boot a machine with them. Return its use."""
         self.uses += 1
         if self._guest is None:
             self._guest = self.machine.boot(contents)
@@ -49,7 +49,7 @@ class Shared:
         return Use(self, self._guest)
 
     def returned(self, said: str) -> None:
-        """Keep the machine if its modules go without a trace; else end it."""
+        """Keep the machine if its modules can be removed and leave nothing; else end it."""
         if self._guest is None:
             return
         try:
@@ -70,7 +70,7 @@ class Shared:
 
 
 class Use:
-    """The machine as one test sees it: its log begins with the test, and its end is a return."""
+    """The use of the machine by one test, with its own log. stop() returns the shared machine."""
 
     def __init__(self, shared: Shared, guest: Running) -> None:
         self._shared = shared
@@ -81,11 +81,11 @@ class Use:
         return getattr(self._guest, name)
 
     def console(self) -> str:
-        """Return the kernel's messages since the test has begun."""
+        """Return the kernel messages since the test began."""
         return self._guest.console()[self._before :]
 
     def stop(self) -> None:
-        """Return the machine."""
+        """Return the machine to the other tests."""
         self._shared.returned(self.console())
 
 

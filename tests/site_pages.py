@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The pages of a site as tests see them: links, headings, words."""
+"""Read the pages of a site for tests: links, headings and words."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HANDOUTS = paths.ROOT / "handouts"
 ANSWERS = HANDOUTS / "answers.md"
 VOID = {"meta", "img", "br", "hr", "input", "col", "link"}
 TRANSLATIONS = [x.with_name("README.md") for x in HANDOUTS.glob("*/pictures.toml")]
-# The handouts, each of which is a page.
+# Each handout is a page of the site.
 DOCUMENTS = [x for x in sorted(HANDOUTS.rglob("*.md")) if x not in (ANSWERS, *TRANSLATIONS)]
 
 
 def make_site(
     build: Path, *options: str, kit: Path = paths.ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """Run scripts/book.sh."""
+    """Run scripts/book.sh and return the finished process."""
     return subprocess.run(
         [str(kit / "scripts/book.sh"), *options],
         capture_output=True,
@@ -37,10 +37,10 @@ def make_site(
 
 
 def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site without options, sample report and PDFs: made once for all tests and workers."""
+    """Return the site without sample report and PDFs, built once for all tests and workers."""
     folder = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        folder = folder.parent  # which the workers of a run share
+        folder = folder.parent  # the workers of a run share it
     build = folder / "kit-site"
     with (folder / "kit-site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -52,7 +52,7 @@ def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Page(HTMLParser):
-    """A page: its links, and its words, those of code apart."""
+    """A page of the site: its links and anchors, and its prose separate from its code."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -99,13 +99,13 @@ class Page(HTMLParser):
 
 
 def read_pages(site: Path) -> dict[str, Page]:
-    """Return the pages of a site by path, those of the sample report left out."""
+    """Return the pages of a site by path, without those of the sample report."""
     names = sorted(str(x.relative_to(site)) for x in site.rglob("*.html"))
     return {name: Page(site / name) for name in names if not name.startswith("report/")}
 
 
 def dead_links(site: Path) -> list[str]:
-    """Return the links and pictures that lead nowhere, or out of the site by a path."""
+    """Return the dead links and pictures, and those whose path leads out of the site."""
     pages = read_pages(site)
     found = []
     for name, page in pages.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The guest's agent: requests that come while a command runs, and kills that come early."""
+"""Test the agent in the guest: requests during a command, and kills right after a command."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def test_requests_wait_their_turn_and_kills_do_not(uml: Machine, booted: list[Pa
     try:
         channel = guest.channel
         deadline = Deadline(SECONDS)
-        # Two at once: whoever waits for the second must not wait for ever.
+        # The second request must be kept, or a caller would wait for it for ever.
         channel._send(b"run a sleep 0.5; echo one\nrun b echo two\n", deadline)
         for name, output in (("a", "one\n"), ("b", "two\n")):
             channel._until(f"\x01{name}\n".encode(), deadline)
             assert channel._end(name, deadline).output == output
-        # A kill right behind its command, before that has a process group of its own.
+        # The kill comes before its command has a process group.
         for i in range(5):
             channel._send(f"run k{i} sleep 1000\nkill\nrun l{i} echo on\n".encode(), deadline)
             channel._until(f"\x01k{i}\n".encode(), deadline)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage as whoever writes it builds it: with traces to look at, and told of what is not set."""
+"""Test the build for a stage's author: with traces, and with warnings about unset variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.exercise.operations import test_program
 from grader.exercise.static_contract import stage_contract
 from grader.lab.module import Kernel
 
-# A whole stage 1, so that a student repository has it, too; its digits are right up to F(6).
+# A complete stage 1, so that a student repository has it too. Its digits are right up to F(6).
 SOURCE = """\
 #include "stage.h"
 
@@ -67,7 +67,7 @@ def stage(folder: Path, text: str) -> Stage:
 
 
 def code(built: stage_module.BuiltStage) -> bytes:
-    """What of a stage's object is loaded."""
+    """Return the machine code of a stage's object."""
     assert built.ok, built.cause
     (made,) = stage_module.stage_objects(built)
     bare = made.with_suffix(".bare")
@@ -83,8 +83,8 @@ def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
     (made,) = stage_module.stage_objects(graded)
     assert b"sum =" not in made.read_bytes()
     assert ("U", "fib_trace_print") not in stage_contract.symbols(made)
-    test_program.program(traced)  # or LabError: it breaks the contract
-    # A build for looking is another, and the next one for points is as before.
+    test_program.program(traced)  # raises LabError on a contract violation
+    # A build with traces is separate, so the next graded build is unchanged.
     stage_module.build(traced, kernel, trace=True)
     (made,) = stage_module.stage_objects(stage_module.build(traced, kernel, trace=True))
     assert ("U", "fib_trace_print") in stage_contract.symbols(made)
@@ -102,7 +102,7 @@ def test_who_turns_it_on_in_the_source_breaks_the_contract(tmp_path: Path, kerne
 @pytest.mark.parametrize(("traces", "lines"), [("1", ["fib: n = 0, sum = 1"]), ("", [])])
 def test_a_program_prints_to_standard_error(tmp_path: Path, traces: str, lines: list[str]) -> None:
     made = stage(tmp_path, SOURCE.replace("TRACE", TRACE))
-    for wanted in ("1", "", traces):  # what was built the other way is not kept
+    for wanted in ("1", "", traces):  # switching TRACE rebuilds the program
         subprocess.run(
             ["make", "-s", "-C", str(paths.COMMON / "userspace"), f"STAGE_DIR={made.directory}",
              f"OUT={tmp_path}/out", f"TRACE={wanted}"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What of a stage's directory is built, how, and what is said when it cannot be."""
+"""Test which files of a stage's directory are built, how, and the messages of failed builds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MANIFEST = stages.manifests()[1]
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
-    """A stage from elsewhere, with the sources of the kit's first."""
+    """Return a stage in a temporary folder, with the sources of the kit's stage 1."""
     directory = tmp_path / "tree" / "1-mine"
     directory.mkdir(parents=True)
     for path in (paths.STAGES / "1-iterative-u64").glob("*.[ch]"):
@@ -34,7 +34,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
-    """The names of the sources, and what is said of what is left out."""
+    """Return the names of the sources, and the notes about files that are left out."""
     left_out: list[str] = []
     return [path.name for path in stage_module.sources(stage, left_out)], left_out
 
@@ -73,7 +73,7 @@ def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
 
 
 def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Path) -> None:
-    """Its functions may be in another file now: linked with both, the trial had them twice."""
+    """The object of a deleted source is not linked, since its functions may be elsewhere now."""
     (tmp_path / "stage").mkdir()
     for name in ("fib.c", "fib.o", "gone.o", "kept.o", "kept.o_shipped"):
         (tmp_path / "stage" / name).touch()
@@ -97,7 +97,7 @@ def test_links_to_outside_are_left_out(stage: Stage, tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_left_out(stage: Stage) -> None:
     (stage.directory / "folder.c").mkdir()
-    os.mkfifo(stage.directory / "fifo.c")  # reading it would never end
+    os.mkfifo(stage.directory / "fifo.c")  # reading a FIFO would block
     assert taken(stage)[0] == ["decimal.c", "fib.c"]
     assert len(taken(stage)[1]) == 2
 
@@ -208,7 +208,7 @@ def test_a_folder_that_kbuild_cannot_take(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """The same stage in a folder with a name that shells and make dislike."""
+    """Return the stage in a folder whose name has characters that shells and make interpret."""
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     odd = tmp_path / "it's $(odd) & so on"
     stage.directory.parent.rename(odd)
@@ -224,7 +224,7 @@ def test_build(outside: Stage, kernel: Kernel) -> None:
 
     again = stage_module.build(outside, kernel)
     assert again.ok and again.module.path.stat().st_mtime_ns == made
-    assert not again.module.log  # nothing was run
+    assert not again.module.log  # make had nothing to do
 
     (outside.directory / "fib.c").write_text('#include "stage.h"\n\nint x = y;\n')
     broken = stage_module.build(outside, kernel)
@@ -266,9 +266,9 @@ def test_a_source_that_eats_memory(
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage_module.build(outside, kernel)  # the kit's own part, which has time
+    stage_module.build(outside, kernel)  # build the kit's part without the time limit
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
-    # Time alone, and hardly any memory: that has a limit of its own.
+    # This source takes time but little memory, since memory has a limit of its own.
     twice = '#include "fib.c"\n#include "fib.c"\n'
     (outside.directory / "fib.c").write_text(f"#if __INCLUDE_LEVEL__ < 150\n{twice}#endif\n")
     built: BuiltStage = stage_module.build(outside, kernel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which line of all that a compiler says is told."""
+"""Test which line of a compiler's output is reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage's C is accepted, or refused, by every build of it: module, function tests, programs."""
+"""Test that all builds of a stage accept the same C: module, unit tests and programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.test_author_build import SOURCE
 
 USER = paths.COMMON / "userspace"
 FLAVOURS = ("plain", "noasm", "asan", "asan-noasm")
-# Accepted, with a warning at most: the kernel accepts these, too.
+# C that is accepted with at most a warning, because the kernel accepts it too.
 ACCEPTED = """\
 int not_static(int size)
 {
@@ -65,7 +65,7 @@ REFUSED = {
 
 
 def verdicts(folder: Path, text: str, kernel: Kernel) -> dict[str, str]:
-    """Return what each build of a stage 1 with that text has against it, "" for nothing."""
+    """Return the error of each build of a stage 1 with this text, or "" for no error."""
     directory = folder / "1-same"
     directory.mkdir()
     (directory / "fib.c").write_text(SOURCE.replace("\t\tTRACE\n", "") + text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class graded: points, what comes of it, and that it goes on where it was."""
+"""Test grading a class: points, result files, and continuing after an interruption."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tests.sandbox_calls import needs_sandbox
 
 SEED = 7
 ODD = "$(touch pwned) 'q\" \n<b>&amp; =1"
-# The same as a cell: in one line, and without what other readers of CSV separate by.
+# ODD as a CSV cell: on one line, without characters that CSV readers may take for separators.
 ODD_CELL = "$(touch pwned) 'q\" \\n<b>&amp\uff1b =1"
 needs_parallel = pytest.mark.skipif(not shutil.which("parallel"), reason="no GNU parallel")
 
-# Points, status, cause of each.
+# Points, status and cause of each submission.
 EXPECTED = {
     ODD: ("100", "ok", "^$"),
     "anna": ("0", "wrong", "expected 55, got 0"),
@@ -79,7 +79,8 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
 
 
-# The short form: a class of stage 1. One test, since each process of pytest would grade it anew.
+# The short form grades a class for stage 1. It is one test, since each process of pytest would
+# grade the class again.
 
 
 @needs_sandbox
@@ -156,10 +157,10 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
     completed = _grade(graded)
     assert completed.returncode == 0 and "7 are done, 1 to do" in completed.stderr, completed.stderr
     after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-    refused = [n for n in before if n.startswith("frank")]  # told anew, ungraded
+    refused = [n for n in before if n.startswith("frank")]  # listed again, though not graded
     assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
     assert rows(graded / "out")["dave"]["status"] == "build-failed"
-    # As a cluster does it, one by one.
+    # Grade one submission alone, as a cluster does.
     dave.unlink()
     archive = graded / "submissions" / "dave.tar.gz"
     completed = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
@@ -167,7 +168,7 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
         completed.stderr
     )
     assert "all are done" in _grade(graded).stderr
-    # A damaged one counts as none.
+    # A damaged result file counts as missing.
     dave.write_text(dave.read_text()[:-20])
     assert "7 are done, 1 to do" in _grade(graded).stderr
 
@@ -236,7 +237,8 @@ def test_a_time_out_counts_when_it_comes_again(
     monkeypatch.setattr(grade_one, "judge", judge)
     stage = exercises.find(1)
     assert grade_one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
-    # Words that a submission can choose have it tried once.
+    # A submission can choose a cause that reads like a time-out, so only a real time-out is judged
+    # again.
     calls.clear()
     late[:] = [False]
     assert grade_one._judged(tmp_path, stage, SEED).earned == 50 and len(calls) == 1
@@ -330,7 +332,7 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
         killed: set[int] = set()
         while call.poll() is None:
             for pid in _qemu_of(tmp_path / "tmp"):
-                # One that resumes a snapshot is at work in a tenth of a second, and soon done.
+                # A machine that resumes a snapshot is at work after 0.1 s and ends soon.
                 if len(killed) < most and pid not in killed:
                     time.sleep(0.1)
                     with contextlib.suppress(ProcessLookupError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Electives graded for a class: the points of make elective=NAME check, and nothing of the host."""
+"""Test grading electives for a class: the points of make elective=NAME check, and no host data."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
                 text = marked_regions.skeleton(text, path.name)
             if name == "reads" and path.name == "fiber.c":
                 text += f'asm(".incbin \\"{secret}\\"");\n'
-            if name != "right" or path.name != "list.c":  # which has no task: the kit's is taken
+            if name != "right" or path.name != "list.c":  # list.c has no task; the kit's is used
                 (folder / path.name).write_text(text)
         if name == "half":
             class_submissions.packed(folder, tmp_path / "submissions/half.tar.gz")
@@ -142,7 +142,8 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
         "right": ("100", "ok"), "unfinished": ("0", "wrong"),
         "reads": ("0", "build-failed"), "half": ("80", "wrong"),
     }  # fmt: skip
-    # An untrusted submission's has twelve digits of a digest; another of one's own eight.
+    # The build of an untrusted submission has a digest of 12 digits, the build of a learner's own
+    # 8.
     assert not list((paths.BUILD / "modules").rglob(f"fibers-{'[0-9a-f]' * 12}*.lock"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class graded on hosts by ssh: two servers on loopback, of which one dies half-way."""
+"""Test grading a class on hosts by ssh: two servers on loopback, of which one dies half-way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_ssh = pytest.mark.skipif(not class_servers.THERE, reason="no sshd or paral
 
 @pytest.fixture
 def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
-    """Two of them, and an ssh that knows them."""
+    """Yield two servers, with the environment set so that ssh knows them."""
     try:
         with class_servers.pair(tmp_path) as (made, environment):
             for name, value in environment.items():
@@ -61,7 +61,7 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     }  # fmt: skip
     log = [line.split("\t") for line in (out / "parallel.log").read_text().splitlines()[1:]]
     assert {line[1] for line in log if line[6] == "0"} <= {"1/alpha", "1/beta", "alpha", "beta"}
-    # What the dead one had begun ends by itself, and leaves nothing.
+    # The jobs of the dead host end by themselves and leave nothing.
     until = time.monotonic() + 60
     while leftovers(tmp_path / "tmp") and time.monotonic() < until:
         time.sleep(0.5)

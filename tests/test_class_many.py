@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class of three hundred of stage 5, three times: see class_many.py. LAB_CLASS: another size.
+"""Grade a class of three hundred submissions of stage 5 three times, as class_many.py describes.
 
-python -m tests.class_many FOLDER does the same, and goes on where it was.
+LAB_CLASS sets another size. python -m tests.class_many FOLDER does the same, and continues an
+interrupted run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class's submissions: found, packed and unpacked, whatever somebody has sent."""
+"""Test finding, packing and unpacking submissions of a class, hostile ones included."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ place = sandbox_calls.place
 ODD = ['"; reboot #', "$(touch pwned)", "a\nb", "-rf", "ü ñ", "{}", "'", "\x1b[31m", "a\\b"]
 
 
-# Whose there are.
+# The students' names.
 
 
 def _names(folder: Path) -> list[str]:
@@ -36,11 +36,11 @@ def _names(folder: Path) -> list[str]:
 
 
 def test_folders_as_others_leave_them(tmp_path: Path) -> None:
-    (tmp_path / "submission_12345").mkdir()  # Gradescope
+    (tmp_path / "submission_12345").mkdir()  # as from Gradescope
     (tmp_path / "submission_metadata.yml").write_text("")
-    (tmp_path / "Anna Example_123_assignsubmission_file_").mkdir()  # Moodle
+    (tmp_path / "Anna Example_123_assignsubmission_file_").mkdir()  # as from Moodle
     (tmp_path / "bob.tar.gz").write_bytes(b"x")
-    (tmp_path / "carol.rar").write_bytes(b"x")  # refused later, by name
+    (tmp_path / "carol.rar").write_bytes(b"x")  # later refused, with its name
     (tmp_path / ".git").mkdir()
     found, left = submissions.find(tmp_path)
     assert [s.student for s in found] == ["Anna Example", "bob", "carol", "submission_12345"]
@@ -75,7 +75,7 @@ def test_a_list_of_paths(tmp_path: Path) -> None:
         submissions.find(tmp_path / "nowhere")
 
 
-# Packed, without following or opening what is not a plain file.
+# Packing, which neither follows links nor opens special files.
 
 
 def _refused(path: Path) -> str:
@@ -139,7 +139,7 @@ def test_an_archive_in_a_folder_as_moodle_leaves_it(tmp_path: Path) -> None:
     assert _refused(tmp_path) == "it holds no C file, but 2 archives: leave one"
 
 
-# Unpacked, in the sandbox.
+# Unpacking in the sandbox.
 
 
 def _tar(*members: tuple[str, dict[str, Any], bytes]) -> bytes:
@@ -172,7 +172,8 @@ def _link_in_zip(name: str, target: str) -> bytes:
 
 
 def _million_in_tar() -> bytes:
-    # Packed once, repeated: a file of gzip's may hold several.
+    # Compress 10,000 members once and repeat the result, because a gzip file may have several
+    # parts.
     some = b"".join(tarfile.TarInfo(f"{i}.txt").tobuf() for i in range(10_000))
     return gzip.compress(some, 1) * 100
 
@@ -264,7 +265,7 @@ def test_a_link_in_a_zip_is_left_out(call: Caller) -> None:
     assert (answer["taken"], found) == (0, [])
 
 
-# Which directory is meant.
+# The choice of the directory.
 
 
 def _stage(tmp_path: Path, *names: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Points, statuses and the next step depend on codes: every text may change."""
+"""Test that points, statuses and the next step depend on codes only, not on any text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.scoring import pipeline
 from grader.scoring.points import Line
 from grader.scoring.speed import measure
 
-# The texts for people that these values hold.
+# Fields of these classes with text for people.
 TEXTS: dict[type, tuple[str, ...]] = {
     Finding: ("cause", "excerpt"),
     Failure: ("title",),
@@ -32,7 +32,7 @@ PLACEHOLDER = "#"
 
 
 def replace_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace every text by a placeholder as soon as a value is made."""
+    """Replace every text by a placeholder when an object is created."""
     for kind, names in TEXTS.items():
 
         def init(
@@ -79,7 +79,7 @@ CASES = {
 
 
 def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
-    """Check a copy. Return the result, and what of it holds no text of the grader's."""
+    """Check a copy. Return the result, and all parts of it that contain no text of the grader."""
     stage = stages.single(copy, copy.name)
     checked = pipeline.check_stage(stage, machines.get("uml"), 1, lambda _: None)
     right = pipeline.judge(checked, speed=measure(stage, 1, Progress()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How a command line ends: each way through a process of its own, which may end as it likes."""
+"""Test how a command line ends. Each case runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAIL = """
     return 0
 sys.exit(command.end("tiny", work, "all is as it was"))
 """
-# A machine's way: a folder, and a process in it that leads a group of its own.
+# Act like a machine: create a folder, and in it a process that leads its own process group.
 AT_WORK = """
 folder = scratch.folder()
 subprocess.Popen(["sleep", "1000", str(folder)][:2], cwd=folder, start_new_session=True)
@@ -38,7 +38,7 @@ time.sleep(60)
 
 
 def program(*lines: str) -> list[str]:
-    """What runs these lines as the work of a command line."""
+    """Return a command that runs these lines as the work of a command line."""
     body = "\n".join(lines).strip("\n").splitlines()
     return [sys.executable, "-c", HEAD + "\n".join(f"    {line}" for line in body) + TAIL]
 
@@ -58,7 +58,7 @@ def environment(place: Path, **more: str) -> dict[str, str]:
 def run(
     place: Path, *lines: str, shell: str = '"$@"', **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run it, by a line of bash that may turn its output elsewhere."""
+    """Run the lines through a line of bash, which may redirect the output."""
     return subprocess.run(
         ["bash", "-c", shell, "bash", *program(*lines)],
         cwd=paths.ROOT, env=environment(place, **more), capture_output=True, text=True, timeout=60,
@@ -88,7 +88,7 @@ def run(
             "tiny: Read-only file system: /elsewhere/x\n",
         ),
         ("raise KeyboardInterrupt", 130, "tiny: stopped; all is as it was\n"),
-        # A pipe that is none of ours.
+        # A broken pipe other than standard output.
         ("raise BrokenPipeError(errno.EPIPE, 'Broken pipe')", 2, "tiny: Broken pipe\n"),
     ],
 )
@@ -115,9 +115,9 @@ def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> Non
     completed = run(place, "print('results')", more, **full)
     assert completed.returncode == 2
     assert completed.stderr == "tiny: No space left on device: standard output\n"
-    # Results that are lost are not those of a failed stage.
+    # Lost results have status 2, also when a stage has failed.
     assert run(place, "print('results')", more, "return 1", **full).returncode == 2
-    # What else is wrong comes first.
+    # An earlier error is reported instead of the full output.
     completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x')", **full)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
 
@@ -178,7 +178,7 @@ def test_streams_that_are_closed(place: Path) -> None:
         completed = run(place, *lines, shell=f'"$@" {closed}')
         assert completed.returncode == 0, (closed, completed.stderr)
         assert (place / "file").read_text() == "mine"
-    # What is said on a closed stderr does not turn up elsewhere.
+    # An error message for a closed stderr must not appear on stdout.
     completed = run(place, "raise errors.LabError('x')", shell='"$@" 2>&-')
     assert (completed.returncode, completed.stdout) == (2, "")
 
@@ -207,7 +207,7 @@ def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
 
 
 def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
-    """A thread may be preparing a machine when a signal ends the run."""
+    """A folder is removed at the end of a run even if a thread still creates files in it."""
     lines = (
         "import itertools, threading",
         "folder = scratch.folder()",
@@ -223,7 +223,7 @@ def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
 
 
 def test_what_has_lost_its_first_process_goes_too(place: Path) -> None:
-    """As user-mode Linux has just forked it, when it was killed: alone in its group."""
+    """A process is killed even if its group's leader is gone, as when UML has just forked."""
     lines = (
         "folder = scratch.folder()",
         "call = ['sh', '-c', \"sh -c 'sleep 1000; :' $0 & exit\", folder]",
@@ -258,7 +258,7 @@ def test_what_is_to_stay_stays(place: Path) -> None:
 
 
 def test_the_progress_goes_before_the_line(place: Path) -> None:
-    """On a terminal, where it is a line without an end."""
+    """On a terminal, the progress line, which has no newline, is erased before the error line."""
     ours, theirs = pty.openpty()
     lines = ("progress.Progress().step('at work')", "raise errors.LabError('x')")
     process = subprocess.Popen(

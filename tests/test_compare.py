@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/compare.sh: what it says of a stage and itself, and of one that does a little more."""
+"""Test grader/compare.sh: a stage against itself, and against a copy that does more work."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from tests.leftovers import leftovers
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 
-# Much like a step of the multiply loop, for so many steps.
+# Code with approximately the cost of `steps` steps of the multiplication loop.
 WASTE = """\
 static __attribute__((__noinline__)) void waste(const limb_t *a, size_t steps)
 {
@@ -41,7 +41,7 @@ static __attribute__((__noinline__)) void waste(const limb_t *a, size_t steps)
 
 
 def slower_copy(folder, percent):
-    """Stage 5 with so many percent more steps in its multiplications."""
+    """Copy stage 5 with this percentage of additional steps in its multiplications."""
     copy = folder / f"5-{percent}-percent-more"
     shutil.copytree(STAGE, copy)
     path = copy / "bignum.c"
@@ -169,7 +169,7 @@ def test_bad_input_is_one_line_and_exit_2(words, said):
 @pytest.mark.machine
 @pytest.mark.long
 def test_a_stage_against_itself(tmp_path):
-    # What else runs on the computer may fool the clock once, hardly three times.
+    # Other load on the computer can distort the time once, but rarely three times.
     for _ in range(3):
         done = run(STAGE, STAGE, "--details", "--plot", tmp_path / "picture.svg")
         assert done.returncode == 0, done.stderr
@@ -197,7 +197,7 @@ def test_one_percent_more_is_slower_by_the_exact_metric(tmp_path):
 @pytest.mark.long
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
     more = slower_copy(tmp_path, 20)
-    # On a busy computer the noisy metric may pass once; it must not be wrong, nor blind for long.
+    # On a busy computer the time may show no difference once; it must never be wrong.
     for _ in range(3):
         done = run(STAGE, more, "--n", "10000", "--no-exact")
         assert done.returncode == 0, done.stderr
@@ -232,7 +232,7 @@ def test_a_stage_that_does_not_compile_is_said_and_exit_1(tmp_path):
 
 @pytest.mark.machine
 def test_interrupted_it_leaves_nothing():
-    with tempfile.TemporaryDirectory(prefix="c") as short:  # the machines' paths are limited
+    with tempfile.TemporaryDirectory(prefix="c") as short:  # keeps the machines' paths short
         process = subprocess.Popen(
             [paths.ROOT / "grader/compare.sh", STAGE, STAGE],
             env=os.environ | {"TMPDIR": short},

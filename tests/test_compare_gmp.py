@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make compare-gmp: its rounds, its ratios, its table, its picture, and a real run."""
+"""Test make compare-gmp: its rounds, ratios, table and picture, and a real run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOW, FAST = "7 preallocation", "11 number-theoretic-transform"
 
 
 def recorded() -> PeerRun:
-    """Three rounds, of which one was hit by something; FAST alone goes to 1,000,000."""
+    """Return a run of three rounds, one of them disturbed. Only FAST goes up to n = 1,000,000."""
     run = PeerRun("a computer, gcc 1.2.3", [GMP, SLOW, FAST, PYTHON])
     for n, names in ((100_000, run.names), (1_000_000, [GMP, FAST, PYTHON])):
         for name in names:
@@ -43,7 +43,7 @@ def recorded() -> PeerRun:
 
 
 def line(shown: str, phase: str, name: str) -> list[str]:
-    """The cells of a contender in the part of a table that is of a phase."""
+    """Return the cells of a contender in the part of the table for one phase."""
     part = shown[shown.index(f"{phase}, times") :]
     found = re.search(rf"^{re.escape(name)} +(.*)$", part, re.M)
     assert found
@@ -139,7 +139,7 @@ def test_every_stage_has_a_look_of_its_own() -> None:
 
 
 def test_a_number_stands_on_no_other_line() -> None:
-    """Two lines that end in one place, and a third that goes on: three heights, or none."""
+    """Labels of lines that end at one point have different heights and cover no third line."""
     run = PeerRun("", [GMP, "3 a", "4 b", "5 c"])
     for n, names in ((100, run.names), (1000, run.names), (10_000, [GMP, "5 c"])):
         for name in names:
@@ -180,7 +180,7 @@ def call(*words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def out() -> Path:
-    """Where it builds: used again, as make compare-gmp does."""
+    """Return the build folder, which later runs use again as make compare-gmp does."""
     return paths.BUILD / "tests" / "compare-gmp"
 
 
@@ -191,7 +191,7 @@ def test_a_real_run(out: Path) -> None:
         cwd=paths.ROOT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
-    # Plain lines in a pipe, each once.
+    # Progress in a pipe has plain lines, each of them once.
     steps = [text.split("] ")[1] for text in completed.stderr.splitlines()]
     assert "measure n = 100 to 100,000" in steps
     assert len(set(steps)) == len(steps)
@@ -214,7 +214,7 @@ def test_a_real_run(out: Path) -> None:
 
 
 def test_a_stage_may_be_wrong(out: Path, tmp_path: Path) -> None:
-    """Whoever's digits are others than GMP's is not measured."""
+    """A stage whose digits differ from GMP's is not measured."""
     so = tmp_path / "wrong.so"
     source = tmp_path / "wrong.c"
     source.write_text(
@@ -226,7 +226,7 @@ def test_a_stage_may_be_wrong(out: Path, tmp_path: Path) -> None:
     )
     include = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     subprocess.run(["cc", "-shared", "-fPIC", *include, "-o", so, source], check=True)
-    # As main of compare_gmp.py does it, without the stages.
+    # Start the process as main() of compare_gmp.py does, but without the stages.
     program, _ = compare_gmp.build([], tmp_path, compare_gmp.Progress())
     peer = compare_gmp.Peer([str(program), "rounds", "1000", f"5000:{so}"])
     with pytest.raises(LabError, match="digits are not GMP's"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Many callers at once, callers that are killed or get no memory, and who may call at all.
+"""Test concurrent callers, callers that are killed or get no memory, and access rights.
 
-Real concurrency takes two CPUs: machine qemu-smp. LAB_TESTS=long is the long form: 30 s each for
-eight threads with files of their own, on one, and while the module comes and goes.
+Real concurrency takes two CPUs: machine qemu-smp. The long form, LAB_TESTS=long, takes 30 s for
+each of three cases: eight threads with files of their own, eight threads on one file, and eight
+threads while the module is unloaded and loaded.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ LONG = os.environ.get("LAB_TESTS") == "long"
 SECONDS = 90 if LONG else 4
 SEED = int(os.environ.get("CONCURRENCY_SEED") or 1)
 MODULE = "/lib/fibdrv/fibdrv.ko"
-# Seconds for whatever is not said to take longer, where the machine boots in half a second.
+# The default time limit in seconds, on a computer where the machine boots in half a second.
 PATIENCE = 40.0
 
 Loaded = Callable[[str | Machine, Stage], Running]
 
-# One virtual nanosecond for each instruction, and timers that are that exact.
+# A machine with one virtual nanosecond for each instruction, and with timers of this resolution.
 EXACT_TIMERS = qemu.Qemu(
     "qemu",
     "instructions",
@@ -40,9 +41,9 @@ EXACT_TIMERS = qemu.Qemu(
     f"{qemu.EMULATED_ARGUMENTS} {qemu.CLOCK_ARGUMENTS}",
     qemu.EMULATED_CPU,
 )
-# What a limb product, or a step of like cost, takes at most of instructions, in any stage.
+# The most instructions of a limb product, or of a step that costs as much, in any stage.
 INSTRUCTIONS_A_PRODUCT = 30
-# FIB_WORK_LIMIT of common/stage.h: no more between two looks.
+# FIB_WORK_LIMIT of common/stage.h: the most products between two calls of fib_yield().
 WORK_LIMIT = 100_000
 
 
@@ -52,7 +53,7 @@ def kit_stage(number: int) -> Stage:
 
 @pytest.fixture
 def loaded() -> Iterator[Loaded]:
-    """Boots a machine with a stage loaded; at the end its log must be clean."""
+    """Yield a function that boots a machine with a stage. Its log must be clean at the end."""
     running: list[tuple[Running, Module]] = []
 
     def load(name: str | Machine, stage: Stage) -> Running:
@@ -90,19 +91,19 @@ def storm(seconds: int, top: int, max_n: int) -> str:
 @pytest.mark.machine
 @pytest.mark.long
 def test_storm(loaded: Loaded) -> None:
-    """Eight threads with files of their own, then on one, then while the module comes and goes."""
+    """Eight threads read right values, each from its own file, all from one, and during reloads."""
     guest = loaded("qemu-smp", kit_stage(7))
     assert run(guest, "grep -c ^processor /proc/cpuinfo") == (0, "2\n")
     status, output = run(guest, storm(SECONDS, 3000, 1_000_000))
     assert status == 0, output
     figures = dict(word.split("=") for word in output.split())
     print(output)
-    assert int(figures["calls"]) > 100 * SECONDS  # far more where little else runs
+    assert int(figures["calls"]) > 100 * SECONDS  # far more on an idle computer
     assert int(figures["loads"]) >= 1
 
 
 def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
-    """Kill count readers of F(max_n); the figures of fibstress kill."""
+    """Kill `count` readers of F(max_n). Return the numbers that fibstress kill prints."""
     status, output = run(guest, f"fibstress kill {SEED} {count} {stage.manifest.max_n}")
     print(output)
     assert status == 0, output
@@ -110,24 +111,24 @@ def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
 
 
 def allowed(figures: dict[str, int]) -> int:
-    """How many instructions there may be from the kill to the end, besides those of any exit."""
+    """Return the most instructions that the reader may execute between its kill and its end."""
     return figures["idle"] + WORK_LIMIT * INSTRUCTIONS_A_PRODUCT
 
 
 @pytest.mark.machine
 @pytest.mark.parametrize("number", [3, 4, 5, 6, 7] if LONG else [6])
 def test_killed(loaded: Loaded, number: int) -> None:
-    """A reader that is killed, by a timer, anywhere in F(max_n) ends after bounded work.
+    """A reader that a timer kills anywhere in F(max_n) ends after a bounded amount of work.
 
-    Every instruction from the kill until its parent has it back is counted. What the call leaves
-    behind the driver would say in the log; kmemleak looks for it in make debug.
+    The instructions from the kill until the parent's wait() returns are counted. The driver would
+    report leaked memory of the call in the log; make debug also looks for leaks with kmemleak.
     """
     count = 20 if number == 7 or not LONG else 100
     stage = kit_stage(number)
     figures = killed(loaded(EXACT_TIMERS, stage), stage, count)
     assert figures["killed"] >= count * 3 // 4
     assert figures["latest"] <= allowed(figures)
-    assert figures["whole"] > 5 * allowed(figures)  # else this test says nothing
+    assert figures["whole"] > 5 * allowed(figures)  # else the test proves nothing
 
 
 @pytest.mark.machine
@@ -146,7 +147,7 @@ def test_one_that_never_looks_up_is_caught(loaded: Loaded, tmp_path: Path) -> No
 
 @pytest.mark.machine
 def test_a_short_read_is_served_among_long_ones(loaded: Loaded) -> None:
-    """One CPU, no preemption: the long calls themselves must let others run."""
+    """On one CPU without preemption, long reads must yield to a short one."""
     guest = loaded("uml", kit_stage(7))
     status, output = run(
         guest,
@@ -157,7 +158,7 @@ def test_a_short_read_is_served_among_long_ones(loaded: Loaded) -> None:
     assert output.split() == ["55", "both", "done"]
 
 
-# F(1,000,000) takes 434 kB for the numbers and 209 kB for the digits, besides the client's own.
+# F(1,000,000) takes 434 kB for the numbers and 209 kB for the digits, besides the client's memory.
 CAGE = """
 mkdir -p /tmp/cage && mount -t cgroup2 none /tmp/cage && cd /tmp/cage || exit 9
 echo +memory >cgroup.subtree_control && mkdir small && echo 600000 >small/memory.max || exit 9
@@ -185,7 +186,7 @@ fibctl read 1000000 | wc -c
 @pytest.mark.machine
 @pytest.mark.parametrize("name", ["uml", "qemu-smp"] if LONG else ["uml"])
 def test_a_small_memory_cgroup(loaded: Loaded, name: str) -> None:
-    """A caller in a group with too little memory gets ENOMEM or is killed; nobody else is."""
+    """A caller in a memory cgroup that is too small gets ENOMEM or is killed; others go on."""
     guest = loaded(name, kit_stage(7))
     guest.channel.put("/tmp/cage.sh", CAGE.encode(), PATIENCE)
     status, output = run(guest, "sh /tmp/cage.sh")
@@ -197,12 +198,12 @@ def test_a_small_memory_cgroup(loaded: Loaded, name: str) -> None:
     after = next(line for line in lines if line.startswith("before")).split()[3]
     assert int(after) < 100_000
     assert lines[-2] == "nobody else was killed"
-    assert lines[-1] == "208989"  # 208,988 digits and a newline: outside the group all is well
+    assert lines[-1] == "208989"  # 208,988 digits and a newline, outside of the cgroup
 
 
 @pytest.mark.machine
 def test_who_may(loaded: Loaded) -> None:
-    """The node is root's alone; a user gets EACCES, until root gives it to him."""
+    """Only root may open the device. A user gets EACCES until root changes the mode."""
     guest = loaded("uml", kit_stage(1))
     assert run(guest, "stat -c '%a %u %g' /dev/fibonacci") == (0, "600 0 0\n")
     for command in ("read 10", "time 10", "measure 10"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The course's verbs: whose stage is meant, the references' points, results for machines."""
+"""Test the course commands: choice of the stage, points of the references, result files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STAGES = sorted(stages.manifests())
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a work/ in it, which is the learner's for as long as the test runs."""
+    """Yield a folder that holds the learner's work/ directory during the test."""
     folder = Path(tempfile.mkdtemp(prefix="c"))
     monkeypatch.setattr(skeleton, "WORK", folder / "work")
     monkeypatch.delenv("LAB_REF", raising=False)
@@ -69,7 +69,7 @@ def test_the_reference_earns_all_points(number: int, place: Path) -> None:
 
 
 def keep(number: int, copy: Path, earned: int = 100) -> check.CheckResult:
-    """Record some points of a copy as check does."""
+    """Record a result with these points for a copy, as check does."""
     result = check.CheckResult(
         str(number), str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
     )
@@ -89,7 +89,7 @@ def test_the_next_stage_is_the_first_that_is_not_done(
     for number in STAGES[3:]:
         keep(number, skeleton.write(number, place / "work"))
     assert results.next_step(done).endswith("done; next: nothing: all is done")
-    # What was changed since waits to be checked, and status says the same.
+    # A copy that has changed since its last check is the next step, also in the output of status.
     (copies[3] / "fib.c").write_text("")
     assert results.next_step(done).endswith("done; next: make stage=3 check")
     keep(1, copies[1])
@@ -130,7 +130,7 @@ def test_with_all_tasks_done_the_hint_is_where_to_look(
     solved(2, place)
     commands.hint(exercises.find(2), 7)
     assert "for speed: make stage=2 profile phase=compute shows" in capsys.readouterr().out
-    # And with all points, what comes after; until something is changed.
+    # With all points earned, hint names the next stage.
     keep(2, next((place / "work").glob("2-*")))
     commands.hint(exercises.find(2), 7)
     assert capsys.readouterr().out.endswith("\ndone; next: make stage=3 start\n")
@@ -169,6 +169,38 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     assert "next: do without what is named above" in said
     assert "hint 1" not in said
     assert max(map(len, said.splitlines())) <= 100
+
+
+def test_what_does_not_compile_has_a_hint(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For the task whose function is at the error or above it; without one there is the error."""
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    copy = skeleton.write(0, place / "work", frozenset(range(1, 9)))
+    lines = (copy / "driver.c").read_text().splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if "DEVICE_ATTR_RO(lines)" in line)
+
+    def hint(at: int) -> str:
+        remark = f"it does not compile: {paths.shown(copy)}/driver.c:{at}:23: error: incompatible"
+        line = check.Line("device", 0, 10, remark, 1, code=Code.BUILD_FAILED)
+        monkeypatch.setattr(commands, "task_lines", lambda *_: [line])
+        commands.hint(exercises.find(0), 7)
+        return capsys.readouterr().out
+
+    said = " ".join(hint(number).split())
+    assert said.startswith("task 8, sysfs: it does not compile: ")
+    assert "hint 1 of 3: " in said
+    with pytest.raises(LabError, match="does not compile"):
+        hint(1)
+
+
+@pytest.mark.parametrize("function", ["first_init", "first_exit"])
+def test_the_next_step_is_at_the_function_that_is_named(function: str, place: Path) -> None:
+    copy = skeleton.write(0, place / "work")
+    lines = [check.Line("device", 0, 10, f"{function} must undo that", 1, code=Code.WRONG)]
+    said = results.next_step(check.CheckResult("0", str(copy), tuple(lines)))
+    at = int(re.findall(r"driver\.c:(\d+);", said)[0])
+    assert f" {function}(void)" in (copy / "driver.c").read_text().splitlines()[at - 1]
 
 
 def test_of_a_leak_check_names_memcheck() -> None:
@@ -241,7 +273,7 @@ def test_the_copy_is_meant_where_there_is_one(
 
 
 def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
-    """Both are called 2-fast-doubling-clz, and the older of the two is no reason to keep it."""
+    """make rebuilds the program when STAGE_DIR changes between two directories of one name."""
     copy = skeleton.write(2, place / "work")
     said = []
     for directory in (skeleton.reference(2), copy, skeleton.reference(2)):
@@ -269,7 +301,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
     again = ["all right still", "all right still, its speed not measured again"]
     assert said(3) == again
     assert said(3) == ["all right, and unchanged since"] * 2
-    # What was right once is broken now.
+    # Break a stage that was right before.
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
@@ -281,7 +313,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
 def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy, the kit, the kernel, the machine, the compiler, the exercise; and not otherwise."""
+    """check tests a copy again if copy, kit, kernel, machine, compiler or exercise has changed."""
     monkeypatch.setattr(records, "_folder", lambda: place / "course")
     copy, checked = solved(1, place), []
 
@@ -326,7 +358,7 @@ def test_the_digest_covers_the_kit() -> None:
 
 @pytest.mark.machine
 def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) -> None:
-    """A task's line does not wait for the module, and shows what the result has at the end."""
+    """check shows a task's line before the module has run, and does not change the line later."""
     copy = solved(1, place)
     text = (copy / "fib.c").read_text()
     (copy / "fib.c").write_text(text.replace("i < n", "i <= n"))
@@ -338,7 +370,7 @@ def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) ->
 
 @pytest.mark.machine
 def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
-    """Also when another file is saved, which alone is compiled again then."""
+    """check repeats the warning of a file that has not changed and is not compiled again."""
     copy = solved(1, place)
     text = (copy / "fib.c").read_text()
     odd = "\nchar *odd(char *a);\nchar *odd(char *a)\n{\n\treturn a ? 7UL : a;\n}\n"
@@ -364,7 +396,7 @@ def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
 
 @pytest.mark.machine
 def test_at_once_finds_what_is_found_one_after_the_other(place: Path) -> None:
-    """The contract tests in a machine of their own: the same findings."""
+    """A separate machine for the contract tests produces the same findings."""
     copy = solved(3, place)
     text = (copy / "fib.c").read_text()
     leak = text.replace("\t\tc = difference;\n\t\tgoto free_twice;", "\t\treturn difference;")
@@ -401,7 +433,7 @@ def test_results_for_machines() -> None:
     scores = result_files.gradescope(result)
     assert scores["score"] == 22
     assert [t["score"] for t in scores["tests"]] == [10, 12]
-    # What GitHub's reporter does with it: it adds the scores and looks at each status.
+    # GitHub's reporter adds up the scores and reads each status.
     there = json.loads(json.dumps(result_files.classroom(result)))
     assert (there["status"], there["max_score"]) == ("fail", 40)
     assert sum(test["score"] for test in there["tests"]) == 22
@@ -423,7 +455,7 @@ def test_a_file_that_cannot_be_written_is_one_line(place: Path) -> None:
 def test_what_is_to_be_typed_next_means_the_same_copies(
     folder: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Name work=FOLDER in next: lines, and in what start and hint print, where it was given."""
+    """Printed commands repeat work=FOLDER if the learner has set it."""
     monkeypatch.setenv("LAB_WORK", folder)
     end = f" work={shlex.quote(folder)}" if folder else ""
     monkeypatch.setattr(paths, "BUILD", place / "build")
@@ -443,7 +475,7 @@ def test_what_is_to_be_typed_next_means_the_same_copies(
 
 
 def test_commands_to_type_are_made_in_one_place() -> None:
-    """Find no command for a stage or an elective that paths.make does not complete."""
+    """The grader takes every make command for a stage or an elective from paths.make."""
     found = []
     for path in (
         file for top in ("grader", "electives") for file in (paths.ROOT / top).rglob("*.py")
@@ -455,7 +487,7 @@ def test_commands_to_type_are_made_in_one_place() -> None:
             f"{paths.shown(path)}:{node.lineno}"
             for node in ast.walk(tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
-            and node.value not in docs and not node.value.startswith("#")  # a file's text
+            and node.value not in docs and not node.value.startswith("#")  # contents of a file
             and re.search(r"\bmake (stage|elective)=($|\d)", node.value)
         ]  # fmt: skip
     assert found == []

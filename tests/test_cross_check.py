@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The time that a stage says its work took is held against its caller's clock."""
+"""Test that the times which a stage reports are compared with its caller's clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.measure.workload import Reading, WrongAnswer
 
 
 def reading(repeat: int) -> Reading:
-    """An honest one: 200 ns of compute and 133 ns of decimal for each repetition."""
+    """Return an honest reading: 200 ns of compute and 133 ns of decimal for each repetition."""
     ns = {"compute": 200 * repeat, "decimal": 133 * repeat}
     own_ns = 50.0 * repeat
     return Reading(
@@ -25,7 +25,7 @@ def test_times_fit_coarsely() -> None:
     assert cross_check.times_fit([honest], 20_000)
     hidden = replace(honest, ns={phase: ns // 5 for phase, ns in honest.ns.items()})
     assert not cross_check.times_fit([hidden], 20_000)
-    # Whoever says more than there was is wrong as well.
+    # A stage that reports more time than its caller measured is wrong as well.
     assert not cross_check.times_fit(
         [replace(honest, outside_ns=sum(honest.ns.values()) // 2)], 20_000
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make debug: that it finds nothing in a sound stage, and that each of its parts can find."""
+"""Test make debug: it finds nothing in a correct stage, and each of its checkers finds a fault."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_sound_stage_is_clean() -> None:
     assert result.figures["failed allocations"] >= 20
     assert result.figures["refused calls"] >= 20
     assert result.figures["leaks"] == 0
-    assert result.figures["loads"] > 10  # ten in a row, and some under fire
+    assert result.figures["loads"] > 10  # ten in a row, and a few between other calls
 
 
 @pytest.mark.machine
@@ -119,7 +119,7 @@ def test_a_sound_stage_is_clean() -> None:
 def test_the_grader_does_the_same_on_that_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What passes every other check of grader/run.sh is found: an allocation nobody looks at."""
+    """The debug kernel finds a leak and an unchecked allocation, which no other check finds."""
     monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -148,7 +148,7 @@ def test_the_grader_does_the_same_on_that_machine(
 
 
 def lab_kernel(call: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Call a function of scripts/lab-kernel.sh, and nothing else of it, with folder to work in."""
+    """Run one function of scripts/lab-kernel.sh in this folder, without the rest of the script."""
     script = (paths.SCRIPTS / "lab-kernel.sh").read_text()
     assert script.endswith("\nmain; exit\n")
     (folder / "scripts").mkdir()
@@ -172,7 +172,7 @@ def test_sleeping_in_atomic_context_from_6_12_on(
     for name in ("KASAN", "DEBUG_KMEMLEAK", "PROVE_LOCKING", "UBSAN_BOUNDS", "UBSAN_SHIFT",
                  "FAULT_INJECTION", "FAILSLAB", "FAIL_PAGE_ALLOC"):  # fmt: skip
         assert f"CONFIG_{name}=y" in options
-    # It says no twice what it says once: the debug kernel's word counts.
+    # Each option occurs once. The debug kernel's setting replaces the general one.
     assert "# CONFIG_STATIC_LINK is not set" in options
     assert "CONFIG_STATIC_LINK=y" not in options
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The container for GitHub Codespaces and VS Code: whatever it refers to exists."""
+"""Test that the container for GitHub Codespaces and VS Code refers only to existing files."""
 
 from __future__ import annotations
 

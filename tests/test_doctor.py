@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/doctor.sh on computers that cannot run the lab kernel, by another uname."""
+"""Test scripts/doctor.sh with a fake uname, on computers that cannot run the lab kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DOCTOR = paths.SCRIPTS / "doctor.sh"
 
 
 def write_uname(folder: Path, system: str, release: str, machine: str) -> None:
-    """Write a uname that names another computer."""
+    """Write a uname program that names another computer."""
     program = folder / "uname"
     program.write_text(
         "#!/bin/sh\n"
@@ -43,7 +43,7 @@ def test_one_line_says_what_to_do_elsewhere(
     system: str, release: str, machine: str, problem: str, action: str, tmp_path: Path
 ) -> None:
     write_uname(tmp_path, system, release, machine)
-    # Nothing else can be relied on there: neither the tools of Linux nor a new bash.
+    # Other systems may have neither the tools of Linux nor a new bash.
     completed = subprocess.run(
         [shutil.which("bash") or "bash", str(DOCTOR)],
         env={"PATH": str(tmp_path)},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The commands of all electives, and what each has to have."""
+"""Test the commands for all electives, and the parts that each elective must have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_elective_has_a_handout_points_and_passages(name: str) -> None:
-    """A handout, a hundred points, and a marked passage for each task in its file."""
+    """Each elective has a handout, a hundred points, and a marked region for each task."""
     elective = exercises.find(name)
     assert elective.handout.is_file()
     assert sum(points for _, points in elective.points) == 100
@@ -67,7 +67,7 @@ def test_a_mark_without_an_end_is_told() -> None:
 
 @pytest.fixture
 def new_elective(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of an elective "new" that has a manifest, and no group of packages."""
+    """Return the folder of a new elective that has a manifest and no group of packages."""
     folder = tmp_path / "electives/new"
     folder.mkdir(parents=True)
     (folder / exercises.MANIFEST).write_text('title = "New"\njudge = "new_judge"\n')
@@ -120,7 +120,7 @@ def test_each_submission_is_built_in_a_folder_of_its_own(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> exercises.Exercise:
-    """The elective of tests/elective, copied as CONTRIBUTING tells an author to."""
+    """Return the example elective of tests/elective, copied as CONTRIBUTING describes."""
     folder = shutil.copytree(paths.ROOT / "tests/elective", tmp_path / "electives/example")
     manifest = folder / exercises.MANIFEST
     manifest.write_text(manifest.read_text().replace("NAME", "example"))
@@ -144,7 +144,7 @@ def earned(elective: exercises.Exercise, copy: Path, isolated: bool) -> list[int
 def test_the_example_for_authors_can_be_copied(
     example: exercises.Exercise, tmp_path: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(paths.SUBMISSION, "")  # which judge sets, to be undone
+    monkeypatch.setenv(paths.SUBMISSION, "")  # judge sets it; restored at the end
     copy = skeleton.write("example", tmp_path / "work")
     assert earned(example, copy, isolated) == [0, 0]
     text = (example.sources / "numbers.c").read_text()

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kit against the world: each mishap gives the right result or one clear line.
+"""Test the kit in unusual environments: each run succeeds or prints one clear error line.
 
-Some are left to the long form: LAB_TESTS=long.
-
-Mounts and networks are changed in namespaces of their own; where those are forbidden, the tests
-that need them are skipped.
+Some cases run in the long form only: LAB_TESTS=long. Tests that change mounts or networks use their
+own namespaces, and are skipped where namespaces are forbidden.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from grader.base import paths
 RUN = "grader/run.sh"
 ONE_STAGE = ["--stage", "1", "--no-measure", "--quick"]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-# A namespace in which mounts may be changed and nobody else sees them.
+# A mount namespace of its own, so that changed mounts stay within the test.
 NAMESPACE = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-rm"]
 
 
@@ -48,8 +46,8 @@ needs_namespace = pytest.mark.skipif(
 
 
 def one_line(run: subprocess.CompletedProcess[str], status: int = 2) -> str:
-    """The only line of a run that could not be done."""
-    lines = [x for x in run.stderr.splitlines() if not x.startswith("[")]  # progress
+    """Return the only error line of a run that failed with the given status."""
+    lines = [x for x in run.stderr.splitlines() if not x.startswith("[")]  # without progress
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert len(lines) == 1, run.stderr
@@ -65,7 +63,7 @@ def is_right(run: subprocess.CompletedProcess[str]) -> None:
 @pytest.mark.machine
 @needs_namespace
 def test_no_network_and_no_shm(tmp_path: Path) -> None:
-    """With a warm cache nothing is fetched; the machine's memory can be elsewhere."""
+    """With a warm cache a run works without network and without a usable /dev/shm."""
     run = inside(
         'mount --bind scripts /dev/shm; exec unshare -n "$@"',
         RUN, *ONE_STAGE, "--out", str(tmp_path / "report"), LAB_BUILD=str(tmp_path / "build"),
@@ -73,15 +71,15 @@ def test_no_network_and_no_shm(tmp_path: Path) -> None:
     is_right(run)
 
 
-# What /dev/shm can be: a kernel in user mode has its memory there, and ends without a word, or
-# much later by SIGBUS, when it cannot.
+# States of /dev/shm that User-Mode Linux cannot use for its memory. The kernel would exit without a
+# message, or die of SIGBUS much later.
 USELESS = {"read-only": "ro", "noexec": "noexec", "too small": "size=100M"}
 
 
 @needs_namespace
 @pytest.mark.parametrize("options", USELESS.values(), ids=USELESS.keys())
 def test_a_shm_that_cannot_be_used(tmp_path: Path, options: str) -> None:
-    """The machine's memory goes to the folder for temporary files instead."""
+    """If /dev/shm is unusable, the machine's memory goes to the folder for temporary files."""
     memory_folder = "from grader.lab import uml; print(uml.memory_folder(256 << 20))"
     run = inside(
         f'mount -t tmpfs -o {options} none /dev/shm; mount -t tmpfs none "$TMPDIR"; exec "$@"',
@@ -116,7 +114,7 @@ def test_no_place_for_the_memory(tmp_path: Path) -> None:
     line = one_line(run)
     assert line.startswith("grader: no room for the machine's memory of 256 MB (")
     assert "/dev/shm: Read-only file system; " in line
-    # What the grader has put there itself is not free.
+    # The grader's own files take up part of the 50 MB.
     assert re.search(rf"{re.escape(str(tmp_path))}/small: only (50|4\d) MB free; ", line)
     assert "/var/tmp: mounted noexec)" in line
     assert "set TMPDIR" in line
@@ -143,7 +141,7 @@ def test_a_checkout_that_is_read_only(tmp_path: Path) -> None:
     ["300k", *(pytest.param(size, marks=pytest.mark.long) for size in ("100k", "1200k", "2500k"))],
 )
 def test_a_full_disk(tmp_path: Path, size: str) -> None:
-    """Where the results go: one line, and nothing half-written."""
+    """A full disk for the results causes one error line and leaves no partial report."""
     run = inside(
         f'mount -t tmpfs -o size={size} none "$LAB_BUILD"; status=0; "$@" || status=$?;'
         ' test ! -e "$LAB_BUILD/report"; exit $status',
@@ -157,7 +155,7 @@ def test_a_full_disk(tmp_path: Path, size: str) -> None:
     "size", ["4M", *(pytest.param(s, marks=pytest.mark.long) for s in ("1M", "2M"))]
 )
 def test_a_full_folder_for_temporary_files(tmp_path: Path, size: str) -> None:
-    """Where a machine has its files: TMPDIR is what helps."""
+    """If the folder for temporary files is full, the error line advises setting TMPDIR."""
     (tmp_path / "small").mkdir()
     run = inside(
         f'mount -t tmpfs -o size={size} none "$TMPDIR"; exec "$@"',
@@ -172,7 +170,7 @@ def test_a_full_folder_for_temporary_files(tmp_path: Path, size: str) -> None:
 
 @needs_namespace
 def test_a_full_cache(tmp_path: Path) -> None:
-    """Where the lab kernel goes: said before anything is unpacked."""
+    """lab-kernel.sh reports a full cache before it unpacks anything."""
     run = inside(
         'mount -t tmpfs -o size=50M none "$XDG_CACHE_HOME"; exec scripts/lab-kernel.sh uml',
         XDG_CACHE_HOME=str(tmp_path),
@@ -181,7 +179,7 @@ def test_a_full_cache(tmp_path: Path) -> None:
 
 
 def test_a_cache_entry_cut_short(tmp_path: Path) -> None:
-    """It is not taken for whole: --print says that there is none."""
+    """lab-kernel.sh --print exits with status 1 for a truncated cache entry."""
     script = [str(paths.SCRIPTS / "lab-kernel.sh"), "uml", "--print"]
     entry = Path(subprocess.run(script, capture_output=True, text=True).stdout.strip())
     copy = tmp_path / "fibdrv-lab" / entry.name
@@ -194,7 +192,7 @@ def test_a_cache_entry_cut_short(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_set_up(tmp_path: Path) -> None:
-    """Nothing half-made is left, nothing runs on."""
+    """An interrupted setup leaves neither partial files nor running processes."""
     process = subprocess.Popen(
         [str(paths.SCRIPTS / "lab-kernel.sh"), "uml"],
         env=environment(XDG_CACHE_HOME=str(tmp_path)), stderr=subprocess.PIPE, text=True,
@@ -215,7 +213,7 @@ def test_an_interrupted_set_up(tmp_path: Path) -> None:
 @pytest.mark.machine
 @pytest.mark.long
 def test_two_runs_at_once_in_a_path_of_many_letters(tmp_path: Path) -> None:
-    """Two runs in one checkout, whose path has spaces and more than ASCII."""
+    """Two runs at once succeed in a checkout whose path has spaces and non-ASCII letters."""
     checkout = tmp_path / "kit für Ada's lab"
     shutil.copytree(
         paths.ROOT, checkout, ignore=shutil.ignore_patterns("build", ".git", ".*cache", "tests")
@@ -236,7 +234,7 @@ def test_two_runs_at_once_in_a_path_of_many_letters(tmp_path: Path) -> None:
 
 
 def test_programs_of_a_stage_in_a_path_of_many_letters(tmp_path: Path) -> None:
-    """Built by make, which takes no blank and no quote in a name."""
+    """The programs build in a path with spaces and a quote, which make itself cannot handle."""
     checkout = tmp_path / "kit für Ada's lab"
     shutil.copytree(
         paths.ROOT, checkout, ignore=shutil.ignore_patterns("build", ".git", ".*cache", "tests")
@@ -257,7 +255,7 @@ def test_programs_of_a_stage_in_a_path_of_many_letters(tmp_path: Path) -> None:
     ("turned", "status"), [("<&- >&-", 0), ("<&- >/dev/full", 2)], ids=["closed", "full"]
 )
 def test_streams_that_are_closed_or_full(tmp_path: Path, turned: str, status: int) -> None:
-    """Nothing to read, nowhere to print: the run is right, or says so in a line."""
+    """A run succeeds with closed streams, and prints one error line if its output is full."""
     run = subprocess.run(
         ["sh", "-c", f'exec "$@" {turned}', "sh", RUN, *ONE_STAGE,
          "--out", str(tmp_path / "report")],
@@ -274,7 +272,7 @@ def test_streams_that_are_closed_or_full(tmp_path: Path, turned: str, status: in
 @pytest.mark.long
 @pytest.mark.machine
 def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
-    """Not a word of it, and no status of a stage that has failed."""
+    """A run whose output pipe is closed prints no traceback and returns 0 or 141 (SIGPIPE)."""
     script = '{ "$@"; echo "status $?" >&2; } | true'
     run = subprocess.run(
         ["sh", "-c", script, "sh", RUN, *ONE_STAGE, "--out", str(tmp_path / "report")],
@@ -286,7 +284,7 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
 
 @pytest.mark.machine
 def test_no_home_a_long_name_and_a_fifo(tmp_path: Path) -> None:
-    """A stage with as long a name as a file may have; a FIFO beside it is no file to wait for."""
+    """A run succeeds without HOME, with a long stage name, and with a FIFO among the sources."""
     stage = tmp_path / "tree" / ("1-" + "a" * 240)
     (original,) = paths.STAGES.glob("1-*")
     shutil.copytree(original, stage)
@@ -302,7 +300,7 @@ def test_no_home_a_long_name_and_a_fifo(tmp_path: Path) -> None:
 
 @pytest.mark.machine
 def test_a_fifo_that_is_included(tmp_path: Path) -> None:
-    """It keeps no compiler waiting: it is left out, and so not there."""
+    """The grader leaves out a FIFO, so the compiler reports a missing file and does not block."""
     stage = tmp_path / "tree/1-waits"
     (original,) = paths.STAGES.glob("1-*")
     shutil.copytree(original, stage)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Exercises of all kinds, their versions, and copies that an older kit made."""
+"""Test exercises of all kinds, their versions, and copies that an older kit made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = exercises.names()
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for a learner's copies, and for what is recorded of them."""
+    """Yield the folder for a learner's copies, next to a build folder for their records."""
     monkeypatch.setattr(skeleton, "WORK", tmp_path / "work")
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     yield tmp_path / "work"
@@ -48,7 +48,7 @@ def test_a_copy_is_made_and_known_as_new(name: str, work: Path) -> None:
 
 
 def newer(monkeypatch: pytest.MonkeyPatch, name: str) -> Exercise:
-    """Have the kit know an exercise as one version newer, with a function renamed."""
+    """Replace an exercise by a newer version that renames a function. Return the new exercise."""
     change = ExerciseChange(
         exercises.find(name).version + 1, "bn_add is called bn_plus", {"bn_add": "bn_plus"}
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the answers should be: against values known from elsewhere, and against expected/."""
+"""Test the expected values against known values and against expected/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.exercise.files import expected_values
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of expected/ that the oracle reads instead, and that a test may damage."""
+    """Yield a copy of expected/ that is read in its place and that a test may damage."""
     folder = tmp_path / "expected"
     shutil.copytree(paths.EXPECTED, folder)
     whole = expected_values._golden.__wrapped__
@@ -41,7 +41,7 @@ def test_by_addition() -> None:
 
 
 def test_identity_of_large_values() -> None:
-    """Cassini: F(n - 1) * F(n + 1) - F(n)^2 = (-1)^n."""
+    """Large values satisfy Cassini's identity: F(n - 1) * F(n + 1) - F(n)^2 = (-1)^n."""
     for n in (10_000, 99_999, 100_000):
         f = expected_values.fibonacci(n)
         assert (
@@ -116,7 +116,7 @@ def test_a_garbled_file(golden: Path) -> None:
 
 
 def test_fnv1a() -> None:
-    # The published hash of "a" and of "foobar", by the same steps.
+    # Published FNV-1a hashes of "a" and "foobar".
     def fnv(data: bytes) -> int:
         value = expected_values.FNV_OFFSET
         for byte in data:
@@ -163,7 +163,7 @@ def test_a_modulus_is_a_prime_of_62_bits() -> None:
         assert all(pow(a, modulus - 1, modulus) == 1 for a in (3, 65_537, 10**9 + 7))
     primes = [n for n in range(3, 2000, 2) if all(n % d for d in range(3, n, 2))]
     assert [n for n in range(3, 2000, 2) if expected_values._is_prime(n)] == primes
-    # Pseudoprimes: to base 2; to the first nine primes; and the square of a prime.
+    # Pseudoprimes to base 2 and to the first nine primes, and the square of a prime.
     for composite in (3_215_031_751, 3_825_123_056_546_413_051, 1_000_003**2):
         assert not expected_values._is_prime(composite)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/export-course: the students' repository holds no solution, and works.
+"""Test scripts/export-course: the student repository works and contains no solution.
 
-LAB_TESTS=long also runs its own make test, of some minutes.
+LAB_TESTS=long also runs the tests of the exported repository, which takes minutes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run_export(target: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def exported() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="x"))
-    (folder / "x").mkdir()  # empty: fine
+    (folder / "x").mkdir()  # an empty target is allowed
     completed = run_export(folder / "x")
     assert completed.returncode == 0, completed.stderr
     assert "No line of a solution" in completed.stdout
@@ -67,7 +67,7 @@ def exported() -> Iterator[Path]:
 
 @pytest.fixture
 def student(exported: Path) -> Iterator[Path]:
-    """A clone that a test may change."""
+    """Yield a clone of the exported repository that a test may change."""
     folder = Path(tempfile.mkdtemp(prefix="x"))
     completed = call(folder, "git", "clone", "--quiet", str(exported), "x")
     assert completed.returncode == 0, completed.stderr
@@ -97,7 +97,7 @@ def test_every_solution_is_looked_for() -> None:
     for stage in STAGES:
         for task in tasks.course(stage).tasks:
             for part in task.parts:
-                # Its one line is a call that says nothing of what it does.
+                # The only line of bn_replace is a call that reveals nothing of the solution.
                 if (stage, part.function) != (3, "bn_replace"):
                     assert f"stage {stage}, task {task.number}, {part.function}" in owners
 
@@ -128,7 +128,7 @@ def test_the_search_finds_a_planted_line(
 
 @pytest.mark.machine
 def test_it_opens_in_codespaces(exported: Path) -> None:
-    """The container's commands find their scripts in the course, too."""
+    """The exported course contains the scripts that the container runs."""
     settings = json.loads((exported / ".devcontainer/devcontainer.json").read_text())
     scripts = re.findall(r"scripts/\S+", settings["onCreateCommand"])
     assert scripts and all(os.access(exported / script, os.X_OK) for script in scripts)
@@ -150,7 +150,7 @@ def test_what_is_left_out_is_not_spoken_of(exported: Path) -> None:
     for pattern in exclusions.LEFT_OUT:
         if not pattern.startswith("stages"):
             assert not list(exported.glob(pattern)), pattern
-            # The list names what there is.
+            # Each pattern must match a file of the kit.
             assert list(paths.ROOT.glob(pattern)), pattern
 
 
@@ -165,7 +165,8 @@ def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> N
     assert completed.returncode == 0, completed.stderr
 
 
-# Starts each stage in turn, keeps what that makes, and then solves it by the reference's files.
+# A script that starts each stage, saves the new copy, and then solves the stage with the
+# reference's files.
 A_LEARNER = """
 import shutil, sys
 from pathlib import Path
@@ -223,7 +224,7 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
         "not brought over: fib_decimal (decimal.c); yours of stage 1 is not in work/ yet" in second
     )
     assert "do stage 1 first, then make stage=2 start again; or write here" in second
-    # No hint of a task helps against that.
+    # While a function is missing, hint asks for the function, because no hint of a task would help.
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
     assert hint == "next: bring over fib_decimal (decimal.c) from your stage 1\n"
     aside = student / "work" / "aside"
@@ -277,7 +278,8 @@ def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> No
         ), path
 
 
-# Counts the reference where expected/par.json and the cache have nothing.
+# A script that counts the instructions of the reference without expected/par.json and without the
+# cache.
 COUNT = """
 from pathlib import Path
 from grader.lab import machines
@@ -291,7 +293,7 @@ print(*(found[place] for place in sorted(places)))
 
 @pytest.mark.machine
 def test_a_student_can_count_the_reference(student: Path, tmp_path: Path) -> None:
-    """By objects; their counts are those of the sources."""
+    """Counts from the shipped object files equal those from the sources within 1 %."""
     own = {"LAB_CACHE": str(tmp_path / "cache"), "LAB_BUILD": str(tmp_path / "build")}
     words = (sys.executable, "-c", COUNT)
     counted = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The reference's objects in a course: what they may hold, and what they may use."""
+"""Test the reference's objects in an exported course: their contents and the symbols they use."""
 
 from __future__ import annotations
 

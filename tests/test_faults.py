@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The catalogue of planted faults: each applies to the sources, and is found, and why is told."""
+"""Test the catalogue of planted faults: each applies to the sources and is found and explained."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parameter(fault: Fault) -> pytest.param:
 
 @pytest.fixture(scope="module", autouse=True)
 def machines_end() -> Iterator[None]:
-    """Machines were shared, and nothing is left of them."""
+    """End the shared machines after the last test. None may boot more often than it is used."""
     yield
     for machine in fault_finders.end_machines():
         print(f"{machine.machine.name}: {machine.uses} uses, {machine.boots} boots")
@@ -69,7 +69,7 @@ def test_each_applies_to_the_sources(exercise: str) -> None:
 def test_it_is_found(fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if fault.by != "debug":
         monkeypatch.setattr(verify, "CALL_TIMEOUT", fault_finders.CALL_TIMEOUT)
-    else:  # these show themselves at once
+    else:  # faults for make debug show at once
         monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "files"))
     (tmp_path / "files").mkdir()
@@ -83,7 +83,7 @@ def test_it_is_found(fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert fault.options.get("test", found.test) == found.test
     if found.code in (Code.BUILD_FAILED,):
         assert not found.booted
-    # The build files of a submission, if any, have not run.
+    # No build file of a submission has run.
     assert not list((tmp_path / "files").glob("*-ran"))
 
 
@@ -98,7 +98,7 @@ def test_random_calls_find_faults_of_verification(tmp_path: Path) -> None:
 
 @pytest.mark.machine
 def test_user_memory_is_out_of_reach(tmp_path: Path) -> None:
-    """The verifying machine's kernel keeps its hands off it (SMAP)."""
+    """The kernel of the verifying machine blocks direct access to user memory (SMAP)."""
     machine = fault_finders.shared("qemu-smp")
     stage = catalogue.stage(catalogue.named(1, "touches-user-memory"), tmp_path)
     built = stage_module.build(stage, machine.kernel())
@@ -108,7 +108,7 @@ def test_user_memory_is_out_of_reach(tmp_path: Path) -> None:
 
 
 def test_own_build_files_would_make_it_right(tmp_path: Path) -> None:
-    """The build files that are left out would run, and change the answers, if they were used."""
+    """The build files that are left out would change the answers if make used them."""
     stage = catalogue.stage(catalogue.named(1, "own-build-file"), tmp_path)
     (tmp_path / "ran").mkdir()
     subprocess.run(

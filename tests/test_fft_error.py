@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measure how far stage 12's products are from integers before they are rounded.
+"""Measure how far the products of stage 12 are from integers before they are rounded.
 
-Digits alone do not show a constant that is slightly wrong: with pi / 4 off by 3e-14 all of them
-are right. The distance from the nearest integer is then a hundred times as large.
+Digits alone do not show a slightly wrong constant: if pi / 4 is off by 3e-14, all digits are still
+right. The distance from the nearest integer, however, is a hundred times as large.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ EXERCISE = "12"
 
 STAGE = paths.STAGES / "12-fft-avx2"
 PROGRAM = Path(__file__).with_name("fft_error") / "distance.c"
-# One of each kind of length: radix 3, 5, 7, with a pass of radix 2 and without, and rows of 64 to
-# 16384 points. The longest one is that of F(12,500,000), and the one before that of F(10,000,000).
+# One length of each kind: radix 3, 5 and 7, with and without a radix-2 pass, and rows of 64 to
+# 16384 points. The last two lengths are those of F(10,000,000) and F(12,500,000).
 LENGTHS = (256, 320, 384, 448, 512, 640, 768, 896, 1024, 5120, 28672, 49152, 229376, 262144, 327680)
 FEW = (256, 448, 1024, 49152)
 DIGIT_MAX = 5012
-# Errors of random digits add up like a random walk: so many times 2^-53 * DIGIT_MAX^2 * sqrt(N) is
-# more than they have been seen to reach (4 to 14 times), and far less than with a wrong constant.
+# The errors of random digits add up like a random walk. The bound, WALK times 2^-53 * DIGIT_MAX^2 *
+# sqrt(N), is above the observed values (4 to 14 times) and far below those of a wrong constant.
 WALK = 30
 
 pytestmark = pytest.mark.skipif(
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest distance from an integer for one length and kind of digits, and the bound."""
+    """The largest distance from an integer for one length and kind of digits, and its bound."""
 
     points: int
     kind: str
@@ -47,14 +47,14 @@ class Distance:
     bound: float
 
     def right(self) -> bool:
-        """Return whether the distances are within what is proved, and what is to be expected."""
+        """Return True if the distances are within the proved bound and the expected range."""
         most = max(self.square, self.product)
         expected = WALK * 2.0**-53 * DIGIT_MAX**2 * math.sqrt(self.points)
         return most < self.bound < 0.5 and (self.kind != "random" or most < expected)
 
 
 def distances(stage: Path, folder: Path, lengths: tuple[int, ...]) -> list[Distance]:
-    """Compile the program with a stage's files, and run it."""
+    """Compile the program with a stage's files and return the distances that it prints."""
     program = folder / "distance"
     sources = [
         PROGRAM,

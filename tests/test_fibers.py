@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective fibers: the module on every machine, by the programs of test_programs/."""
+"""Test the elective fibers: the module on every machine, by the programs in electives/fibers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def short(name: str) -> tuple[FiberTest, ...]:
-    """What takes little."""
+    """Return the test cases of a machine without the slow ones."""
     dear = {
         "uml": {runner.TIMER, runner.MOST, runner.KILL},
         "uml-debug": {
@@ -53,7 +53,7 @@ def short(name: str) -> tuple[FiberTest, ...]:
     ],
 )
 def test_on_every_machine(name: str) -> None:
-    """Each trial, nothing left of it, a clean log, and the module can go."""
+    """Each test case passes, leaves nothing and a clean log, and the module can be unloaded."""
     found = runner.attempt(name, short(name))
     assert {one.title: wrong for one, wrong in found.items() if wrong} == {}
     assert set(found) == set(short(name))
@@ -62,7 +62,7 @@ def test_on_every_machine(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", runner.ALL)
 def test_long(name: str) -> None:
-    """All, a minute of the stress test, 300 processes killed."""
+    """All test cases pass, with a minute of stress test and 300 killed processes."""
     more = (*runner.ALL[name], *runner.LONG.get(name, ()))
     assert {k.title: v for k, v in runner.attempt(name, more).items() if v} == {}
 
@@ -83,7 +83,7 @@ def test_a_fault_that_is_planted_is_found(name: str) -> None:
     ],
 )
 def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[str]) -> None:
-    """What can be tried of it by the same programs, here: it needs no module."""
+    """The same programs test the library as an ordinary program, without the module."""
     output = tmp_path / program
     subprocess.run(
         ["gcc", "-std=gnu11", "-O2", "-Wall", "-pthread", "-DFIBERS_USERSPACE", "-o", output,

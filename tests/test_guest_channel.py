@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The channel protocol, against an agent of our own at the other end of two FIFOs."""
+"""Test the channel protocol with a fake agent at the other end of two FIFOs."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from grader.lab.guest_channel import AHEAD_BYTES, PUT_BYTES, Deadline, GuestChan
 
 
 class Agent:
-    """The machine's end: reads lines, and says what a test makes it say."""
+    """The machine's end of the channel: reads lines and sends what a test prescribes."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = folder / "in", folder / "out"
         for path in self.paths:
             os.mkfifo(path)
         self.alive = True
-        # Both ways on both: opening waits for nobody then.
+        # Open both FIFOs for reading and writing, because open() then does not block.
         self.input = os.fdopen(os.open(self.paths[0], os.O_RDWR), "rb", buffering=0)
         self.output = os.open(self.paths[1], os.O_RDWR)
         self.channel = GuestChannel(*self.paths, lambda: self.alive)
         self.thread: threading.Thread | None = None
-        self.over = threading.Event()  # what still plays then must end: its pipes are closed
+        self.over = threading.Event()  # set before the pipes close, so that the thread ends
         self.errors: list[BaseException] = []
 
     def line(self) -> str:
-        """The next line from the grader."""
+        """Return the next line from the grader."""
         text = b""
         while not text.endswith(b"\n"):
             text += self.input.read(1)
         return text.decode().rstrip("\n")
 
     def say(self, text: str) -> None:
-        """Send something as it is."""
+        """Send the text unchanged."""
         data = text.encode()
         while data:
             data = data[os.write(self.output, data) :]
 
     def plays(self, part: Callable[[], None]) -> None:
-        """Run a part of the play in a thread."""
+        """Run the agent's part of a test in a thread."""
 
         def run() -> None:
             try:
@@ -58,7 +58,7 @@ class Agent:
         self.thread.start()
 
     def command(self) -> tuple[str, str, str]:
-        """Take a command: verb, name, rest; say that it begins."""
+        """Read a command, announce that it begins, and return its verb, name and rest."""
         verb, name, rest = self.line().split(" ", 2)
         self.say(f"\x01{name}\n")
         return verb, name, rest
@@ -107,7 +107,7 @@ def test_output_in_pieces_and_not_utf8(agent: Agent) -> None:
 
 
 def test_an_answer_cannot_be_forged(agent: Agent) -> None:
-    """What the guest prints between does not end the command: its name is not known there."""
+    """Guest output cannot end a command, because the guest does not know the command's name."""
 
     def part() -> None:
         _, name, _ = agent.command()
@@ -149,7 +149,7 @@ def test_no_answer(agent: Agent) -> None:
 
 
 def test_an_answer_that_never_ends(agent: Agent) -> None:
-    """The time is for the whole command: output alone does not prolong it."""
+    """The time limit is for the whole command, so output does not extend it."""
 
     def part() -> None:
         agent.command()
@@ -162,7 +162,7 @@ def test_an_answer_that_never_ends(agent: Agent) -> None:
     begin = time.monotonic()
     with pytest.raises(MachineTimeout):
         agent.channel.run("x", 0.5)
-    assert time.monotonic() - begin < 8  # of the 10 s that it says so
+    assert time.monotonic() - begin < 8  # the agent would send output for 10 s
 
 
 def test_death(agent: Agent) -> None:
@@ -188,7 +188,7 @@ def test_last_words_before_death_count(agent: Agent) -> None:
 
 
 def test_a_machine_that_takes_nothing(agent: Agent) -> None:
-    """The FIFO is full, and nobody reads."""
+    """Sending to a full FIFO raises MachineTimeout, or MachineDied if the machine has ended."""
     with pytest.raises(MachineTimeout, match="takes no more"):
         agent.channel.run("x" * 200_000, 0.3)
     agent.alive = False
@@ -223,11 +223,11 @@ def test_put_that_fails(agent: Agent) -> None:
 
 
 def echo(agent: Agent, most: list[int]) -> None:
-    """Answer a batch, each request by itself; note the most bytes that were ever on their way."""
+    """Answer each request of a batch; append the number of bytes that were waiting to `most`."""
     _, name, _ = agent.command()
     waiting = b""
     while True:
-        # Late on purpose: whatever the grader sends ahead is there by then.
+        # Wait until everything that the grader sends ahead has arrived.
         time.sleep(0.005)
         waiting += os.read(agent.input.fileno(), 65536)
         most.append(len(waiting))
@@ -240,7 +240,7 @@ def echo(agent: Agent, most: list[int]) -> None:
 
 
 def test_batch(agent: Agent) -> None:
-    """All answers in order, and never more ahead than a terminal's line can hold."""
+    """Answers come in order, and the grader never sends more ahead than a terminal's line holds."""
     requests = [f"pread 0 {n // 4 + 64} {n}" for n in range(1500)]
     most: list[int] = []
     agent.plays(lambda: echo(agent, most))
@@ -269,7 +269,7 @@ def test_batch_timeout_is_for_one_answer(agent: Agent) -> None:
 
 
 def test_a_computer_that_stands_still_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or whose processors others have: what is waited for has not run either."""
+    """A deadline does not count time in which the computer stands still or runs other processes."""
     now = 1000.0
     late = iter([0.0, 300.0, 0.3])
 
@@ -327,7 +327,7 @@ def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
 
 
 def test_requests_that_are_on_board(agent: Agent) -> None:
-    """Nothing is sent but the command; whatever ends it early is said."""
+    """For requests in a file the grader sends only the command, and reports an early end."""
 
     def part() -> None:
         _, name, command = agent.command()

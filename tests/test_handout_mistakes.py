@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The mistakes in the handouts: made in a copy of the stage, the grader says what is shown.
+"""Test the mistakes in the handouts: the grader reports each in a copy as the handout shows it.
 
-A comment names the mistake (tests/faults/) before the block:
+A comment before the block names the mistake (tests/faults/):
 
     <!-- mistake: no cast -->
 
-Each line of the block that begins with a bracket, with those that continue it, must be among what
-make stage=N check prints; "..." stands for anything within a line.
+Each line of the block that begins with a bracket, joined with its continuation lines, must be in
+the output of make stage=N check. "..." stands for any text within a line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MISTAKES = {
     for number in sorted(stages.known())
     for name, fault in catalogue.shown_in_handouts(number).items()
 }
-# One always; the others take five minutes.
+# One mistake is always graded; the others take five minutes.
 ALWAYS = {(3, "losing the old number")}
 GRADED = [
     pytest.param(m, id=f"{m[0]} {m[1]}", marks=[] if m in ALWAYS else pytest.mark.long)
@@ -38,7 +38,7 @@ GRADED = [
 
 
 def shown(number: int) -> dict[str, list[str]]:
-    """The entries of each marked block of a stage's handout, each in one line."""
+    """Return the entries of each marked block of a stage's handout, each entry in one line."""
     (handout,) = (paths.ROOT / "handouts").glob(f"{number}-*.md")
     pattern = re.compile(r"^<!-- mistake: ([^\n]*) -->\n```text\n(.*?)^```$", re.M | re.S)
     found = {m[1]: entries(m[2]) for m in pattern.finditer(handout.read_text())}
@@ -47,7 +47,7 @@ def shown(number: int) -> dict[str, list[str]]:
 
 
 def entries(text: str) -> list[str]:
-    """What begins with a bracket, its further lines joined to it."""
+    """Return the entries of a block. An entry begins with a bracket and may have further lines."""
     found: list[str] = []
     for line in text.splitlines():
         if line.startswith("["):
@@ -72,7 +72,7 @@ def work(checkout: Path) -> Iterator[Path]:
 
 
 def make(mistake: tuple[int, str], work: Path) -> None:
-    """The kit's stage with a mistake in it, as the learner's copy."""
+    """Plant the mistake in a learner's copy of the kit's stage."""
     catalogue.plant(MISTAKES[mistake], work, mistake[0])
 
 

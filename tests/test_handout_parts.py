@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage's handout has the parts that every one has, and the tasks of its skeleton."""
+"""Test that each stage's handout has the common parts and the tasks of its skeleton."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_stage_s_handout_has_all_its_parts(number: int) -> None:
     assert len(re.findall(r"^- \[ \] ", done.split("\nBefore you go on:\n")[1], re.M)) >= 3
 
 
-# How a handout begins, after its goal; a page without code has no files to read first.
+# The labels at the top of a handout, after its goal. A page without code has no files to read.
 BEGINNING = (
     "Afterwards you can",
     "Read before",
@@ -65,7 +65,7 @@ PAGES = ("measuring", "debugging", "concurrency")
 
 
 def beginning(handout: Path) -> dict[str, str]:
-    """Return what stands at the top of a handout, by its label."""
+    """Return the texts at the top of a handout by their labels."""
     top = handout.read_text().split("\n## ")[0].split("\n**Goal:** ")[1]
     return {
         label: " ".join(text.split())
@@ -76,7 +76,7 @@ def beginning(handout: Path) -> dict[str, str]:
 @in_english
 @pytest.mark.parametrize("name", [*exercises.names(), *PAGES])
 def test_a_handout_begins_with_what_it_needs(name: str) -> None:
-    """Its labels, its hours as in the course's contents, and files that are there."""
+    """A handout begins with its labels, its hours as in the course contents, and existing files."""
     page = name in PAGES
     handout = HANDOUTS / f"{name}.md" if page else exercises.find(name).handout
     top = beginning(handout)
@@ -96,7 +96,7 @@ def test_a_handout_begins_with_what_it_needs(name: str) -> None:
 @in_english
 @pytest.mark.parametrize("name", exercises.names())
 def test_what_is_graded_is_what_the_tasks_say(name: str) -> None:
-    """Run python handouts/figures/graded_tables.py when tasks.toml has changed."""
+    """The table of points agrees with tasks.toml; handouts/figures/graded_tables.py renews it."""
     exercise = exercises.find(name)
     text = exercise.handout.read_text()
     assert graded_tables.renewed(exercise.handout, exercise.course) == text

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The handouts and the README say what is so: their console sessions are run, links followed.
+"""Test the handouts and the README: run their console sessions and check their links.
 
-A session is a block marked console: lines that begin with "$ " are typed, the lines after are what
-must come. "..." stands for anything in a line, and alone on a line for any lines. A comment before
-the block says more:
+A session is a block marked console. Lines that begin with "$ " are commands, and the lines after a
+command are its expected output. "..." within a line stands for any text, and "..." alone on a line
+for any lines. A comment before the block controls the session:
 
-    <!-- check: numbers vary -->    each number must be there, within a factor of FACTOR
-    <!-- check: needs valgrind -->  skipped, with a warning, where that is missing
-    <!-- check: before 7.0 -->      skipped where the lab kernel is Linux 7.0 or later
-    <!-- check: needs source -->    skipped in a student repository, which has no reference
+    <!-- check: numbers vary -->    each number may differ from the shown one by a factor of FACTOR
+    <!-- check: needs valgrind -->  skip the session, with a warning, if valgrind is missing
+    <!-- check: before 7.0 -->      skip the session if the lab kernel is Linux 7.0 or later
+    <!-- check: needs source -->    skip the session in a student repository, without a reference
     <!-- check: exit 1 or 2 -->     the commands may fail
-    <!-- check: solved 0 -->        the learner's copy of that stage is the reference meanwhile
-    <!-- check: long -->            run in the long form only: LAB_TESTS=long make test
+    <!-- check: solved 0 -->        the reference is the learner's copy of stage 0 in this session
+    <!-- check: long -->            run the session in the long form only: LAB_TESTS=long make test
 
-Those of the experiments are all of the long form. Every block is run by one of the two.
+The sessions of the experiments all belong to the long form.
 """
 
 from __future__ import annotations
@@ -35,29 +35,31 @@ from grader.exercise.files import exercises, stages
 from grader.lab import machines
 
 HANDOUTS = paths.ROOT / "handouts"
-# The handouts of exercises whose folders have been deleted; their links lead nowhere.
+# Handouts of exercises whose folders have been deleted. Their links are not checked, because they
+# are dead.
 ORPHANS = {*HANDOUTS.glob("[0-9]*-*.md"), *HANDOUTS.glob("electives/*.md")} - {
     exercises.find(name).handout for name in exercises.names()
 }
 DOCUMENTS = sorted({paths.ROOT / "README.md", *HANDOUTS.rglob("*.md")} - ORPHANS)
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])
-# The tests themselves, and what takes minutes: run in the long form.
+# NOT_RUN would run these tests again. LONG_RUN takes minutes and runs in the long form only.
 NOT_RUN = ("make test",)
 LONG_RUN = ("grader/run.sh", "make elective=fibers check long=1")
 FACTOR = 60.0
-# Up to here a clock that moves in steps of 256 ns, and a busy computer, may say anything.
+# Numbers up to SMALL are not compared, because the clock resolution (256 ns) or other load may
+# distort them.
 SMALL = 1100.0
 SECONDS = 400
 LONG_SECONDS = 1500
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
-# What of the output is not the program's: progress, and what make says of a status.
+# Output that does not come from the program: progress lines and messages of make.
 NOISE = re.compile(r"\[ *\d+ s\] .*|make(\[\d+\])?: .*|.*: (creating|installing|unpacking)\b.*")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A console session: its place, what is said about it, and its lines."""
+    """A console session: its document and line, its check comment, and its text."""
 
     document: Path
     line: int
@@ -65,7 +67,7 @@ class Block:
     text: str
 
     def steps(self) -> Iterator[tuple[str, list[str]]]:
-        """Each command with the output that is shown for it."""
+        """Yield each command with the output that the document shows for it."""
         lines = self.text.splitlines()
         i = 0
         while i < len(lines):
@@ -101,7 +103,7 @@ def squeezed(line: str) -> str:
 
 
 def mismatch(shown: list[str], said: str, vary: bool) -> str:
-    """What differs between the output that a document shows and the one there was, or nothing."""
+    """Return the difference between the shown output and the actual output, or an empty string."""
     came = [line.rstrip() for line in said.splitlines() if not NOISE.fullmatch(line.strip())]
     if vary:
         shown, came = [squeezed(x) for x in shown], [squeezed(x) for x in came]
@@ -135,7 +137,7 @@ def version(release: str) -> tuple[int, ...]:
 
 
 def missing(check: str) -> str:
-    """What a block needs and this computer has not."""
+    """Return the requirement of a block that this computer lacks, or an empty string."""
     for release in re.findall(r"before (\d+\.\d+)", check):
         lab = machines.get("uml").kernel().release
         if version(lab) >= version(release):
@@ -158,7 +160,7 @@ def missing(check: str) -> str:
 
 @pytest.fixture(scope="module")
 def checkout() -> Iterator[Path]:
-    """A checkout as a learner has it: nothing built, nothing begun."""
+    """Yield a copy of the checkout that has neither build/ nor work/, as a learner gets it."""
     folder = Path(tempfile.mkdtemp(prefix="h"))
     copy = folder / "kit"
     files = subprocess.run(
@@ -219,10 +221,10 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
         for command, shown in block.steps():
             if command in NOT_RUN or (command in LONG_RUN and not long):
                 continue
-            # A noisy neighbour may fool the clock once, hardly three times.
+            # Other load can distort the measured time, but rarely three times in a row.
             for _ in range(3 if command.startswith("grader/compare.sh") else 1):
                 completed = run(checkout, command)
-                # Where no output is shown, none is promised.
+                # A command that is shown without output may print anything.
                 wrong = shown and mismatch(shown, completed.stdout, "numbers vary" in block.check)
                 if not wrong:
                     break
@@ -234,10 +236,11 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
 
 
 def dangerous(command: str) -> bool:
-    """Whether a command could take away what somebody has written.
+    """Return True if a command could destroy a learner's work.
 
-    It may write to build/ and /tmp, which hold nothing but what was made. What is quoted goes to a
-    machine or to sed; a file of the checkout that a session patches, it patches back.
+    A command may write to build/ and /tmp, which hold generated files only. Quoted text is ignored,
+    because it goes to a machine or to sed. A session that patches a file of the checkout also
+    reverts the patch.
     """
     if re.search(r"sed -i", command) and not re.search(r" build/\S+$", command.splitlines()[0]):
         return True
@@ -270,7 +273,7 @@ def test_a_command_that_destroys_is_found(command: str) -> None:
 
 
 def test_no_session_asks_the_reference_for_its_source() -> None:
-    """In a student repository there is none: it would fail for everyone who types it."""
+    """No session builds the reference from its source, which a student repository does not have."""
     for document in DOCUMENTS:
         for block in blocks(document):
             for command, _ in block.steps():
@@ -296,13 +299,12 @@ def test_the_formulas_can_be_read(document: Path) -> None:
 
 
 def bad_formulas(text: str) -> str:
-    """What pandoc cannot make of the formulas, or takes for text though it has dollars."""
+    """Return pandoc's errors, and the lines with dollar signs that are no formula for pandoc."""
     command = ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "html", "--mathml"]
     completed = subprocess.run(command, input=text, capture_output=True, text=True)
-    page = re.sub(
-        r"<(pre|code)\b.*?</\1>|<annotation.*?</annotation>", "", completed.stdout, flags=re.S
-    )
-    # From 3.9 on pandoc has another name for the option, and says so.
+    shown_as_is = r"<(pre|code)\b.*?</\1>|<!--.*?-->|<annotation.*?</annotation>"
+    page = re.sub(shown_as_is, "", completed.stdout, flags=re.S)
+    # pandoc 3.9 renamed the option and warns about the old name.
     said = re.sub(r"^\[WARNING\] Deprecated: --mathml\..*\n", "", completed.stderr, flags=re.M)
     return said + "".join(re.findall(r"^.*\$.*$", page, re.M))
 
@@ -317,7 +319,7 @@ def test_a_bad_formula_is_found(text: str, good: bool) -> None:
     assert (bad_formulas(text) == "") == good
 
 
-# The larger are no figures but data.
+# A larger file is data and not a figure.
 FIGURE_BYTES = 100_000
 
 
@@ -336,7 +338,7 @@ def test_the_figures_are_small_and_say_where_they_come_from() -> None:
         assert (figure.parent / wide.replace(".svg", "-narrow.svg")).is_file(), f"{wide} alone"
 
 
-# Words that are right and in no dictionary.
+# Correct words that aspell does not know.
 WORDS = paths.ROOT / "tests" / "words.txt"
 NOT_PROSE = re.compile(
     r"^```.*?^```$|<!--.*?-->|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|(?<=\])\([^)]*\)", re.M | re.S
@@ -344,12 +346,12 @@ NOT_PROSE = re.compile(
 
 
 def prose(text: str) -> str:
-    """The text without code, formulas, comments and addresses."""
+    """Return the text without code, formulas, comments and addresses."""
     return NOT_PROSE.sub(" ", text)
 
 
 def misspelt(text: str) -> set[str]:
-    """The words that are neither in aspell's British dictionary nor in words.txt."""
+    """Return the words that are neither in aspell's British dictionary nor in words.txt."""
     if shutil.which("aspell") is None:
         pytest.skip("there is no aspell: scripts/setup.sh test installs it")
     command = ["aspell", "list", "--lang=en_GB", "--encoding=utf-8"]

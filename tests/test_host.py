@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Machine host, against a root of its own with programs that stand in for insmod and the like."""
+"""Test machine host with a fake file system root and programs that replace insmod and others."""
 
 import io
 import os
@@ -65,7 +65,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_YES", "1")
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    # As for an ordinary user, whoever runs the test.
+    # Act as an ordinary user even if root runs the test.
     monkeypatch.setattr(host, "_sudo", lambda: ["sudo"])
     yield top
     scratch.remove_all()
@@ -140,7 +140,7 @@ def test_kernel(root):
 
 def test_asks_first_and_does_nothing_without_a_yes(root, monkeypatch):
     monkeypatch.delenv("LAB_YES")
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no terminal: nobody to ask
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # not a terminal, so no question
     with pytest.raises(LabError, match="yes=1"):
         host.Host().boot(contents({}))
     assert not (root.parent / "log").exists()
@@ -279,7 +279,7 @@ def test_run_gives_up_and_kills_all_that_was_started(channel, tmp_path):
     begin = time.monotonic()
     with pytest.raises(MachineTimeout):
         channel.run(f"sleep 50 & echo $! >{tmp_path}/pid; wait", 0.5)
-    assert time.monotonic() - begin < 40  # of the 50 s that it would sleep
+    assert time.monotonic() - begin < 40  # shorter than the sleep of 50 s
     pid = (tmp_path / "pid").read_text().strip()
     time.sleep(0.1)
     state = Path(f"/proc/{pid}/stat")
@@ -291,7 +291,7 @@ def test_batch_is_the_real_client(channel):
     answers = list(channel.stream_requests("fibctl batch", ["sync hello", *many], 10))
     assert answers[0] == "hello\n"
     assert answers[200] == f"{'x' * 100}199\n"
-    # Nothing serves F(n) here: the client says so by minus errno, and goes on.
+    # Without a device the client answers minus errno and continues.
     if not Path("/dev/fibonacci").exists():
         assert list(channel.stream_requests("fibctl batch", ["open 0 r", "sync a"], 10)) == [
             "-2\n",

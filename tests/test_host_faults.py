@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Decide whose fault a failed tool is: by status and errno, never by text from a source."""
+"""Test that only status and errno decide who is to blame for a failed tool, never its output."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
     assert len(lines) == len(found) + 1 and not any(";" in line for line in lines)
 
 
-# What is this computer's fault indeed.
+# Faults of this computer.
 
 
 def _ended(status: int) -> CommandResult:
@@ -125,7 +125,7 @@ def test_a_tool_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_a_tool_whose_child_the_kernel_has_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As gcc's cc1 is: gcc itself ends with 1, and says so in words that count for nothing."""
+    """If the kernel kills cc1, gcc exits with 1; the kernel's count of kills reveals it."""
     counts = iter([5, 6, 6, 6, 6, 7])
     monkeypatch.setattr(running, "oom_kills", lambda: next(counts))
     with pytest.raises(ProgramKilled):
@@ -138,7 +138,7 @@ def test_a_tool_whose_child_the_kernel_has_killed(monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_told_by_errno(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """With a real one: tests/test_environment.py."""
+    """A simulated full disk is recognised by errno; tests/test_environment.py fills real disks."""
 
     def refused(*_: int) -> None:
         raise OSError(number, "it says nothing")
@@ -156,7 +156,7 @@ def test_a_full_disk_is_told_by_errno(
 def test_a_fault_of_the_host_makes_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No handler that turns an error into points or a remark takes it."""
+    """No handler turns a fault of the host into points or a remark."""
     submission = class_submissions.reference(tmp_path / "anna", 2).parent
 
     def killed(*_: object, **__: object) -> CommandResult:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tasks are judged by the method that a stage teaches, and by it alone: slow is good enough.
+"""Test that a task is judged only by whether it uses the taught method, even if it is slow.
 
-The faults of tests/faults/ that are found by "ideas" are right results by another method than the
-stage teaches, or by its method, done slowly (`slow`). `files` is the stage whose files are taken,
-if not its own; `beside` a stage and a file of it that is taken as well; `earns` is what all tasks
-come to. With the device, the files of the stage before earn 40 points at most, and what is slow 60
-at least.
+Faults of tests/faults/ with by = "ideas" compute right results by another method than the stage
+teaches, or slowly by its method (`slow`). `files` names another stage whose files are used,
+`beside` a stage and one file that is added, and `earns` the expected points of all tasks. Together
+with the device, the files of the stage before earn at most 40 points, and a slow solution at least
+60.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.scoring import par
 
 
 def handed_in(fault: Fault, folder: Path) -> Path:
-    """The files, as a copy of the fault's stage."""
+    """Return the submitted files as a copy of the fault's stage."""
     copy = folder / f"{fault.stages[0]}-{fault.name.replace(' ', '-')}"
     if "files" in fault.options:
         shutil.copytree(stages.kit(fault.options["files"]).directory, copy)
@@ -54,7 +54,7 @@ def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
     lines = check.task_lines(exercise, handed_in(fault, tmp_path), 7)
     earned = sum(line.earned for line in lines)
     assert earned == fault.options["earns"], [line.remark for line in lines]
-    # With the device, and nothing for speed.
+    # The points with those for the device, but without those for speed.
     whole = earned + exercise.course.device_points
     assert whole >= 60 or "slow" not in fault.options
     assert whole <= 40 or "files" not in fault.options
@@ -95,7 +95,7 @@ def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
 def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As `make par` checks; one that lies below what the kit's stage takes is named."""
+    """`make par` names a bound that the kit's own stage does not keep."""
     machine = machines.counting()
     assert par.ambiguous_ideas(machine, lambda _: None, range(1, 10)) == []
     course = tasks.course(5)
@@ -104,5 +104,5 @@ def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     changed = replace(course, tasks=(low,))
     monkeypatch.setattr(tasks, "course", lambda number: changed)
     (said,) = par.ambiguous_ideas(machine, lambda _: None, [5])
-    # 128 limbs of 32 bits: 128 * 129 / 2 products, with nothing else that multiplies.
+    # 128 limbs of 32 bits need 128 * 129 / 2 products, and nothing else multiplies.
     assert said.endswith("square of 64 words takes 8,256 products; at most 8,255")

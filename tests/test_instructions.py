@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Instructions are counted from outside: exactly, and nothing a stage does lowers its count."""
+"""Test that instructions are counted exactly and from outside, so no stage can lower its count."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def subject_of(number: int, numbers: tuple[int, ...] = (N,)) -> StageWorkload:
 
 
 def faulty(fault: Fault, folder: Path) -> StageWorkload:
-    """The stage with the fault, built; what the contract says of it is not asked."""
+    """Build the stage with the fault, even if the stage violates the contract."""
     built = stage_module.build(catalogue.stage(fault, folder), machines.counting().kernel())
     assert built.ok, built.cause
     return StageWorkload(built, (N,))
@@ -57,7 +57,7 @@ def counted(subject: StageWorkload, n: int = N) -> instructions.CallCount:
 
 @pytest.mark.machine
 def test_every_machine_counts_the_same() -> None:
-    """Two that were resumed, of one that holds other contents besides."""
+    """Two resumed machines count the same instructions in the module, and about the same in all."""
     subject = subject_of(7, (1000,))
     first, second = (counted(subject, 1000) for _ in range(2))
     assert first.module == second.module
@@ -68,7 +68,7 @@ def test_every_machine_counts_the_same() -> None:
 @pytest.mark.machine
 @pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
 def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:
-    """A second call on the same machine would gain: the cheat works, and is never asked twice."""
+    """A stage that keeps a result gains only in a second call, and the counter never makes one."""
     subject, honest = faulty(fault, tmp_path), counted(subject_of(2))
     assert counted(subject).phases["compute"] >= honest.phases["compute"]
     guest = machines.counting().boot(contents([subject]), digits=100)
@@ -100,7 +100,7 @@ def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> No
     assert {(key, n) for key, _, n in measured.samples} == {(good.key, 10), (good.key, 93)}
 
 
-# What an honest call has, by synthetic events.
+# An honest call, made of synthetic events.
 
 SITES = (("compute", 0), ("decimal", 0), ("compute", 0))
 DIGITS = "12200160415121876738"
@@ -112,7 +112,7 @@ def added(one: Counts, **more: int) -> Counts:
 
 
 def honest() -> list[Event]:
-    """The events of a call: the system call, 100 for compute, 400 for decimal, 5 for release."""
+    """Return the events of a call: 100 instructions for compute, 400 for decimal, 5 for release."""
     at = Counts(1_000_000, 8_000_000, 42, 0, 0, 450, 2_000_000)
     found = [Event("m16", at, "")]
     at = added(at, user=2, kernel=564, module=48)
@@ -214,7 +214,7 @@ def test_what_a_machine_makes_the_plugin_write_is_bounded() -> None:
 
 
 class Said(Progress):
-    """A progress that keeps what it is told to say."""
+    """A progress that records its notes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -236,11 +236,12 @@ def test_without_plugins_speed_is_judged_by_time(monkeypatch: pytest.MonkeyPatch
     assert speed.measure(stages.kit(5), 7, progress)(ok) is by_time
     (note,) = progress.notes
     assert "speed is judged by time" in note and "qemu takes no plugin" in note
-    # A submission is never timed in a kernel that is a process here.
+    # An untrusted submission is never timed in User-Mode Linux, which is a process of this
+    # computer.
     untrusted = replace(stages.kit(5), isolated=True)
     with pytest.raises(LabError, match="takes no plugin"):
         speed.measure(untrusted, 7, progress)(ok)
-    # A run of the grader falls back in the same way, where it has timed both stages.
+    # A run of the grader also falls back to time if it has timed both stages.
     timed: Samples = {
         (stages.kit(number).key, "compute", 10_000): Series([ns])
         for number, ns in ((4, 30_000.0), (5, 1_000.0))

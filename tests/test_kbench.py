@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective kbench: programs do in a kernel what they do as a process, in every form.
+"""Test the elective kbench: programs behave in a kernel as they do as a process, in every form.
 
-The forms: C, IR of clang -O0 and -O2, and IR without any attribute.
+The forms are C, the IR of clang -O0 and -O2, and IR without attributes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ FORMS = ("c", "O0", "O2", "bare")
 
 @pytest.fixture(scope="module", autouse=True)
 def set_up() -> Iterator[None]:
-    """clang and llc, as make kbench has them."""
+    """Install clang and llc, as make kbench does."""
     subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
     yield
     scratch.remove_all()
 
 
 def clang(source: Path, level: str) -> str:
-    """A program as clang's IR."""
+    """Return the IR that clang makes of a program."""
     command = ["clang", "-S", "-emit-llvm", f"-O{level}", "-fno-vectorize", "-fno-slp-vectorize"]
     return subprocess.run(
         [*command, "-o", "-", source], check=True, capture_output=True, text=True
@@ -48,14 +48,14 @@ def clang(source: Path, level: str) -> str:
 
 
 def bare(text: str) -> str:
-    """IR as a student's compiler writes it: no attributes, no header, nothing that is optional."""
+    """Return IR as a student's compiler writes it, without attributes and other optional parts."""
     text = re.sub(r"^(attributes|target|source_filename|!llvm|!\d).*\n", "", text, flags=re.M)
     text = re.sub(r" #\d+| dso_local| local_unnamed_addr| noundef| nocapture", "", text)
     return re.sub(r", ![\w.]+ !\d+", "", text)
 
 
 def program(name: str, form: str, folder: Path) -> Program:
-    """One of the programs in a form."""
+    """Prepare one of the programs in this form."""
     source = HERE / f"{name}.c"
     if form == "c":
         return prepare(source, CompileOptions())
@@ -66,13 +66,13 @@ def program(name: str, form: str, folder: Path) -> Program:
 
 
 def given(name: str) -> bytes:
-    """What a program reads."""
+    """Return the input of a program."""
     path = HERE / f"{name}.txt"
     return path.read_bytes() if path.is_file() else b""
 
 
 def chosen() -> list[tuple[str, str]]:
-    """Each program in one form, each form as often; in the long form all in all."""
+    """Return pairs of program and form: in the long form all pairs, else one for each program."""
     if os.environ.get("LAB_TESTS") == "long":
         return [(name, form) for name in PROGRAMS for form in FORMS]
     return [(name, FORMS[i % len(FORMS)]) for i, name in enumerate(PROGRAMS)]
@@ -82,7 +82,7 @@ def chosen() -> list[tuple[str, str]]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("where", ["uml", "qemu"])
 def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
-    """Output and exit status are those of the process; all in one boot."""
+    """Output and exit status in the kernel equal those of the process; all share one boot."""
     assert len(PROGRAMS) >= 12
     tasks = {}
     for name, form in chosen():
@@ -97,7 +97,7 @@ def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
             run = session.run(task)
             if difference := differs(run, ran):
                 wrong[key] = difference
-            if key[1] != "O2":  # where clang does without the blocks
+            if key[1] != "O2":  # with -O2 clang removes the allocations
                 left = {"leaves": (2, 100)}.get(key[0], (0, 0))
                 assert (run.left_blocks, run.left_bytes) == left, key
             if key[0] == "asserts":
@@ -130,7 +130,7 @@ def test_the_learners_copy_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.machine
 @pytest.mark.timeout(600)
 def test_tasks_are_done_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kit's earn all points; of the skeleton each is found undone, and the rest works."""
+    """The reference earns all points; in the skeleton each task is reported as missing."""
     monkeypatch.delenv("LAB_REF", raising=False)
     monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
     subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective kbench: what a kernel cannot run gets one line, with the function."""
+"""Test the elective kbench with programs that a kernel cannot run: one line names the function."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ EXERCISE = "kbench"
 
 @pytest.fixture(scope="module", autouse=True)
 def set_up() -> Iterator[None]:
-    """clang and llc, as make kbench has them."""
+    """Install clang and llc, as make kbench does."""
     subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
     yield
     scratch.remove_all()
 
 
 MAIN = "int main(void) { return f(1); }"
-# Refused before anything runs: the suffix, the source, what must be said.
+# Programs that are refused before they run: suffix, source, and error message.
 REFUSED = {
     "float": (".c", f"int f(int x) {{ double d = x; return d * 1.5; }} {MAIN}",
               "f uses floating point (double)"),
@@ -72,7 +72,7 @@ def test_refused_in_one_line(name: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_ir_of_another_version(tmp_path: Path) -> None:
-    """The version here is said, and what helps."""
+    """The error message for IR of another LLVM version names the version of llc and a remedy."""
     path = tmp_path / "new.ll"
     path.write_text("define i32 @main() {\n  %p = alloca i32\n  store i32 1, ptr %p\n"
                     "  ret i32 0\n}\n")  # fmt: skip
@@ -84,13 +84,13 @@ def test_ir_of_another_version(tmp_path: Path) -> None:
             prepare(one, CompileOptions())
         except LabError as error:
             refused.append(str(error))
-    # LLVM 15 and 16 take both.
+    # LLVM 15 and 16 accept both files.
     assert len(refused) <= 1
     for text in refused:
         assert "llc here is of LLVM" in text
 
 
-# What a process does not survive either: said of it, and of the kernel.
+# Programs that end a process and a kernel: the source, and the message of each.
 FATAL = {
     "null": ("int f(int *p) { return *p; } int main(void) { return f(0); }",
              "as a process: a null pointer is followed in f",
@@ -118,7 +118,7 @@ FATAL = {
 }  # fmt: skip
 
 
-# In the short form these are tried as processes only; a boot each.
+# The short form runs the other programs as processes only, because each needs a boot.
 BOOTED = [
     pytest.param(name, marks=[] if name in ("null", "recursion", "loop") else pytest.mark.long)
     for name in FATAL
@@ -127,7 +127,7 @@ BOOTED = [
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two seconds are without end, here."""
+    """Count a program that runs for more than two seconds as an endless loop."""
     monkeypatch.setattr(native, "SECONDS", 2)
     monkeypatch.setattr(kernel, "HOPELESS_SECONDS", 3.0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective kbench: one percent is seen, the same is the same, a class of compilers is judged."""
+"""Test the elective kbench: small differences, equal programs, and a class of compilers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ASKED = report.KbenchRequest(CompileOptions(), b"", 1, "")
 
 @pytest.fixture(scope="module", autouse=True)
 def set_up() -> Iterator[None]:
-    """clang and llc, as make kbench has them."""
+    """Install clang and llc, as make kbench does."""
     subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)
     yield
     scratch.remove_all()
@@ -49,7 +49,7 @@ def set_up() -> Iterator[None]:
 @pytest.mark.machine
 @pytest.mark.timeout(300)
 def test_one_loop_more_and_the_same_in_two_boots() -> None:
-    """Instructions: identical in two boots, +1.0 % for one loop more, ~ for the same."""
+    """Two boots count the same instructions, and one additional loop counts 1.0 % more."""
     tasks = []
     for loops in (99, 100):
         program = prepare(LOOP, CompileOptions(defines=(f"-DOUT_LOOP={loops}", "-DSTEPS=100000")))
@@ -70,7 +70,7 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
 @pytest.mark.machine
 @pytest.mark.timeout(300)
 def test_the_red_zone_is_no_place_for_a_variable() -> None:
-    """With interrupts, what lies there is written over: another count each time, or no end."""
+    """An interrupt overwrites variables in the red zone: the count varies or the program hangs."""
     task = kernel.ProgramTask(prepare(LOOP, CompileOptions(red_zone=True)), b"", 30.0, "quiet=0")
     with kernel.session(machines.get("qemu"), [task]) as session:
         try:
@@ -133,7 +133,8 @@ define i32 @main() {
   ret i32 %x
 }
 """
-# Well as a process; in a kernel, where addresses of variables are negative numbers, a fault.
+# This program works as a process. In a kernel, where addresses of variables are negative, it reads
+# a null pointer.
 ONLY_THERE = """\
 declare i32 @putchar(i32)
 define i32 @main() {
@@ -162,7 +163,7 @@ define i32 @main() {
 @pytest.mark.timeout(300)
 @pytest.mark.long
 def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Counts by program and compiler, a mean, and who is wrong where."""
+    """A class report has the counts by program and compiler, a mean, and each compiler's faults."""
     for name in ("fault", "letter"):
         (tmp_path / name).mkdir()
     for name in ("queens", "sieve"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kernel's own checks find planted faults; an exception that nothing needs is refused."""
+"""Test that the kernel's own checkers find planted faults, and that each exception is needed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # ruff: noqa: E501, W291 - kernel logs are as they are
-"""What is read from kernel logs: recorded ones of the lab kernel 6.1, and what others write."""
+"""Test reading kernel logs: recorded ones of the lab kernel 6.1 and those of other kernels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PANIC = """\
 [    0.490000] Kernel panic - not syncing: the mutant panics
 """
 
-# As a PC's kernel writes it, with a trace; the tests put in the addresses.
+# An oops with a call trace, as a PC's kernel prints it. The tests insert the offsets.
 PC_NULL = """\
 [    1.873541] fibdrv: loading out-of-tree module taints kernel.
 [    1.874422] fibdrv: module verification failed: signature and/or required key missing - tainting kernel
@@ -86,7 +86,7 @@ PC_NULL = """\
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Module:
-    """An object with debug information as a module has it, of a stage and of the kit's part."""
+    """Build a linked object with debug information from a stage's file and a file of the kit."""
     folder = tmp_path_factory.mktemp("module")
     stage, kit = folder / "fib.c", folder / "account.c"
     stage.write_text(
@@ -124,7 +124,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Module:
 
 
 def instruction(module: Module, symbol: str, pattern: str) -> int:
-    """Where in a function the first instruction that fits is, from the function's begin."""
+    """Return the offset in the function of the first instruction that matches the pattern."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", str(module.path)],
         capture_output=True,
@@ -138,7 +138,7 @@ def instruction(module: Module, symbol: str, pattern: str) -> int:
 
 
 def after_call(module: Module, which: int) -> int:
-    """The return address of a call in fib_compute, from its begin: calls have five bytes."""
+    """Return the offset in fib_compute of a call's return address; a call takes 5 bytes."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", "--disassemble=fib_compute", str(module.path)],
         capture_output=True,
@@ -221,7 +221,7 @@ def test_panic_without_a_place() -> None:
 
 
 def test_null_pointer_of_the_lab_kernel(module: Module) -> None:
-    # The innermost function counts, which the compiler has merged into fib_compute.
+    # The report names the innermost function, which the compiler has inlined into fib_compute.
     at = instruction(module, "fib_compute", r"movl\s+\$0xa")
     finding = kernel_log.crash(NULL % at, module)
     assert finding.cause == (
@@ -253,7 +253,7 @@ FRAME = "fib_compute keeps 40,000 bytes on the stack, and a kernel's stack has 1
 
 
 def test_a_stack_that_overflows() -> None:
-    """The lab kernel falls over what was written over: it has no word of the stack, or none."""
+    """A stack overflow is recognised although the lab kernel's last message does not mention it."""
     warned = replace(NONE, warnings=(f"work/1-x/fib.c:27:1: warning: {FRAME}",))
     no_mm = f"{CLEAN}[    1.0] Kernel panic - not syncing: Segfault with no mm\n"
     recursion = (NULL % 5).replace("Pid: 36", "Pid: -279598").replace("fib_compute", "um_timer")
@@ -275,7 +275,7 @@ def test_a_large_frame_is_not_blamed_for_what_has_a_place(module: Module) -> Non
 
 
 def test_oops_of_a_pc(module: Module) -> None:
-    """The place in the kit, and where in the stage it was called: one line before the return."""
+    """An oops in the kit's code names its place and the stage's line that called the function."""
     within = instruction(module, "fib_free", r"movl\s+\$0x3") + 1
     finding = kernel_log.crash(PC_NULL % (within, after_call(module, 1)), module)
     assert finding.cause == (

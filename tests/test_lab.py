@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The lab by itself: a module that has nothing to do with the kit, on every kind of machine.
+"""Test grader.lab with a module that has nothing to do with the kit, on every kind of machine.
 
-Built from a directory, loaded, asked, measured from outside, crashed, hung, found leaking: with
-nothing but grader.lab and grader.base.
+The module is built from a directory, loaded, called and measured from outside; it crashes, hangs
+and leaks. Only grader.lab and grader.base are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDS = 60.0
 KO = "/lib/knock.ko"
 DOOR = "/proc/knock"
 
-# Does as it is told: "w 1000" works for 1,000 steps, "l" loses memory, "c" crashes.
+# A module that obeys commands: "w 1000" works for 1,000 steps, "l" leaks memory, "c" crashes.
 KNOCK = r"""
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -86,7 +86,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["uml", "qemu", "uml-debug"])
 def loaded(request: pytest.FixtureRequest, sources: Path) -> Iterator[tuple[Running, Module]]:
-    """A machine with the module loaded and a program of our own."""
+    """Yield a machine that has the module loaded and a program of the test."""
     machine = machines.get(request.param)
     built = module.build(module.from_directory(sources, "knock"), machine.kernel())
     assert built.ok, built.log
@@ -128,7 +128,8 @@ def test_a_crash_is_told_with_its_line(loaded: tuple[Running, Module]) -> None:
 def test_no_answer_is_no_crash(loaded: tuple[Running, Module]) -> None:
     guest, built = loaded
     with pytest.raises(MachineError) as error:
-        # Not asleep: an idle machine whose time is counted in instructions skips to the end.
+        # A sleep would end at once, because an idle machine that counts time in instructions skips
+        # it.
         guest.channel.run("while :; do :; done", 0.5)
     assert failure_classification.classify(error.value, guest, built).status == "timeout"
     assert guest.alive()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The layers of grader/: what imports do not show. Imports are .importlinter's, in make lint."""
+"""Test rules on the layers of grader/ that imports do not show; .importlinter checks imports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from grader.base import paths
 
 GRADER = paths.ROOT / "grader"
-# Names of the kit's device, client, functions and folders, and of the layers above.
+# Names of the kit's device, client, functions and folders, and of higher layers.
 KITS_OWN = re.compile(r"\b(fib\w*|fibonacci|stages?|handouts?|work/|expected/)\b", re.IGNORECASE)
-# The kit's own name, for folders, is in grader/base.
+# The kit's own name, which is part of folder names, occurs in grader/base only.
 TEXT = (".py", ".c", ".h", "")
 
 
 def layers() -> list[list[str]]:
-    """The layers from the top down, as .importlinter has them."""
+    """Return the layers from the top down, as .importlinter lists them."""
     parser = configparser.ConfigParser()
     parser.read(paths.ROOT / ".importlinter")
     lines = parser["importlinter:contract:layers"]["layers"].split("\n")
@@ -28,7 +28,7 @@ def layers() -> list[list[str]]:
 
 
 def files(layer: str) -> list[Path]:
-    """All files of a layer."""
+    """Return all files of a layer."""
     return [
         path
         for path in sorted((GRADER / layer).rglob("*"))
@@ -37,7 +37,7 @@ def files(layer: str) -> list[Path]:
 
 
 def mentions(path: Path) -> list[str]:
-    """What of the kit's own a file speaks of."""
+    """Return the kit's names that occur in a file."""
     return sorted(set(KITS_OWN.findall(path.read_text(encoding="utf-8"))))
 
 
@@ -72,7 +72,7 @@ def test_c_files_include_nothing_from_above() -> None:
 
 
 def test_scripts_call_doors_only() -> None:
-    """A layer is not a command line, but for what make and the scripts are given as such."""
+    """make and the scripts call only modules that are command lines."""
     called = set()
     scripts = (paths.ROOT / "scripts").glob("*")
     for path in [paths.ROOT / "Makefile", *GRADER.glob("*.sh"), *scripts]:
@@ -87,7 +87,7 @@ def test_scripts_call_doors_only() -> None:
 
 
 def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
-    """The linter fails when a file of the lab, a metric, or an elective, knows a stage."""
+    """The linter fails if a file of the lab, a metric or an elective imports a stage module."""
     copy = tmp_path / "grader"
     subprocess.run(["cp", "-r", str(GRADER), str(copy)], check=True)
     subprocess.run(["cp", "-r", str(paths.ROOT / "electives"), str(tmp_path)], check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The machine that stays up, through the Makefile as a learner uses it."""
+"""Test the machine that stays up, through the Makefile as a learner uses it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def place() -> Iterator[Path]:
 
 def make(place: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", "ref=1", *words],  # whatever there is in work/
+        ["make", "ref=1", *words],  # regardless of copies in work/
         cwd=paths.ROOT,
         capture_output=True,
         text=True,
@@ -47,7 +47,7 @@ def test_load_ask_swap_unload(place: Path) -> None:
     assert make(place, "fib", "n=93").stdout == "12200160415121876738\n"
     swap = make(place, "stage=1", "load")
     assert "stage 1" in swap.stdout
-    assert "is up" not in swap.stdout  # the same machine goes on
+    assert "is up" not in swap.stdout  # the same machine continues
     shell = make(
         place, "shell", text="fibctl info\ndd if=/dev/fibonacci bs=9 count=1 2>/dev/null\n"
     )
@@ -131,7 +131,7 @@ LARGE = 'char big[40000]; memset(big, n, 40000); asm volatile("" :: "r"(big) : "
 
 
 def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
-    """The kernel's own log says nothing of it: it is written over."""
+    """make dmesg names a large stack frame after a crash, because the overflow destroys the log."""
     copies = ["ref=", f"work={place}/work", "stage=1"]
     assert make(place, *copies, "start").returncode == 0
     source = next(place.glob("work/1-*")) / "fib.c"
@@ -144,7 +144,7 @@ def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
         assert "fibdrv: loading out-of-tree module" in said.stdout
         assert "(it may be the stack: fib_compute keeps 40,000 bytes on the stack" in said.stderr
         assert "fib.c:" in said.stderr
-    # One that is ended has none.
+    # A machine that was ended normally reports no stack overflow.
     assert make(place, *copies, "load").returncode == 0
     assert "is down" in make(place, "unload").stdout
     assert "stack" not in make(place, "dmesg").stderr
@@ -153,7 +153,7 @@ def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
 
 def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
     make(place, "stage=7", "load")
-    # A thousand numbers of 200,000 digits: half an hour.
+    # 300 numbers of 200,000 digits would take half an hour.
     many = " ".join(["1000000"] * 300)
     asked = subprocess.Popen(
         ["make", "fib", f"n={many}"],
@@ -172,7 +172,7 @@ def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
 
 
 def test_a_stopped_kernel_is_said_to_be_stopped(place: Path) -> None:
-    """Say after ten seconds what keeps it from answering, once; make unload ends it even then."""
+    """A command prints once that the kernel is stopped, and how to continue or end the machine."""
     assert make(place, "stage=2", "load").returncode == 0
     (state,) = place.glob("*/lab-*/state.json")
     pid = json.loads(state.read_text())["pid"]
@@ -230,7 +230,7 @@ def test_of_a_kernel_that_gdb_has_stopped_gdb_is_named() -> None:
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
 def test_gdb_asks_nothing_on_a_terminal(place: Path) -> None:
-    """Its first prompt is for the learner: no page to turn, no y or n."""
+    """gdb shows no pager and no question before its first prompt."""
     ours, its = pty.openpty()
     os.write(ours, b"info symbol fib_compute\nquit\n")
     with subprocess.Popen(

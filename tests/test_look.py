@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make gdb look=1: a debugger sees every variable, and what is graded stays as it was."""
+"""Test make gdb look=1: gdb sees every variable, and the graded build stays unchanged."""
 
 from __future__ import annotations
 

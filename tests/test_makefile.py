@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The Makefile: what it prints of its own, and in which order it offers things."""
+"""Test the Makefile: the lines that it prints itself, and the order of its help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise.files import stages
 
 
 def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """The Makefile in a folder where whatever it calls ends with that status."""
+    """Run the Makefile in a folder where every program it calls ends with this status."""
     shutil.copy(paths.ROOT / "Makefile", folder)
     (folder / "stages" / "1-one").mkdir(parents=True, exist_ok=True)
     (folder / "scripts").mkdir(exist_ok=True)
@@ -36,13 +36,13 @@ def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProc
 @pytest.mark.parametrize("verb", ["check", "debug", "memcheck", "sanitize"])
 def test_a_verdict_has_the_last_word(verb: str, tmp_path: Path) -> None:
     (tmp_path / "work" / "1-one").mkdir(parents=True)
-    # python.sh is what says which directories are meant, too: it must not fail there.
+    # stage_dirs is given, because make would call the failing python.sh to find the directories.
     wrong = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one", status=1)
     assert (wrong.returncode, wrong.stderr) == (1, "")
     assert verb in wrong.stdout
     right = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one")
     assert (right.returncode, right.stderr, right.stdout) == (0, "", wrong.stdout)
-    # That it could not be done at all is another status, which make says, too.
+    # Status 2 means that the command could not be run; make reports it too.
     undone = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one", status=2)
     assert undone.returncode == 2
     assert undone.stderr.endswith("Error 2\n")
@@ -53,14 +53,14 @@ def test_without_doing_anything_it_says_what_it_would_do(tmp_path: Path) -> None
     said = make(tmp_path, "-n", "stage=1", "check", status=1)
     assert said.returncode == 0
     assert "check --exercise '1'" in said.stdout
-    assert "PYTHONPATH" in said.stdout  # the command, not what it prints
+    assert "PYTHONPATH" in said.stdout  # the command, not its output
 
 
 def test_help_begins_with_what_a_learner_begins_with(tmp_path: Path) -> None:
     said = make(tmp_path, "help").stdout.splitlines()
     verbs = [line.split()[0] for line in said if line.startswith("  ")]
     assert verbs[:3] == ["start", "check", "hint"]
-    assert len(verbs) == len(set(verbs)) + (0 if stages.exported() else 1)  # book, of two kinds
+    assert len(verbs) == len(set(verbs)) + (0 if stages.exported() else 1)  # help lists book twice
     assert any("instructor=1" in line for line in said) != stages.exported()
     assert "make stage=1 start" in said[-1]
 
@@ -71,5 +71,5 @@ def test_copies_elsewhere_are_meant_where_that_is_said(tmp_path: Path) -> None:
     assert "grader.course.commands check" in said
     assert "in=build/try" in said
     assert "in=build/try" in make(tmp_path, "work=build/try", "stage=1", "start").stdout
-    # Without it there is no copy here: the kit's stage is what is checked.
+    # Without work= there is no copy in this folder, so the kit's stage is checked.
     assert "grader.course" not in make(tmp_path, "-n", "stage=1", "check").stdout

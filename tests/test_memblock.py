@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The elective memblock: the kernel's own tests and random ones find what they must; counts."""
+"""Test the elective memblock: the kernel's tests, the random test, and the counts."""
 
 from __future__ import annotations
 
@@ -42,39 +42,39 @@ SEEDS = 1000
 
 @pytest.fixture(autouse=True)
 def _no_folders_left() -> Iterator[None]:
-    """Variants are built in folders for the life of the process, which is pytest here."""
+    """Remove the build folders of the variants, which otherwise exist until pytest ends."""
     yield
     scratch.remove_all()
 
 
 @pytest.fixture(scope="session")
 def kernel() -> Path:
-    """The part of the kernel source that the elective needs."""
+    """Return the part of the kernel source that the elective needs."""
     subprocess.run([str(paths.SCRIPTS / "setup.sh"), "memblock"], check=True)
     return kernels.source()
 
 
 def built(kernel: Path, way: kernels.Way) -> BuiltTests:
-    """The kernel's tests."""
+    """Build the kernel's tests with these build options."""
     return kernels.tests(kernel, way, Progress())
 
 
 def kits(name: str) -> Variant:
-    """One of the kit's own variants."""
+    """Return one of the kit's own variants."""
     if name == "delayed":
         return variants.of_file(variants.DELAYED, "delayed", "")
     return variants.of_file(kernels.HERE / "solution" / variants.SOLUTION, "look", "")
 
 
 def faulty(fault: Fault) -> Variant:
-    """The kit's variant with a fault."""
+    """Return the kit's variant with the planted fault."""
     base = kits(fault.options["variant"])
     (text,) = catalogue.texts(fault).values() if fault.changes else (base.text,)
     return Variant(fault.name, "", text, base.where)
 
 
 def mode(fault: Fault) -> str:
-    """The letters that the random test takes; without one of them, all."""
+    """Return the option letters of the random test; the default is all letters."""
     return str(getattr(runner, fault.options.get("mode", "ALL"), fault.options.get("mode")))
 
 
@@ -94,7 +94,7 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     assert re.search(fault.says, said)
 
 
-# What ends the tests' program inside of memblock_add_range(), with a status that says all is well.
+# Code that ends the test program inside memblock_add_range() with a status of success.
 ENDINGS = {
     "at once": "exit(0);",
     "after a while": "static int calls;\n\tif (++calls == 100)\n\t\t_exit(0);",
@@ -132,7 +132,7 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
         for letters in (runner.ALL, runner.ALL + runner.SINGLE_BYTES):
             random = runner.random_test(out, letters, SEEDS, SEEDS)
             assert random.wrong == ""
-            # Each thing that may happen does, thousands of times.
+            # Each of the five counted events happens many times.
             counts = [int(word) for word in random.did.split() if word.isdigit()]
             assert len(counts) == 5 and min(counts) > SEEDS / 2
     assert len(passed) == 1 and int(passed.pop()) >= 150
@@ -145,8 +145,8 @@ def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
         runs = [measure.states(variants.build(kernel, tests, variant), variant) for _ in range(2)]
         assert runs[0] == runs[1]
         counts[variant.name] = runs[0]
-    # Among at most four regions there is little to look for: GCC 14 compiles the kernel's walk
-    # through them to a few instructions less.
+    # Up to four regions there is little to search, and GCC 14 compiles the kernel's walk through
+    # the regions to slightly fewer instructions.
     worse = {
         (call, regions): of
         for (call, regions), of in counts["kernel"].items()
@@ -158,7 +158,7 @@ def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
 def test_points_follow_the_tasks_that_are_solved(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the skeleton to full points, task by task, by what stands between the marks."""
+    """Each solved task of the skeleton earns its points, up to full points."""
     text = kits("look").text
     monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
     skeleton.write("memblock", tmp_path / "work")
@@ -175,7 +175,7 @@ def test_points_follow_the_tasks_that_are_solved(
 
 
 def _with(text: str, solved: int) -> str:
-    """The solution with the passages of later tasks left to write."""
+    """Return the solution up to this task, with the marked regions of later tasks left to write."""
     for number in range(1, solved + 1):
         text = text.replace(f"/* task {number} {{ */\n", "")
         text = re.sub(rf"[ \t]*/\* }} task {number}\b.*?\*/\n", "", text, flags=re.DOTALL)
@@ -215,14 +215,14 @@ def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: 
 
 def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
     tests = built(kernel, kernels.UMA)
-    # One behind the last of the array that memblock begins with.
+    # Write one element behind the end of memblock's initial array.
     outside = kits("look").text.replace("*to++ = next;", "to[128 - idx] = next, to++;")
     out = variants.build(kernel, tests, Variant("x", "", outside, "x.c"))
     assert "-buffer-overflow" in runner.random_test(out, "", 0, 1).wrong
 
 
 def test_what_is_counted_must_be_done(kernel: Path) -> None:
-    """The regions are looked at, not only what is said of their bytes."""
+    """measure checks the resulting regions and not only their total size."""
     skips = "\tif (size == 2048) {\n\t\ttype->total_size += size;\n\t\treturn 0;\n\t}\nrepeat:\n"
     text = kits("look").text.replace("repeat:\n", skips)
     variant = Variant("x", "", text, "x.c")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The lab kernel with another memblock_add_range(): built, booted, compared, with stage 2 in it."""
+"""Test the lab kernel with another memblock_add_range(): built, booted, compared, with stage 2."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def _no_folders_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def entry() -> Path:
-    """The tree of the lab kernel, built."""
+    """Return the tree of the built lab kernel."""
     return boot.tree()
 
 
 def faulty(name: str) -> Variant:
-    """The kit's function with a fault."""
+    """Return the kit's function with a planted fault."""
     (text,) = catalogue.texts(catalogue.named("memblock", name, "boot")).values()
     return replace(LOOK, name="changed", text=text)
 
 
 def make(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A make, as somebody would type it."""
+    """Run make as a learner would type it."""
     return subprocess.run(
         ["make", *words], cwd=paths.ROOT, env={**os.environ, **environment},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -92,7 +92,7 @@ def test_the_lab_kernel_with_the_change_says_the_same_and_takes_stage_2(entry: P
     assert completed.returncode == 0, completed.stdout
     assert "with look boots; memblock=debug says the same" in completed.stdout
     assert "memblock_reserve: [0x" in completed.stdout and "reserved[0x0]" in completed.stdout
-    # What is asked for F(n) is the changed kernel, not the one that the lab has.
+    # F(n) is computed in the changed kernel and not in the lab's own.
     ours = paths.BUILD / "memblock" / "linux"
     assert os.access(ours, os.X_OK)
     loaded = make("stage=2", "load", LAB_LINUX=str(ours))
@@ -111,13 +111,13 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
     progress = Progress()
     kernels_own = boot.built(entry, variants.KERNEL, progress)
     before = boot.log(kernels_own)
-    # The same twice, at fixed addresses; and something to compare.
+    # Two boots print the same fixed addresses, and the log has calls to compare.
     assert before == boot.log(kernels_own)
     assert any(line.startswith("memblock_reserve") for line in before)
     assert any(line.startswith(" reserved[") for line in before)
     other = boot.log(boot.built(entry, faulty("one byte too many"), progress))
     assert other != before
-    # One that is larger is told from that.
+    # A kernel that differs only in its size is distinguished from one with a fault.
     large = boot.built(entry, faulty("larger code"), progress)
     by = boot.end_of_image(large) - boot.end_of_image(kernels_own)
     assert by >= 8192 and boot.log(large) == boot.moved(before, by) != before

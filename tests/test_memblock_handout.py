@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The memblock handout says what is so: its figures are counted, its mistakes made."""
+"""Test the memblock handout: its numbers equal the counts, its mistakes are reported as shown."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ __all__ = ["kernel"]
 HANDOUT = (paths.ROOT / "handouts/electives/memblock.md").read_text(encoding="utf-8")
 MARKED = re.compile(r"^<!-- mistake: ([^\n]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = {match[1]: " ".join(match[2].split()) for match in MARKED.finditer(HANDOUT)}
-# Another mistake that they are made with is told first; these are said when no growth fails.
+# check reports these mistakes by a growth that fails. The handout shows the report of a random test
+# in which no growth fails.
 BEHIND = ("hole", "inside")
 CALLS = {words: call for call, words in measure.CALLS.items()}
-# What the cache may hold besides: make matrix brings it.
+# The folder of later kernel sources in the cache, which make matrix downloads.
 LATER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fibdrv-lab/sources")
 
 
@@ -37,14 +38,14 @@ def _no_folders_left() -> Iterator[None]:
 
 
 def rows(heading: str) -> Iterator[list[str]]:
-    """The cells of the table that begins so, a row each."""
+    """Yield the cells of each row of the table with this heading."""
     table = HANDOUT.split(f"\n| {heading} |", 1)[1].split("\n\n", 1)[0]
     for line in table.splitlines()[2:]:
         yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def needs(kernel: Path, number: str) -> None:
-    """Counts are those of one compiler, and of one version of the kernel."""
+    """Skip the test unless gcc and the kernel have the versions of the handout's numbers."""
     compiler = subprocess.run(
         ["gcc", "-dumpversion"], capture_output=True, text=True
     ).stdout.strip()
@@ -54,7 +55,7 @@ def needs(kernel: Path, number: str) -> None:
 
 
 def three() -> list[variants.Variant]:
-    """In the order of the tables."""
+    """Return the variants in the order of the handout's tables."""
     return [variants.KERNEL, kits("delayed"), kits("look")]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The mutation proof in short: its faults apply, and a part that catches all would be noticed.
+"""Test the mutation proof in short: its faults apply, and a check that fails everything is noticed.
 
-The long form is make mutation; it writes build/mutation/MUTATION.md.
+The long form is make mutation, which writes build/mutation/MUTATION.md.
 """
 
 from __future__ import annotations

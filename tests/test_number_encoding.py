@@ -14,7 +14,7 @@ from grader.exercise.files import expected_values
 
 N = 1000
 NUMBER = expected_values.fibonacci(N)
-# What number_encoding.c has of the kernel, in a program.
+# The parts of the kernel that number_encoding.c uses, for a program.
 KERNEL = """
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,7 +103,7 @@ def test_knows_it(base: int, width: int, reverse: bool, known: Known) -> None:
 
 @pytest.mark.parametrize("base, width", FORMS)
 def test_knows_no_other(base: int, width: int, known: Known) -> None:
-    """Not its neighbours, of which it is made; nor itself without its top, or with another."""
+    """A neighbour of F(n), and F(n) with a missing or additional top limb, are not recognised."""
     for other in (
         expected_values.fibonacci(N - 1),
         expected_values.fibonacci(N // 2),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The arithmetic of the bignum stages on operands that no Fibonacci number produces.
+"""Test the arithmetic of the bignum stages on operands that no Fibonacci number produces.
 
-The program of the unit tests (unit_tests.c) computes, and Python's integers compare: built as
-in the kernel, as plain C without assembly, and with the sanitizers; from stage 8 on also against
-Python's decimal module, which multiplies in another base. OPERANDS_SEED=number repeats the random
-operands of a run.
+unit_tests.c computes the results and Python's integers check them. The program is built as in the
+kernel, as plain C without assembly, and with the sanitizers. From stage 8 on, Python's decimal
+module, which multiplies in another base, checks long products. OPERANDS_SEED=number repeats the
+random operands of a run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if hasattr(sys, "set_int_max_str_digits"):
 SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
 
 NUMBERS = range(3, 13)
-DECIMAL = (8, 9, 10, 11, 12)  # limbs of eighteen digits
+DECIMAL = (8, 9, 10, 11, 12)  # stages with limbs of 18 decimal digits
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
 BUILDS = [
@@ -41,15 +41,15 @@ BUILDS = [
     for flavour in ("plain", "asan", "noasm", "asan-noasm")
     if stage in (6, 7) or "noasm" not in flavour
 ]
-# The sanitizers take the time: one of those that differ little.
+# The sanitizers are slow, so the short form runs them for one of several similar stages only.
 SELDOM = {(stage, "asan") for stage in (3, 4, 8, 9, 11, 12)}
 LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
 
-# How a request names the one number that c, a and b are.
+# The suffix of a request for each way in which c, a and b may be the same number.
 INTO = {"none": "", "ca": "-a", "cb": "-b", "ab": "-s", "all": "-t"}
-# Which of c, a and b of c = a OP b may be one number, as the comments of the stages say.
+# Aliases of c = a OP b that the comments of the stages allow.
 ALIASES = {
     "add": ("none", "ca", "cb", "ab", "all"),
     "sub": ("none", "ca", "cb", "ab", "all"),
@@ -74,7 +74,7 @@ class Case:
         """Return the request, as unit_tests.c reads it."""
         form = "d" if stage in DECIMAL else "x"
         a = f"{self.a:{form}}"
-        if self.op == "decimal":  # four bits are more than a digit
+        if self.op == "decimal":  # a hex digit is less than 4/3 decimal digits
             return f"decimal {a} {len(a) * 4 // 3 + 1}"
         into = "" if self.op in ("increase", "decrease") else INTO[self.alias]
         if self.op in ("square", "div5"):
@@ -99,7 +99,7 @@ class Case:
 
 
 def allowed(stage: int, op: str) -> tuple[str, ...]:
-    if stage == 3:  # results are new numbers
+    if stage == 3:  # stage 3 allocates its results
         return tuple(alias for alias in ALIASES[op] if alias in ("none", "ab"))
     if stage == 4 and op == "sub":
         return ("none", "cb", "ab")
@@ -113,13 +113,13 @@ def edges() -> list[int]:
     for k in (1, 2, 3, 7, 20):
         for chunk in (10 ** (9 * k), 10 ** (19 * k), 5 * 10 ** (18 * k - 1)):
             found |= {chunk - 1, chunk, chunk + 1}
-    # A carry that runs through ones, and a borrow through zeros.
+    # A carry that runs through one bits, and a borrow that runs through zero bits.
     found |= {2**256 - 2**64, 2**256 - 2**32, 2**256 + 2**64 - 1, (2**64 - 1) << 128}
     return sorted(found)
 
 
 def some_number(rng: random.Random, bits: int) -> int:
-    """A random number of at most so many bits: evenly random, or long runs of one bit."""
+    """Return a random number of at most `bits` bits, uniform or made of long runs of equal bits."""
     if rng.random() < 0.5:
         return rng.getrandbits(bits)
     number = 0
@@ -132,7 +132,7 @@ def some_number(rng: random.Random, bits: int) -> int:
 
 def cases(stage: int) -> list[Case]:
     rng = random.Random(SEED)
-    largest = 1500 if stage == 3 else 4000  # bits; stage 3 goes bit by bit
+    largest = 1500 if stage == 3 else 4000  # in bits; stage 3 is slow, since it works bit by bit
     found = []
 
     def two(op: str, a: int, b: int) -> None:
@@ -164,7 +164,7 @@ def cases(stage: int) -> list[Case]:
             for alias in allowed(stage, "lshift"):
                 found.append(Case("lshift", alias, a, bits))
     found += [Case("decimal", "none", 10**k * m - 1, 0) for k in range(1, 120) for m in (1, 2, 10)]
-    # Of multiples of a chunk, one in 400 has the remainder 10^19 before its last correction.
+    # For one multiple of 10^19 in 400, the remainder before the last correction is 10^19.
     multiples = [rng.getrandbits(64) * 10**19 for _ in range(100)]
     multiples.append(0x8871F431BFA16E30F8D656530C500000)
     found += [Case("decimal", "none", a, 0) for a in multiples]
@@ -177,7 +177,7 @@ def stage_directory(number: int) -> Path:
 
 
 def build(number: int, directory: Path, flavour: str, out: Path) -> Path:
-    """Build the program of the unit tests in another way than the unit tests do."""
+    """Build the unit test program in the given flavour and return its path."""
     parts = ("unit_tests", "bignum_tests", "number_io", "guard_pages", "bignum_adapter")
     mains = [test_program.HERE / f"{part}.c" for part in parts]
     macros = " ".join(("-DOPERANDS_ON_PAGES=false", *stages.kit(number).traits.macros()))
@@ -202,7 +202,7 @@ def program(stage: int, flavour: str) -> Path:
 
 
 def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.CompletedProcess[str]:
-    """Ask for some results; those that came are in stdout, without the record at its end."""
+    """Run the program on the requests. The result's stdout has the answers without the record."""
     text = test_record.line(test_record.draw()) + "".join(line + "\n" for line in lines)
     completed = subprocess.run(
         [str(operands)], input=text, capture_output=True, text=True, errors="replace",
@@ -213,7 +213,7 @@ def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.Co
 
 
 def first_wrong(operands: Path, stage: int) -> str:
-    """The first case that goes wrong, in words; empty when all are right."""
+    """Return a description of the first wrong case, or an empty string."""
     asked = cases(stage)
     completed = run(operands, [case.line(stage) for case in asked])
     for case, line in zip(asked, completed.stdout.splitlines(), strict=False):
@@ -255,8 +255,8 @@ def test_a_subtraction_below_zero_is_asserted(stage: int) -> None:
     assert "Assertion" in completed.stderr
 
 
-# Limbs that make sums as large as they get: the largest limb; the largest digit, and the smallest,
-# of stages that balance them; both in turn; single ones.
+# Limb patterns that produce the largest column sums: the largest limb; the largest and the smallest
+# digit of stages with balanced digits; both in turn; single limbs.
 PATTERNS = (
     (B - 1,),
     (B // 2,),
@@ -265,8 +265,8 @@ PATTERNS = (
     (B // 2, B // 2 + 1),
     (0, 0, 0, 0, 0, 0, 0, 1),
 )
-# On both sides of where a stage changes its way: blocks of a column (340 products, in squares 170
-# pairs), halves and blocks of Karatsuba's method, transforms.
+# Sizes just below and above each change of the algorithm: blocks of a column (340 products, or 170
+# pairs in squares), halves and blocks of Karatsuba's method, and transforms.
 SIZES = {
     8: (169, 170, 171, 339, 340, 341, 342, 680, 681, 1100),
     9: (169, 170, 171, 339, 340, 341, 342, 680, 681, 1021),
@@ -284,14 +284,14 @@ UNEQUAL[12] = UNEQUAL[11]
 
 
 def number_of(pattern: tuple[int, ...], size: int) -> str:
-    """So many limbs, the pattern from the lowest up; as text, for Python is slow at that."""
+    """Return a number of `size` limbs that repeat the pattern, as text: Python's int is slow."""
     limbs = [pattern[i % len(pattern)] for i in range(size)]
     limbs[-1] = limbs[-1] or 1
     return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0")
 
 
 def some_limbs(rng: random.Random, size: int) -> str:
-    """So many limbs, in runs of random ones and of one pattern."""
+    """Return a number of `size` limbs in runs of random limbs and of one pattern, as text."""
     limbs: list[int] = []
     while len(limbs) < size:
         run = rng.randrange(1, 60)
@@ -302,24 +302,24 @@ def some_limbs(rng: random.Random, size: int) -> str:
 
 
 def transform_sizes() -> list[int]:
-    """The limbs of a product that fill each number of points a transform can have, and one more."""
+    """Return the largest product in limbs for each number of transform points, and one above it."""
     found = []
     for bits in range(12, 19):
         for points in (2**bits, 5 * 2**bits // 4, 3 * 2**bits // 2):
             found += [points // 3, points // 3 + 1]
-    # The last is beyond what any F(n) needs.
+    # The last size is larger than any F(n) needs.
     return [size for size in found[:-1] if size >= 2 * 673]
 
 
 def long_pairs(stage: int) -> list[tuple[str, str]]:
-    """Factors that are the same where a square is meant."""
+    """Return pairs of factors; a pair of identical objects asks for a square."""
     rng = random.Random(SEED)
     found = []
     for size in SIZES[stage]:
         for pattern in PATTERNS:
             a = number_of(pattern, size)
             found += [(a, a), (a, number_of(PATTERNS[0], size))]
-        # Columns as far below zero as they get.
+        # Limbs that make the columns as negative as possible.
         found.append((number_of(PATTERNS[1], size), number_of(PATTERNS[2], size)))
         found.append((some_limbs(rng, size), some_limbs(rng, size)))
     for a_size, b_size in UNEQUAL[stage]:
@@ -334,7 +334,7 @@ def long_pairs(stage: int) -> list[tuple[str, str]]:
 
 
 def long_wrong(operands: Path, pairs: list[tuple[str, str]]) -> str:
-    """The first long product that goes wrong, in words; empty when all are right."""
+    """Return a description of the first wrong long product, or an empty string."""
     lines = [f"square {a}" if a is b else f"mul {a} {b}" for a, b in pairs]
     completed = run(operands, lines)
     exact = decimal.Context(prec=5 * 10**6, Emax=decimal.MAX_EMAX, traps=[decimal.Inexact])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is said of a wrong answer can be read, whatever the answer is."""
+"""Test that the message about a wrong answer is readable, whatever the answer contains."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The stage's own header, in the program that tries its functions: it cannot change what judges
-them, whatever its macros are, and may hold what it likes besides."""
+"""Test that a stage's own header cannot change its unit tests, whatever macros and types it has."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from grader.exercise.operations import test_program, unit_tests
 
 
 def copied(number: int, folder: Path, header: str = "") -> Path:
-    """A copy of the kit's stage, with this at the end of bignum.h."""
+    """Copy the kit's stage and add this text at the end of bignum.h. Return the copy."""
     directory = folder / stages.kit(number).directory.name
     shutil.copytree(stages.kit(number).directory, directory)
     text = (directory / "bignum.h").read_text()
@@ -26,7 +25,7 @@ def copied(number: int, folder: Path, header: str = "") -> Path:
 
 
 def said(stage: Stage, operation: str) -> str:
-    """What the learner is told of an operation; nothing when it is right."""
+    """Return the message about an operation, or an empty string if the operation is right."""
     try:
         program = test_program.program(stage)
     except LabError as error:
@@ -34,7 +33,7 @@ def said(stage: Stage, operation: str) -> str:
     return unit_tests.outcome(stage, program, operation, 1).fault
 
 
-# What a learner may well have there.
+# Texts that a learner may add to bignum.h.
 FREE = {
     "helpers": """
 static inline bool is_zero(const struct bignum *a) { return a->size == 1 && !a->limb[0]; }
@@ -88,7 +87,7 @@ NAMES = ("function_tests", "function_tests_numbers", "function_tests_text", "acc
 
 
 def test_files_are_called_what_they_like(tmp_path: Path) -> None:
-    """Those of the tests are neither replaced by them nor found in their place."""
+    """Files of a stage may have the names of files of the unit tests without replacing them."""
     directory = copied(5, tmp_path)
     for name in NAMES:
         (directory / f"{name}.c").write_text("static inline int nothing(void) { return 0; }\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Points for performance, and verdicts on exact counts."""
+"""Test the points for performance, and the verdicts on exact counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OK = Status("ok")
 
 
 def speed(count: float, key: str = "5-x", stands: Status = OK) -> int:
-    """The points of a stage 5 that takes so many instructions."""
+    """Return the points of a stage 5 that takes `count` instructions."""
     counted: Samples = {("5-x", "compute", 10000): Series([count])}
     line = points.speed_by_instructions(5, key, SPEED, counted, PAR, stands)
     assert line.possible == SPEED.points
@@ -119,7 +119,7 @@ def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
 
 
 def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
-    """In a student repository the stage before is measured by the clock alone, and is right."""
+    """A reference that is here as an object only has no exact count, but is not called wrong."""
     found, measured = _counted({(6, 1000): 1000.0})
     _, gaps = speedups.speedups(found, measured, 1)
     assert gaps[0]["reason"] == "stage 5 was not measured: it is not ok"
@@ -154,7 +154,7 @@ TWICE = {
 @pytest.mark.machine
 @pytest.mark.skipif(stages.exported(), reason="an export has no source of the reference")
 def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
-    """Nothing is wrong with it, and the reference beside it earns all."""
+    """A stage that does all work twice is right and loses points, and the reference earns all."""
     machine = machines.counting()
     reference = stages.kit(2)
     copy = tmp_path / "2-all-twice"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Par where expected/par.json has no entry: counted once, kept, and never used when stale."""
+"""Test par without an entry in expected/par.json: counted once, cached, not used when outdated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KERNEL = Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc")
 
 
 class Counting:
-    """A machine that counts nothing, and the counts that are made on it."""
+    """A fake machine that records the requested counts."""
 
     name, metric = "qemu", "instructions"
 
@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_counted_once(machine: Any, tmp_path: Path) -> None
     assert par.counts(machine, PLACES, lambda what, *_: said.append(what)) == found
     assert par.counts(machine, {(5, "read", 9000)}) == {(5, "read", 9000): 14000.0}
     assert len(machine.asked) == 2 and not said
-    # Another n is counted by itself, and the first one stays.
+    # Another n is counted separately, and the first count stays in the cache.
     par.counts(machine, {(5, "compute", 8000), *PLACES})
     assert machine.asked[2:] == [("reference-5", (8000,))]
     assert par.counts(machine, PLACES) == found and len(machine.asked) == 3
@@ -95,10 +95,10 @@ def test_the_exact_key_is_answered_from_expected(
     par.FILE.write_text(json.dumps({"records": [record]}))
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 7.5
     assert not machine.asked
-    # An n that the record has not is counted.
+    # An n that the record lacks is counted.
     par.counts(machine, {(5, "compute", 9000), (5, "compute", 7000)})
     assert machine.asked == [("reference-5", (7000,))]
-    # With one package updated nothing of the record is used.
+    # After an update of one package no count of the record is used.
     machine.emulator = "QEMU 2"
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 14000.0
 
@@ -117,7 +117,7 @@ def test_a_count_of_something_else_is_never_used(
     counts_anew(3)
     monkeypatch.setattr(par, "_method", lambda: "another way to count")
     counts_anew(4)
-    # The contract, and the driver.
+    # The contract and the driver are part of the key.
     common = tmp_path / "common"
     common.mkdir()
     for path in paths.COMMON.glob("*.[ch]"):
@@ -168,7 +168,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(machine: Any, tmp_path: Path
 
 
 def test_two_at_once_count_once(machine: Any) -> None:
-    """The second waits, says so, and takes what the first has counted."""
+    """The second run waits, prints that it waits, and uses the first run's count."""
     begun, go_on, waits = threading.Event(), threading.Event(), threading.Event()
     said: list[str] = []
     found: list[Any] = []

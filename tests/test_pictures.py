@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Every handout has a picture, which says in words what it shows and comes from its source."""
+"""Test that every handout has a picture with a description, drawn from its source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.language import in_english
 
 HANDOUTS = paths.ROOT / "handouts"
 DRAWN = HANDOUTS / "pictures"
-# Tables of figures are left out, and the text for teachers and the answers below.
+# TEXTS leaves out tables of data, and LEARNERS also the texts for teachers and the answers.
 TEXTS = [
     *sorted(HANDOUTS.glob("*.md")),
     *sorted((HANDOUTS / "electives").glob("*.md")),
@@ -24,9 +24,9 @@ TEXTS = [
 ]
 LEARNERS = [x for x in TEXTS if x.name not in ("instructor.md", "answers.md")]
 PICTURE = re.compile(r"!\[([^]]*)\]\(([^)\s]+)\)")
-# A word, or a Chinese character.
+# A word or a Chinese character.
 WORD = re.compile(r"[\u2e80-\u9fff]|[^\s\u2e80-\u9fff]+")
-# Words that a picture's text has at least.
+# The smallest number of words in a picture's description.
 WORDS = 6
 
 
@@ -72,7 +72,7 @@ def test_words_that_do_not_fit_are_refused(words: str) -> None:
 
 
 def test_the_worked_division_by_the_reciprocal_is_right() -> None:
-    """The numbers of handout 6, computed as its four steps say."""
+    """The numbers of handout 6 equal those computed by its four steps."""
     base, divisor, number = 1 << 64, 10**19, 354224848179261915075
     v = (base**2 - 1) // divisor - base
     high, low = divmod(number, base)

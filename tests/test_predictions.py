@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A prediction is kept as it was said, and stands beside what was measured."""
+"""Test that a prediction is saved and printed next to the measured value."""
 
 from __future__ import annotations
 
@@ -132,6 +132,6 @@ def test_the_run_that_bench_makes_shows_it(
     main(["--own", "--stage", "1-2", "--out", str(tmp_path / "out")])
     shown = capsys.readouterr().out
     assert f"stage 2, n = {row['n']:,}, compute: predicted 7.5 times as fast; measured" in shown
-    # (Named, since in an exported course the tree that is meant is the student's own.)
+    # --tree names the kit's stages, because an exported course would use the student's own.
     main(["--tree", str(paths.STAGES), "--stage", "1-2", "--out", str(tmp_path / "out")])
     assert "predicted" not in capsys.readouterr().out

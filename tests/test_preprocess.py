@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage has one text in all its builds, and cannot tell them apart."""
+"""Test that all builds of a stage compile the same text, which cannot depend on the build."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_accepted(tmp_path: Path) -> None:
      "KBUILD_MODNAME", "FIBDRV_STAGE", "FUNCTION_TESTS_H"],
 )  # fmt: skip
 def test_no_macro_tells_the_builds_apart(macro: str, tmp_path: Path) -> None:
-    """Each of these is defined in one build of the kernel's or of a program, and here in none."""
+    """Each macro is defined in one build of the kernel or a program, but not for a stage's text."""
     text = PLAIN.replace("a += b;", f"a += b;\n#ifdef {macro}\n\t\ta = 99;\n#endif\n")
     (made,) = texts(tmp_path, text).files.values()
     assert b"a = 99" not in made
@@ -100,7 +100,7 @@ def test_no_macro_tells_the_builds_apart(macro: str, tmp_path: Path) -> None:
 def test_right_where_it_is_sanitized_and_empty_where_it_is_counted(
     tmp_path: Path, kernel: Kernel
 ) -> None:
-    """The text that counts is the one that is empty, so that the tests see it, too."""
+    """Code under #ifdef __SANITIZE_ADDRESS__ is left out of every build, also of the tested one."""
     text = PLAIN.replace("\twhile (n--)", "#ifdef __SANITIZE_ADDRESS__\n\twhile (n--)\n#endif\n")
     made = stage(tmp_path, text)
     built = stage_module.build(made, kernel)
@@ -125,7 +125,7 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
-    """The program's account is its own: what the stage writes to struct fib_call hides nothing."""
+    """A stage cannot hide its memory use by a lower peak_bytes in struct fib_call."""
     directory = tmp_path / "7-lowers"
     shutil.copytree(stages.kit(7).directory, directory)
     text = (directory / "fib.c").read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Untrusted text, made printable where it enters: whatever a terminal would obey is written out."""
+"""Test that untrusted text is made printable where it enters the program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from grader.lab.module import Kernel
 from grader.sandbox import CommandResult
 from grader.scoring.points import Line
 
-# Forms of what terminals obey, and of what reorders or hides text.
+# Terminal control sequences, and characters that reorder or hide text.
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",
     "title, ended by BEL": "\x1b]0;owned\x07",
@@ -57,7 +57,7 @@ HOSTILE = {
 
 
 def _obeyed(text: str) -> list[str]:
-    """Return the characters that do more than to show; lines and tabs are the caller's."""
+    """Return the invisible characters of a text, except newlines, tabs and joiners."""
     kinds = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
     return [c for c in text if unicodedata.category(c) in kinds and c not in "\n\t\u200c\u200d"]
 
@@ -73,7 +73,7 @@ def test_nothing_is_left_that_is_obeyed(text: str) -> None:
 def test_every_character_there_is() -> None:
     text = "".join(map(chr, range(sys.maxunicode + 1)))
     assert _obeyed(printable(text)) == []
-    # Nothing that shows is changed, and nothing is lost.
+    # Visible characters stay as they are, and special ones become escape sequences.
     for character in "aß漢字\u3000\u00a0é\u0301🙂\ufffd~ \\":
         assert printable(character) == character
     assert printable("\x1b") == "\\x1b" and printable("\u202e") == "\\u202e"
@@ -100,7 +100,7 @@ def test_each_door_of_untrusted_text(text: str, tmp_path: Path) -> None:
         submission.student,
     ):
         assert _obeyed(said) == []
-    # Two students whose names are written out alike are two.
+    # Two students stay distinct even if their printable names are equal.
     alike = replace(submission, name=submission.student)
     assert alike.student == submission.student and alike.id != submission.id
 
@@ -156,7 +156,7 @@ def test_what_a_build_says(kernel: Kernel, tmp_path: Path, text: str, place: str
     assert [_obeyed(one) for one in said if _obeyed(one)] == []
 
 
-# CSV, for readers that separate by whatever they do.
+# CSV cells, for readers with any separator.
 
 FORMULAS = [
     "=1+1", "x;=1+1", 'x;"=1+1"', "x\t=1+1", "x\n=1+1", "x\r=1+1", "+1", "-1", "@SUM(1)", " =1",

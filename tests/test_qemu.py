@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The qemu machine: its kernel, the KVM probe, two CPUs, and the metric that counts exactly."""
+"""Test the qemu machine: its kernel, the KVM probe, two CPUs, and the exact instruction count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.measure import instructions, sensitivity
 from grader.measure.guest_session import Measurements
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
-# What the script and the steps it runs may call, apt-get and dpkg-deb aside.
+# Programs that the script and its steps may call, besides apt-get and dpkg-deb.
 TOOLS = (
     "bash cat chmod cp cut date env find flock grep ln mkdir mv pwd readlink rm rmdir sed sha256sum"
     " sleep sort tail tar touch tr uname dirname printf kill"
@@ -43,7 +43,7 @@ def put_program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A folder for PATH with the plain tools only: no apt-get, no dpkg-deb."""
+    """Return a folder for PATH with basic tools only, without apt-get and dpkg-deb."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in TOOLS:
@@ -72,7 +72,7 @@ def entries(cache: Path) -> list[str]:
 
 def test_kernel_is_kept_and_whole(tmp_path: Path) -> None:
     kernel = qemu.MACHINE.kernel()
-    for name in ("apt-get", "apt-cache", "dpkg-deb"):  # it must not ask for it again
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):  # a second run must not call them
         put_program(tmp_path, name, "exit 9")
     again = subprocess.run(
         [str(SCRIPT)],
@@ -111,7 +111,7 @@ PACKAGES = {
 
 @pytest.fixture
 def ubuntu(tmp_path: Path, bare: Path) -> Path:
-    """PATH with an apt that offers Ubuntu's packages: names and contents as there, all tiny."""
+    """Return a PATH with a fake apt that offers tiny packages, named and filled like Ubuntu's."""
     (bare / "dpkg-deb").symlink_to("/usr/bin/dpkg-deb")
     offers = "\n".join(
         f"*' {name} '*|*' {name}='*) printf '%s\\n' '{fields}' ;;"
@@ -196,7 +196,7 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, ubuntu: Path) -> None:
 
 @pytest.fixture
 def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A /dev/kvm that opens, a kernel file, and a place for a QEMU of the test's own."""
+    """Return a folder with a fake /dev/kvm and a kernel file, first in PATH for a test's QEMU."""
     (tmp_path / "kvm").touch()
     (tmp_path / "kvm").chmod(0o666)
     (tmp_path / "entry").mkdir()
@@ -211,7 +211,7 @@ def test_a_kvm_that_hangs_is_given_up_once(probed: Path, monkeypatch: pytest.Mon
     put_program(probed, qemu.QEMU, f"echo x >>{probed}/runs; sleep 1000")
     begin = time.monotonic()
     assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
-    assert time.monotonic() - begin < 500  # half of what it would sleep
+    assert time.monotonic() - begin < 500  # less than the 1000 s of the sleep
     assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
     assert (probed / "runs").read_text() == "x\n"
 
@@ -258,7 +258,7 @@ def test_one_that_stays_rests(tmp_path: Path) -> None:
         time.sleep(2)
         before = cpu_ticks(guest.pid)
         time.sleep(3)
-        assert cpu_ticks(guest.pid) - before < 60  # of 300: one that counts would use them all
+        assert cpu_ticks(guest.pid) - before < 60  # of 300; a busy machine would use all
     finally:
         guest.stop()
     assert not folder.exists()
@@ -269,7 +269,7 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-# The exact metric
+# The exact instruction count
 
 
 def count(built_stages: list[stage_module.BuiltStage]) -> Measurements:
@@ -281,7 +281,7 @@ def count(built_stages: list[stage_module.BuiltStage]) -> Measurements:
 
 @pytest.mark.long
 def test_two_boots_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One resumed from what is kept of a boot, the other booted."""
+    """A machine resumed from a snapshot and a booted machine count the same instructions."""
     both = [built(2), built(7)]
     first = count(both).samples
     monkeypatch.setattr(snapshot, "obtain", lambda *_: None)

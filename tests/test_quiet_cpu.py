@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/quiet-cpu against a root of its own: it sets what there is, and puts all of it back."""
+"""Test scripts/quiet-cpu in a fake root: it changes the settings that exist and restores them."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ QUIET = INTEL | {
 
 
 class Computer:
-    """A root with some files in it, and programs that stand in for taskset and sudo."""
+    """A fake file system root, with programs that replace taskset and sudo."""
 
     def __init__(self, folder, files):
         self.root = folder / "root"
@@ -48,7 +48,7 @@ class Computer:
         programs = folder / "bin"
         programs.mkdir()
         self._program(programs / "taskset", '[ "$1" = -c ] && export PINNED=$2; shift 2; exec "$@"')
-        # Root may write everywhere; sudo here is what lifts the write protection of a file.
+        # The fake sudo logs each command and runs it without additional rights.
         self.sudo_log = folder / "sudo.log"
         self._program(programs / "sudo", f'echo "$*" >>{self.sudo_log}; exec "$@"')
         self.state = folder / "cache/fibdrv-lab/quiet-cpu.state"
@@ -64,7 +64,7 @@ class Computer:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def files(self):
-        """All files and what they hold."""
+        """Return the contents of all files by name."""
         return {
             str(path.relative_to(self.root)): path.read_text().strip()
             for path in self.root.rglob("*")
@@ -78,7 +78,7 @@ class Computer:
         )  # fmt: skip
 
     def start(self, tmp_path):
-        """A run that lasts; returns when its command runs."""
+        """Start a long run and wait for its command. Return the process and the command's ID."""
         ready = tmp_path / "ready"
         process = subprocess.Popen(
             [SCRIPT, "sh", "-c", f"echo $$ >{ready}; exec sleep 60"],
@@ -98,7 +98,7 @@ def intel(tmp_path):
 
 
 def machine_finding(computer):
-    """A command that notes what the computer's files hold while it runs."""
+    """Return a command that prints the computer's files while it runs."""
     return ["sh", "-c", f'cd {computer.root} && grep -rH "" . && echo "pinned $PINNED"']
 
 
@@ -224,7 +224,7 @@ def test_two_at_once_are_refused(intel, tmp_path):
 
 def test_an_interrupt_that_cannot_be_moved(intel):
     stuck = intel.root / "proc/irq/2/smp_affinity"
-    stuck.mkdir(parents=True)  # what cannot be written, not even by root
+    stuck.mkdir(parents=True)  # a directory cannot be written, even by root
     done = intel.run("true")
     assert done.returncode == 0
     assert "3 moved away, 1 stay" in done.stderr

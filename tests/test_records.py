@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The record that a test ends with, and programs that would do without the test: each is told."""
+"""Test the record at the end of a test, and that programs which skip the test are detected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NONCE = 0x00FFEE1122334455
 QUESTIONS = ("add 1 2", "add 1234567890 5")
 ANSWERS = ["3", "123456789a"]
 
-# The body of main() in a program that has the answers, and what the grader says of it.
+# The body of main() of a program that knows the answers, and the grader's error message.
 PRETENDERS = {
     "it ends with status 0": ('puts("3\\n123456789a");', "it has printed no record"),
     "it does not know the nonce": (
@@ -50,7 +50,7 @@ HONEST = (
 
 
 def program(folder: Path, body: str) -> Path:
-    """A program of a few lines; what is above it may be looked into by any user."""
+    """Build a program with this body of main(). Any user may read the folders above it."""
     source = folder / "program.c"
     source.write_text(f"""
 #define _GNU_SOURCE
@@ -92,7 +92,7 @@ def test_a_program_that_does_as_it_is_asked_is_believed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def open_folder() -> Path:
-    """A folder that every user can read."""
+    """Return a folder that every user can read."""
     folder = paths.BUILD / "tests-records"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -102,7 +102,7 @@ def open_folder() -> Path:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        # What printed the right answers to all questions: the system's Python.
+        # The sandbox must not run the system's Python, which could print the right answers.
         (
             'execl("/usr/bin/python3", "python3", "-c", "print(3)", (char *)0); puts("refused");',
             "refused",
@@ -139,7 +139,7 @@ def test_a_program_in_the_sandbox_is_alone(open_folder: Path, body: str, says: s
 
 @needs_sandbox
 def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> None:
-    """More of them than a pipe holds."""
+    """A program receives more questions than a pipe holds."""
     count = 'size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf("%zu\\n", n);'
     made = program(open_folder, count)
     answers, _ = test_program.ask(made, ["x" * 999] * 1000, isolated=True)
@@ -147,7 +147,7 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
 
 
 class Answering:
-    """A machine whose trial answers with these lines, as itself and as the machine's channel."""
+    """A fake machine, also its own channel, whose contract tests print these lines."""
 
     def __init__(self, said: str) -> None:
         self.said = said
@@ -186,7 +186,7 @@ def test_the_steps_of_a_driver_end_with_their_record() -> None:
 
 
 def test_a_digest_has_a_fixed_value() -> None:
-    """The same as test_record.h has it, whatever becomes of both."""
+    """The digest and the number of checks in a record must both agree with the values."""
     values = np.arange(1000, dtype=np.uint64)
     record = test_record.Record(1000, test_record.digest(NONCE, values))
     assert test_record.fault(record, NONCE, values) == ""

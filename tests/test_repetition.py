@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A call that was made to fail: check says who asked for what failed, and how to repeat it."""
+"""Test that check names the caller of a failed allocation, and a command to repeat the failure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SQUARED = """	b2 = bn_square(b);
 		goto free_a2;
 	}
 """
-# What is written in place of a passage of fib.c, and what is said of it.
+# Text of fib.c, its replacement, and the message about the mistake.
 MISTAKES = {
     "not looked at": (
         SQUARED,
@@ -61,7 +61,7 @@ def test_the_command_that_check_prints_repeats_what_it_found(mistake: str, tmp_p
     )
     assert found, line.remark
     assert line.repeat == found[1]
-    # What make calls for that command: here, and for the stage without the mistake.
+    # Run the command that make would run, for this copy and for the stage without the mistake.
     call = [sys.executable, paths.COMMON / "userspace/check.py", "sanitize"]
     call += ["--n", found[2], "--fail", found[3]]
     completed = subprocess.run([*call, copy], capture_output=True, text=True, cwd=paths.ROOT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report: what it refuses, its page, and that a report is whole or not there."""
+"""Test the report: rejected input, its page, and that a stopped write changes nothing."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_hostile_strings_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     html = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     assert "script" not in page.tags
     assert html.count("<b>`") == 0
-    assert "<script>alert(1)</script>" in page.text  # shown, as text
+    assert "<script>alert(1)</script>" in page.text  # shown as text
     assert "{{ 7*7 }}" in page.text
     assert not re.search(
         "[\x00-\x09\x0b-\x1f\u202a-\u202e\ud800-\udfff]", page.text.replace("\t", "")
@@ -252,7 +252,7 @@ def test_hostile_strings_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not list(tmp_path.rglob("*pwned*"))
 
 
-# Whole or not there
+# Complete or unchanged files
 
 
 def test_a_new_report_takes_the_place_of_the_old(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The pictures: what is in them, how they are laid out, and drawing without a report."""
+"""Test the pictures: their data, their layout, and drawing without a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reports import HOSTILE, NAMES, PARTS, PHASES, drawn, fabricate
 
 
 def test_figures_follow_the_report() -> None:
-    """A changed number changes the picture's data: nothing is drawn from elsewhere."""
+    """A changed number of the report changes the data of its picture and of no other."""
     report = fabricate([1, 2])
     before = copy.deepcopy(report)
     report["stages"][0]["samples"][1]["median"] *= 2
@@ -159,7 +159,7 @@ def test_eleven_stages_by_two_metrics_in_three_phases(tmp_path: Path) -> None:
     assert all(f"{i} {name}" in time for i, (name, _) in enumerate(NAMES[:11], 1))
     speedup = (tmp_path / "report/speedup.svg").read_text(encoding="utf-8")
     assert all(f"{i} → {i + 1}" in speedup for i in range(1, 11))
-    assert "scale(0" not in speedup  # nobody can draw that
+    assert "scale(0" not in speedup  # a scale of 0 cannot be drawn
 
 
 def test_stage_0_leaves_the_others_their_looks() -> None:
@@ -174,7 +174,7 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
 
 
 def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
-    """A report with these ratios, by pair and n; own: for "n2" the n of stage 2's speed."""
+    """Return a report with these ratios by pair and n; `n2=93` judges stage 2's speed at n = 93."""
     report = fabricate(sorted({number for pair in lines for number in pair}))
     common = {"machine": "uml", "metric": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [
@@ -250,7 +250,7 @@ def test_rows_of_panels_are_as_high_as_they_need() -> None:
 
 
 def circles(panels: int = 1) -> figures.Figure:
-    """A figure that has nothing to do with stages."""
+    """Return a figure that has nothing to do with stages."""
     x = axis.log_axis([1, 64], str, 10)
     line = [figures.Point(2.0**i, 3.0**i, 2.9**i, 3.1**i, i != 3) for i in range(7)]
     series = [figures.PlotSeries(figures.style(i, f"size <{i}>"), line) for i in range(2)]

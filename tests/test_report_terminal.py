@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report on a terminal, and figures as text."""
+"""Test the report on a terminal, and numbers as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_summary_shows_a_failure_at_the_difference() -> None:
 
 def test_colour_only_on_request() -> None:
     assert "\x1b[31m" in lab_report.summary(failed(), colour=True)
-    assert "\x1b" not in lab_report.summary(failed())  # pytest's output is no terminal
+    assert "\x1b" not in lab_report.summary(failed())  # not a terminal
 
 
 def test_hostile_strings_on_a_terminal() -> None:
@@ -126,7 +126,7 @@ def test_of_one_stage_the_figures_themselves_are_shown(metrics: int) -> None:
     rows = lines[head + 2 : lines.index("", head)]
     assert [row.split()[0] for row in rows] == [str(n) for n in ALL_N if n <= 93]
     assert all(len(re.findall(r" [nµm]s\b", row)) == len(PARTS) for row in rows)
-    # Where two are compared, that is what is shown.
+    # A report of two stages shows comparisons instead.
     assert not [line for line in lines_of(fabricate([1, 2])) if line.startswith("One call")]
 
 

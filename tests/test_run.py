@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/run.sh from outside: exit status, report, containment, Ctrl-C."""
+"""Test grader/run.sh from outside: exit status, report, crashes, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUN = paths.ROOT / "grader/run.sh"
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A temporary folder with a short name: machines keep sockets in it."""
+    """Yield a temporary folder with a short path, since machines keep sockets in the folder."""
     folder = Path(tempfile.mkdtemp(prefix="t"))
     yield folder
     shutil.rmtree(folder)
@@ -54,7 +54,8 @@ def test_two_stages_make_a_report(place: Path) -> None:
     assert {(s["from"], s["to"]) for s in compute} == {(1, 2)}
     for row in compute:
         assert row["ci95"][0] <= row["ratio"] <= row["ci95"][1]
-    # The loop takes 93 steps where doubling takes 7: not even a busy machine hides that.
+    # The loop takes 93 steps and doubling takes 7, a difference that is visible even on a busy
+    # machine.
     assert next(s["ratio"] for s in compute if s["n"] == 93) > 1.2
     for name in ("index.html", "time.svg", "time.png", "speedup.svg", "speedup.png"):
         assert (out / name).stat().st_size > 1000
@@ -116,7 +117,7 @@ def test_a_signal_leaves_nothing(place: Path, moment: str, number: signal.Signal
         if moment in line:
             break
     time.sleep(0.1)
-    # As a terminal does it: the whole foreground group.
+    # Signal the whole foreground process group, as a terminal does.
     os.killpg(process.pid, number)
     rest = process.stderr.read()
     assert process.wait(30) in (130, 0 if moment == "draw" else 130), rest

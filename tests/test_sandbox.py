@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The sandbox, attacked: what a hostile submission can read, reach and take.
+"""Attack the sandbox: test what a hostile submission can read, reach and use up.
 
-Each attack runs as the user who runs the tests and, if that is root, as an ordinary one too.
+Each attack runs as the user who runs the tests. If that user is root, it also runs as an ordinary
+user.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.sandbox_calls import EMPTY, MB, SECRET, TIGHT, Caller, done, needs_sa
 call = sandbox_calls.call
 place = sandbox_calls.place
 
-# What it sees and reaches.
+# Files, processes and networks that a program can reach.
 
 
 @needs_sandbox
@@ -47,7 +48,7 @@ def test_a_source_reads_no_file_of_the_host(call: Caller, how: str) -> None:
     assert result.status == 1
     assert any(said in result.text for said in ("No such file", "not found", "can't open"))
     assert SECRET not in result.text and not (stage / "fib.o").exists()
-    # It is the sandbox that keeps it: elsewhere it is read.
+    # The sandbox prevents the access, because the same compiler reads the file without it.
     result = call(compile_it, view=None, cwd=stage, together=True)
     assert "what the host" in result.text or result.status == 0
 
@@ -69,7 +70,7 @@ def test_a_program_writes_nothing_to_the_host(call: Caller) -> None:
         Path("/proc/sys/kernel/core_pattern"),
     ):
         result = call([call.attack, "write", target])
-        # /tmp is there, and another.
+        # The sandbox has a /tmp of its own.
         assert bool(done(result)) == (target.parent == Path("/tmp")), target
         assert not target.exists() or target == call.attack or target.parts[1] == "proc"
 
@@ -81,7 +82,7 @@ def test_the_environment_holds_no_secret(call: Caller, monkeypatch: pytest.Monke
     result = call(command, environment={"SAID": "hello"})
     assert "SAID=hello" in result.text and "HOME=/tmp" in result.text
     assert "swordfish" not in result.text and "swordfish" not in result.errors.decode()
-    # Nor does it learn where things are here.
+    # The output must not reveal the paths of the host either.
     assert str(paths.ROOT) not in result.text
 
 
@@ -93,7 +94,7 @@ def test_no_network(call: Caller) -> None:
         name.listen()
         attack = [call.attack, "network", str(port)]
         assert done(call(attack)) == []
-        # They listen indeed.
+        # Without a sandbox both servers can be reached.
         assert len(done(call(attack, view=None))) == 2
 
 
@@ -105,7 +106,7 @@ def test_other_processes_are_out_of_reach(call: Caller) -> None:
 @needs_sandbox
 def test_killing_everything_kills_nothing_outside(call: Caller) -> None:
     result = call([call.attack, "kill-all"])
-    # Where the supervisor is the same user it has killed the supervisor too: that ends the sandbox.
+    # If the supervisor runs as the same user, the attack has killed it too, which ends the sandbox.
     assert result.status in (0, -signal.SIGKILL) and not result.ended_by
 
 
@@ -137,7 +138,7 @@ def test_no_memory_that_is_nobodys(call: Caller) -> None:
     assert done(call([call.attack, "hidden-memory"])) == []
 
 
-# How much it takes.
+# Resources that a program can use up.
 
 
 @needs_sandbox
@@ -183,7 +184,7 @@ def test_memory_is_bounded(call: Caller, how: str, room: SandboxView | None) -> 
 def test_address_space_is_bounded(call: Caller, room: SandboxView | None) -> None:
     limits = replace(TIGHT, address_bytes=100 * MB, wall_seconds=1)
     result = call([call.attack, "memory", "0"], limits, room)
-    # It was refused more before it was too much.
+    # The process was not killed for its memory, because malloc() failed before the limit.
     assert result.ended_by == "time"
 
 
@@ -231,10 +232,11 @@ def test_all_files_together_are_bounded(call: Caller, files: tuple[str, str]) ->
 
 
 def test_a_bomb_without_a_room(call: Caller) -> None:
-    # What the user's other processes need is not counted: the watch bounds it.
+    # Without a sandbox, the supervisor limits the processes, since the kernel would also count the
+    # user's other processes.
     result = call([call.attack, "forks"], replace(TIGHT, processes=100), None)
     assert result.ended_by == "processes" or result.survivors == 500
     if call.other or os.geteuid():
-        # Faster than it can be killed one by one, if it could.
+        # The processes multiply faster than the supervisor can kill them one by one.
         result = call([call.attack, "bomb"], replace(TIGHT, wall_seconds=0.5), None)
         assert result.ended_by in ("time", "processes")

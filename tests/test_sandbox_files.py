@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What of a sandbox is left or comes home; archives; and where there is no sandbox."""
+"""Test the files that a sandbox leaves or returns, archives, and computers without a sandbox."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.sandbox_calls import EMPTY, MB, NOBODY, TIGHT, Caller, gone, needs_sa
 call = sandbox_calls.call
 place = sandbox_calls.place
 
-# What it leaves.
+# Leftovers of a sandbox.
 
 
 @pytest.mark.parametrize("room", [pytest.param(EMPTY, marks=needs_sandbox), None])
@@ -88,7 +88,7 @@ def test_nothing_comes_home_of_what_was_ended(call: Caller) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "truncate -s 4M 0 1 2 3 4",  # holes take no room here, but would at home
+        "truncate -s 4M 0 1 2 3 4",  # holes need no space in the sandbox, but would outside
         "d=d; for i in $(seq 40); do d=$d/d; done; mkdir -p $d",
         "for i in $(seq 600); do mkdir $i; done",
     ],
@@ -148,7 +148,7 @@ def test_an_archive_that_reaches_out(call: Caller) -> None:
 def test_an_archive_of_zeros(call: Caller) -> None:
     archive = _archive(call.folder / "a.tar.gz", *((str(i), {}, bytes(3 * MB)) for i in range(20)))
     result, found = _unpack(call, archive)
-    # Which of the two comes first: no room for tar, or the watch that has seen it.
+    # Either tar finds no space, or the supervisor sees that the limit is exceeded.
     assert (result.ended_by == "store" or "No space left" in result.text) and result.status != 0
     assert sum((call.folder / "unpacked" / name).stat().st_size for name in found) <= 16 * MB
     archive = _archive(call.folder / "a.tar.gz", ("0", {}, bytes(20 * MB)))
@@ -164,7 +164,7 @@ def test_an_archive_of_many_files(call: Caller) -> None:
     assert result.ended_by == "store" and found == []
 
 
-# Used as the grader does.
+# Calls as the grader makes them.
 
 
 @needs_sandbox
@@ -174,7 +174,7 @@ def test_input_and_both_outputs(call: Caller) -> None:
     assert (result.status, len(result.output), result.errors) == (3, 700_000, b"error\n")
     result = call(command, stdin=b"a line\n", together=True)
     assert (result.output, result.errors) == (b"a line\nerror\n", b"")
-    # The input stays what it was, whatever a program does with it.
+    # A program cannot change its input file.
     assert call(["sh", "-c", "echo x > /proc/self/fd/0 || echo refused"]).text == "refused\n"
 
 
@@ -228,7 +228,7 @@ def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None
     assert module.read_bytes() == whole
 
 
-# Where there is none.
+# Computers without a working sandbox.
 
 
 def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

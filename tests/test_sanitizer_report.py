@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What sanitizers and valgrind say of memory, told by the learner's own lines."""
+"""Test that messages about reports of the sanitizers and valgrind name the learner's own lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What cannot be known beforehand: the seed, and the n that speed is judged at."""
+"""Test the choices that cannot be predicted: the seed, and the n at which speed is judged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_speed_is_judged_at_any_n_of_the_upper_half(number: int) -> None:
     assert tasks.drawn(speed, 1).n == speed.n
     drawn = [tasks.drawn(speed, s).n for s in range(1, 1001)]
     assert speed.n / 2 <= min(drawn) and max(drawn) <= speed.n
-    # All of a few n, many of many.
+    # The drawn n cover most of a small range, and many values of a large one.
     assert len(set(drawn)) > min(0.8 * speed.n / 2, 600)
     assert [tasks.drawn(speed, s).n for s in range(1, 1001)] == drawn
 
@@ -78,7 +78,7 @@ def test_par_is_known_for_each_of_them(number: int) -> None:
         asked = tasks.listed(speed, s)
         assert par.benchmark_sizes(number, asked) <= set(known)
         own, before = (known[one, asked.phase, asked.n] for one in (number, speed.before))
-        # Between all points and none there is room, whichever n it is.
+        # The references' counts differ enough at every n to give points between none and all.
         assert before > 1.05 * par.TOLERANCE * own, (number, asked.n)
 
 
@@ -100,7 +100,7 @@ def test_a_seed_that_failed_is_used_until_it_passes(
     assert [commands._seed(exercises.find(3), None) for _ in range(3)] == [first] * 3
     assert "did not pass last time" in capsys.readouterr().err
     assert commands._seed(exercises.find(3), 77) == 77
-    # Another seed that passes says nothing of this one.
+    # A pass with another seed does not clear the failed seed.
     records.settle("3", 77, True)
     assert records.failed_seed("3") == first
     assert records.failed_seed("4") is None

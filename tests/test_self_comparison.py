@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How often a stage is called faster than itself, and how often 10 % are found: by recorded rounds.
+"""Test on recorded rounds how rare false claims are, and how often a difference of 10 % is found.
 
-A stage and its copy are measured in many boots; comparisons are made of boots and rounds drawn from
-those, by the rules of grader/compare.sh and of the report. Measured on a computer whose two cores
-others used too, 16 recorded boots for each stage: stages 2 and 5, whose rounds scattered by 1.5 %,
-made no claim in 600 comparisons, and 10 % was found in all; stage 7, whose rounds scattered by 4 %,
-made 1 claim in 300 by the report's rule, and 10 % was found in 95 % of the comparisons.
-On made-up rounds that scatter by 8 % (one in ten of them an outlier by 40 %), there were 2 claims
-in 240, and 10 % was found 74 to 91 times in 100; with one look at up to three times as many rounds,
-as there was before, there were 9 claims, and 10 % was found 58 to 84 times in 100.
+A stage and its copy are measured in many boots. Comparisons use boots and rounds drawn from the
+recorded ones, by the rules of grader/compare.sh and of the report. On a shared computer with two
+cores and 16 recorded boots for each stage, stages 2 and 5, whose rounds scattered by 1.5 %, made no
+claim in 600 comparisons, and a difference of 10 % was found in all of them. Stage 7, whose rounds
+scattered by 4 %, made 1 claim in 300 comparisons by the report's rule, and 10 % was found in 95 %
+of them. On simulated rounds with a scatter of 8 % (and one outlier of 40 % in ten rounds), there
+were 2 claims in 240, and 10 % was found 74 to 91 times in 100. The earlier rule, one look at up to
+three times as many rounds, made 9 claims there and found 58 to 84.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ RECORDED_BOOTS, RECORDED_ROUNDS = 16, 12
 COMPARISONS = 600
 FOUND = 100
 
-# Of one boot, by phase and n: the rounds of a stage, and of its copy.
+# The rounds of a stage and of its copy in one boot, by phase and n.
 Place = tuple[str, int]
 Boot = dict[Place, tuple[list[float], list[float]]]
 
 
 def record(number: int, uml: Machine) -> list[Boot]:
-    """A stage and its copy in many boots."""
+    """Measure a stage and its copy in many boots."""
     (stage,) = stages.find(paths.STAGES, [number])
     both = compare.pair(stage.directory, stage.directory, None)
     n = compare.chosen_n(*both, [])
@@ -65,7 +65,7 @@ def record(number: int, uml: Machine) -> list[Boot]:
 def drawn(
     rng: random.Random, boots: list[Boot], effort: SamplingPlan, margin: float, slower: float
 ) -> list[Compared]:
-    """A comparison as it might have been: some boots, some rounds of each, at one look or two."""
+    """Return a possible comparison: drawn boots, drawn rounds of each boot, and one look or two."""
     chosen = rng.sample(boots, 2 * effort.boots)
     first, second = chosen[: effort.boots], chosen[effort.boots :]
     swap = rng.random() < 0.5
@@ -119,7 +119,8 @@ def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
     ):
         made = judged(pool, effort, margin, 1.0, COMPARISONS)
         claims = [v for v in made if set(v) != {"~"}]
-        # None of 600 is the aim; the boots are few, and one of them is in a third of them all.
+        # The aim is no claim in 600. The boots are few, and a single one is in a third of the
+        # comparisons.
         assert len(claims) <= 2, claims
         found = [v for some in judged(pool, effort, margin, 1.1, FOUND) for v in some]
         assert found.count("faster") == 0
@@ -127,7 +128,7 @@ def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
 
 
 def test_the_resampling_sees_a_boot_and_a_difference() -> None:
-    """On made-up rounds: an odd boot is not claimed, a difference in all of them is."""
+    """On simulated rounds one odd boot causes no claim, but a difference in all boots does."""
     rng = random.Random(3)
 
     def boot(shift: float) -> Boot:
@@ -138,5 +139,5 @@ def test_the_resampling_sees_a_boot_and_a_difference() -> None:
     odd = [boot(1.08 if i % 4 == 0 else 1.0) for i in range(16)]
     assert all(v == ["~"] for v in judged([odd], odd_effort, 0.03, 1.0, 200))
     assert judged([odd], odd_effort, 0.03, 1.1, 100).count(["slower"]) >= 85
-    # One boot alone could not be told from a difference.
+    # A single boot cannot be distinguished from a difference.
     assert stats.unanimous("slower", [0.92]) == "slower"

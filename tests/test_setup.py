@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/first-run.sh: what is set up at the same time, and what an interruption leaves."""
+"""Test scripts/first-run.sh: its parallel steps, and that an interrupt leaves nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from grader.base import paths
 
-# A script that notes when it begins and ends, and that cleans up when it is asked to end.
+# A script that records its begin and its end, and that removes its file when it is interrupted.
 STUB = """\
 #!/usr/bin/env bash
 set -euo pipefail
@@ -33,7 +33,7 @@ STUBS = ("setup.sh", "lab-kernel.sh", "python.sh", "distro-kernel.sh")
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """The script among others that only note that they were called."""
+    """Return a folder with the script and with stubs that only record their calls."""
     folder = tmp_path / "scripts"
     folder.mkdir()
     for name in ("first-run.sh", "lib.sh"):
@@ -68,7 +68,7 @@ def test_the_network_is_used_while_the_kernel_is_compiled(scripts: Path) -> None
     assert run.returncode == 0, said
     assert re.fullmatch(r"setting up the lab, once: .*: about \d+ s", said.splitlines()[0])
     lines = notes(scripts)
-    # One step of apt-get for everything, and then the others at once.
+    # apt-get runs once for all packages, and then the other steps run at the same time.
     assert lines[:2] == ["begin setup.sh core qemu", "end setup.sh"]
     begun = {"begin lab-kernel.sh uml", "begin python.sh -c pass", "begin distro-kernel.sh "}
     assert set(lines[2:5]) == begun
@@ -115,8 +115,8 @@ def test_an_interrupt_leaves_nothing_half_done(scripts: Path, number: signal.Sig
     while len(notes(scripts)) < 3:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.5)  # each has begun what it must remove
-    # Ctrl-C goes to the whole group, but background commands ignore it.
+    time.sleep(0.5)  # wait until each has files to remove
+    # Ctrl-C signals the whole group, but commands in the background ignore it.
     os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
     run.communicate(timeout=60)
     assert run.returncode == 128 + number

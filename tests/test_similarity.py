@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Submissions that are alike are found, and the skeleton is none of it."""
+"""Test that similar submissions are found, and that the common skeleton does not count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.sandbox_calls import needs_sandbox
 
 
 @needs_sandbox
-@pytest.mark.long  # it makes an environment of its own
+@pytest.mark.long  # builds its own environment
 def test_a_copy_is_found_with_other_names(tmp_path: Path) -> None:
     reference = class_submissions.reference(tmp_path / "anna", 5)
     copy = class_submissions.reference(tmp_path / "$(bob)", 5)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The site of the handouts: complete, without a dead link, readable with no network and no script.
+"""Test the site of the handouts: complete, without dead links, usable without network or scripts.
 
-scripts/try-site tries more of it in a browser.
+scripts/try-site runs more tests in a browser.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def test_the_sample_report_is_one() -> None:
 
 
 def in_browser(file: Path, value: str) -> Any:
-    """Return the value of a JavaScript promise in a page."""
+    """Open the page in a browser and return the value of a JavaScript promise."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip("there is no browser: scripts/setup.sh browser installs one")
@@ -193,7 +193,7 @@ SEARCH = """new Promise((done) => {
 def test_the_search_finds_a_word_of_each_page(
     site: Path, pages: dict[str, Page], tmp_path: Path
 ) -> None:
-    """Search each page's rarest long word, in a browser and from the disk; and Chinese."""
+    """The search finds the rarest long word of each page, and a Chinese word, from local files."""
     shutil.copytree(site, tmp_path / "site")
     prose = {page_name(x): pages[page_name(x)].prose for x in DOCUMENTS}
     words = {}
@@ -228,7 +228,7 @@ def test_a_checklist_can_be_ticked_and_is_kept(site: Path, tmp_path: Path) -> No
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Iterator[Path]:
-    """The sources of an English site, in a folder where a test can change them."""
+    """Yield a copy of the sources of an English site, with an old site, that a test may change."""
     top = tmp_path / "a kit"
     shutil.copytree(HANDOUTS, top / "handouts", ignore=lambda *_: {"zh-TW"})
     (top / "scripts").mkdir()
@@ -241,7 +241,7 @@ def kit(tmp_path: Path) -> Iterator[Path]:
 
 
 def assert_old(kit: Path) -> None:
-    """Require that the site made before is there, and nothing of a new one."""
+    """Assert that the old site is unchanged and that no part of a new site is left."""
     assert [x.name for x in (kit / "build/site").iterdir()] == ["index.html"]
     assert (kit / "build/site/index.html").read_text() == "old"
     assert [x.name for x in (kit / "build").iterdir() if x.name not in ("site", "book.log")] == []

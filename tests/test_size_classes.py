@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A fault in one size class of long numbers is found, and named by an n that has it."""
+"""Test that a fault in one size class of long numbers is found, at an n of this class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise.files import expected_values
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
 
-# The proof goes over many; a run of the tests takes one.
+# The long form uses twenty seeds, the short form one.
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))]
 
 
@@ -29,7 +29,7 @@ def test_wrong_in_one_size_class(
     result = verify.verify(built, uml, seed, False, lambda _step: None)
     wrong = [failure for failure in result.failures if failure.test in ("abi", "value")]
     assert wrong, f"nothing was found with seed {seed}"
-    # The largest n is read among the system calls, too.
+    # A failure without n is a read of the largest n among the system calls.
     assert wrong[0].first_difference is not None
     if wrong[0].n is not None:
         assert wrong[0].expected == expected_values.digits(wrong[0].n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Skeletons: that they compile, load and earn nothing; starting, saving, hints."""
+"""Test skeletons: they compile, load and earn no points; and test start, save and hint."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert not built.module.warnings
     result = check.check(exercises.find(number), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
-    # Wrong numbers, and nothing worse: no crash, no dirty log.
+    # The skeleton computes wrong numbers, but neither crashes nor makes the kernel log dirty.
     device = next(line for line in result.lines if line.name == "device")
     assert device.remark.startswith("F("), device.remark
 
@@ -58,7 +58,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
     own = skeleton.learner_directory(2)
     assert own is not None
     assert skeleton.untouched(2, own)
-    commands.start(exercises.find(2))  # nothing was done: nothing is asked
+    commands.start(exercises.find(2))  # no question, since the copy is unchanged
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
     with pytest.raises(LabError, match="holds your work"):
@@ -86,7 +86,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
     assert skeleton.untouched(2, own)
     said = re.search(r"^then (mv \S+ \S+)$", capsys.readouterr().out, re.MULTILINE)
     assert said
-    own.rename(place / "new")  # which is to be moved away first, as it says
+    own.rename(place / "new")  # start asks to move the new copy away first
     subprocess.run(said[1].split(), cwd=paths.ROOT, check=True)
     assert (own / "fib.c").read_text() == "mine\n"
 
@@ -94,7 +94,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
     changes = watch.changes(directory)
-    next(changes)  # at first, without a change
+    next(changes)  # the first result comes without a change
 
     def save() -> None:
         (directory / "notes.txt").write_text("nothing to check\n")
@@ -139,7 +139,7 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     result = check.check(exercises.find(1), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
     assert "fib.c:" in result.lines[0].remark
-    assert results.next_step(result) == "next: make it compile"
+    assert results.next_step(result) == "next: make it compile; make stage=1 hint"
     printed = result_files.ktap(result).splitlines()
     assert printed[:2] == ["KTAP version 1", f"1..{len(result.lines)}"]
     assert sum(line.startswith("not ok ") for line in printed) == len(result.lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""QEMU's machines resumed from what is kept of their boot: with their files, alike, and mended."""
+"""Test QEMU machines that resume a snapshot of their boot: their files, and repaired snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.machine
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of its own: with the kernel, and without a snapshot."""
+    """Yield an empty cache that has the kernel and no snapshot."""
     real = qemu._entry()
     place = tmp_path / "a cache, and odd"
     place.mkdir()
@@ -44,7 +44,7 @@ def _answers(files: dict[str, Path]) -> guest_process.GuestProcess:
             sum_there = guest.channel.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
             ours = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
             assert sum_there == ours.stdout.split()[0]
-        # On a busy computer the kernel says how long a timer's interrupt took.
+        # On a busy computer the kernel logs that a timer interrupt took long.
         said = [line for line in guest.console().splitlines() if "hrtimer: interrupt" not in line]
         assert said == []
     finally:
@@ -65,7 +65,7 @@ def test_made_once_and_resumed_with_files(cache: Path, tmp_path: Path) -> None:
     after = (place / "memory").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
     assert second.speed_factor >= 1
-    # Holes where nothing is: what is kept is small.
+    # The memory file is sparse, so the snapshot takes little space.
     assert after.st_size == snapshot.MEMORY_BYTES and after.st_blocks * 512 < after.st_size / 2
     assert not list(cache.glob("*.new*"))
 

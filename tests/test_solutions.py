@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Skeletons and their solutions: what is left out, and that each task solved earns more.
+"""Test skeletons against solutions: no solution is left, and each solved task earns its points.
 
-What a skeleton does without its solution is in test_skeletons.py, which students get too.
+test_skeletons.py, which students also get, tests skeletons without their solutions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
         for part in task.parts:
             there = skeleton.span(solved[part.file], part.function, "")
             body = solved[part.file][there.body : there.end]
-            # Lines that say something; those that any function may have do not.
+            # Only long lines identify a solution; short ones occur in any function.
             telling = {line.strip() for line in body.splitlines() if len(line.strip()) > 24} - {
                 line.strip() for line in (part.stub or "").splitlines()
             }

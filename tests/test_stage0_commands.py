@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Stage 0 by each command: run, class, debug, load, compare; and in a student repository."""
+"""Test stage 0 in the commands run, class, debug, load and compare, and in an exported course."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POINTS = [task.points for task in tasks.course(0).tasks]
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A temporary folder with a short name: machines keep sockets in it."""
+    """Yield a temporary folder with a short path, since machines keep sockets in the folder."""
     folder = Path(tempfile.mkdtemp(prefix="t"))
     yield folder
     shutil.rmtree(folder)
@@ -51,7 +51,7 @@ def with_fault(folder: Path, name: str) -> Path:
 
 
 def test_all_of_the_kit_s_stages_are_those_of_arithmetic(place: Path) -> None:
-    """So that a run without arguments does what it did; a submission's stage 0 is graded."""
+    """A run without arguments leaves out stage 0 of the kit; a submitted stage 0 is graded."""
     assert 0 not in [stage.number for stage in stages.find(paths.STAGES)]
     assert [stage.number for stage in stages.find(paths.STAGES, [0, 1])] == [0, 1]
     assert 0 in stages.known()
@@ -98,7 +98,7 @@ def test_a_copy_without_a_driver(place: Path) -> None:
 
 @pytest.mark.machine
 def test_only_driver_c_is_taken(place: Path) -> None:
-    """Another header, another interposer, build files of one's own: left out, and said."""
+    """The build leaves out the copy's own header, interposer and build files, and reports each."""
     directory = Path(shutil.copytree(paths.STAGES / NAME, place / NAME))
     for name in ("first.h", "interposer.c", "Kbuild"):
         (directory / name).write_text("#error taken\n")
@@ -131,7 +131,7 @@ def test_what_it_may_include(text: str, says: str, place: Path) -> None:
 @pytest.mark.machine
 @pytest.mark.long
 def test_run_gives_points_and_no_speedup(place: Path) -> None:
-    """Beside another stage, which is measured as ever."""
+    """grader/run.sh gives points for stage 0 and still measures stage 1."""
     out = place / "report"
     done = call(
         paths.ROOT, "grader/run.sh", "--stage", "0-1", "--quick", "--out", str(out),
@@ -150,7 +150,7 @@ def test_run_gives_points_and_no_speedup(place: Path) -> None:
 @pytest.mark.long
 @needs_sandbox
 def test_a_stranger_s_tree(place: Path) -> None:
-    """Compiled in the sandbox, loaded in qemu, both halves."""
+    """An untrusted stage 0 is compiled in the sandbox and tested in qemu."""
     with_fault(place / "tree", "a lost update: no lock")
     done = call(
         paths.ROOT, "grader/run.sh", "--tree", str(place / "tree"), "--no-measure",
@@ -168,10 +168,10 @@ def test_a_stranger_s_tree(place: Path) -> None:
 @pytest.mark.long
 @needs_sandbox
 def test_a_class(place: Path) -> None:
-    """Three students: one is done, one forgets to unwind, one has sent something else."""
+    """grader/class.sh grades a correct driver, a driver without unwinding, and a wrong file."""
     class_ = place / "class"
     shutil.copytree(paths.STAGES / NAME, class_ / "anna" / NAME)
-    # The directory may have any name, if there is only one.
+    # A directory that is the only one may have any name.
     with_fault(class_ / "bob", "no unwinding").rename(class_ / "bob" / "mine")
     (class_ / "carol").mkdir()
     (class_ / "carol" / "fib.c").write_text("int x;\n")
@@ -245,13 +245,13 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
 def _checked(
     directory: Path, remark: str, code: Code = Code.WRONG, task: int = 1
 ) -> check.CheckResult:
-    """A result in which a task earns nothing."""
+    """Return a result in which one task earns no points."""
     line = points.Line("", 0, 10, remark, task, code=code)
     return check.CheckResult(exercise="0", directory=str(directory), lines=(line,))
 
 
 def test_what_to_do_next_names_a_line(place: Path) -> None:
-    """Of the function, or of the comment where lines are missing; else the file."""
+    """The next step names the line of the function or of the task's comment, or else the file."""
     directory = skeleton.write(0, place)
     file = directory / "driver.c"
 
@@ -300,7 +300,7 @@ def test_debug_says_whether_it_found_something(
 @pytest.mark.long
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
 def test_a_student_repository(place: Path) -> None:
-    """Start there, solve each task in turn: the points rise to 100."""
+    """In a student repository, the points rise to 100 as the tasks are solved one by one."""
     student = place / "x"
     done = call(paths.ROOT, "scripts/export-course", str(student))
     assert done.returncode == 0, done.stderr

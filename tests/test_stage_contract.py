@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What the contract refuses in an object, by what words, and what it lets through."""
+"""Test which objects violate the contract, the text of each violation, and what is allowed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = (
     "-std=gnu11 -O2 -g -w -c -fno-builtin -mgeneral-regs-only -fno-pie -fno-common"
     " -fno-asynchronous-unwind-tables -fno-strict-aliasing -fcf-protection=none"
 ).split()
-# As uml compiles a module, and as a distribution's kernel does.
+# Compiler flags of a module for uml, and of a module for a distribution's kernel.
 KERNELS = {
     "um": ["-mcmodel=large", "-fno-stack-protector"],
     "x86": (
@@ -36,7 +36,7 @@ ANY = "long f(void) { return 1; }"
 def compiled(
     folder: Path, source: str, kernel: str = "x86"
 ) -> list[stage_contract.ContractViolation]:
-    """The violations of a stage's object made from source."""
+    """Compile the source as a stage's object and return its contract violations."""
     (folder / "fib.c").write_text(source)
     command = ["gcc", *FLAGS, *KERNELS[kernel], "-o", "fib.o", "fib.c"]
     subprocess.run(command, cwd=folder, check=True)
@@ -49,12 +49,12 @@ def first(found: list[stage_contract.ContractViolation]) -> str:
 
 
 def pushed(section: str, flags: str, content: str) -> str:
-    """A section made by the assembler, beside a function that is all right."""
+    """Return a source with a section made by the assembler and one correct function."""
     return f'asm(".pushsection {section},\\"{flags}\\"\\n{content}\\n.popsection"); {ANY}'
 
 
 def assembly(text: str, before: str = "") -> str:
-    """A function with these instructions."""
+    """Return a source with one function that runs these instructions."""
     operands = ' : "+r"(r), "+r"(a) : : "memory", "rax", "rcx", "rdx"'
     return f'{before} long f(long a) {{ long r = 0; asm volatile("{text}"{operands}); return r; }}'
 
@@ -83,7 +83,7 @@ def test_static_data_is_a_violation(tmp_path: Path, source: str, name: str, kern
 
 
 REFUSED = {
-    # Memory and tables without a name, in sections of all kinds.
+    # Data and tables without a symbol, in sections of all kinds.
     "data": (pushed(".data", "aw", ".quad 0"), f"8 bytes of it in fib.c, section .data.*{DATA}"),
     "note": (pushed(".note.x", "aw", ".quad 0"), "8 bytes of it in fib.c, section .note.x"),
     "debug": (pushed(".debug_mine", "aw", ".quad 0"), "8 bytes of it .*section .debug_mine"),
@@ -97,7 +97,7 @@ REFUSED = {
     "table": ("const long f[94] = { 1, 1, 2 };", "^752 bytes of them; .*at most 512 bytes of"),
     "text": (f'const char *f(int i) {{ return "{"x" * 600}" + i; }}', "^601 bytes of them"),
     "long": (f'asm(".fill 40000, 1, 0x90"); {ANY}', "^40,0.. bytes of it; .*at most 32,768 bytes"),
-    # What the loader, objtool or modpost act on.
+    # Sections that the loader, objtool or modpost process.
     "modinfo": (pushed(".modinfo", "a", ".asciz \\\"license=x\\\""), "a section .modinfo"),
     "modinfo-unloaded": (pushed(".modinfo", "", ".asciz \\\"license=x\\\""), "a section .modinfo"),
     "ksymtab": (pushed("___ksymtab+f", "a", "__ksymtab_f: .long 0"), "a section ___ksymtab"),
@@ -115,7 +115,7 @@ REFUSED = {
     "destructor": (pushed(".dtors", "aw", ".quad f"), "a constructor or destructor in fib.c"),
     "bugs": (pushed("__bug_table", "aw", ".fill 12"), f"12 bytes of it .*{DATA}"),
     "ud2": (assembly("ud2"), "^the instruction ud2 \\(fib.c:1 in f\\)"),
-    # Code that is not what it seems.
+    # Data that is disguised as code.
     "quad": (assembly("mov .Lt(,%1,8), %0", 'asm(".Lt: .quad 1, 1, 2, 3, 5, 8");'),
              "bytes that are no instruction|reads code as data|nothing leads to"),
     "behind": (f'{ANY} asm(".text\\n.subsection 5\\n.long 1, 2, 3, 4\\n.text");',
@@ -128,7 +128,7 @@ REFUSED = {
     "twice": (assembly("1: mov $0, %%eax\\n.reloc 1b + 1, R_X86_64_32, fib_alloc\\n"
                        ".reloc 1b + 1, R_X86_64_32, fib_free"), "^fib.c: relocations .*overlap"),
     "nop": (assembly(".byte 0x0f, 0x1f, 0x80\\n.long 0x12345678"), "a nop with a number in it"),
-    # Writes and reads where there is nothing to write or read.
+    # Reads and writes outside of the stage's own data.
     "constant": ("static const long k = 5; long f(void) { return (*(volatile long *)&k)++; }",
                  f"that writes to constants .*{DATA}"),
     "code": ("long f(long a) { *(volatile long *)&f = a; return 1; }", "that writes to code"),
@@ -141,7 +141,7 @@ REFUSED = {
                  "the instruction mov at an absolute address"),
     "once": ('static _Bool k __attribute__((section(".data.once")));'
              "int f(int a) { k = a; return 1; } int g(void) { return k; }", "the variable k"),
-    # Names.
+    # Symbol names.
     "alias": ('asm(".globl z\\n.set z, 0xffffffff81000000"); extern int z(void);'
               "int f(void) { return z(); }", "the address z"),
     "weak": ("__attribute__((weak)) void *fib_alloc(void *c, long a) { return c; }",
@@ -157,7 +157,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-# The two differ by flags: one always, the other in the long form.
+# The two kernels differ in compiler flags only, so the short form tests one of them.
 @pytest.mark.parametrize(
     "kernel", [k if k == "x86" else pytest.param(k, marks=pytest.mark.long) for k in KERNELS]
 )
@@ -170,7 +170,7 @@ def test_what_is_refused(tmp_path: Path, source: str, says: str, kernel: str) ->
 
 
 def test_a_table_byte_by_byte_is_too_long(tmp_path: Path) -> None:
-    """Each number is made of immediate bytes, of which none counts as a constant."""
+    """A table cannot be hidden in immediate bytes, since the size of the code is limited too."""
     rows = []
     a, b = 0, 1
     for n in range(94):
@@ -281,7 +281,7 @@ def test_what_the_contract_allows(tmp_path: Path, source: str, kernel: str) -> N
 def program(
     folder: Path, sources: list[Path], *flags: str, vector: tuple[str, ...] = ()
 ) -> list[stage_contract.ContractViolation]:
-    """The violations of objects as test_program.py makes them."""
+    """Compile the sources as test_program.py does and return their contract violations."""
     includes = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     for source in sources:
         registers = c_flags.vector() if source.name in vector else (c_flags.INTEGERS_ONLY,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which directories are stages, and what their manifests must say."""
+"""Test which directories are stages, and the required contents of their manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANIFEST = 'title = "T"\nteaches = "t"\nmax_n = 93\nmeasure = [10, 93]\n'
 
 @pytest.fixture
 def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A kit of its own, with the stages 1-one and 2-two."""
+    """Return the stages' folder of a fake kit with the stages 1-one and 2-two."""
     tree = tmp_path / "kit"
     for name in ("1-one", "2-two"):
         (tree / name).mkdir(parents=True)

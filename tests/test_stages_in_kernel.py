@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kit's own stages pass everything that mutants fail."""
+"""Test that the kit's own stages pass every check that faulty stages fail."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from grader.exercise.files.stages import Stage
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
 
-# In a student repository, these are the objects that stand for the reference's sources; here
-# test_course.py verifies all of them as well.
+# A student repository tests the objects that replace the reference's sources. Here one stage is
+# enough, because test_course.py verifies all of them.
 NUMBERS = sorted(stages.manifests()) if stages.exported() else [3]
 FOUND = {stage.key: stage for stage in map(stages.kit, NUMBERS)}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""grader/measure/stats.py keeps its promises on simulated rounds where the truth is known.
+"""Test on simulated rounds with known truth that grader/measure/stats.py keeps its error rates.
 
-The simulation is the grader's own situation: two stages measured in the same rounds, a drift that
-both share, lognormal scatter, and now and then a round that something else on the computer has
-made slower, never faster.
+The simulation follows the grader's situation: two stages are measured in the same rounds. They
+share a drift and have lognormal scatter. Other load slows down a few rounds and never makes one
+faster.
 """
 
 import math
@@ -15,11 +15,11 @@ from grader.measure import comparison, stats
 from grader.measure.samples import Series
 
 ROUNDS = 15
-COMPARISONS = 14  # of a report with one pair of stages
+COMPARISONS = 14  # in a report on one pair of stages
 
 
 def simulate(rng, rows, scatter, shift=0.0, rounds=ROUNDS, outliers=0.1):
-    """Rounds of two stages, rows x 2 x rounds; shift: by how much more the first one takes."""
+    """Simulate rounds as an array of rows x 2 stages x rounds; stage one is slower by `shift`."""
     walk = np.cumsum(rng.normal(0, 0.002, (rows, 1, rounds)), axis=2)
     slope = np.linspace(0, 1, rounds) * rng.normal(0, 0.02, (rows, 1, 1))
     logs = walk + slope + rng.normal(0, scatter, (rows, 2, rounds))
@@ -31,11 +31,11 @@ def simulate(rng, rows, scatter, shift=0.0, rounds=ROUNDS, outliers=0.1):
 
 
 def reports(count, scatter, shift=0.0, rounds=ROUNDS, comparisons=COMPARISONS, outliers=0.1):
-    """The verdicts of so many simulated reports, a list each."""
+    """Return a list of verdicts for each of `count` simulated reports."""
     rng = np.random.default_rng(20260101)
     rows = simulate(rng, count * comparisons, scatter, shift, rounds, outliers)
     found = []
-    for begin in range(0, len(rows), 500):  # memory: 2,000 resamples of each at once
+    for begin in range(0, len(rows), 500):  # limits the memory: 2,000 resamples of each row
         part = rows[begin : begin + 500]
         found += stats.compare_rows(part[:, 0], part[:, 1], begin)
     verdicts = []
@@ -90,14 +90,14 @@ def test_three_percent_is_found_on_a_quiet_computer():
 
 
 def test_a_claim_in_the_wrong_direction_is_rarer_than_1_in_1000():
-    # Each comparison for itself: without Holm's correction more is claimed, and sooner wrong.
+    # Single comparisons, because without Holm's correction more claims are made and more are wrong.
     verdicts = reports(20_000, 0.02, shift=0.03, comparisons=1)
     assert share(verdicts, "faster") * len(verdicts) >= 3000
     assert share(verdicts, "slower") <= 0.001 * share(verdicts, "faster")
 
 
 def test_two_looks_cry_wolf_no_more_often_than_one():
-    """Stop wherever there is a claim: the worst rule of stopping there is."""
+    """With two looks the error rate holds, even if the rounds stop at the first claim."""
     rng = np.random.default_rng(11)
     rows = simulate(rng, 1000, 0.05, rounds=30)
     claims, unpaid = set(), set()

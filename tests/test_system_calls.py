@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The ABI conformance list, and how its answers are put into words."""
+"""Test the ABI conformance list, and the description of its answers in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise.files.stages import Manifest
 MANIFESTS = [m for m in stages.manifests().values() if m.max_n <= 100_000]
 VERBS = set(
     re.findall(r"^ \*\t(\w+)", (paths.COMMON / "fibctl.h").read_text(), re.MULTILINE)
-)  # the language of fibctl batch, as its header lists it
+)  # the request language of fibctl batch
 
 
 @pytest.fixture(params=MANIFESTS, ids=[m.name for m in MANIFESTS])
@@ -73,7 +73,7 @@ def test_what_is_expected_is_accepted(cases: list[system_calls.AbiCase]) -> None
 
 
 def measured(n: int, spread: int, repeat: int, nonce: int, **changes: int) -> str:
-    """A right answer to a measurement, but for changes."""
+    """Return a right answer to a measurement, except for the given changes."""
     values = {
         "digest": expected_values.digest(n, spread, repeat, nonce),
         "digits": expected_values.digit_total(n, spread, repeat),
@@ -88,7 +88,7 @@ def test_measurements() -> None:
     assert accepts(measured(1000, 2, 5, 9))
     assert not accepts(measured(1000, 2, 5, 8))  # another nonce
     assert not accepts(measured(1000, 1, 5, 9))  # another spread
-    assert not accepts(measured(1000, 2, 4, 9))  # a repetition less
+    assert not accepts(measured(1000, 2, 4, 9))  # one repetition less
     assert not accepts(measured(1000, 2, 5, 9, digits=1))
     assert not accepts(measured(1000, 2, 5, 9, limbs=1))  # F(1000) has 695 bits
     assert accepts(measured(1000, 2, 5, 9, limbs=11))
@@ -99,7 +99,7 @@ def test_measurements() -> None:
 def test_refusals() -> None:
     accepts = system_calls._refused(-22)
     assert accepts("-22 digest=0")
-    assert not accepts("-22 digest=5")  # written back on an error
+    assert not accepts("-22 digest=5")  # written despite the error
     assert not accepts("0 digest=0")
     assert not accepts("-14 digest=0")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Which n are verified: that each size class and each threshold has one, whatever the seed."""
+"""Test that the verified n cover each size class and each threshold with every seed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_large_n(number: int, quick: bool) -> None:
 
 
 def test_each_size_class_has_a_verified_n() -> None:
-    """Each range above 1,000 that extends over a quarter of an octave, with drawn n alone."""
+    """Above 1,000 the drawn n are at most a quarter of an octave apart."""
     for seed in range(50):
         drawn = test_inputs.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
         ends = [1000, *drawn, 10_000_000]
@@ -45,7 +45,7 @@ def test_each_size_class_has_a_verified_n() -> None:
 
 
 def test_each_length_of_a_transform_has_a_verified_n() -> None:
-    """A product of stage 11 has three points for each limb, and 4, 5 or 6 * 2^k are transformed."""
+    """Each transform length has a verified n: 3 points per limb, rounded up to 4, 5 or 6 * 2^k."""
     manifest = KNOWN[11]
     lengths = [part << k for k in range(30) for part in (4, 5, 6)]
 
@@ -64,7 +64,7 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
 @pytest.mark.skipif(stages.exported(), reason="the thresholds stand in solved stages")
 @pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
 def test_each_threshold_has_a_verified_n(number: int) -> None:
-    """Numbers and factors of the length that the stage's sources name, and a limb on both sides."""
+    """Each threshold has verified numbers and factors with as many limbs, one less and one more."""
     manifest = KNOWN[number]
     (folder,) = paths.STAGES.glob(f"{number}-*")
     text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
@@ -79,7 +79,7 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
     for threshold in manifest.traits.thresholds:
         around = {threshold - 1, threshold, threshold + 1}
         assert around <= numbers
-        # A factor of as many limbs may belong to an n beyond the stage's largest.
+        # The n for a factor with this many limbs may be larger than the stage's max_n.
         assert (
             around <= factors
             or 2 * threshold * test_inputs.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
@@ -94,6 +94,6 @@ def test_runs_are_where_they_should_be() -> None:
         assert all(1000 < first <= last <= 100_000 for first, last in runs)
         for n in hits:
             hits[n] += sum(first <= n <= last for first, last in runs)
-    # 128 of 250, and 128 of 1,250: each n with the same chance.
+    # Each n has the same chance: 128 of 250, or 128 of 1,250.
     assert all(150 < hits[n] < 260 for n in hits if n <= 10_000), hits
     assert all(15 < hits[n] < 75 for n in hits if n > 10_000), hits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How many rounds the clock takes, and how often it repeats a call in one."""
+"""Test the number of rounds of the clock, and the number of repeated calls in a round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.measure.workload import Reading, TimedWorkload, Work
 
 
 def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tuple[Series, Series]:
-    """The rounds of two subjects around 100 ns, in five boots."""
+    """Return the rounds of two workloads in five boots, with times of about 100 ns."""
     rng = random.Random(seed)
     rounds = [(i % 5, i // 5) for i in range(count)]
     values = [
@@ -35,8 +35,8 @@ def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tupl
 @pytest.mark.parametrize(
     "scatter, ratio, maybe",
     [
-        (0.003, 1.0, False),  # it is known that there is no difference to be claimed
-        (0.003, 1.3, False),  # it is decided
+        (0.003, 1.0, False),  # no difference can be claimed
+        (0.003, 1.3, False),  # the difference is already clear
         (0.1, 3.0, False),
         (0.08, 1.08, True),
         (0.08, 1 / 1.08, True),
@@ -52,7 +52,7 @@ def test_what_is_decided_or_hopeless_gets_no_more_rounds(
 
 
 class FakeSubject:
-    """A subject that is told how long a call takes; its module is never loaded."""
+    """A workload with given times for a call; its module is never loaded."""
 
     phases: tuple[str, ...] = ("compute",)
     wholes: Mapping[str, tuple[str, ...]] = {}
@@ -65,7 +65,7 @@ class FakeSubject:
 def measured_by(
     monkeypatch: pytest.MonkeyPatch, effort: timing.SamplingPlan, undecided: set[tuple[str, int]]
 ) -> tuple[Measurements, list[list[str]]]:
-    """Measure three subjects without a machine. Return also which were on board of each boot."""
+    """Measure three workloads without a machine. Return the results, and each boot's workloads."""
     boots: list[list[str]] = []
 
     def in_turn(
@@ -120,7 +120,7 @@ def test_only_what_is_undecided_is_measured_again(monkeypatch: pytest.MonkeyPatc
         ("c", 10): 15, ("c", 20): 9,
     }  # fmt: skip
     for one in found.samples.values():
-        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by their places
+        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by these places
         assert {boot for boot, _ in one.rounds} == set(range(5))
 
 
@@ -130,7 +130,7 @@ def test_when_all_is_decided_no_machine_boots_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_second_look_ends_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time at all: one round in each boot, of which nothing is known beforehand."""
+    """With a time limit of 0 each boot still makes one round, whose time is not known before."""
     effort = timing.SamplingPlan(15, second=4, seconds=0)
     found, _ = measured_by(monkeypatch, effort, {("a", 10)})
     assert len(found.samples["a", "compute", 10].values) == 15 + 5
@@ -162,14 +162,14 @@ def test_a_slow_one_is_not_repeated_as_often_as_a_fast_one() -> None:
 
 
 class FakeTurn:
-    """A turn on a machine whose clock moves in steps, and whose calls take as long as is said."""
+    """A session on a fake machine with a given clock resolution and given times of calls."""
 
     def __init__(self, step: int, costs: Mapping[int, Mapping[str, float]]) -> None:
         self.step, self.costs = step, costs
         self.rng = random.Random(3)
 
     def ask(self, _subject: TimedWorkload, works: Sequence[Work]) -> list[Reading]:
-        """Answer by the clock's value at the end less that at the begin."""
+        """Return for each call the difference of the clock's values at its end and its begin."""
         return [
             Reading(
                 {name: self.timed(work.repeat * ns) for name, ns in self.costs[work.n].items()},
@@ -197,7 +197,7 @@ class FakeTurn:
 def test_the_batch_is_chosen_by_the_clock_s_resolution(
     step: int, costs: Mapping[int, Mapping[str, float]]
 ) -> None:
-    """Measure a hundred steps in each batch, if a round is not too long for that in all."""
+    """A batch lasts at least 100 clock steps, unless the whole round would take too long."""
     turn = FakeTurn(step, costs)
     subject = cast(Any, type("S", (), {"sizes": tuple(costs), "spread": lambda _self, _n: 0})())
     plans = timing._plan(cast(GuestSession, turn), subject, random.Random(1), timing.WHOLE)
@@ -213,7 +213,7 @@ def test_the_batch_is_chosen_by_the_clock_s_resolution(
 
 @pytest.mark.machine
 def test_no_batch_is_too_short_for_this_machine_s_clock(uml: Machine) -> None:
-    """Compare the shortest batch of a real measurement with the steps that its figures show."""
+    """The shortest batch of a real measurement is long enough for the clock resolution."""
     built = stage_module.build(stages.kit(8), uml.kernel())
     if built.rejection:
         raise LabError(built.rejection)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The handouts in another language say what the English ones say, and are whole."""
+"""Test that the translated handouts agree with the English ones and are complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.site_pages import (
 
 LANGUAGES = translation.languages()
 MASTERS = [path.name for path in translation.masters()]
-# What a paragraph may not lose or gain. In another language a phrase may stand twice, or in bold.
+# Elements whose number a translation must keep. It may repeat other phrases or set them in bold.
 KEPT = ("Code", "Math", "Link", "Image", "Header", "CodeBlock", "Table")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -50,7 +50,7 @@ def kit_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By language: a folder with its handouts."""
+    """Return a folder with the translated handouts for each language."""
     found = {}
     for language in LANGUAGES:
         found[language] = tmp_path_factory.mktemp(language)
@@ -64,7 +64,7 @@ def test_there_is_chinese() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_stale_paragraph_is_listed_and_is_no_failure(language: str) -> None:
-    """Warn of every stale paragraph; make release-check alone fails because of them."""
+    """A stale paragraph causes a warning; only make release-check fails because of it."""
     for one in translation.stale(language):
         warnings.warn(f"{language}: {one}", stacklevel=1)
 
@@ -77,7 +77,7 @@ def test_no_translation_is_malformed(language: str) -> None:
 @pytest.mark.parametrize("name", MASTERS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, name: str) -> None:
-    """With the comments that mark what is to be run, and how it ends."""
+    """A translation keeps sessions, code, and the comments that control how sessions are run."""
     texts = [(folder / name).read_text() for folder in (translation.HANDOUTS, made[language])]
     english, other = ([m[0] for m in FENCE.finditer(text)] for text in texts)
     assert other == english
@@ -91,17 +91,17 @@ def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, na
 @pytest.mark.parametrize("name", MASTERS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: str) -> None:
-    """Code, links, pictures, formulas, headings and tables; no mark of Markdown is left over."""
+    """A translation keeps code, links, pictures, formulas, headings and tables as they are."""
     english, other = (_parts(folder / name) for folder in (translation.HANDOUTS, made[language]))
     for kind in KEPT:
         assert other[kind] == english[kind], kind
     assert [text for text in other["Str"] if "**" in text or "](" in text] == []
-    # A translation that says nothing of a paragraph shows by its length.
+    # A translation that leaves out paragraphs is too short.
     assert other["length"].total() > 0.2 * english["length"].total()
 
 
 def _parts(file: Path) -> dict[str, Counter[str]]:
-    """Of a text: how often each piece of code, link, formula, ... is in it, by kind."""
+    """Count the pieces of code, links, formulas and other elements of a file, by kind."""
     if not shutil.which("pandoc"):
         pytest.skip("there is no pandoc: scripts/setup.sh book installs it")
     text = subprocess.run(
@@ -139,7 +139,7 @@ def _parts(file: Path) -> dict[str, Counter[str]]:
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two handouts to change, and all pictures."""
+    """Return a folder with two handouts and all pictures, which a test may change."""
     handouts = tmp_path / "handouts"
     (handouts / "zh-TW").mkdir(parents=True)
     for name in ("7-preallocation.md", "9-lucas-pairs.md"):
@@ -152,12 +152,12 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def new(known: list[translation.Stale]) -> list[translation.Stale]:
-    """Return the paragraphs that are stale now, without those that were before the test."""
+    """Return the paragraphs that are stale now and are not in `known`."""
     return [one for one in translation.stale("zh-TW") if one not in known]
 
 
 def test_a_paragraph_that_has_changed_is_named(copy: Path, tmp_path: Path) -> None:
-    """By its line; until it is translated anew it is in English, and the rest is not."""
+    """A changed paragraph is listed by line, and is in English until it is translated again."""
     handout = copy / "7-preallocation.md"
     known = translation.stale("zh-TW")
     text = handout.read_text()
@@ -179,12 +179,12 @@ def test_a_paragraph_that_has_changed_is_named(copy: Path, tmp_path: Path) -> No
 def test_a_release_waits_for_translations_and_commits(
     copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fail make release-check by a stale paragraph and by a file that is not committed."""
+    """make release-check fails because of a stale paragraph or of an uncommitted file."""
     top = copy.parent
     (top / ".gitignore").write_text("*\n")
     subprocess.run(["git", "init", "--quiet", top], check=True)
     monkeypatch.setattr(release_check.paths, "ROOT", top)
-    for file in (copy / "zh-TW").glob("*.po"):  # whatever is stale in the kit as it is now
+    for file in (copy / "zh-TW").glob("*.po"):  # make all translations current
         texts = polib.pofile(str(file))
         for entry in texts:
             entry.flags, entry.msgstr = [], entry.msgstr or entry.msgid
@@ -222,16 +222,16 @@ def test_a_word_in_a_picture_is_named(copy: Path) -> None:
 
 
 def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
-    """update changes no byte, so that a commit holds what was translated alone."""
+    """update does not change a translation that is up to date."""
     files = sorted((copy / "zh-TW").glob("*.po"))
-    translation.update("zh-TW")  # paragraphs that two handouts share have another place among two
+    translation.update("zh-TW")  # gives paragraphs that both handouts share their final place
     before = [file.read_text() for file in files]
     translation.update("zh-TW")
     assert [file.read_text() for file in files] == before
 
 
 def test_two_lines_of_chinese_are_one(copy: Path) -> None:
-    """In a browser the end of a line is a blank."""
+    """malformed reports a line break between Chinese characters, which browsers show as a space."""
     file = copy / "zh-TW/9-lucas-pairs.po"
     texts = polib.pofile(str(file))
     entry = max(texts, key=lambda one: len(one.msgstr))
@@ -259,7 +259,7 @@ def test_the_pages_have_their_titles_and_say_their_language(
 
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
 def test_a_course_in_chinese(tmp_path: Path) -> None:
-    """Its handouts, their pictures and its site are in that language, and there is no other."""
+    """A course exported in Chinese has handouts, pictures and a site in Chinese only."""
     export._copy_kit(tmp_path, answers=False)
     export._translate(tmp_path, "zh-TW")
     handouts = tmp_path / "handouts"
@@ -293,7 +293,7 @@ def test_the_site_for_teachers_has_all_answers(tmp_path: Path) -> None:
 def test_the_site_of_a_course_has_all_answers_or_none(
     tmp_path: Path, language: str | None, answers: bool
 ) -> None:
-    """Make the site of courses: it has one language, and no page for teachers."""
+    """The site of a course has one language and no page for teachers."""
     export._copy_kit(tmp_path / "course", answers)
     if language:
         export._translate(tmp_path / "course", language)
@@ -310,8 +310,8 @@ def test_the_site_of_a_course_has_all_answers_or_none(
 
 
 def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path: Path) -> None:
-    """Show the answers below a heading that is in English in a translated page."""
-    for file in (copy / "zh-TW").glob("*.po"):  # po4a takes a translation from any of them
+    """A translated page shows the answers below a heading that is still in English."""
+    for file in (copy / "zh-TW").glob("*.po"):  # po4a uses a translation from any file
         texts = polib.pofile(str(file))
         (entry,) = (one for one in texts if one.msgid == "Questions")
         entry.flags.append("fuzzy")
@@ -334,7 +334,7 @@ def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout")
 def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
-    """Run there as those in English are; its site is made of what it holds."""
+    """In a course in Chinese, the console sessions run and the site can be built."""
     course = tmp_path / "course"
     keep = {k: v for k, v in os.environ.items() if k not in ("LAB_REF", "LAB_MACHINE", "LAB_BUILD")}
     for folder, call in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/try-release: its table and status, and that it leaves no mount and no process behind."""
+"""Test scripts/try-release: its table, its status, and that it leaves no mount and no process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_wrong_command_line(words: tuple[str, ...], said: str) -> None:
 
 @pytest.fixture
 def kit(tmp_path: Path) -> Path:
-    """A kit whose grader/run.sh fails and whose make succeeds, except for its tests."""
+    """Return a kit whose grader/run.sh and tests fail, and whose other make targets succeed."""
     folder = tmp_path / "kit"
     for name in ("try-release", "lib.sh"):
         (folder / "scripts").mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def processes(text: str) -> list[str]:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Return whether condition becomes true within that time."""
+    """Return True if the condition becomes true within this number of seconds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -132,7 +132,7 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_nothing_is_left_when_it_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
-    """A bootstrap that has mounted something, and started a process in a session of its own."""
+    """A stopped bootstrap leaves no mount, and no process even in its own session."""
     if not shutil.which("newuidmap") or not Path("/usr/lib/apt/apt-helper").exists():
         pytest.skip("scripts/setup.sh release installs what this needs")
     suite = tmp_path / "mirror" / "dists" / "anysuite"
@@ -147,7 +147,7 @@ def test_nothing_is_left_when_it_is_stopped(number: signal.Signals, tmp_path: Pa
         'touch "$TMPDIR/../mounted"; sleep 1000\n'
     )
     fake.chmod(0o755)
-    # A shell cannot trap a signal that was ignored when it began.
+    # A shell cannot trap a signal that was ignored when the shell began.
     process = subprocess.Popen(
         [
             "env",
@@ -182,5 +182,5 @@ def test_nothing_is_left_when_it_is_stopped(number: signal.Signals, tmp_path: Pa
         process.kill()
     assert status == (-9 if number == signal.SIGKILL else 128 + number)
     assert wait_for(lambda: not processes(str(temporary)), 10), processes(str(temporary))
-    # What SIGKILL leaves of files the next run removes.
+    # SIGKILL leaves files, which the next run removes.
     assert temporary.exists() == (number == signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A stage as a program, and whether memcheck and sanitize find what is wrong with one."""
+"""Test stages built as programs, and that memcheck and sanitize find planted faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.exercise.files import expected_values
 USER = paths.COMMON / "userspace"
 STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
 LONG = os.environ.get("LAB_TESTS") == "long"
-# The operand tests run all of them under the sanitizers, in seconds.
+# The operand tests run all stages with the sanitizers in a few seconds.
 SANITIZED = STAGES if LONG else [stage for stage in STAGES if stage.name[0] in "157"]
 
 
@@ -138,7 +138,7 @@ def test_make_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_assembly_and_its_twin_differ(tmp_path: Path) -> None:
-    """The plain C twin is really built without mulq from inline assembly."""
+    """The plain C version of stage 6 contains no inline assembly."""
     source = next(stage_directory(6).glob("bignum.c"))
     texts = {}
     for flag in ("-DFIB_ASM", "-DFIB_NO_ASM"):
@@ -151,5 +151,5 @@ def test_assembly_and_its_twin_differ(tmp_path: Path) -> None:
         ).stdout
     assert "#APP" in texts["-DFIB_ASM"]
     assert "#APP" not in texts["-DFIB_NO_ASM"]
-    # Nothing the kernel does not have: no helper for division or multiplication.
+    # Neither version needs helper functions for division, which the kernel lacks.
     assert not any("__udiv" in text or "__umod" in text for text in texts.values())

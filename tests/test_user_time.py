@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""fibctl user, and what the report takes from it."""
+"""Test fibctl user, and the rows that the report takes from its output."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def guest(uml, stage7):
 
 @pytest.mark.machine
 def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
-    # 20,899 digits: six pages that the first read() touches.
+    # 20,899 digits take six pages, which the first read() touches.
     loose, _, count = round_trip.parse(guest.channel.check("fibctl user 100000 11", 60))
     assert count == 11
     assert loose["faults"] >= 6
@@ -60,7 +60,7 @@ def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     for call in (loose, locked):
         rest = call["user"] - call["compute"] - call["decimal"]
         assert call["difference"] == pytest.approx(rest, abs=1)
-    # Three runs, each timed by itself: another guest on this computer may slow any of them.
+    # Each value comes from a run of its own, and other guests on this computer may slow down any.
     assert 2 * median["user"] > median["compute"] + median["decimal"]
 
 
@@ -94,7 +94,7 @@ def test_a_clock_that_is_off_is_said(guest):
 @pytest.mark.machine
 def test_rows_for_the_report(uml, stage7, booted):
     rows = round_trip.measure_round_trips(uml, stage7)
-    # A million takes too long to be asked a few times.
+    # A read of F(1,000,000) takes too long for repetition.
     assert [row["n"] for row in rows] == [100, 10000]
     schema = json.loads(SCHEMA_FILE.read_text())
     form = {"$ref": "#/$defs/round_trip", "$defs": schema["$defs"]}

@@ -25,7 +25,7 @@ EXERCISE = "12"
 
 REGISTERS = Path(__file__).with_name("vector_registers.c")
 LONGEST = "cat /sys/module/fibdrv/parameters/longest_section"
-N = 50_000  # for which stage 12 uses vectors
+N = 50_000  # stage 12 uses vectors for this n
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,8 @@ def test_a_process_keeps_its_vector_registers(name: str) -> None:
     guest = machine.boot(replace(whole, vectors=True))
     try:
         guest.channel.check(f"insmod {MODULE}", 60)
-        # Three at a time, so that they take turns on a CPU, and two of them with vectors.
+        # Three processes, two of them with vectors, must share the CPUs, so the kernel switches
+        # them.
         both = f"registers {N} 20 & registers {2 * N} 20 & registers 1000 300 & wait; wait; wait"
         said = guest.channel.check(both, 300 * guest.speed_factor)
         assert said.split() == ["kept"] * 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""How answers become tests, failures, a status and a cause: without a machine."""
+"""Test how verify turns answers into tests, failures, a status and a cause, without a machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BUILT = BuiltStage(STAGE, Module("fibdrv", Path("/nowhere"), log_patterns=device
 
 
 def stands(result: Verified) -> tuple[str, str]:
-    """Status and cause."""
+    """Return the status and the cause of a result."""
     found = status.decide_verified(result)
     return found.name, found.cause
 
 
 @pytest.fixture(autouse=True)
 def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
-    """What the trial finds, nothing unless a test puts it there; there is no module to link."""
+    """Replace the contract tests by a list of failures, empty at first, that a test may fill."""
     found: list[Failure] = []
     monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
     monkeypatch.setattr(
@@ -45,14 +45,14 @@ def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
 
 
 def verified(machine: FakeMachine, built: BuiltStage = BUILT) -> Verified:
-    """Verify with the machine; it is stopped whatever happens."""
+    """Verify with the fake machine, and check that the machine is stopped at the end."""
     result = verify.verify(built, machine, 1, True, lambda step: None)  # type: ignore[arg-type]
     assert machine.guest.stopped == bool(machine.booted)
     return result
 
 
 def but(request: str, answer: str | Exception) -> Answer:
-    """Right answers but for one request."""
+    """Return answers that are right for every request except one."""
 
     def answers(asked: str, time: int) -> str:
         if asked != request:
@@ -211,7 +211,7 @@ def test_a_crash_names_step_and_request() -> None:
 
 
 def test_an_error_of_a_machine_that_is_gone_is_a_crash() -> None:
-    """The client is killed by the panic before the machine ends."""
+    """An error of the client is a crash if the machine died too, since a panic kills the client."""
     early = MachineError("fibctl ended early, exit 139")
     result = verified(FakeMachine(but("seek 0 94 0", early), console="", alive=False))
     assert stands(result)[0] == "crashed"
@@ -298,7 +298,7 @@ TENTH = stages.find(paths.STAGES, [10])[0]
 
 
 def small_tenth(answers: Answer) -> Verified:
-    """Runs only, of a stage with the tenth's number that goes to 3,000."""
+    """Verify two short runs of n by these answers, with a stage 10 that goes up to 3,000."""
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeChannel(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]
@@ -315,7 +315,7 @@ def small_tenth(answers: Answer) -> Verified:
 
 
 def run_answer(request: str, time: int, wrong: int = 0) -> str:
-    """What a stage answers in which one F(n) is wrong."""
+    """Answer a request as a stage does whose F(wrong) is wrong."""
     verb, *words = request.split()
     if verb == "pread" and int(words[2]) == wrong:
         text = expected_values.digits(wrong - 1)
@@ -342,7 +342,7 @@ def test_one_wrong_n_of_a_run_is_named() -> None:
 
 
 def test_a_run_that_is_right_when_read_again() -> None:
-    """The first call of the run is wrong, each n alone is not."""
+    """A wrong run is reported even if each n is right when read again."""
 
     def answers(request: str, time: int) -> str:
         return run_answer(request, time, 1507 if request.startswith("verify") else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The warm-up before stage 3: it loses memory as it is, and says so of each mistake."""
+"""Test the warm-up before stage 3: the given file leaks memory, and each mistake is reported."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Whether a process that computes in vector registers keeps them, and its rounding
- * mode, while it reads from the device: vector_registers N ROUNDS.
+ * Test that a process keeps its vector registers and its rounding mode while it
+ * reads from the device. Usage: vector_registers N ROUNDS.
  *
- * No library function is called from filling the registers to storing them.
+ * No library function may be called between loading and storing the registers,
+ * because it may change them.
  */
 #include <fcntl.h>
 #include <stdio.h>

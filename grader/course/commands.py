@@ -27,6 +27,7 @@ from grader.course.check import CheckResult, check, task_lines
 from grader.course.watch import changes
 from grader.exercise.files import exercises
 from grader.exercise.files.exercises import Exercise
+from grader.exercise.files.tasks import Task
 from grader.scoring.points import Line
 
 
@@ -113,15 +114,23 @@ def hint(exercise: Exercise, option: int | None) -> None:
         return
     records.settle(exercise.name, chosen, False)
     if undone.code == Code.BUILD_FAILED:
-        raise LabError(undone.remark)
+        at = results.task_at(exercise, directory, undone.remark)
+        if at is None:
+            raise LabError(undone.remark)
+        _next_hint(exercise, at, undone.remark)
+        return
     if undone.code == Code.CONTRACT:
         # No hint is used up: what is wrong is not the task's idea.
         print(_wrapped(undone.remark))
         print(f"next: {results.keep_contract(exercise)}")
         return
-    task = exercise.course.tasks[undone.task - 1]
+    _next_hint(exercise, exercise.course.tasks[undone.task - 1], undone.remark)
+
+
+def _next_hint(exercise: Exercise, task: Task, remark: str) -> None:
+    """Print what is wrong with a task, and its next hint."""
     i = records.next_hint(exercise.name, task.number, len(task.hints) - 1)
-    print(_wrapped(f"task {task.number}, {task.name}: {undone.remark}"))
+    print(_wrapped(f"task {task.number}, {task.name}: {remark}"))
     print(_wrapped(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}"))
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from pathlib import Path
 
 from grader.base import paths
 from grader.base.finding import Code
@@ -56,7 +58,7 @@ def next_step(result: CheckResult) -> str:
         if line.full:
             continue
         if line.kind == points.TASK and line.code == Code.BUILD_FAILED:
-            return "next: make it compile"
+            return f"next: make it compile; {exercise.command('hint')}"
         if line.kind == points.TASK and line.code == Code.CONTRACT:
             return f"next: {keep_contract(exercise)}"
         first = carry_forward.first_step(exercise.name, paths.ROOT / result.directory)
@@ -65,7 +67,7 @@ def next_step(result: CheckResult) -> str:
         if line.task:
             task = exercise.course.tasks[line.task - 1]
             return (
-                f"next: task {task.number}, {task.name}, at {_place(result, task)};"
+                f"next: task {task.number}, {task.name}, at {_place(result, task, line.remark)};"
                 f" {exercise.command('hint')}"
             )
         if line.kind == points.SPEED:
@@ -117,23 +119,49 @@ def to_do(exercise: Exercise) -> str:
     return "" if done else exercise.command("check")
 
 
-def _place(result: CheckResult, task: tasks.Task) -> str:
+def task_at(exercise: Exercise, directory: Path, error: str) -> tasks.Task | None:
+    """Return the task whose function stands at or above the place of a compiler's error."""
+    found = re.search(r"([\w.-]+\.[ch]):(\d+):\d+: error", error)
+    if not found:
+        return None
+    try:
+        lines = (directory / found[1]).read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    owners = {
+        part.function: task
+        for task in exercise.course.tasks
+        for part in task.parts
+        if part.file == found[1] and part.function
+    }
+    for line in reversed(lines[: int(found[2])]):
+        for function, task in owners.items():
+            if _begins(line, function):
+                return task
+    return None
+
+
+def _begins(line: str, function: str) -> bool:
+    """Whether a line is the first of a function's definition."""
+    return f"{function}(" in line and not line.startswith(("\t", " ", "/"))
+
+
+def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
     """Where a task is in the learner's file: the line to open.
 
-    Of a task without a function that is the comment that says what is asked.
+    Of several functions it is the one that the remark names, else the first. Of a task without a
+    function it is the comment that says what is asked.
     """
-    part = task.parts[0]
+    named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", remark)]
+    part = (named or task.parts)[0]
     path = paths.ROOT / result.directory / part.file
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         lines = []
 
-    def is_function(line: str) -> bool:
-        return f"{part.function}(" in line and not line.startswith(("\t", " ", "/"))
-
     if part.function:
-        found = [i for i, line in enumerate(lines, 1) if is_function(line)]
+        found = [i for i, line in enumerate(lines, 1) if _begins(line, part.function)]
     else:
         found = [i for i, line in enumerate(lines, 1) if f"Task {task.number}, " in line]
     return f"{paths.shown(path)}:{found[0]}" if found else paths.shown(path)

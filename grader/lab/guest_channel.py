@@ -145,13 +145,19 @@ class GuestChannel:
                 raise MachineError(f"{path}: the machine could not store it")
 
     def stream_requests(
-        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+        self,
+        client: str,
+        requests: Iterable[str],
+        timeout: float,
+        whole: str = "",
+        ahead: int = AHEAD_BYTES,
     ) -> Iterator[str]:
         """Send requests to a program in the machine; yield its answers, one line each.
 
         The client must answer each line at once with one line, and end at the line "quit". timeout:
         seconds for one answer. whole: a shell command that contains the client; its other commands
-        must print nothing before the client does.
+        must print nothing before the client does. ahead: the maximum of bytes in requests that are
+        sent before the first of them is answered; 0: one request at a time.
         """
         name = secrets.token_hex(8)
         deadline = Deadline(timeout)
@@ -160,7 +166,7 @@ class GuestChannel:
         waiting: list[int] = []
         for request in requests:
             line = request.encode() + b"\n"
-            while waiting and sum(waiting) + len(line) > AHEAD_BYTES:
+            while waiting and sum(waiting) + len(line) > ahead:
                 yield self._answer(client, timeout)
                 waiting.pop(0)
             self._send(line, Deadline(timeout))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The smallest elective, to copy from: two functions in a kernel module. See CONTRIBUTING.md."""
+"""The smallest elective, as an example to copy: two functions in a module. See CONTRIBUTING.md."""

@@ -21,14 +21,14 @@ NAME = HERE.name
 SOURCES = HERE / "kernel"
 HARNESS = HERE / "harness"
 KO = "/lib/test.ko"
-# For a machine that is emulated on a busy computer.
+# Enough for a machine that is emulated on a busy computer.
 SECONDS = 60.0
-# Of each task the values that harness/test.c checks, in order, for its record.
+# The values that harness/test.c checks for each task, in order, for the record.
 CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Test each task on a machine of its own. Return what is wrong with each, in order."""
+    """Test each task on a machine of its own. Return a finding for each, or None if it is right."""
     where = machines.get(machine or "uml")
     built = module.build(_recipe(), where.kernel())
     try:
@@ -36,13 +36,13 @@ def judge(machine: str) -> list[Finding | None]:
             return [Finding("build-failed", built.cause, built.log)] * len(CHECKS)
         return [_test(where, built, task) for task in range(1, len(CHECKS) + 1)]
     finally:
-        if source_folder.submission():  # which is not graded again
+        if source_folder.submission():  # a submission is graded only once
             shutil.rmtree(built.directory, ignore_errors=True)
             built.directory.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _recipe() -> Recipe:
-    """Return a module of the kit's header, the learner's C file and the tests."""
+    """Return the recipe of a module of the kit's header, the learner's C file and the tests."""
     folder = source_folder.folder(NAME, SOURCES)
     files = [folder / "numbers.c", SOURCES / "numbers.h", HARNESS / "test.c"]
     files += [test_record.INCLUDE / header for header in test_record.HEADERS]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * How far the coefficients of products are from integers, before they are rounded:
- * for a length, the largest distance for each kind of digits, and the bound that
- * the stage proves. Its fft.c is part of this file, since all in it is static.
+ * Print how far the coefficients of products are from integers before they are
+ * rounded: for each length and kind of digits the largest distance, and the
+ * bound that the stage proves. The stage's fft.c is included here, because its
+ * functions are static.
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static double value(const struct fft *fft, size_t i, bool upper)
 	return 4 * x / fft->shape.points;
 }
 
-/* The largest distance of a coefficient of a * b from an integer. */
+/* Return the largest distance of a coefficient of a * b from an integer. */
 static double distance(struct fib_call *call, struct fft *fft,
 		       const struct digits *a, const struct digits *b)
 {
@@ -65,7 +66,10 @@ static double distance(struct fib_call *call, struct fft *fft,
 	return most;
 }
 
-/* distance POINTS...: a line each: points, kind, square or not, distance, bound */
+/*
+ * Usage: distance POINTS... Each line has points, kind, distance of the square,
+ * distance of the product, and bound.
+ */
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* exit from deep inside, with two blocks that nobody frees. */
+/* Call exit() in a deep recursion, with two blocks that are never freed. */
 static void dive(int depth)
 {
 	if (depth == 1000) {

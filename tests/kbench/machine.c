@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-/* A machine with a stack: switches, structures, variables that are global. */
+/* A stack machine: uses switches, structures and global variables. */
 enum code { PUSH, ADD, MULTIPLY, DUPLICATE, DECREASE, JUMP, STOP };
 
 struct step {

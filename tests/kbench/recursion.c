@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-/* 100,000 calls deep: six megabytes of stack and more. */
+/* 100,000 nested calls take more than six megabytes of stack. */
 static int deep(int n)
 {
 	return n ? 1 + deep(n - 1) : 0;

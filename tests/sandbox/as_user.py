@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run one command by the sandbox of a kit's copy: as_user.py KIT REQUEST ANSWER, both pickled.
+"""Run one command in the sandbox of a copied kit: as_user.py KIT REQUEST ANSWER, both pickled.
 
-For tests/test_sandbox.py, which starts it as another user, on a terminal, or to be killed.
+Tests of the sandbox start this program as another user, on a terminal, or to kill it.
 """
 
 import pickle

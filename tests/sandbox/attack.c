@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a hostile submission may try: tests/test_sandbox.py. Says on a line how
- * far it came, and whether each thing was "refused".
+ * Attacks of a hostile submission on the sandbox, for tests/test_sandbox.py.
+ * The program prints how far each attack came, or whether it was "refused".
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ static void say(const char *what, int failed)
 	fflush(stdout);
 }
 
-/* As many children as can be had, at most 500. */
+/* Create as many child processes as possible, at most 500. */
 static void forks(void)
 {
 	int count = 0;
@@ -68,7 +68,7 @@ static void threads(void)
 	_exit(0);
 }
 
-/* Memory, a process after another of 20 MB each, or all in one. */
+/* Use 1200 MB: 20 MB in each of 60 processes, or all in one process. */
 static void memory(int processes)
 {
 	for (int i = 0; i < 60; i++) {
@@ -80,7 +80,7 @@ static void memory(int processes)
 		if (!piece)
 			break;
 		memset(piece, 1, 20 * MB);
-		/* Or the compiler does without. */
+		/* Keep the compiler from removing the memset(). */
 		__asm__ volatile("" : : "r"(piece) : "memory");
 		if (processes)
 			for (;;)
@@ -96,7 +96,10 @@ static void *take_memory(void *unused)
 	return unused;
 }
 
-/* By a thread, when the first has ended: the process looks like a dead one. */
+/*
+ * Use memory in a thread whose process looks dead, since its first thread
+ * ended.
+ */
 static void hidden_thread(void)
 {
 	pthread_t thread;
@@ -105,7 +108,10 @@ static void hidden_thread(void)
 	pthread_exit(NULL);
 }
 
-/* Page tables: a page read here and there is the zero page, nobody's memory. */
+/*
+ * Fill page tables. Pages that are only read map the zero page, so the process
+ * seems to use no memory.
+ */
 static void page_tables(void)
 {
 	size_t step = 2 * MB, size = step << 16;
@@ -121,7 +127,7 @@ static void page_tables(void)
 	sleep(20);
 }
 
-/* Memory that is in no process. */
+/* Allocate memory that belongs to no process. */
 static void hidden_memory(void)
 {
 	int fds[2];
@@ -131,7 +137,7 @@ static void hidden_memory(void)
 	say("sockets", socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
 }
 
-/* A grandchild of another session keeps the output. */
+/* Keep the output open in a grandchild that has its own session. */
 static void left_behind(void)
 {
 	if (!fork()) {
@@ -171,7 +177,7 @@ static void others(int pid)
 	say("ptrace", ptrace(PTRACE_ATTACH, pid, 0, 0) != 0);
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	say("environ", access(path, R_OK));
-	/* The two of the sandbox itself. */
+	/* Processes 1 and 2 belong to the sandbox itself. */
 	say("ptrace 1", ptrace(PTRACE_ATTACH, 1, 0, 0) != 0);
 	say("ptrace 2", ptrace(PTRACE_ATTACH, 2, 0, 0) != 0);
 	say("namespace", unshare(CLONE_NEWUSER));
@@ -216,7 +222,7 @@ static void write_file(const char *path)
 	}
 }
 
-/* Files of so many kilobytes each. */
+/* Write @count files of @kilobytes KB each. */
 static void files(int count, int kilobytes)
 {
 	static char block[1024];

@@ -28,6 +28,7 @@ UNDOES = {
 }
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
 IN_USE = "a file that is open may still use that memory"
+NOT_READY = "a program can open the device before its memory is there"
 # Pairs of steps: the first must be undone before the second, and done after it; with the reason.
 BEFORE = {
     ("device_create", "class_register"): "the device is one of that class",
@@ -99,7 +100,8 @@ def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
         if step.kind == "+":
             for (user, needed), why in BEFORE.items():
                 if step.name == needed and user in there:
-                    return f"{needed} before {user}", f"{user} first: {why}"
+                    because = NOT_READY if why == IN_USE else why
+                    return f"{needed} before {user}", f"{user} first: {because}"
             there.append(step.name)
         elif step.kind == "-" and UNDOES.get(step.name) in there:
             gone = UNDOES[step.name]

@@ -31,12 +31,14 @@ def _device(session: DriverSession) -> None:
     """Load and unload twice; let each step fail that creates the device."""
     _there_and_gone(session, "load")
     trace = _there_and_gone(session, "second load")
+    _in_order(_without_memory(trace), "load")
     _each_step_fails(session, trace, MEMORY, False)
 
 
 def _memory(session: DriverSession) -> None:
     """Check that init allocates the notebook; let each step fail, now with memory to free."""
     trace = _there_and_gone(session, "load")
+    _in_order(trace, "load")
     taken = sum(call_trace.told(trace, "bytes"))
     if taken < system_calls.BYTES:
         want = f"{system_calls.BYTES} bytes of memory for the notebook, by {MEMORY}"
@@ -45,6 +47,9 @@ def _memory(session: DriverSession) -> None:
     if static > MOST_STATIC:
         raise wrong(LOAD, "the notebook", f"in the memory that {MEMORY} returns",
                     f"{static} bytes of static data")  # fmt: skip
+    if 1 not in call_trace.told(trace, "beginning"):
+        want = "the first 10 lines in the notebook before the device is there, by first_begin()"
+        raise wrong(LOAD, "init", want, "other bytes")
     _each_step_fails(session, trace, "", True)
 
 
@@ -71,9 +76,12 @@ def _there_and_gone(session: DriverSession, where: str) -> list[call_trace.Trace
     if mode != CHARACTER_DEVICE:
         want = f"{driver_device.NODE} with mode {CHARACTER_DEVICE}, a character device"
         raise wrong(LOAD, where, want, f"mode {mode}")
-    trace = session.must_unload(where)
-    _in_order(trace, where)
-    return trace
+    return session.must_unload(where)
+
+
+def _without_memory(trace: list[call_trace.TracedCall]) -> list[call_trace.TracedCall]:
+    """Return the steps that make and remove the device; memory is task 2."""
+    return [step for step in trace if step.name not in (MEMORY, call_trace.UNDONE_BY[MEMORY])]
 
 
 def _in_order(trace: list[call_trace.TracedCall], where: str) -> None:
@@ -109,8 +117,10 @@ def _with_failing_step(session: DriverSession, number: int, memory: bool) -> boo
     where = f"init, when {failed.name} fails"
     if error != -failed.about:
         got = system_calls.in_words("load", str(error)) if error else "it loads"
-        raise wrong(LOAD, where, system_calls.in_words("load", str(-failed.about)), got)
-    _in_order(session.nothing_left(where, ignored="" if memory else MEMORY), where)
+        made = system_calls.in_words("load", str(-failed.about))
+        raise wrong(LOAD, where, f"{made}, which check made it return", got)
+    trace = session.nothing_left(where, ignored="" if memory else MEMORY)
+    _in_order(trace if memory else _without_memory(trace), where)
     return True
 
 

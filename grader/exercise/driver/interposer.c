@@ -13,9 +13,10 @@
  *
  * "+" is a step that was done, "-" one that was undone, "!" one that was made
  * to fail, with the error. After the function's name follows its object, which
- * is the same for a step and its undoing. "=" adds a property: the bytes of the
- * allocation before it, or whether the file operations of the step after it
- * name the module as their owner.
+ * is the same for a step and its undoing. "=" adds a property of the step before
+ * it: the bytes of an allocation, or whether a freed block was ever written to;
+ * or of the step after it: whether the file operations name the module as their
+ * owner, and whether the notebook has its first lines.
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -26,11 +27,14 @@
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
 #include <linux/vmalloc.h>
 
 #include "call_trace.h"
+#include "first.h"
 #include "may_fault.h"
 
 static int fail;
@@ -53,7 +57,7 @@ MODULE_PARM_DESC(watch, "tell each step in the kernel log");
 
 static void told(char what, const char *name, unsigned long about)
 {
-	if (watch)
+	if (watch && what != '=')
 		pr_info("interposer: %c %s %lx\n", what, name, about);
 	report_step(what, name, about, 0);
 }
@@ -97,9 +101,60 @@ static int done(const char *name, int error, unsigned long about)
 	return error;
 }
 
-static void told_owner(const struct file_operations *fops)
+/* Memory that is not asked for as all zero has this in it, so that it shows. */
+#define UNSET 0xa5
+
+/* What first_begin writes: F(0) to F(FIRST_BEGINNING - 1). */
+static const char beginning[] = "0\n1\n1\n2\n3\n5\n8\n13\n21\n34\n";
+
+/*
+ * The driver's first block that can be the notebook, and the last one that is
+ * too small for that, as a struct first_file is.
+ */
+static DEFINE_SPINLOCK(block_lock);
+static const char *notebook, *small;
+static size_t small_size;
+
+static void block_taken(void *memory, size_t size)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&block_lock, flags);
+	if (size < FIRST_BYTES) {
+		small = memory;
+		small_size = size;
+	} else if (!notebook) {
+		notebook = memory;
+	}
+	spin_unlock_irqrestore(&block_lock, flags);
+}
+
+/* Returns whether the block has a number still that was never set. */
+static bool block_freed(const void *memory)
+{
+	static const u32 unset = 0x01010101u * UNSET;
+	unsigned long flags;
+	bool found = false;
+
+	spin_lock_irqsave(&block_lock, flags);
+	if (memory == notebook)
+		notebook = NULL;
+	if (memory == small) {
+		for (size_t i = 0; i + sizeof(unset) <= small_size && !found;
+		     i += sizeof(unset))
+			found = !memcmp(small + i, &unset, sizeof(unset));
+		small = NULL;
+	}
+	spin_unlock_irqrestore(&block_lock, flags);
+	return found;
+}
+
+/* Ahead of the step that makes the device: from there on users can open it. */
+static void told_device(const struct file_operations *fops)
 {
 	told('=', "owner", fops && fops->owner == THIS_MODULE);
+	told('=', "beginning",
+	     notebook && !memcmp(notebook, beginning, sizeof(beginning) - 1));
 }
 
 WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
@@ -123,7 +178,7 @@ WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
 {
 	if (fails("cdev_add", CDEV_FAILS))
 		return -CDEV_FAILS;
-	told_owner(cdev->ops);
+	told_device(cdev->ops);
 	return done("cdev_add", __real_cdev_add(cdev, number, count),
 		    ABOUT(cdev));
 }
@@ -191,7 +246,7 @@ WRAP(int, misc_register, struct miscdevice *misc)
 {
 	if (fails("misc_register", MISC_FAILS))
 		return -MISC_FAILS;
-	told_owner(misc->fops);
+	told_device(misc->fops);
 	return done("misc_register", __real_misc_register(misc), ABOUT(misc));
 }
 
@@ -209,10 +264,13 @@ static bool no_memory(gfp_t gfp)
 	return fails("kmalloc", ENOMEM);
 }
 
-static void *taken(void *memory, size_t size, unsigned long caller)
+static void *taken(void *memory, size_t size, gfp_t gfp, unsigned long caller)
 {
 	if (!memory)
 		return NULL;
+	if (!(gfp & __GFP_ZERO))
+		memset(memory, UNSET, size);
+	block_taken(memory, size);
 	if (watch)
 		pr_info("interposer: + kmalloc %lx %pS\n", ABOUT(memory),
 			(void *)caller);
@@ -223,16 +281,19 @@ static void *taken(void *memory, size_t size, unsigned long caller)
 
 static void given_back(const void *memory)
 {
-	if (memory)
-		told('-', "kfree", ABOUT(memory));
+	if (!memory)
+		return;
+	told('-', "kfree", ABOUT(memory));
+	if (block_freed(memory))
+		told('=', "unset", ABOUT(memory));
 }
 
-#define WRAP_TAKE(name, gfp, arguments, ...)                           \
-	WRAP(void *, name, __VA_ARGS__)                                \
-	{                                                              \
-		if (no_memory(gfp))                                    \
-			return NULL;                                   \
-		return taken(__real_##name arguments, size, _RET_IP_); \
+#define WRAP_TAKE(name, gfp, arguments, ...)                                \
+	WRAP(void *, name, __VA_ARGS__)                                     \
+	{                                                                   \
+		if (no_memory(gfp))                                         \
+			return NULL;                                        \
+		return taken(__real_##name arguments, size, gfp, _RET_IP_); \
 	}
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
@@ -241,14 +302,14 @@ WRAP_TAKE(__kmalloc_cache_noprof, gfp, (cache, gfp, size),
 	  struct kmem_cache *cache, gfp_t gfp, size_t size)
 WRAP_TAKE(__kmalloc_large_noprof, gfp, (size, gfp), size_t size, gfp_t gfp)
 WRAP_TAKE(vmalloc_noprof, GFP_KERNEL, (size), unsigned long size)
-WRAP_TAKE(vzalloc_noprof, GFP_KERNEL, (size), unsigned long size)
+WRAP_TAKE(vzalloc_noprof, GFP_KERNEL | __GFP_ZERO, (size), unsigned long size)
 #else
 WRAP_TAKE(__kmalloc, gfp, (size, gfp), size_t size, gfp_t gfp)
 WRAP_TAKE(kmalloc_trace, gfp, (cache, gfp, size), struct kmem_cache *cache,
 	  gfp_t gfp, size_t size)
 WRAP_TAKE(kmalloc_large, gfp, (size, gfp), size_t size, gfp_t gfp)
 WRAP_TAKE(vmalloc, GFP_KERNEL, (size), unsigned long size)
-WRAP_TAKE(vzalloc, GFP_KERNEL, (size), unsigned long size)
+WRAP_TAKE(vzalloc, GFP_KERNEL | __GFP_ZERO, (size), unsigned long size)
 #endif
 
 WRAP(void, kfree, const void *memory)

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from grader.base import test_record
 from grader.base.errors import MachineError, MachineTimeout
-from grader.base.finding import Failure, Finding, failed
+from grader.base.finding import Code, Failure, Finding, failed
 from grader.exercise.driver import call_trace, system_calls
+from grader.exercise.driver.blame import Blame
 from grader.exercise.driver.call_trace import TracedCall
 from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
@@ -24,7 +27,12 @@ ABI, LOAD, TOGETHER = "abi", "load", "together"
 NOTHING_LEFT = "nothing left behind"  # the expected result after unloading
 # The message of race.c.
 _PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
-_RACE = re.compile(rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses")
+_RACE = re.compile(
+    rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses, (-?\d+) from watches"
+)
+LOCK = "the lock around all that is shared"
+# Of a variable that one of these tasks makes.
+REMEDY = {"counter": "an atomic64_t, or the lock around it, for {}"}
 LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
 
 
@@ -45,10 +53,18 @@ def wrong(test: str, title: str, expected: str, got: str) -> WrongError:
 class DriverSession:
     """A machine with a learner's driver, used until the first fault."""
 
-    def __init__(self, machine: Machine, module: Module, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        module: Module,
+        patience: float = PATIENCE,
+        blame: Blame | None = None,
+    ) -> None:
         self.machine = machine
         self.module = module
         self.patience = patience
+        self.blame = blame or Blame()
+        self._read = 0  # characters of the console that another task is blamed for
         self.passed = 0
         self._nonce = 0  # the nonce of the last load
         self._guest: Running | None = None
@@ -70,6 +86,7 @@ class DriverSession:
         if self._guest is not None:
             self._guest.stop()
             self._guest = None
+        self._read = 0
 
     def __enter__(self) -> DriverSession:
         return self
@@ -114,6 +131,7 @@ class DriverSession:
     def try_cases(self, cases: Sequence[DriverCase], test: str = ABI) -> None:
         """Raise WrongError for the first case with a wrong answer."""
         about, before = cases[0].named(), ""
+        case = cases[0]
         try:
             answers = driver_device.ask(self.guest, [case.request for case in cases], self.seconds)
             for case in cases:
@@ -129,7 +147,30 @@ class DriverSession:
             for _ in answers:
                 pass
         except MachineError as error:
-            raise self.ended(error, about, before) from None
+            ended = self.ended(error, about, before)
+            if ended.finding.code != Code.CRASHED or about != case.named():
+                raise ended from None
+            want = system_calls.in_words(case.request, case.expected)
+            happened = ended.finding.cause.removeprefix(f"{about}: ")
+            said = f"{about}: expected {want}, but {happened}"
+            raise WrongError(replace(ended.finding, cause=said), about) from None
+
+    def at_its_call(self, cases: Sequence[DriverCase], error: WrongError) -> WrongError:
+        """Return what the log says with the call that it is about, by making one at a time."""
+        if error.finding.code != Code.DIRTY_LOG:
+            return error
+        self.end()
+        try:
+            self.must_load()
+            requests = [case.request for case in cases]
+            answers = driver_device.ask(self.guest, requests, self.seconds, ahead=0)
+            for case, _ in zip(cases, answers):
+                dirt = kernel_log.first_problem(self.guest.console(), self.module)
+                if dirt:
+                    return WrongError(dirt.within(case.named()))
+        except (MachineError, WrongError):
+            pass
+        return error
 
     def load(self, *parameters: str) -> int:
         """Load the driver. Return 0 or minus errno."""
@@ -178,10 +219,7 @@ class DriverSession:
         if odd:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
             raise wrong(LOAD, moment, f"a {done_by} for each {odd.name}", "none")
-        left = [step for step in call_trace.remaining(trace) if step.name != ignored]
-        if left:
-            said = call_trace.in_words(left, self._place)
-            raise wrong(LOAD, moment, NOTHING_LEFT, said)
+        self._blame_for([s for s in call_trace.remaining(trace) if s.name != ignored], moment)
         there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
         if there:
             what = there.splitlines()[0]
@@ -189,35 +227,71 @@ class DriverSession:
         self.passed += 1
         return trace
 
-    def _place(self, caller: str) -> str:
-        """Return the source position of an allocation, as " in function (file:line)"."""
-        found = re.fullmatch(r"([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)", caller)
+    def _blame_for(self, left: Sequence[TracedCall], moment: str) -> None:
+        """Raise for what is left behind, unless it is memory that another task allocates."""
+        memory = call_trace.UNDOES["kfree"]
+        owners: dict[str, list[TracedCall]] = {}
+        for step in left:
+            functions = [self._source(step.caller)[0], step.caller.split("+")[0]]
+            owner = self.blame.owner_of_memory(functions) if step.name == memory else ""
+            owners.setdefault(owner, []).append(step)
+        for owner, steps in owners.items():
+            said = call_trace.in_words(steps, self._place)
+            if moment.endswith("unload") and any(step.name != memory for step in steps):
+                said += ": first_exit must undo that"
+            error = wrong(LOAD, moment, NOTHING_LEFT, said)
+            if not self.blame.takes(owner, error.finding):
+                raise error
+
+    def _source(self, place: str) -> tuple[str, str]:
+        """Return the function and file:line of a place in the driver; "" if not known."""
+        found = re.fullmatch(r"([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)", place)
         if not found:
-            return ""
+            return "", ""
         # A return address is after the call, so the byte before it belongs to the call.
-        function, line = kernel_log.source_line(
+        return kernel_log.source_line(
             self.module, found[1], int(found[2], 16) - 1, int(found[3], 16)
         )
+
+    def _place(self, caller: str) -> str:
+        """Return the source position of an allocation, as " in function (file:line)"."""
+        function, line = self._source(caller)
         return f" in {function} ({Path(line).name})" if line else ""
 
     def clean(self, moment: str) -> None:
         """Raise WrongError for a message of the kernel or the race detector in the log."""
-        console = self.guest.console()
-        race = _RACE.search(console)
-        if race:
-            got = _in_one_sentence(race, self.module)
-            raise wrong(TOGETHER, moment, "the lock around all that is shared", got)
-        dirt = kernel_log.first_problem(console, self.module)
+        whole = self.guest.console()
+        for race in _RACE.finditer(whole, self._read):
+            self._blame_for_race(race, moment)
+            self._read = race.end()
+        dirt = kernel_log.first_problem(whole[self._read :], self.module)
         if dirt:
             raise WrongError(dirt.within(moment))
 
+    def _blame_for_race(self, race: re.Match[str], moment: str) -> None:
+        """Raise for a data race that race.c has found, unless it is on another task's variable."""
+        functions, places = [], []
+        for place in (race[1], race[3]):
+            symbol = place.split("+")[0]
+            function, line = self._source(place)
+            functions += [function, symbol]
+            places.append(f"{function}, {line}," if line else symbol)
+        variable = _static_variable(self.module, int(race[4]))
+        owner = self.blame.owner_of_race(functions, variable)
+        want = REMEDY.get(owner, LOCK).format(variable)
+        uses = f"{race[2]} memory that {places[1].rstrip(',')} uses meanwhile"
+        error = wrong(TOGETHER, moment, want, f"a data race: {places[0]} {uses}")
+        if not self.blame.takes(owner, error.finding):
+            raise error
 
-def _in_one_sentence(race: re.Match[str], module: Module) -> str:
-    """Return a data race found by race.c in words, with both source positions."""
-    places = []
-    for place in (race[1], race[3]):
-        symbol, offset, size = re.split(r"\+0x|/0x", place)
-        # A return address is after the call, so the byte before it belongs to the call.
-        function, line = kernel_log.source_line(module, symbol, int(offset, 16) - 1, int(size, 16))
-        places.append(f"{function}, {line}," if line else f"{symbol}")
-    return f"a data race: {places[0]} {race[2]} memory that {places[1].rstrip(',')} uses meanwhile"
+
+def _static_variable(module: Module, distance: int) -> str:
+    """Return the name of the variable that lies this far from the array watches of race.c."""
+    symbols = subprocess.run(["objdump", "-t", str(module.path)], capture_output=True, text=True)
+    pattern = r"^([0-9a-f]+) .{5} O \.bss\t([0-9a-f]+) (?:\.\w+ )?(\S+)$"
+    found = re.findall(pattern, symbols.stdout, re.MULTILINE)
+    places = {name: (int(value, 16), int(size, 16)) for value, size, name in found}
+    if "watches" not in places:
+        return ""
+    address = places["watches"][0] + distance
+    return next((n for n, (begin, size) in places.items() if begin <= address < begin + size), "")

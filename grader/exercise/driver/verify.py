@@ -16,8 +16,16 @@ from grader.base.finding import Code, Failure, Finding
 from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance.verify import Tally, Verified
-from grader.exercise.driver import concurrency, init_and_exit, locks, system_calls
-from grader.exercise.driver.session import NOTHING_LEFT, PATIENCE, DriverSession, WrongError
+from grader.exercise.driver import call_trace, concurrency, init_and_exit, locks, system_calls
+from grader.exercise.driver.blame import Blame
+from grader.exercise.driver.session import (
+    ABI,
+    NOTHING_LEFT,
+    PATIENCE,
+    DriverSession,
+    WrongError,
+    wrong,
+)
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
@@ -105,16 +113,22 @@ def _try_tasks(
     hung: list[int] = []
     rest: Sequence[int] = ()
     why = NOT_TRIED
-    names = {task.number: task.name for task in course(built.stage.number).tasks}
+    asked = course(built.stage.number).tasks
+    names = {task.number: task.name for task in asked}
+    blame = Blame(asked)
     with (
-        DriverSession(machine, built.module) as session,
-        _ConcurrencyMachine(built, machine) as together,
+        DriverSession(machine, built.module, blame=blame) as session,
+        _ConcurrencyMachine(built, machine, blame) as together,
     ):
         for task in tasks:
             name = names[task]
             tell(f"task {task}, {name}")
+            later = tasks[tasks.index(task) + 1 :]
+            blame.current, blame.others = name, [names[other] for other in (*found, *later)]
             try:
                 _test_task(name, session, together)
+                if name in blame.findings:
+                    raise WrongError(blame.findings[name])
                 show(task, None)
             except WrongError as error:
                 finding = error.finding
@@ -187,7 +201,13 @@ def _test_by_one_caller(task: str, session: DriverSession) -> None:
     for cases in system_calls.CASES.get(task, ()):
         session.must_load()
         session.try_cases(cases)
-        session.must_unload("when all files are closed")
+        try:
+            done = session.must_unload("when all files are closed")
+        except WrongError as error:
+            raise session.at_its_call(cases, error) from None
+        if task == "open" and call_trace.told(done, "unset"):
+            got = "memory as kmalloc returns it, with anything in it"
+            raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
 
 
 def _test_alone(task: str, session: DriverSession) -> None:
@@ -201,9 +221,10 @@ def _test_alone(task: str, session: DriverSession) -> None:
 class _ConcurrencyMachine:
     """The machine and the driver for two callers, set up when they are needed."""
 
-    def __init__(self, built: BuiltStage, machine: Machine) -> None:
+    def __init__(self, built: BuiltStage, machine: Machine, blame: Blame) -> None:
         self.built = built
         self.machine = machine
+        self.blame = blame
         self.patience = PATIENCE
         self._session: DriverSession | None = None
 
@@ -223,7 +244,7 @@ class _ConcurrencyMachine:
                 raise WrongError(Finding("wrong", said)) from None
             if not built.ok:
                 raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
-            self._session = DriverSession(machine, built.module)
+            self._session = DriverSession(machine, built.module, blame=self.blame)
         self._session.patience = self.patience
         return self._session
 

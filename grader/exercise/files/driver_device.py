@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import guest_program
+from grader.lab.guest_channel import AHEAD_BYTES
 from grader.lab.machines import Contents, Machine, Running
 
 NAME = "first"  # the module, the class and the device
@@ -43,6 +44,8 @@ def refuse_host(machine: Machine) -> None:
         raise LabError("stage 0 is for a kernel that may break: leave machine=host away")
 
 
-def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
+def ask(
+    guest: Running, requests: Iterable[str], timeout: float, ahead: int = AHEAD_BYTES
+) -> Iterator[str]:
     """Send requests to the client's batch mode, see client/firstctl.h. Yield an answer for each."""
-    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)
+    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout, ahead=ahead)

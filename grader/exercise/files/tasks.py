@@ -94,6 +94,7 @@ class Task:
     parts: tuple[TaskFunction, ...]
     ideas: tuple[Idea, ...] = ()
     omitted: Omission | None = None
+    variables: tuple[str, ...] = ()  # static, of a driver: a data race on one is this task's fault
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         tuple(parts),
         tuple(_idea(idea, int(table["points"])) for idea in table.get("idea", [])),
         omitted,
+        tuple(table.get("variables", ())),
     )
 
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Test one task. This file is linked with the learner's into one module, which runs
- * the tests when it is loaded. The parameter "result" then holds the first failure,
- * or nothing, and the record of the checks.
+ * Test one task. This file and the learner's file form one module, which runs
+ * the tests when it is loaded. The parameter "result" then holds the first
+ * failure, if any, and the record of the checks.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
