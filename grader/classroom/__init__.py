@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A class: many submissions of one stage, each graded by itself, and what comes of them all."""
+"""Grade a class: many submissions of one exercise, each on its own, and summarize the results."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The submissions that are not done yet, given out by GNU parallel: to cores, or hosts by ssh.
+"""Run GNU parallel to grade unfinished submissions on local cores or, by ssh, on other hosts.
 
-What is done is what has a result with the fingerprint that it must have; parallel's own log is for
-people. A job that ends without one is tried again, elsewhere where there is an elsewhere.
+A submission is finished when it has a result with the expected fingerprint; parallel's own log is
+only for people. A job that ends without a result is tried again, on another host if there is one.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from grader.classroom import outcome
 from grader.classroom.outcome import SubmissionOutcome
 from grader.exercise.files.exercises import Exercise
 
-# How often a submission is begun that comes to nothing by no fault of its own.
+# How often parallel runs a job that ends without a result.
 TRIES = 3
-# Seconds; the worst that a submission can do to each of its limits comes to less.
+# Seconds for one job; a submission that uses up each of its own limits takes less.
 LONGEST = 3600
-# Milliseconds from the request to end until the end.
+# Signals that end a job, with the milliseconds to wait after each.
 TERMSEQ = "TERM,8000,TERM,2000,KILL,100"
 LOOK_SECONDS = 0.5
 SAY_SECONDS = 60.0
-# A host that does not answer for 45 s is given up, and its work goes to another.
+# A host that does not answer for 45 s counts as failed; its jobs go to another host.
 SSH_OPTIONS = (
     "-o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
 )
@@ -42,22 +42,22 @@ SSH_OPTIONS = (
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """Where it is graded."""
+    """The settings of a class's grading jobs, and the commands that run them."""
 
-    output_folder: Path  # packed/ID.tar there becomes results/ID.json
+    output_folder: Path  # holds packed/ID.tar and, after grading, results/ID.json
     exercise: Exercise
     seed: int
-    jobs: str = ""  # as parallel takes it; a job for each core if not given
+    jobs: str = ""  # parallel's --jobs; one job for each core by default
     hosts: Path | None = None
     kept_packages: tuple[str, ...] = field(default=("XDG_CACHE_HOME", "LAB_BUILD", "TMPDIR", "CC"))
 
     @property
     def ssh(self) -> str:
-        """How hosts are reached; PARALLEL_SSH is parallel's own name for another ssh."""
+        """Return the ssh command for hosts; PARALLEL_SSH, parallel's own variable, replaces ssh."""
         return f"{os.environ.get('PARALLEL_SSH') or 'ssh'} {SSH_OPTIONS}"
 
     def command(self) -> list[str]:
-        """What grades one submission, {} being its id."""
+        """Return the command that grades one submission; {} stands for its id."""
         there = [
             f"{name}={os.environ[name]}" for name in self.kept_packages if os.environ.get(name)
         ]
@@ -69,18 +69,18 @@ class Dispatcher:
         ]  # fmt: skip
 
     def parallel(self) -> list[str]:
-        """The whole call."""
+        """Return the complete call of GNU parallel."""
         words = ["parallel", "--will-cite", "--no-run-if-empty", "--retries", str(TRIES)]
         words += ["--timeout", str(LONGEST), "--termseq", TERMSEQ, "--joblog", "parallel.log"]
         if self.jobs:
             words += ["--jobs", self.jobs]
         if self.hosts:
-            # Neither a host that is gone nor what it had is the end: elsewhere it goes on.
+            # If a host or its files disappear, parallel runs the job on another host.
             words += ["--ssh", self.ssh, "--sshloginfile", str(self.hosts.absolute())]
-            # A folder for each job on the host, removed behind it.
+            # Each job has its own folder on the host, which is removed afterwards.
             words += ["--wd", "...", "--transferfile", "packed/{}.tar"]
             words += ["--return", "results/{}.json", "--cleanup"]
-        # Quoted for the shell that parallel has run it; {} is a plain name.
+        # parallel passes the command to a shell, so quote it; {} is replaced by a plain name.
         return [*words, " ".join(w if w == "exec" else _quoted(w) for w in self.command())]
 
 
@@ -89,13 +89,13 @@ def _quoted(word: str) -> str:
 
 
 def finished_outcome(out: Path, name: str, fingerprint: str) -> SubmissionOutcome | None:
-    """The outcome of a submission, if it has one that holds."""
+    """Return a submission's outcome if it is graded and has this fingerprint, else None."""
     found = outcome.read(out / "results" / f"{name}.json")
     return found if found and found.graded and found.fingerprint == fingerprint else None
 
 
 def run(engine: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None:
-    """Grade what is to be graded: fingerprints by id. What came of each is in results/."""
+    """Grade the submissions in todo, fingerprints by id. Write each outcome into results/."""
     if not todo:
         return
     if shutil.which("parallel") is None:
@@ -105,7 +105,7 @@ def run(engine: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None
         process = subprocess.Popen(
             engine.parallel(),
             cwd=engine.output_folder,
-            # Else it keeps files in the home directory.
+            # By default, parallel keeps files in the home directory.
             env={**os.environ, "PARALLEL_HOME": str(engine.output_folder / ".parallel")},
             stdin=subprocess.PIPE,
             stdout=said,
@@ -157,8 +157,8 @@ def _remaining(count: int, unfinished: int, seconds: float) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Whatever has happened, nothing of it runs when this returns."""
-    # Asked once, parallel waits for what runs; asked twice, it ends that.
+    """Make sure that no process of parallel runs when this function returns."""
+    # At the first signal parallel waits for its running jobs; at the second it ends them.
     for seconds in (1.0, 30.0):
         if process.poll() is not None:
             return
@@ -172,7 +172,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def what_went_wrong(out: Path) -> Sequence[str]:
-    """The last that was said, for a submission that has no result at all."""
+    """Return the last three lines of parallel's error output, for jobs without a result."""
     try:
         text = decoded((out / "parallel.err").read_bytes())
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a result rests on: the submission, the kit, the stage, the seed. The same again: done."""
+"""Digest all that a result depends on: submission, kit, exercise, seed. Equal digests: graded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.base import paths
 
-# What points come out of; how they are shown is none of it.
+# The files that points depend on; those in SHOWING only display points.
 KIT = (
     *("common", "electives", "expected", "grader", "stages"),
     "requirements.txt",
@@ -28,7 +28,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 @cache
 def kit() -> str:
-    """Of the kit: the same on every computer that has the same files."""
+    """Return the digest of the kit, which is equal on all computers that have the same files."""
     digest = hashlib.sha256()
     for name in KIT:
         for path in _files(paths.ROOT / name):
@@ -40,6 +40,6 @@ def kit() -> str:
 
 
 def of_submission(packed: bytes, what: str, seed: int) -> str:
-    """Of a submission's grading."""
+    """Return the digest of a submission's grading."""
     text = f"{kit()} {what} {seed} ".encode() + hashlib.sha256(packed).digest()
     return hashlib.sha256(text).hexdigest()[:32]

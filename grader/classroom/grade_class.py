@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A whole class: find, pack, grade what is not done, and put together what came of it."""
+"""Grade a class: find and pack submissions, grade unfinished ones, write tables and pages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NO_RESULT = "it ended without a result"
 
 @dataclass(frozen=True)
 class ClassOptions:
-    """What to grade, and how."""
+    """The options of a class's grading."""
 
     submissions: Path
     exercise: Exercise
@@ -58,7 +58,7 @@ class ClassOptions:
 
 
 def grade(options: ClassOptions) -> int:
-    """Grade a class; returns the exit status."""
+    """Grade a class. Return the exit status."""
     progress = Progress()
     found, skipped = find(options.submissions)
     try:
@@ -80,7 +80,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 def _seed(options: ClassOptions) -> int:
-    """One for a class, whatever happens: given, or the one that it was begun with, or drawn."""
+    """Return the class's seed: the requested one, the one it was begun with, or a random one."""
     path = options.output_folder / "class.json"
     try:
         kept: dict[str, Any] = json.loads(path.read_text())
@@ -127,7 +127,7 @@ def _grade(
 def _pack(
     found: Sequence[Submission], out: Path, exercise: Exercise, seed: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
-    """Ids with what a result must rest on; those that are not done yet lie packed behind it."""
+    """Yield each submission's id and expected fingerprint; pack unfinished ones into packed/."""
     shutil.rmtree(out / "packed", ignore_errors=True)
     (out / "packed").mkdir()
     for i, submission in enumerate(found):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Exactly one submission, from its archive to its outcome; nothing is left but that.
+"""Grade one submission, from its archive to its outcome, and leave no other files.
 
-It is unpacked, compiled and tried in the sandbox, its module is loaded in QEMU. What this computer
-does wrong is never the submission's: that is "not graded", and somebody tries again.
+The submission is unpacked, compiled and tested in the sandbox; its module is loaded in QEMU. An
+error of this computer is never counted against the submission: the outcome is then "not graded",
+and it is graded again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from grader.course.check import ExerciseVerdict, judge
 from grader.exercise.files.exercises import Exercise
 from grader.scoring.points import SPEED, Line
 
-# On a computer that is very busy a machine may answer too late, once: a time-out counts when it
-# comes again. (It can only take points away, so the better of both is the right one.)
+# A machine may answer too late once on a very busy computer, so a time-out counts only when it
+# happens again. (A time-out can only take points away, so the better verdict of the two is right.)
 TRIES_OF_TIMEOUTS = 2
 
 
@@ -37,7 +38,7 @@ def grade(submission: Path, exercise: Exercise, seed: int) -> SubmissionOutcome:
 
 
 def refused(print_of_it: str, exercise: Exercise, why: str) -> SubmissionOutcome:
-    """The outcome of what there is nothing to grade in: all its points are missed."""
+    """Return the outcome of a submission that cannot be graded: no points."""
     lines = tuple(Line(name, 0, points, "refused") for name, points in exercise.points)
     return SubmissionOutcome(print_of_it, REFUSED, why, lines)
 
@@ -83,7 +84,7 @@ def _judged(directory: Path, exercise: Exercise, seed: int) -> ExerciseVerdict:
 def _told(
     verdict: ExerciseVerdict, print_of_it: str, left_out: tuple[str, ...], folder: Path
 ) -> SubmissionOutcome:
-    """The outcome, with no word of where it was made."""
+    """Return the outcome without the path of the folder in which it was graded."""
 
     def plain(text: str) -> str:
         return text.replace(f"{folder}/", "")
@@ -92,7 +93,7 @@ def _told(
     name, cause = verdict.status, plain(verdict.cause)
     lost = next((line for line in lines if not line.full), None)
     if name == "ok" and lost and lost.kind != SPEED:
-        # The device is right, and a function tried alone is not.
+        # The device is right, but a function that was tested on its own is not.
         name, cause = "wrong", f"{lost.name}: {lost.remark}"
     return SubmissionOutcome(print_of_it, name, cause, lines, left_out)
 

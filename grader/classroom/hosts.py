@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Other computers, by ssh: the kit and its cache brought to where they are here.
+"""Copy the kit and its cache to other hosts by ssh, at the same paths as here.
 
-The same paths: kernels and Python environments know their own. The same kernel, compiler and
-emulator: then par counts there as it does here.
+The paths must be equal, because kernels and Python environments contain their own paths. Kernel,
+compiler and emulator must be equal so that instruction counts can be compared with par.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.lab import machines
 
 
 def read(path: Path) -> list[str]:
-    """The hosts of a file as parallel's --sshloginfile takes it: [JOBS/][USER@]HOST a line."""
+    """Return the hosts of a file for parallel's --sshloginfile: [JOBS/][USER@]HOST on each line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -39,15 +39,16 @@ def read(path: Path) -> list[str]:
 
 
 def prepare(path: Path, ssh: str, packages: str, progress: Progress) -> None:
-    """Bring the kit and its cache to the hosts, and install what it needs of the system there.
+    """Copy the kit and its cache to the hosts, and install the system packages it needs there.
 
     packages: the group of packages that the exercise needs; "" for none.
     """
-    # Of the cache what grading takes: the distribution's kernel, the Python environment.
+    # The parts of the cache that grading needs: the distribution's kernel and the Python
+    # environment.
     environment = Path(sys.prefix)
     cache = environment.parent
     found = [environment, machines.get("qemu").kernel().tree.absolute().parent]
-    # What an elective keeps there, and the packages it needs, have its name.
+    # An elective's folders in the cache begin with the name of its group of packages.
     found += sorted(found[1].parent.glob(f"{packages}-*")) if packages else []
     for host in read(path):
         progress.step(f"bring the kit to {host}")

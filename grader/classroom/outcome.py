@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What came of one submission, and its file: results/ID.json, written whole or not at all.
+"""The outcome of one submission, and its file results/ID.json, which is written atomically.
 
-status is "ok", what is wrong first of all (as in report.json), "refused" where there was nothing
-to grade, which is the author's to mend, or "not graded", which is this computer's.
+status is "ok", the kind of the first problem (as in report.json), "refused" if the author must send
+another submission, or "not graded" if this computer failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFUSED = "refused"
 
 @dataclass(frozen=True)
 class SubmissionOutcome(Lines):
-    """One submission, graded."""
+    """The outcome of one submission."""
 
     fingerprint: str
     status: str
@@ -34,12 +34,12 @@ class SubmissionOutcome(Lines):
 
     @property
     def graded(self) -> bool:
-        """Whether this is what the submission comes to; if not, it is to be graded again."""
+        """Return whether the outcome is final; if not, the submission is graded again."""
         return self.status != NOT_GRADED
 
 
 def write_whole(path: Path, text: str) -> None:
-    """A file that is there in whole or as it was."""
+    """Write a file atomically: after an error, it is as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -50,12 +50,12 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write(path: Path, outcome: SubmissionOutcome) -> None:
-    """Keep an outcome."""
+    """Store an outcome."""
     write_whole(path, json.dumps(dataclasses.asdict(outcome), indent=1) + "\n")
 
 
 def read(path: Path) -> SubmissionOutcome | None:
-    """One that is kept; None where there is none, or none that can be read."""
+    """Return a stored outcome, or None if it is missing or unreadable."""
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         lines = tuple(Line(**line) for line in row.pop("lines"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A submission as one file, which is what is sent to whoever grades it: an archive.
+"""Pack a submission into one archive, which is sent to the host that grades it.
 
-An archive stays what it is, unopened. Of a directory the C files are packed: plain ones, found
-without following a link, opened without running anything.
+An archive is sent as it is, unopened. Of a directory, the C files are packed: only regular files,
+found without following links and opened without running anything.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from grader.classroom import unpacker
 from grader.classroom.submissions import ARCHIVES, archive_suffix
 
 ARCHIVE_BYTES = 64 << 20
-# Names in a directory that are looked at.
+# Largest number of directory entries that are examined.
 ENTRIES = 50_000
 
 
 class RejectedSubmission(Exception):
-    """Why a submission is not graded, in one line: what its author is to do."""
+    """A submission cannot be graded; the text is one line for its author."""
 
 
 def packed(path: Path) -> bytes:
-    """The submission as an archive; for a directory the same bytes wherever it lies."""
+    """Return the submission as an archive; equal directories give equal bytes."""
     try:
         with _opened(path, None) as fd:
             if not stat.S_ISDIR(os.fstat(fd).st_mode):
@@ -41,7 +41,7 @@ def packed(path: Path) -> bytes:
                 elif name[-1].endswith((".c", ".h")):
                     files.take(name, found)
             if not files.content and len(archives) == 1:
-                # As Moodle leaves them: a folder for each student, and in it what was sent.
+                # Moodle makes a folder for each student that contains the archive.
                 with _opened(archives[0], fd) as inner:
                     return _archive(archives[0], inner)
             if not files.content:
@@ -58,7 +58,7 @@ def packed(path: Path) -> bytes:
 
 @contextmanager
 def _opened(name: str | Path, parent: int | None) -> Iterator[int]:
-    # A pipe is not waited for.
+    # O_NONBLOCK: opening a pipe must not wait for a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     fd = os.open(name, flags, dir_fd=parent)
     try:
@@ -84,7 +84,7 @@ def _archive(name: str, fd: int) -> bytes:
 
 
 class _Files:
-    """The C files of a directory, bounded as an archive's are."""
+    """The C files of a directory, within the same limits as those of an archive."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
@@ -92,7 +92,7 @@ class _Files:
         self.bytes = 0
 
     def below(self, fd: int, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Path and descriptor of each plain file that may be wanted, in order."""
+        """Yield path and descriptor of each regular file that may be needed, in order."""
         with os.scandir(fd) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
@@ -113,7 +113,7 @@ class _Files:
                     yield path, file
 
     def take(self, path: tuple[str, ...], fd: int) -> None:
-        """Read one; the unpacker says of one that is too large that it is left out."""
+        """Read one file; the unpacker leaves out a file that is too large, with a message."""
         with os.fdopen(os.dup(fd), "rb") as file:
             content = file.read(unpacker.FILE_BYTES + 1)
         self.bytes += len(content)
@@ -125,7 +125,7 @@ class _Files:
         self.content["/".join(path)] = content
 
     def archive(self) -> bytes:
-        """All of them: the same bytes for the same files."""
+        """Return an archive of all files; equal files give equal bytes."""
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name, content in sorted(self.content.items()):

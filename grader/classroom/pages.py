@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The class as pages: class.html for the instructor, one for each student of that student's alone.
+"""Make the HTML pages of a class: class.html for the instructor, and one page for each student.
 
-Each is one file that fetches nothing; whatever comes of a submission is escaped.
+Each page is one file that loads no other; all text from submissions is escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.classroom.tables import ClassRow
 from grader.report import html
 
 HERE = Path(__file__).parent
-# Points that stand together; full points stand alone.
+# Width of a bar of the distribution, in points; 100 points have a bar of their own.
 STEP = 10
 
 
@@ -32,7 +32,7 @@ def _environment() -> Environment:
 
 
 def distribution(points: Sequence[int]) -> list[dict[str, Any]]:
-    """How many have how many points, with the share of the largest for a bar."""
+    """Return the number of students per range of points; share: percent of the largest number."""
     counts = [0] * (100 // STEP + 1)
     for one in points:
         counts[min(max(one, 0), 100) // STEP] += 1
@@ -45,7 +45,7 @@ def distribution(points: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def hardest(rows: Sequence[ClassRow], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Each task with the part of its points that the class has earned, the least first."""
+    """Return the tasks with the percentage of points that the class earned, the lowest first."""
     found = []
     for name in names:
         lines = [line for row in rows for line in row.outcome.lines if line.name == name]
@@ -58,7 +58,7 @@ def hardest(rows: Sequence[ClassRow], names: Sequence[str]) -> list[dict[str, An
 
 
 def failures(rows: Sequence[ClassRow]) -> list[dict[str, Any]]:
-    """What went wrong, the same causes (but for numbers and names) together, the most first."""
+    """Return groups of equal causes, the largest first; numbers and quoted names are ignored."""
     found: dict[tuple[str, str], list[ClassRow]] = defaultdict(list)
     for row in rows:
         if row.outcome.status != "ok":
@@ -77,7 +77,7 @@ def class_page(
     facts: dict[str, Any],
     pairs: Sequence[SimilarPair] | None,
 ) -> str:
-    """The instructor's."""
+    """Return the instructor's page."""
     graded = [row for row in rows if row.outcome.graded]
     points = [row.outcome.earned for row in graded]
     return (
@@ -100,5 +100,5 @@ def class_page(
 
 
 def student_page(row: ClassRow, facts: dict[str, Any]) -> str:
-    """A student's own: nothing of anybody else is in it."""
+    """Return a student's page, which contains nothing about other students."""
     return _environment().get_template("student.html.j2").render(row=row, facts=facts)

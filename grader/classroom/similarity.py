@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Submissions that are alike, by copydetect: a pointer for a human to look at, never points.
+"""Find similar submissions with copydetect, for a person to look at; no points depend on it.
 
-What all were given, the skeleton, is taken out. Both unpacking and comparing are done in the
-sandbox: they read what untrusted submissions hold.
+The skeleton, which all students were given, is excluded. Unpacking and comparing run in the
+sandbox, because they read untrusted submissions.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from grader.sandbox import PROGRAM, SandboxView
 
 SCRIPT = Path(__file__).with_name("similarity_compare.py")
 PACKAGES = paths.SCRIPTS / "similarity.txt"
-# Below this much in common nothing is said: short functions have few ways to be written.
+# Report pairs from this share on: short functions can be written in few ways, so some similarity is
+# normal.
 LEAST = 0.5
-# Of 300 submissions are 45,000 pairs, a millisecond each.
+# 300 submissions are 45,000 pairs, which take a millisecond each.
 LIMITS = replace(PROGRAM, wall_seconds=3600, cpu_seconds=3600, address_bytes=None)
 
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """Two students, and how many percent of each one's code is in the other's as well."""
+    """Two students, and the percentage of each one's code that the other's also contains."""
 
     one: str
     other: str
@@ -43,7 +44,7 @@ class SimilarPair:
 
 
 def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -> list[SimilarPair]:
-    """The pairs that are alike, the most first."""
+    """Return the similar pairs, the most similar first."""
     python = _python()
     folder = scratch.folder()
     try:
@@ -68,7 +69,7 @@ def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -
             [python, "-I", "-B", SCRIPT, sources, given, str(LEAST)],
             LIMITS,
             SandboxView(read=(environment, SCRIPT, sources, given)),
-            # It would look for its fonts, and keep what it found.
+            # matplotlib would otherwise search for fonts and write a cache.
             environment={"MPLCONFIGDIR": "/tmp", "OPENBLAS_NUM_THREADS": "1"},
         )
     finally:
@@ -85,7 +86,7 @@ def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -
 
 
 def _python() -> Path:
-    """The interpreter of an environment that has copydetect; made when it is missing."""
+    """Return the interpreter of an environment with copydetect; create it if it is missing."""
     completed = subprocess.run(
         [str(paths.SCRIPTS / "python.sh"), "-c", "import sys; print(sys.executable)"],
         env={**os.environ, "LAB_PACKAGES": str(PACKAGES)},
@@ -98,7 +99,7 @@ def _python() -> Path:
 
 
 def _texts(submission: Submission, exercise: Exercise) -> list[str]:
-    """Its C files; none of one that is refused, which its own page says."""
+    """Return a submission's C files; none if it is rejected, which its own page reports."""
     folder = scratch.folder()
     try:
         packed = packing.packed(submission.path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""similarity_compare.py FOLDER GIVEN LEAST: which files of a folder are alike. Runs in the sandbox.
+"""similarity_compare.py FOLDER GIVEN LEAST: find similar files in a folder, inside the sandbox.
 
-In the environment of scripts/similarity.txt. GIVEN, which all were given, is taken out. Prints one
-line of JSON: [name, name, percent of the first, percent of the second] for each pair.
+Runs in the environment of scripts/similarity.txt. Code of GIVEN, the skeleton, is excluded. Print
+one line of JSON: [name, name, percent of the first, percent of the second] for each pair.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
-# Tokens that must be equal in a row, and that are always found: copydetect's own defaults.
+# Numbers of equal tokens in a row: the least that counts, and the least that is always found. These
+# are copydetect's defaults.
 NOISE, GUARANTEE = 25, 30
 
 
 def main(folder: Path, given: Path, least: float) -> None:
-    """Compare all with all."""
+    """Compare each file with each other file."""
     logging.disable()
     import numpy as np
     from copydetect import CodeFingerprint, compare_files  # type: ignore[import-not-found]
@@ -31,7 +32,7 @@ def main(folder: Path, given: Path, least: float) -> None:
     ]
     found = []
     for one, other in combinations(prints, 2):
-        # One that is the skeleton still has nothing of its own to compare.
+        # An unchanged skeleton has no code of its own to compare.
         if not (one.token_coverage and other.token_coverage):
             continue
         _, (of_one, of_other), _ = compare_files(one, other)

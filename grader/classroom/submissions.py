@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whose submissions there are, and where: a folder as Gradescope or Moodle leave it, or a list.
+"""Find submissions and their students: in a folder from Gradescope or Moodle, or in a list.
 
-Nothing of a submission is opened here but by packing.py; names may be anything that a name can be.
+This module opens no submission, only packing.py does. File names may contain any bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.base.errors import LabError, in_one_line
 from grader.base.printable import in_a_line
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
-# What people pack with as well, and the unpacker does not know.
+# Other kinds of archive that students send, which the unpacker does not support.
 OTHER_ARCHIVES = (".7z", ".rar", ".gz", ".xz", ".bz2", ".zst")
 # Moodle's folders: Anna Example_1234567_assignsubmission_file_
 _MOODLE = re.compile(r"^(?P<name>.+?)_\d+_assignsubmission_file_?$", re.DOTALL)
@@ -27,33 +27,33 @@ LIST_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's: the name as the folder or list has it, and what there is."""
+    """A student's submission: the name from the folder or list, and the path."""
 
     name: str
     path: Path
 
     @property
     def student(self) -> str:
-        """The name, printable."""
+        """Return the student's name, printable."""
         return in_a_line(self.name)
 
     @property
     def id(self) -> str:
-        """A name for files and commands, made of letters and digits, one for each student."""
+        """Return a unique name for files and commands, of letters, digits and hyphens."""
         tag = hashlib.sha256(self.name.encode(errors="surrogateescape")).hexdigest()[:8]
         plain = re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-")[:32]
         return f"{plain}-{tag}" if plain else tag
 
 
 def archive_suffix(name: str) -> str:
-    """The ending that says which archive it is; nothing for what is none."""
+    """Return a name's archive suffix, or ""."""
     lower = name.lower()
     known = [suffix for suffix in (*ARCHIVES, *OTHER_ARCHIVES) if lower.endswith(suffix)]
     return max(known, key=len, default="")
 
 
 def student_of(name: str) -> str:
-    """Whose a folder or archive of that name is."""
+    """Return the student's name for the name of a folder or archive."""
     suffix = archive_suffix(name)
     plain = name[: len(name) - len(suffix)] if suffix else name
     moodle = _MOODLE.match(plain)
@@ -61,7 +61,7 @@ def student_of(name: str) -> str:
 
 
 def find(place: Path) -> tuple[list[Submission], list[str]]:
-    """All submissions, by name, and the names of what is there and is none."""
+    """Return all submissions by name, and the names of other files there."""
     try:
         if place.is_dir():
             return _in_folder(place)
@@ -76,7 +76,8 @@ def find(place: Path) -> tuple[list[Submission], list[str]]:
 def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
     taken, left = [], []
     for entry in os.scandir(folder):
-        # A link is taken, to be refused by name: a student is not to be lost in silence.
+        # Include links: packing rejects each with a message, so that no student is silently
+        # missing.
         if entry.name.startswith("."):
             continue
         if entry.is_symlink() or entry.is_dir() or archive_suffix(entry.name):
@@ -90,7 +91,8 @@ def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
         )
     names = Counter(student_of(path.name) for path in taken)
     found = [
-        # anna.zip beside anna/: two, until somebody says which counts.
+        # anna.zip and anna/ have the same student name, so they stay two submissions with full
+        # names.
         Submission(name if names[name := student_of(path.name)] == 1 else path.name, path)
         for path in taken
     ]
@@ -115,7 +117,7 @@ def _in_list(path: Path) -> tuple[list[Submission], list[str]]:
 
 
 def _named_shortly(found: list[Path], named: list[str]) -> Iterable[Submission]:
-    """By the last part of the path, where that tells them apart."""
+    """Name each submission by the last part of its path if that is unique, else by the path."""
     short = Counter(student_of(path.name) for path in found)
     for path, line in zip(found, named):
         name = student_of(path.name)

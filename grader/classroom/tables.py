@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The class for other programs: class.csv, and Gradescope's results.json for each student."""
+"""Write a class's results for other programs: class.csv, and results.json of Gradescope."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from grader.base.printable import in_a_line
 from grader.classroom.outcome import SubmissionOutcome, write_whole
 from grader.classroom.submissions import Submission
 
-# It reads as one, and nothing separates by it.
+# It looks like a semicolon, but no program uses it as a separator.
 _WIDE_SEMICOLON = "\uff1b"
-# What a formula begins with, in their wide forms too.
+# The first characters of a formula; NFKC maps their wide forms to these.
 _FORMULA = frozenset("=+-@")
 
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A student, and what came of the submission."""
+    """A student's submission and its outcome."""
 
     submission: Submission
     outcome: SubmissionOutcome
 
     @property
     def student(self) -> str:
-        """The name."""
+        """Return the student's name."""
         return self.submission.student
 
 
 def _cell(text: str) -> str:
-    """Return text that a spreadsheet takes for text in one cell: a name may be a formula.
+    """Return a text that a spreadsheet reads as text in one cell; a name could be a formula.
 
-    No cell holds what another reader than ours separates by, since quotes do not help there: where
-    ";" separates, a line of this file begins with no quote that would be one.
+    Replace ";", because a reader that separates cells by ";" would split the text even inside
+    quotes: its lines do not begin with the quote.
     """
     text = in_a_line(text).replace(";", _WIDE_SEMICOLON)
     first = unicodedata.normalize("NFKC", text.lstrip(" '\"\u00a0\u3000"))[:1]
@@ -47,7 +47,7 @@ def _cell(text: str) -> str:
 
 
 def class_csv(rows: Sequence[ClassRow], names: Sequence[str]) -> str:
-    """A line for each student; the points of who is not graded are empty."""
+    """Return a CSV row for each student; the points are empty if the submission is not graded."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["student", "points", *names, "status", "cause", "seconds", "fingerprint"])
@@ -66,7 +66,7 @@ def class_csv(rows: Sequence[ClassRow], names: Sequence[str]) -> str:
 
 
 def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
-    """Results as Gradescope reads them."""
+    """Return the results in the format of Gradescope's results.json."""
     said = [outcome.cause or outcome.status, *outcome.left_out]
     return {
         "score": outcome.earned,
@@ -81,7 +81,7 @@ def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
 
 
 def write_gradescope(path: Path, outcome: SubmissionOutcome) -> None:
-    """Write it; where nothing is graded there is none."""
+    """Write the results for Gradescope; remove the file if the submission is not graded."""
     if outcome.graded:
         write_whole(path, json.dumps(gradescope(outcome), indent=1) + "\n")
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Out of an archive the directory that is to be graded: unpacked in the sandbox, looked for."""
+"""Unpack an archive in the sandbox, and find the directory in it that is to be graded."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from grader.exercise.files.exercises import Exercise
 from grader.sandbox import ARCHIVE, SandboxView
 
 SCRIPT = Path(unpacker.__file__)
-# The distribution's own, which the sandbox sees.
+# The distribution's Python, which is visible in the sandbox.
 PYTHON = "/usr/bin/python3"
 
 
 def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, list[str]]:
-    """Unpack into folder; the directory that counts, named as the kit's, and what is left out."""
+    """Unpack an archive. Return the directory to grade, and messages on files left out.
+
+    The directory is below folder and has the name of a learner's copy.
+    """
     packed, content = folder / "submission", folder / "content"
     packed.write_bytes(archive)
     packed.chmod(0o644)
@@ -49,7 +52,7 @@ def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, l
 
 
 def _locate(content: Path, exercise: Exercise) -> Path:
-    """The one directory that is meant, by its name or as the only one with such a file."""
+    """Return the directory to grade: by its name, or the only one with a file of the exercise."""
     homes = sorted({path.parent for path in content.rglob("*.c")})
     if not homes:
         raise RejectedSubmission("it holds no C file")
@@ -84,8 +87,9 @@ def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
 
 
 def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
-    """Of directories of the right name the one that counts."""
-    # In a clone of the course stages/ and electives/ hold skeletons, work/old what was put aside.
+    """Return the directory that counts among those with the right name, or None."""
+    # In a clone of the course, work/ has the solution, stages/ and electives/ have skeletons, and
+    # work/old/ has old copies.
     for rank in (0, 1, 2):
         best = [home for home in named if _rank(home.relative_to(content)) == rank]
         if len(best) == 1:

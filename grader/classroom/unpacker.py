@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""unpacker.py ARCHIVE FOLDER: the C files of an archive. Runs in the sandbox, by Python alone.
+"""unpacker.py ARCHIVE FOLDER: unpack an archive's C files. Runs in the sandbox; only Python.
 
-Prints one line of JSON: {"taken": N, "left": [...]} or {"refused": "why"}. It reads no more of an
-archive than the bounds below, and writes plain files in directories of plain names only.
+Print one line of JSON: {"taken": N, "left": [...]} or {"refused": "why"}. Read no more of an
+archive than the limits below, and write only regular files in directories with plain names.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-# A clone of the course with its history has some thousand files and 20 MB; a stage has ten files.
+# A clone of the course with its history has a few thousand files and 20 MB; a stage has ten files.
 MEMBERS = 20_000
 EXPANDED = 256 << 20
 FILES = 1_000
-FILE_BYTES = 1 << 20  # as grader/exercise/build/stage_module.py has it
+FILE_BYTES = 1 << 20  # as in grader/exercise/build/stage_module.py
 TAKEN_BYTES = 16 << 20
 DEPTH = 12
-# A zip's list of members, 46 bytes and the name for each.
+# Largest size of a zip's list of members, which has 46 bytes and the name for each member.
 ZIP_LIST = MEMBERS * 200
 SKIPPED = {".git", "__MACOSX", "build", "node_modules"}
 NO_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
 class RejectedArchive(Exception):
-    """Why nothing is taken of it, in one line."""
+    """An archive is rejected; the text is the reason in one line."""
 
 
 class MemberExtractor:
-    """Counts what there is, and writes what is wanted of it."""
+    """The extraction of an archive's C files, with counts and limits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class MemberExtractor:
         self.left: list[str] = []
 
     def place(self, name: str) -> Path | None:
-        """Where a member is written; None for one that is not wanted."""
+        """Return the path to write a member to; None if it is not needed."""
         self.members += 1
         if self.members > MEMBERS:
             raise RejectedArchive(
@@ -64,12 +64,12 @@ class MemberExtractor:
         return self.folder.joinpath(*plain)
 
     def leave(self, name: str, why: str) -> None:
-        """Note what is not taken."""
+        """Record a member that is left out."""
         if len(self.left) < 20:
             self.left.append(f"{shown(name)} is left out: {why}")
 
     def take(self, name: str, place: Path, file: IO[bytes]) -> None:
-        """Write a member that is wanted."""
+        """Write a member to its path."""
         content = file.read(FILE_BYTES + 1)
         if len(content) > FILE_BYTES:
             self.leave(name, f"larger than {FILE_BYTES:,} bytes")
@@ -86,20 +86,20 @@ class MemberExtractor:
 
 
 def shown(name: str) -> str:
-    """A name, as part of one line."""
+    """Return a name as part of a one-line message: ASCII, at most 80 characters."""
     text = ascii(name)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class BoundedStream:
-    """A stream that ends the work when too much has come out of it."""
+    """A stream that raises RejectedArchive when too many bytes have been read from it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self.room = EXPANDED
 
     def read(self, size: int = -1) -> bytes:
-        """As of a file; size is given wherever tarfile asks."""
+        """Read up to size bytes, like a file; tarfile always passes size."""
         content = self.file.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
         self.room -= len(content)
         if self.room < 0:
@@ -110,7 +110,7 @@ class BoundedStream:
 
 
 def opened(path: Path) -> Any:
-    """The tar that is in the file, whatever packs it."""
+    """Open the tar in a file, decompressed."""
     import bz2
     import gzip
 
@@ -126,7 +126,7 @@ def opened(path: Path) -> Any:
 
 
 def take_tar(path: Path, taker: MemberExtractor) -> None:
-    """The wanted members of a tar."""
+    """Extract the C files of a tar."""
     with opened(path) as packed:
         stream: Any = BoundedStream(packed)
         with tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -140,7 +140,7 @@ def take_tar(path: Path, taker: MemberExtractor) -> None:
 
 
 def take_zip(path: Path, taker: MemberExtractor) -> None:
-    """The wanted members of a zip."""
+    """Extract the C files of a zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - 65_557))
@@ -153,7 +153,7 @@ def take_zip(path: Path, taker: MemberExtractor) -> None:
             place = taker.place(member.filename)
             if not place or member.is_dir():
                 continue
-            if member.external_attr >> 28 not in (0, 8):  # what Unix calls it: a plain file
+            if member.external_attr >> 28 not in (0, 8):  # a regular file, as Unix encodes it
                 taker.leave(member.filename, "not a plain file")
             elif member.flag_bits & 1:
                 raise RejectedArchive("it is encrypted: send it without a password")
@@ -163,7 +163,7 @@ def take_zip(path: Path, taker: MemberExtractor) -> None:
 
 
 def answer(path: Path, folder: Path) -> dict[str, Any]:
-    """What is to be printed."""
+    """Return the result to print."""
     taker = MemberExtractor(folder)
     try:
         with path.open("rb") as file:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The learner's side."""
+"""The commands that learners use: start, check, hint and the like."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a learner of a student repository brings into the next stage: functions of their own.
+"""Copy functions that a learner wrote in earlier stages into a new stage's skeleton.
 
-The skeleton of stage 4 needs what was written in stage 3. In the kit it has the reference's; in a
-student repository that would be a solution, so it has a stub there too, and stages/SKELETONS says
-which functions these are and from which stages a learner's own fits as it is.
+The skeleton of stage 4 needs functions that were tasks of stage 3. In the kit, the skeleton holds
+the reference's versions. In a student repository those would be solutions, so the skeleton has
+stubs there, too. stages/SKELETONS lists these functions and the stages from which a learner's
+version fits unchanged.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from grader.exercise.files import stages
 
 @dataclass(frozen=True)
 class CarriedFunction:
-    """A function that is given in the kit's skeleton, and was a task of an earlier stage."""
+    """A function that the kit's skeleton contains and that was a task of an earlier stage."""
 
     file: str
     function: str
-    stage: int  # the stage that had it as a task
+    stage: int  # stage in which the function was a task
     task: int
-    fits: tuple[int, ...]  # the stages whose text of it is the same, the latest first
+    fits: tuple[int, ...]  # stages with the same function text, the latest first
 
 
 def table(stage: str | int) -> list[CarriedFunction]:
-    """Return the rows of stages/SKELETONS for a stage: none in the kit itself or for electives."""
+    """Return the stage's rows of stages/SKELETONS; none in the kit itself or for electives."""
     if not stages.exported():
         return []
     path = paths.STAGES / "SKELETONS"
@@ -57,7 +58,7 @@ def _text(source: str, function: str) -> str:
     return source[there.begin : there.end + 2] if there else ""
 
 
-# What skeletons say in a body of what is to be written there, which is written now.
+# Comments in a function body that describe the task; a finished function does not need them.
 _TASK = re.compile(
     r"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |You wrote this in stage \d+ )(?:(?!\*/).)*\*/\n",
     re.DOTALL | re.MULTILINE,
@@ -65,7 +66,7 @@ _TASK = re.compile(
 
 
 def _written(stage: int, one: CarriedFunction) -> str:
-    """A learner's text of a function in their copy of a stage; empty while it is a stub."""
+    """Return the learner's text of a function in a stage; "" while the function is a stub."""
     own = skeleton.learner_directory(stage)
     if own is None:
         return ""
@@ -75,7 +76,7 @@ def _written(stage: int, one: CarriedFunction) -> str:
 
 
 def _with_helpers(stage: int, file: str, text: str, target: str) -> str:
-    """The text, and before it the learner's own functions that it calls and the target has not."""
+    """Return the text after the learner's own functions that it calls and the target lacks."""
     own = skeleton.learner_directory(stage)
     source = _read(own, file) if own else ""
     wanted = {name for name in skeleton.functions(source) if not _text(target, name)}
@@ -92,9 +93,10 @@ def _with_helpers(stage: int, file: str, text: str, target: str) -> str:
 
 
 def begin(stage: str | int) -> tuple[dict[str, str], list[str]]:
-    """The files a stage starts from, with what the learner has written; and what to say of it.
+    """Return the files that a stage starts from, with the learner's functions, and messages.
 
-    A function comes from the latest copy in work/ where it is written and fits.
+    Each function is taken from the latest copy in work/ in which it is written and fits. The
+    messages list the functions that were copied, and those that were not and why.
     """
     files = skeleton.sources(stage)
     came: dict[str, list[str]] = {}
@@ -137,7 +139,7 @@ def _do_first(stage: str | int, sources: list[int]) -> str:
 
 
 def first_step(stage: str | int, directory: Path) -> str:
-    """What is to be brought over before anything else can be right; or ""."""
+    """Return what to bring over before other results can be right; "" if nothing is missing."""
     left = missing(stage, directory)
     if not left:
         return ""
@@ -150,7 +152,7 @@ def first_step(stage: str | int, directory: Path) -> str:
 
 
 def missing(stage: str | int, directory: Path) -> list[CarriedFunction]:
-    """What of a stage's copy is a stub still though it was to be brought over."""
+    """Return the functions to bring over that are still stubs in a copy of a stage."""
     if not table(stage):
         return []
     stubs = skeleton.sources(stage)
@@ -168,7 +170,7 @@ def _own(stage: int) -> Path:
 
 
 def _placed(above: str, text: str, function: str) -> str:
-    """Put helpers above the comment that belongs to the function they help."""
+    """Insert the function, with its helpers above the comment that belongs to the function."""
     there = skeleton.functions(text)[function]
     helpers = text[: there.begin]
     if not helpers:

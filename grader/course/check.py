@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Grade a copy of an exercise: its tasks and, of a stage, the device and the speed. 100 points."""
+"""Grade a copy of an exercise, 100 points: its tasks and, for a stage, the device and the speed."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from grader.scoring.status import Status
 
 @dataclass(frozen=True)
 class ExerciseVerdict(points.Lines):
-    """The status of an exercise, the first thing that is wrong, and the points."""
+    """The status of an exercise, the first problem found, and the points."""
 
     status: str
     cause: str
     lines: tuple[Line, ...]
-    left_out: tuple[str, ...] = ()  # files of the submission that were not used, and why
+    left_out: tuple[str, ...] = ()  # unused files of the submission, with reasons
 
 
 @dataclass(frozen=True)
 class CheckResult(points.Lines):
-    """The points of a learner's copy, and what they are for."""
+    """The points of a learner's copy, line by line."""
 
     exercise: str
     directory: str
@@ -51,14 +51,14 @@ class CheckResult(points.Lines):
 
     @property
     def full(self) -> bool:
-        """Whether nothing is left to do."""
+        """Return whether every line has full points."""
         return all(line.full for line in self.lines)
 
 
 def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
-    """Test the tasks only, the quickest way there is. Return one line a task.
+    """Test only the tasks, in the fastest way. Return one line for each task.
 
-    Of a driver the tasks are tested up to the first that is wrong.
+    The tasks of a driver are tested up to the first one that fails.
     """
     if exercise.stage is None:
         return list(_judge_elective(exercise, directory, "", isolated=False).lines)
@@ -85,9 +85,10 @@ def judge(
 ) -> ExerciseVerdict:
     """Grade a copy of an exercise.
 
-    machine: its name, by default the exercise's own choice; isolated: it is an untrusted
-    submission, which stays in the sandbox and in QEMU. show: a person waits, so all is done at
-    once; it is called with each line of a stage as soon as that line is final.
+    machine: the machine's name; the exercise chooses by default. isolated: the copy is an untrusted
+    submission, which stays in the sandbox and in QEMU. show: called with each line of points as
+    soon as the line is final. Passing it means that a person waits, so independent checks run
+    concurrently.
     """
     if exercise.stage is None:
         return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
@@ -117,7 +118,7 @@ def judge(
 def _judge_at_once(
     exercise: Exercise, stage: Stage, machine: Machine, seed: int, show: Show, progress: Progress
 ) -> ExerciseVerdict:
-    """Grade a copy with all that can be done at once, and show each line when it is final."""
+    """Grade a copy with concurrent checks, and show each line as soon as it is final."""
     by_status = measure(stage, seed, progress)
     shown: list[Line] = []
     counting: list[Background[Line | None]] = []
@@ -128,7 +129,7 @@ def _judge_at_once(
         shown.append(line)
 
     def all_right() -> None:
-        # Most often the device is right then, too: the speed need not wait for it.
+        # The device is usually right if the tasks are, so measure the speed without waiting for it.
         counting.append(Background(lambda: by_status(status.decide(()))))
 
     def speed_line(stands: Status) -> Line | None:
@@ -161,7 +162,7 @@ def _judge_at_once(
 def _judge_driver(
     exercise: Exercise, stage: Stage, machine: Machine, show: Show, progress: Progress
 ) -> ExerciseVerdict:
-    """Grade a copy of the driver, and show the line of each task when it was tested."""
+    """Grade a copy of the driver, and show the line of each task after its test."""
     tasks = {task.number: task for task in exercise.course.tasks}
     shown: list[Line] = []
 
@@ -186,7 +187,7 @@ def _judge_driver(
 
 
 def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:
-    """Remove what was built of an untrusted submission, which is not graded again."""
+    """Remove the build of an untrusted submission, which is not graded again."""
     built = judged.verified.built.module.directory
     for folder in (built, driver_recipe.raced_beside(built)):
         shutil.rmtree(folder, ignore_errors=True)
@@ -197,7 +198,7 @@ def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:
 def _judge_elective(
     exercise: Exercise, directory: Path, machine: str, isolated: bool
 ) -> ExerciseVerdict:
-    """Have an elective's own module test its tasks: the grader knows no elective."""
+    """Call the elective's own module to test its tasks; the grader knows no elective."""
     if machine not in ("", "qemu", "uml"):
         raise LabError(f"{exercise.label} is checked with machine=qemu, machine=uml or neither")
     if isolated:
@@ -227,6 +228,6 @@ def check(
     speed: bool = True,
     show: Show | None = None,
 ) -> CheckResult:
-    """Grade one copy of an exercise; show: see judge."""
+    """Grade a learner's copy of an exercise. For show, see judge."""
     verdict = judge(exercise, directory, seed, machine, speed, show=show)
     return CheckResult(exercise.name, paths.shown(directory), verdict.lines, seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The verbs of all exercises: start, check, status, hint, watch, predict, convert."""
+"""Commands of all exercises: start, check, status, hint, watch, predict, convert."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from grader.scoring.points import Line
 
 
 def start(exercise: Exercise) -> None:
-    """Make the copy in work/. What is there is put aside, after a question, or kept."""
+    """Make the copy in work/. Ask before an existing copy is put aside; otherwise keep it."""
     there = skeleton.learner_directory(exercise.name)
     content, said = carry_forward.begin(exercise.name)
     if there is not None:
@@ -74,9 +74,9 @@ def _own(exercise: Exercise) -> Path:
 
 
 def _seed(exercise: Exercise, option: int | None) -> int:
-    """The seed that is given; else the one the stage last failed with; else a drawn one."""
+    """Return the requested seed, else the seed of the stage's last failure, else a random one."""
     if not exercise.arithmetic:
-        return 0  # nothing is drawn
+        return 0  # the tests of such exercises use no random numbers
     kept = records.failed_seed(exercise.name)
     if seed.requested(option) is None and kept is not None:
         chosen, said = kept, f"seed {kept}, with which {exercise.label} did not pass last time"
@@ -88,10 +88,10 @@ def _seed(exercise: Exercise, option: int | None) -> int:
 
 
 def hint(exercise: Exercise, option: int | None) -> None:
-    """The next hint for the first task that is not done."""
+    """Print the next hint for the first task that is not done."""
     directory = _own(exercise)
     first = carry_forward.first_step(exercise.name, directory)
-    if first:  # a task may be right and fail for want of it: no hint would help
+    if first:  # a correct task may fail without these functions; a hint would not help
         print(f"next: {first}")
         return
     found = records.recorded(exercise.name)
@@ -120,7 +120,7 @@ def hint(exercise: Exercise, option: int | None) -> None:
         _next_hint(exercise, at, undone.remark)
         return
     if undone.code == Code.CONTRACT:
-        # No hint is used up: what is wrong is not the task's idea.
+        # Use up no hint, because the problem is a contract violation and not the task's idea.
         print(_wrapped(undone.remark))
         print(f"next: {results.keep_contract(exercise)}")
         return
@@ -139,7 +139,7 @@ def _wrapped(text: str) -> str:
 
 
 def status() -> None:
-    """The whole course: points by exercise, and what is next."""
+    """Print the points of every exercise of the course, and the next step."""
     upcoming = ""
     every = [exercises.find(name) for name in exercises.names()]
     began = [one for one in every if skeleton.learner_directory(one.name)]
@@ -158,7 +158,7 @@ def status() -> None:
         if directory and exercises.pending(exercise, directory):
             said += f"; made for an older kit: {exercise.command('convert')}"
         print(f" {_title(exercise):{wide}} {said}")
-        # Who has begun with stage 1 may do without the driver. Electives are free to choose.
+        # A learner who began with stage 1 may skip the driver. Electives are optional.
         skipped = not exercise.arithmetic and directory is None and any(x.arithmetic for x in began)
         if exercise.stage and not skipped:
             upcoming = upcoming or results.to_do(exercise)
@@ -172,7 +172,7 @@ def _title(exercise: Exercise) -> str:
 
 
 def _tell_changes(exercise: Exercise, directory: Path) -> None:
-    """Say what has changed in an exercise since a learner's copy was made."""
+    """Print what has changed in an exercise since the learner's copy was made."""
     pending = exercises.pending(exercise, directory)
     if not pending:
         return
@@ -183,7 +183,7 @@ def _tell_changes(exercise: Exercise, directory: Path) -> None:
 
 
 def convert(exercise: Exercise) -> None:
-    """Bring a copy that an older kit made up to date. The old copy is kept in work/old/."""
+    """Bring a copy from an older kit up to date. Keep the old copy in work/old/."""
     directory = _own(exercise)
     pending = exercises.pending(exercise, directory)
     if not pending:
@@ -204,7 +204,7 @@ def convert(exercise: Exercise) -> None:
 
 
 def predict(exercise: Exercise, options: argparse.Namespace) -> None:
-    """Write down how many times as fast as the one before the stage will be."""
+    """Record the learner's prediction of a stage's speedup over the stage before it."""
     if exercise.stage is None or not exercise.arithmetic:
         raise LabError(f"{exercise.label} is not measured, so there is nothing to predict")
     number = exercise.stage.number
@@ -223,7 +223,7 @@ def predict(exercise: Exercise, options: argparse.Namespace) -> None:
 
 
 def watch(exercise: Exercise, option: int | None) -> None:
-    """Check the learner's copy, and again whenever it is saved."""
+    """Check the learner's copy now, and again whenever a file is saved."""
     directory = _own(exercise)
     for _ in changes(directory):
         print(flush=True)
@@ -240,7 +240,7 @@ def _check_and_record(
 ) -> CheckResult:
     _tell_changes(exercise, directory)
     chosen = _seed(exercise, option)
-    # What is saved meanwhile is not what was checked.
+    # Take the digest first, because files that are saved during the check are not checked.
     state = earlier.digest(exercise, directory, machine) if exercise.arithmetic else ""
     result = _checked(exercise, directory, chosen, machine, show)
     records.record(result, directory)
@@ -252,7 +252,7 @@ def _check_and_record(
 def _checked(
     exercise: Exercise, directory: Path, chosen: int, machine: str, show: bool
 ) -> CheckResult:
-    """Check a copy; show its lines of points, each as soon as it is known."""
+    """Check a copy, and print each line of points as soon as it is known."""
     shown: list[Line] = []
 
     def show_line(line: Line) -> None:
@@ -266,7 +266,7 @@ def _checked(
 
 
 def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
-    """The points of the learner's copy, in the forms that are asked for."""
+    """Print the points of the learner's copy, and write them in the requested formats."""
     own = None if os.environ.get("LAB_REF") else skeleton.learner_directory(exercise.name)
     show = not options.ktap
     if own is None:
@@ -281,7 +281,7 @@ def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     if options.ktap:
         print(result_files.ktap(result))
     else:
-        # Flushed: the earlier stages may take a while.
+        # Flush now, because checking the earlier stages may take a while.
         print(results.outcome(result), flush=True)
         given = seed.requested(options.seed) is not None
 
@@ -301,7 +301,7 @@ VERBS = ("start", "check", "status", "hint", "watch", "predict", "convert")
 
 
 def main() -> int:
-    """The command line the Makefile uses."""
+    """Run the command line that the Makefile uses."""
     parser = argparse.ArgumentParser(prog="make")
     parser.add_argument("verb")
     parser.add_argument("--exercise", default="", help="a stage's number or an elective's name")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Check the stages before one again, if they or what they depend on have changed.
+"""Check earlier stages again if they, or anything that their points depend on, have changed.
 
-A later stage is made of an earlier one's files, and the kit may be newer than a verdict. What was
-right is kept under a digest of all that the verdict depends on, so that nothing is tried twice.
+A later stage builds on files of earlier ones, and the kit may be newer than a result. A right
+result is stored with a digest of everything that it depends on, so that unchanged stages are not
+tested again.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from grader.exercise.files.exercises import Exercise
 from grader.lab import machines
 from grader.scoring import points
 
-# What of the kit decides on points, besides the exercise's own folder.
+# The parts of the kit, besides the exercise's own folder, that the points depend on.
 KIT = ("grader", "common", "expected", "scripts", "requirements.txt")
 
 
 def digest(exercise: Exercise, directory: Path, machine: str = "") -> str:
-    """Return a digest of all that the points of a copy depend on, except its speed's and the seed.
+    """Return a digest of all that the points of a copy depend on, except speed and seed.
 
-    That is the copy, the kit, the machine with its kernel, what counts instructions, the compiler,
-    the processor and Python.
+    It covers the copy, the kit, the machine with its kernel, the machine that counts instructions,
+    the compiler, the processor and Python.
     """
     where = machines.get(machine or "uml")
     counter: object = ""
@@ -80,17 +81,17 @@ def _compiler() -> str:
 
 
 def is_right(result: CheckResult) -> bool:
-    """Whether all is right in a result, whatever its speed."""
+    """Return whether every line of a result except the speed has full points."""
     return all(line.full for line in result.lines if line.kind != points.SPEED)
 
 
 def check_again(
     exercise: Exercise, seed_of: Callable[[str], int], machine: str, reuse: bool = True
 ) -> Iterator[tuple[CheckResult | None, str]]:
-    """Check the learner's copies of the stages before, except their speed: a line for each.
+    """Check the learner's copies of earlier stages, without their speed. Yield a line for each.
 
-    With reuse a copy that was right is not checked if nothing that it depends on has changed; there
-    is no result then.
+    With reuse, a copy that was right is not checked if nothing that it depends on has changed; the
+    result is then None.
     """
     if not exercise.arithmetic:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Whose stage is meant: the learner's copy in work/ where there is one, else the kit's."""
+"""Choose the copy of a stage that a command uses: the learner's in work/, or else the kit's."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from grader.exercise.files import stages
 
 
 def choose(numbers: Iterable[int]) -> list[stages.Stage]:
-    """The stages of these numbers, and a line on stderr for each copy taken.
+    """Return the stages with these numbers; print a line on stderr for each learner's copy.
 
-    LAB_REF in the environment (make's ref=1) means the kit's own, whatever there is in work/.
+    LAB_REF in the environment (make's ref=1) selects the kit's stages, even if work/ has copies.
     """
     return [_own(number) or stages.kit(number) for number in numbers]
 
 
 def choose_one(number: str, verb: str) -> stages.Stage:
-    """The stage that make stage=N VERB means."""
+    """Return the stage that "make stage=N VERB" selects."""
     numbers = stages.parse_numbers(number) if number else []
     if len(numbers) != 1:
         raise LabError(f"which stage? say one, like {paths.make(f'stage=2 {verb}')}")
@@ -31,7 +31,7 @@ def choose_one(number: str, verb: str) -> stages.Stage:
 
 
 def with_source(stage: stages.Stage) -> stages.Stage:
-    """The stage, one of arithmetic, and not the object that stands for the reference's sources."""
+    """Return the stage. Raise LabError if it is no arithmetic stage or has no source here."""
     stages.computing(stage)
     if stage.shipped:
         raise LabError(
@@ -50,7 +50,7 @@ def _own(number: int) -> stages.Stage | None:
 
 
 def main() -> int:
-    """Print the directories of the stages that are meant, one a line, for the Makefile."""
+    """Print the directories of the selected stages, one a line, for the Makefile."""
     parser = argparse.ArgumentParser(prog="make")
     parser.add_argument("--stage", default="", metavar="N,...", help="these; else the kit's, all")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a learner expects of a stage, written down before it is measured; bench shows both.
+"""Record a learner's predictions of a stage's speedup; bench prints them with the results.
 
-A prediction is how many times as fast as the stage before it will be, at one n: 20, or 1/3.
+A prediction is the expected speedup over the stage before, at one n: for example 20 or 1/3.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from grader.course import skeleton
 from grader.exercise.files import stages
 
 PHASES = ("compute", "decimal")
-# Beside the learner's stages: it is the learner's own word.
+# The learner wrote the predictions, so the file is stored with the learner's stages.
 FILE = skeleton.WORK / "predictions.json"
 
 
 def benchmark_sizes(number: int) -> list[int]:
-    """The n at which bench compares a stage with the one before it."""
+    """Return the values of n at which bench compares a stage with the one before it."""
     manifests = stages.manifests()
     if number - 1 not in manifests:
         raise LabError(f"stage {number} has no stage before it to be compared with")
@@ -29,7 +29,7 @@ def benchmark_sizes(number: int) -> list[int]:
 
 
 def factor(words: str, phase: str) -> float:
-    """How many times as fast: a number above 0, or a fraction like 1/3."""
+    """Return a speedup written as a number above 0 or as a fraction like 1/3."""
     try:
         value = float(Fraction(words.strip()))
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -48,7 +48,7 @@ def _kept() -> dict[str, Any]:
 
 
 def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
-    """Write a prediction down, in place of an earlier one; returns it in words."""
+    """Store a prediction, replacing an earlier one. Return it in words."""
     if n not in benchmark_sizes(number):
         known = ", ".join(f"{x:,}" for x in benchmark_sizes(number))
         raise LabError(f"n={n}: bench compares stages {number - 1} and {number} at n = {known}")
@@ -60,7 +60,7 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
 
 
 def _times(value: float) -> str:
-    """A factor as a learner says it: 20 times as fast, or as slow."""
+    """Return a speedup in words: "20 times as fast" or "20 times as slow"."""
     slow = value < 1
     times = 1 / value if slow else value
     said = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"
@@ -68,7 +68,7 @@ def _times(value: float) -> str:
 
 
 def comparison_with_prediction(report: Mapping[str, Any]) -> str:
-    """The predictions for stages of a report, each with what was measured; nothing without any."""
+    """Return the predictions with the measured speedups of a report; "" without predictions."""
     lines = []
     for number, row in sorted(_kept().items(), key=lambda item: int(item[0])):
         for phase in PHASES:

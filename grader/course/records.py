@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is remembered of a learner's work: points, hints given, seeds that have found something."""
+"""Store a learner's records: points, hints shown, and seeds of failures."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from grader.scoring.points import Line
 
 
 def _folder() -> Path:
-    """Of copies to try things out in, beside them: what is known of the others stays as it is."""
+    """Return the folder of the records.
+
+    Copies in another work directory have a folder of their own, so that the learner's records stay
+    as they are.
+    """
     if paths.WORK != paths.ROOT / "work":
         return paths.WORK / ".course"
     return paths.BUILD / "course"
 
 
 def _fingerprint(name: str, directory: Path) -> str:
-    """Digest what the points are for: the sources, and the tasks as the kit has them now."""
+    """Return a digest of the sources and of the exercise's current tasks."""
     rules = exercises.find(name).directory / "tasks.toml"
     files = [rules, *sorted(directory.iterdir())]
     content = [(p.name, p.read_bytes()) for p in files if p.is_file()]
@@ -32,7 +36,7 @@ def _fingerprint(name: str, directory: Path) -> str:
 
 
 def record(result: CheckResult, directory: Path) -> None:
-    """Keep the points for status and hint."""
+    """Store the points for status and hint."""
     _folder().mkdir(parents=True, exist_ok=True)
     row = dataclasses.asdict(result) | {
         "fingerprint": _fingerprint(result.exercise, directory),
@@ -42,7 +46,7 @@ def record(result: CheckResult, directory: Path) -> None:
 
 
 def forget(name: str) -> None:
-    """Forget the points of an exercise that is started again, and the seed it failed with."""
+    """Delete the points of an exercise that is started again, and the seed of its last failure."""
     (_folder() / f"{name}.json").unlink(missing_ok=True)
     kept = _failed()
     if kept.pop(name, None) is not None:
@@ -70,12 +74,12 @@ def _failed() -> dict[str, int]:
 
 
 def failed_seed(name: str) -> int | None:
-    """Return the seed that an exercise has failed with and not passed with since."""
+    """Return the seed of an exercise's last failure; None if it has passed since."""
     return _failed().get(name)
 
 
 def settle(name: str, seed: int, passed: bool) -> None:
-    """Keep the seed of a failure, so that the same is asked again; forget it once that passes."""
+    """Store the seed of a failure, so that the next check uses it; delete it after a pass."""
     kept = _failed()
     if passed and kept.get(name) != seed:
         return
@@ -97,13 +101,13 @@ def _right() -> dict[str, str]:
 def right_before(name: str, digest: str) -> bool:
     """Return whether an exercise was right when all that it depends on had this digest.
 
-    One that has failed since, whatever the seed, was not: it is asked the same until it passes.
+    Return False if the exercise has failed since, with any seed; it must first pass with that seed.
     """
     return _right().get(name) == digest and failed_seed(name) is None
 
 
 def note_right(name: str, digest: str) -> None:
-    """Keep the digest of all that an exercise depends on that is right; "" if it is not."""
+    """Store the digest of all that a right exercise depends on; "" if it is not right."""
     kept = _right()
     kept.pop(name, None)
     _folder().mkdir(parents=True, exist_ok=True)
@@ -111,7 +115,10 @@ def note_right(name: str, digest: str) -> None:
 
 
 def next_hint(name: str, task: int, last: int) -> int:
-    """Which hint of a task is next, from 0, and that it is given now; the last one stays."""
+    """Return the index of a task's next hint, from 0, and record it as shown.
+
+    last: the index of the last hint, which is then returned every time.
+    """
     path = _folder() / "hints.json"
     try:
         given: dict[str, int] = json.loads(path.read_text())

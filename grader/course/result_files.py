@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Points in the forms that other programs read: Gradescope, GitHub Classroom, KTAP."""
+"""Write points in formats for other programs: Gradescope, GitHub Classroom, KTAP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.course.check import CheckResult
 
 
 def gradescope(result: CheckResult) -> dict[str, Any]:
-    """The points as Gradescope's results.json has them."""
+    """Return the points in the format of Gradescope's results.json."""
     return {
         "score": result.earned,
         "tests": [
@@ -24,7 +24,10 @@ def gradescope(result: CheckResult) -> dict[str, Any]:
 
 
 def classroom(result: CheckResult) -> dict[str, Any]:
-    """The points as GitHub Classroom's reporter takes them, base64-encoded, from a runner."""
+    """Return the points in the format of GitHub Classroom's reporter.
+
+    The reporter takes them from a runner, base64-encoded.
+    """
     return {
         "version": 1,
         "status": "pass" if all(line.full for line in result.lines) else "fail",
@@ -38,7 +41,7 @@ def classroom(result: CheckResult) -> dict[str, Any]:
 
 
 def ktap(result: CheckResult) -> str:
-    """The points as KTAP, the kernel's test output format."""
+    """Return the points as KTAP, the kernel's test output format."""
     lines = ["KTAP version 1", f"1..{len(result.lines)}"]
     for i, line in enumerate(result.lines, 1):
         if not line.full:
@@ -49,7 +52,7 @@ def ktap(result: CheckResult) -> str:
 
 
 def write(path: Path, results: dict[str, Any]) -> None:
-    """Write one of them where it is wanted."""
+    """Write results as JSON to a path; raise LabError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(results, indent=1) + "\n")

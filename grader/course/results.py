@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Points as make check prints them, and what to do next."""
+"""Format points and the next step as make check prints them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.scoring.points import Line
 
 
 def row(line: Line, exercise: Exercise) -> str:
-    """A test with its points, as check prints it."""
+    """Return the printed row of one test: its points, name and remark."""
     wide = max(len(name) for name, _ in exercise.points)
     return textwrap.fill(
         line.remark,
@@ -32,19 +32,19 @@ def row(line: Line, exercise: Exercise) -> str:
 
 
 def table(result: CheckResult) -> str:
-    """Each test with its points, in the order of the tasks."""
+    """Return the rows of all tests, in the order of the tasks."""
     return "\n".join(row(line, exercises.find(result.exercise)) for line in result.lines)
 
 
 def outcome(result: CheckResult) -> str:
-    """The points in all, and what to do now."""
+    """Return the total points and the next step."""
     exercise = exercises.find(result.exercise)
     total = f"{exercise.label}, {result.directory}: {result.earned} of 100 points"
     return f"{total}\n{_leak(exercise, result)}{next_step(result)}"
 
 
 def _leak(exercise: Exercise, result: CheckResult) -> str:
-    """Of a leak the program under valgrind tells more than points can: which line lost it."""
+    """Return advice to run valgrind after a memory leak, because it names the leaking lines."""
     first = next((line for line in result.lines if not line.full), None)
     if not first or first.code != Code.LEAK or not exercise.arithmetic:
         return ""
@@ -52,7 +52,7 @@ def _leak(exercise: Exercise, result: CheckResult) -> str:
 
 
 def next_step(result: CheckResult) -> str:
-    """One line that says what to do now."""
+    """Return a line that tells the learner what to do next."""
     exercise = exercises.find(result.exercise)
     for line in result.lines:
         if line.full:
@@ -85,7 +85,7 @@ def next_step(result: CheckResult) -> str:
 
 
 def keep_contract(exercise: Exercise) -> str:
-    """What to do about a violation of the contract."""
+    """Return advice for a violation of the contract."""
     where = (
         "common/stage.h says why"
         if exercise.arithmetic
@@ -95,14 +95,14 @@ def keep_contract(exercise: Exercise) -> str:
 
 
 def where_time_goes(exercise: Exercise) -> str:
-    """What to do for speed: look first, at what is judged."""
+    """Return the command that profiles the phase whose speed is graded."""
     speed = exercise.course.speed
     alone = f" phase={speed.phase}" if speed and speed.phase in PHASES else ""
     return f"{exercise.command(f'profile{alone}')} shows where the instructions go"
 
 
 def after(number: int) -> str:
-    """What is to be done when this stage is: the first stage behind it that is not done."""
+    """Return the next step after a finished stage: the first later stage that is not done."""
     for later in sorted(stages.manifests()):
         todo = to_do(exercises.find(later)) if later > number else ""
         if todo:
@@ -111,7 +111,7 @@ def after(number: int) -> str:
 
 
 def to_do(exercise: Exercise) -> str:
-    """The command an exercise waits for, or nothing when it is done."""
+    """Return the command to run next for an exercise; "" when the exercise is done."""
     if skeleton.learner_directory(exercise.name) is None:
         return exercise.command("start")
     found = records.recorded(exercise.name)
@@ -142,15 +142,15 @@ def task_at(exercise: Exercise, directory: Path, error: str) -> tasks.Task | Non
 
 
 def _begins(line: str, function: str) -> bool:
-    """Whether a line is the first of a function's definition."""
+    """Return whether a line is the first of a function's definition."""
     return f"{function}(" in line and not line.startswith(("\t", " ", "/"))
 
 
 def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
-    """Where a task is in the learner's file: the line to open.
+    """Return "FILE:LINE" of a task in the learner's file.
 
-    Of several functions it is the one that the remark names, else the first. Of a task without a
-    function it is the comment that says what is asked.
+    If a task has several functions, it is the function that the remark names, or else the first.
+    For a task without a function, it is the line of the comment that describes the task.
     """
     named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", remark)]
     part = (named or task.parts)[0]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make what a learner starts from: an exercise's sources with some passages left to write.
+"""Make an exercise's skeleton: its sources with some parts left for the learner to write.
 
-tasks.toml beside the exercise says what is left to write. A stage needs no marks: a function is
-found by its name, and its body lies between a brace in the first column and the next such brace, as
-clang-format writes them; lines outside of functions, such as the definition of a lock, are left out
-wherever they stand. In electives passages are marked, see grader/base/marked_regions.py.
+tasks.toml in the exercise's folder lists these parts. A stage needs no marks: a function is found
+by its name, and its body lies between a brace in the first column and the next such brace, as
+clang-format writes them; lines outside functions, such as the definition of a lock, are removed
+wherever they occur. Electives mark these parts in their sources, see grader/base/marked_regions.py.
 
-A student repository (scripts/export-course makes it) has no solutions: its exercises are skeletons
-themselves, and carry_forward.py brings the learner's own functions into the next stage.
+A student repository (made by scripts/export-course) has no solutions: its exercises are already
+skeletons, and carry_forward.py copies the learner's own functions into the next stage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.exercise.files import exercises, stages, tasks
 
 WORK = paths.WORK
 
-# A definition begins in the first column, its arguments may take more lines.
+# A definition begins in the first column; its parameters may continue on more lines.
 _HEAD = r"^[a-z][\w \t*]*\b({name})\([^;{{}}]*\)\n\{{\n"
 
 
@@ -35,13 +35,13 @@ def reference(name: str | int) -> Path:
 
 
 def learner_directory(name: str | int) -> Path | None:
-    """Return the learner's copy of an exercise, below work/; None if there is none."""
+    """Return the folder of the learner's copy of an exercise in work/, or None."""
     return exercises.copy_in(exercises.find(name), WORK)
 
 
 @dataclass(frozen=True)
 class Span:
-    """Where in a source a function's definition begins, its body begins, and its body ends."""
+    """Offsets of a function in a source: begin of the definition, begin and end of the body."""
 
     begin: int
     body: int
@@ -49,7 +49,7 @@ class Span:
 
 
 def functions(source: str) -> dict[str, Span]:
-    """Where the functions of a C source are, in kernel style; by name."""
+    """Return the spans of all functions in a C source in kernel style, by name."""
     head = re.compile(_HEAD.format(name=r"\w+"), re.MULTILINE)
     return {
         m[1]: Span(m.start(), m.end(), source.index("\n}\n", m.end() - 1) + 1)
@@ -59,7 +59,7 @@ def functions(source: str) -> dict[str, Span]:
 
 
 def span(source: str, function: str, where: str) -> Span:
-    """Where a function is that must be there, once."""
+    """Return the span of a function. Raise LabError unless it is defined exactly once."""
     head = re.compile(_HEAD.format(name=function), re.MULTILINE)
     found = len(head.findall(source))
     if found != 1:
@@ -68,7 +68,7 @@ def span(source: str, function: str, where: str) -> Span:
 
 
 def comment_above(source: str, function: Span) -> int:
-    """Where the comment right above a function begins; without one, where the function does."""
+    """Return the offset of the comment directly above a function, or of the function itself."""
     comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[: function.begin], re.DOTALL)
     return comment.start() if comment else function.begin
 
@@ -82,9 +82,12 @@ def _comment(text: str, indent: str) -> str:
 
 
 def stubbed(source: str, part: tasks.TaskFunction, note: str, where: str) -> str:
-    """The source with a part's stub, below a note, where its body was; or without the part."""
+    """Return the source with a part's body replaced by a note and a stub.
+
+    Without a stub, the whole function is removed.
+    """
     there = span(source, part.function, where)
-    # The comment right above goes with what it is about.
+    # The comment directly above a function is removed with the function.
     comment = comment_above(source, there)
     if part.stub is None:
         return source[:comment].rstrip("\n") + "\n\n" + source[there.end + 2 :].lstrip("\n")
@@ -115,7 +118,7 @@ def _without(source: str, reference: Path, task: tasks.Task, where: str) -> str:
 
 
 def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
-    """Return the skeleton's files by name; solved: the tasks to leave as the reference has them."""
+    """Return the skeleton's files by name. Keep the reference's code of the tasks in solved."""
     exercise = exercises.find(name)
     files = exercise.texts()
     if stages.exported():
@@ -144,7 +147,7 @@ def write(
     solved: frozenset[int] = frozenset(),
     files: dict[str, str] | None = None,
 ) -> Path:
-    """Make a copy of an exercise in folder, of the skeleton or these files, or nothing."""
+    """Make a copy of an exercise in folder, from files or else the skeleton; all files or none."""
     files = sources(name, solved) if files is None else files
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / exercises.find(name).copy_name
@@ -161,7 +164,7 @@ def write(
 
 
 def untouched(name: str | int, directory: Path, files: dict[str, str] | None = None) -> bool:
-    """Whether a learner's copy is the skeleton still, or as made from these files, to the byte."""
+    """Return whether a learner's copy still equals the skeleton or the files, byte for byte."""
     files = sources(name) if files is None else files
     wanted = {file: text.encode() for file, text in files.items()}
     there = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
@@ -169,7 +172,7 @@ def untouched(name: str | int, directory: Path, files: dict[str, str] | None = N
 
 
 def put_aside(directory: Path) -> Path:
-    """Move a learner's copy to work/old/; returns where it is now."""
+    """Move a learner's copy to work/old/. Return its new path."""
     old = directory.parent / "old"
     old.mkdir(exist_ok=True)
     i = 1

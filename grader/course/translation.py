@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/translate.sh: the handouts in another language, by po4a.
+"""scripts/translate.sh: translate the handouts with po4a.
 
-handouts/LANGUAGE/ has a .po file for each handout, the words in pictures, and what the book says
-around them. Code and console sessions are in no .po file: po4a takes them as they are, so that they
-are the same in every language. A paragraph whose English has changed is stale: it is in English
-until it is translated again. That fails make release-check alone, so that an author needs no second
-language to change a handout. A translation that is malformed fails make test.
+handouts/LANGUAGE/ has a .po file for each handout, the words in pictures, and the words that the
+book adds. Code and console sessions are in no .po file, because po4a copies them unchanged: they
+are the same in every language. A paragraph is stale when its English has changed; it appears in
+English until it is translated again. Only make release-check fails then, so that an author can
+change a handout without knowing a second language. A malformed translation fails make test.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ from grader.base import command, paths, toml
 from grader.base.errors import LabError
 
 HANDOUTS = paths.ROOT / "handouts"
-# For teachers, who read the kit's English anyway.
+# This handout is for teachers, who read the kit's English text anyway.
 NOT_TRANSLATED = ("instructor.md",)
 WORDS = "pictures.toml"
-# Of a .po file: one that has no dates and line numbers changes only when a text does.
+# The header of a .po file. Without dates and line numbers, a file changes only if a text changes.
 HEADER = {
     "Project-Id-Version": "fibdrv lab",
     "MIME-Version": "1.0",
     "Content-Type": "text/plain; charset=UTF-8",
     "Content-Transfer-Encoding": "8bit",
 }
-# Comments that the kit reads; of "exported" the text is a paragraph for students.
+# Comments that only the kit reads. The text of an "exported" comment is a paragraph for students.
 MARKS = re.compile(r"(?:<!--(?! exported:)(?:(?!-->).)*-->\s*)+", re.DOTALL)
-# Chinese, Japanese and Korean are set without blanks: a line's end between two would be one.
+# Chinese, Japanese and Korean have no spaces between words. A line break between two of their
+# characters would be shown as a space.
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]"
 BROKEN = re.compile(f"{WIDE}\n{WIDE}")
 
 
 @dataclass(frozen=True)
 class Stale:
-    """A paragraph that is not translated as it now stands, or whose translation is malformed."""
+    """A paragraph whose translation is missing, out of date or malformed."""
 
-    path: Path  # of the English
+    path: Path  # path of the English handout
     line: int
     text: str
-    why: str  # not translated, its English has changed, ...
+    why: str  # for example "not translated" or "its English has changed"
 
     def __str__(self) -> str:
         first = " ".join(self.text.split())
@@ -61,18 +62,18 @@ class Stale:
 
 
 def languages() -> list[str]:
-    """Those that the handouts are in, besides English."""
+    """Return the languages of the handouts besides English."""
     return sorted(path.parent.name for path in HANDOUTS.glob(f"*/{WORDS}"))
 
 
 def known(language: str) -> None:
-    """Raise LabError for a language that the handouts are not in."""
+    """Raise LabError if the handouts are not available in this language."""
     if language not in languages():
         raise LabError(f"no language {language!r}: there are {', '.join(languages()) or 'none'}")
 
 
 def masters() -> list[Path]:
-    """The handouts that are translated, in English."""
+    """Return the English handouts that are translated."""
     return [path for path in sorted(HANDOUTS.glob("*.md")) if path.name not in NOT_TRANSLATED]
 
 
@@ -82,7 +83,7 @@ def _po(language: str, master: Path) -> Path:
 
 @contextmanager
 def _po4a(language: str, *options: str) -> Iterator[Path]:
-    """Run po4a on copies of the .po files: a folder with NAME.md.po, and NAME.md below out/."""
+    """Run po4a on copies of the .po files. Yield a folder with NAME.md.po and out/NAME.md."""
     if not shutil.which("po4a"):
         raise LabError("po4a is not there: scripts/setup.sh translations")
     with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
@@ -95,7 +96,7 @@ def _po4a(language: str, *options: str) -> Iterator[Path]:
             po, out = _po(language, master), folder / "out" / master.name
             if po.is_file():
                 shutil.copyfile(po, folder / f"{master.name}.po")
-            # -k 0: whatever is not translated yet is in English.
+            # -k 0: keep paragraphs in English that are not translated yet.
             how = '"-o markdown -o neverwrap -k 0"'
             source = f"handouts/{master.name}"
             lines.append(f"[type: text] {source} {language}:{out} opt:{how}")
@@ -111,7 +112,7 @@ def _po4a(language: str, *options: str) -> Iterator[Path]:
 
 
 def _translated(entry: polib.POEntry) -> bool:
-    """Whether it belongs into a .po file: it is text, and no code."""
+    """Return whether an entry is text, which belongs in a .po file, and not code."""
     return not entry.comment.startswith("type: Fenced code") and not MARKS.fullmatch(entry.msgid)
 
 
@@ -121,7 +122,7 @@ def _entries(po: Path) -> list[polib.POEntry]:
 
 
 def update(language: str) -> None:
-    """Bring the .po files to what the handouts say now; what has changed is fuzzy there."""
+    """Update the .po files from the current handouts; mark changed paragraphs as fuzzy."""
     with _po4a(language, "--no-translations") as folder:
         for master in masters():
             new = polib.POFile(wrapwidth=100)
@@ -134,7 +135,7 @@ def update(language: str) -> None:
 
 
 def _paragraphs(language: str, fault: Callable[[polib.POEntry], str]) -> list[Stale]:
-    """Return the paragraphs that have a fault, compared with the handouts as they now stand."""
+    """Return the paragraphs for which fault, given a current .po entry, returns a reason."""
     found = []
     with _po4a(language, "--no-translations") as folder:
         for master in masters():
@@ -145,12 +146,12 @@ def _paragraphs(language: str, fault: Callable[[polib.POEntry], str]) -> list[St
 
 
 def malformed(language: str) -> list[Stale]:
-    """Return the paragraphs whose translation would be shown wrongly."""
+    """Return the paragraphs whose translation would be displayed wrongly."""
     return _paragraphs(language, _malformed)
 
 
 def stale(language: str) -> list[Stale]:
-    """Return what is shown in English because it is not translated, or no longer."""
+    """Return the paragraphs and picture words that have no current translation."""
     found = _paragraphs(language, _behind)
     known = _words(language)
     for words in _drawn_words():
@@ -160,7 +161,7 @@ def stale(language: str) -> list[Stale]:
 
 
 def _line(master: Path, paragraph: str) -> int:
-    """The line on which a paragraph begins; po4a says the one behind it."""
+    """Return the line on which a paragraph begins; po4a reports the line after it."""
     text = master.read_text(encoding="utf-8")
     return text.count("\n", 0, max(text.find(paragraph.split("\n", 1)[0]), 0)) + 1
 
@@ -203,7 +204,7 @@ def _drawn_words() -> list[str]:
 
 
 def make(language: str, folder: Path) -> None:
-    """Write the handouts and their pictures into a folder, as handouts/ has them."""
+    """Write the translated handouts and pictures into a folder laid out like handouts/."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     with _po4a(language, "--no-update") as made:
         for master in masters():
@@ -212,7 +213,7 @@ def make(language: str, folder: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """The command line of scripts/translate.sh."""
+    """Run the command line of scripts/translate.sh."""
     parser = argparse.ArgumentParser(
         prog="scripts/translate.sh",
         description="The handouts in another language; handouts/LANGUAGE/README.md says how.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Bring a learner's files to a newer version of an exercise."""
+"""Convert a learner's files to a newer version of an exercise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 
 def renamed(content: bytes, renames: Mapping[str, str]) -> bytes:
-    """Return a file's content with identifiers renamed, old to new, wherever they are words.
+    """Return a file's content with whole-word identifiers renamed, old to new.
 
-    Later renames apply to what earlier ones have made. Other bytes stay as they are.
+    Later renames also apply to the results of earlier ones. Other bytes do not change.
     """
     for old, new in renames.items():
         content = re.sub(rb"\b" + re.escape(old.encode()) + rb"\b", new.encode(), content)

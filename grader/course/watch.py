@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""When a learner saves: by inotify, without asking the disk over and over."""
+"""Wait for a learner to save a file, by inotify and without polling the disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.base.errors import LabError
 
-# Editors save in several steps: look when they are through.
+# Wait this long, because editors save a file in several steps.
 SETTLE_SECONDS = 0.1
 # From sys/inotify.h.
 IN_CLOSE_WRITE = 0x8
@@ -19,10 +19,10 @@ IN_MOVED_TO = 0x80
 
 
 def changes(directory: Path) -> Iterator[None]:
-    """Once at first, then whenever a file in the directory has been written, by inotify."""
+    """Yield once at first, and then whenever a C file in the directory has changed."""
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.inotify_init1(os.O_CLOEXEC)
-    # An editor writes the file, or another one that it then moves there.
+    # An editor writes the file itself, or writes another file and renames it.
     wanted = IN_CLOSE_WRITE | IN_MOVED_TO
     if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(directory), wanted) < 0:
         raise LabError(f"cannot watch {directory}: {os.strerror(ctypes.get_errno())}")

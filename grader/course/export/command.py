@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/export-course: the repository students get, with no solution in it or its history.
+"""scripts/export-course: make a student repository without solutions, also in its history.
 
 The repository holds the kit's files as they are in the working tree, except those that
-exclusions.py names and the passages between the marks "not exported". Passages of electives that
-are tasks are left to write. stages/ holds skeletons; reference/ holds objects in place of each
-solution (objects.py).
-What is made is searched for every line of every solution.
+exclusions.py names and the parts between "not exported" marks. Task code of electives is left out.
+stages/ holds skeletons; reference/ holds compiled objects in place of the solutions (objects.py).
+Finally, all exported files are searched for every line of every solution.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ def _own_marks(text: str) -> str:
 
 
 def without_marked(text: str, name: str) -> str:
-    """The text as students get it: without the passages marked for that.
+    """Return a text for students, without the parts that are marked as not exported.
 
-    "<!-- not exported -->" to "<!-- /not exported -->" goes, and so do the lines from
-    "# not exported" to "# /not exported"; of "<!-- exported: TEXT -->" TEXT stays.
+    The parts from "<!-- not exported -->" to "<!-- /not exported -->" and from "# not exported" to
+    "# /not exported" are removed; "<!-- exported: TEXT -->" becomes TEXT.
     """
     made = _own_marks(text)
     if re.search(r"<!-- /?(not )?exported|^# /?not exported$", made, re.MULTILINE):
@@ -59,9 +58,9 @@ def without_marked(text: str, name: str) -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    # A hook of a git above us, for one, would have it work elsewhere.
+    # Inside a git hook, for example, these variables would make git use another repository.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment["GIT_OPTIONAL_LOCKS"] = "0"  # somebody may be at work in the kit
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # take no lock: other git commands may run
     completed = subprocess.run(
         ["git", "-C", str(folder), *words], capture_output=True, text=True, env=environment
     )
@@ -91,7 +90,7 @@ def _copy_kit(folder: Path, answers: bool) -> None:
 
 
 def _translate(folder: Path, language: str) -> None:
-    """The handouts in another language, in place of the English ones."""
+    """Replace the English handouts with those in another language."""
     handouts = folder / "handouts"
     with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
         made = Path(name)
@@ -107,7 +106,7 @@ def _translate(folder: Path, language: str) -> None:
 
 
 def _write_objects(folder: Path, progress: Progress) -> None:
-    """Write the objects in place of the reference's sources, for each machine that can be had."""
+    """Write objects in place of the reference's sources, for each machine available here."""
     for machine in ("uml", "qemu"):
         try:
             kernel = machines.get(machine).kernel()
@@ -157,7 +156,7 @@ def _usable(target: Path) -> None:
 def export(
     target: Path, progress: Progress, answers: bool = False, language: str | None = None
 ) -> str:
-    """Make target the students' repository, all of it or nothing; returns its commit's message."""
+    """Make the student repository in target, all or nothing. Return its commit message."""
     _usable(target)
     try:
         commit = _git(paths.ROOT, "rev-parse", "--short=12", "HEAD").strip()
@@ -197,7 +196,7 @@ def export(
 
 
 def main(words: list[str]) -> int:
-    """The command line of scripts/export-course."""
+    """Run the command line of scripts/export-course."""
     parser = argparse.ArgumentParser(
         prog="scripts/export-course",
         description="Make DIR a git repository for students: the kit with skeletons in place of"

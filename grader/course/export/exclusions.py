@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What students do not get, and why."""
+"""The files that are not exported to students, with the reasons."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatch
 
-# By pattern; a file of the kit that quotes a solution goes here.
+# Reasons by file pattern. Add every file that quotes a solution.
 LEFT_OUT = {
     "stages/*.[ch]": "the solutions; skeletons take their place",
     "stages/*/exercise.toml": "part of the skeletons",
@@ -76,16 +76,16 @@ LEFT_OUT = {
     "tests/USER_VALUES.md": "about the kit itself",
 }
 
-# What has another place in a course repository.
+# Files that have another path in a student repository.
 EXPORTED_AS = {"scripts/course-workflow.yml": ".github/workflows/check.yml"}
 
 
-# They get it with --answers: the book folds it under the questions.
+# Students get this file only with --answers; the book folds each answer under its question.
 ANSWERS = "handouts/answers.md"
 
 
 def left_out(name: str, answers: bool = False) -> bool:
-    """Whether students do not get the file of that name."""
+    """Return whether the file with this name is not exported to students."""
     if name == ANSWERS:
         return not answers
     return any(fnmatch(name, pattern) for pattern in LEFT_OUT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A search for solutions in what students get: every line of each, in every file."""
+"""Search every exported file for every line of the solutions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from grader.exercise.files import exercises, stages
 
 
 def solution_lines() -> dict[str, str]:
-    """Every telling line of every solution, and whose it is.
+    """Return the distinctive lines of all solutions, each with its task.
 
-    Not telling is what a task's stub holds, and what is given to read in that stage or before.
+    Lines of a task's stub are left out, and so are lines that the learner may read in the same
+    stage or an earlier one.
     """
     lines: dict[str, str] = {}
     given: set[str] = set()
@@ -34,7 +35,7 @@ def solution_lines() -> dict[str, str]:
             source = reference(stage)[file]
             there = skeleton.functions(source)[function]
             text = source[there.body : there.end]
-            # Part of a longer line that is given is as good as given.
+            # A line that is part of a longer readable line is readable, too.
             readable = "\n".join(given)
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
@@ -43,9 +44,9 @@ def solution_lines() -> dict[str, str]:
 
 
 def marked_lines() -> dict[str, str]:
-    """Return the lines that tasks of drivers and electives leave out: "elective kbench, task 2".
+    """Return lines that tasks of drivers and electives leave out: "elective kbench, task 2".
 
-    Lines that the skeletons or the kit's other files have as well are not among them.
+    Lines that also occur in the skeletons or in the kit's other files are not included.
     """
     folders = (paths.COMMON, paths.ROOT / "electives", paths.ROOT / "grader/exercise/driver")
     texts = [path.read_text(encoding="utf-8") for folder in folders for path in _c_files(folder)]
@@ -74,7 +75,7 @@ def _c_files(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Leak:
-    """A line of a solution that the export would give away."""
+    """A solution line that the export would reveal."""
 
     file: str
     line: int
@@ -83,7 +84,7 @@ class Leak:
 
 
 def leaks(folder: Path) -> Iterator[Leak]:
-    """Every line of a solution in any file below folder, .git aside."""
+    """Yield every solution line that occurs in a file below folder, except in .git."""
     wanted = solution_lines()
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or ".git" in path.relative_to(folder).parts:
@@ -97,7 +98,7 @@ def leaks(folder: Path) -> Iterator[Leak]:
 
 
 def refuse_leaks(folder: Path) -> None:
-    """Raise LabError where there is one."""
+    """Raise LabError if a file below folder contains a solution line."""
     for leak in leaks(folder):
         raise LabError(
             f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"

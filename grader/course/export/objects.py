@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make the objects that stand for the reference's sources in a student repository.
+"""Make the objects that replace the reference's sources in a student repository.
 
-There is one for machine uml, and one for the kernels that count instructions, so that par can be
-counted where students are. That kernel is seldom the one here, so its object may use only what
-every kernel has (PORTABLE_FLAGS, PORTABLE_IMPORTS), and it holds code and constants, no table that
-one kernel's tools have made for themselves. It takes as many instructions as it would with them:
-what they describe is patched away in a kernel without mitigations that traces nothing.
+There is one object for machine uml, and one for the kernels that count instructions, so that
+students can count par. A student's kernel is rarely the one used here, so the second object may use
+only features that every kernel has (PORTABLE_FLAGS, PORTABLE_IMPORTS). It holds code and constants,
+but no tables that one kernel's tools made for themselves. It executes as many instructions as with
+these tables, because a kernel without mitigations and tracing patches away the code that they
+describe.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from grader.lab.module import Kernel
 CONTRACT = ("fib_compute", "fib_decimal", "fib_limbs", "fib_release")
 
 PORTABLE_FLAGS = (
-    # A plain return, and no retpolines: thunks and the lists of their callers differ by kernel.
+    # Plain returns and no retpolines: the thunks and the lists of their callers differ between
+    # kernels.
     "-mfunction-return=keep",
     "-mindirect-branch=keep",
-    # The instruction at a function's entry that a kernel puts in place of a call of __fentry__.
+    # Emit a nop at a function's entry, as the kernel does in place of a call of __fentry__.
     "-mnop-mcount",
-    # From Linux 6.15 on the guard is elsewhere.
+    # The stack guard has another location from Linux 6.15 on.
     "-fno-stack-protector",
     # fortify_panic() has another name, and other parameters, from Linux 6.9 on.
     "-D__NO_FORTIFY",
@@ -40,8 +42,8 @@ PORTABLE_IMPORTS = re.compile(
 
 
 def write_object(stage: stages.Stage, kernel: Kernel, folder: Path) -> None:
-    """Write one object of a stage for kernels of that ARCH: the contract's names and no source."""
-    portable = kernel.arch != "um"  # machine uml's kernel is built on each computer alike
+    """Write a stage's object for kernels of this ARCH; it exports only the contract's names."""
+    portable = kernel.arch != "um"  # every computer builds the same kernel for machine uml
     if portable:
         flags = (*kernel.extra_cflags, *PORTABLE_FLAGS)
         kernel = replace(kernel, key=f"{kernel.key}-portable", extra_cflags=flags)
@@ -58,14 +60,15 @@ def write_object(stage: stages.Stage, kernel: Kernel, folder: Path) -> None:
         _run("strip", "--strip-debug", "--discard-all", "--remove-section=.comment", str(target))
         return
     _run("objcopy", *(f"--remove-section={name}" for name in _others(target)), str(target))
-    # objtool gives up on a call of a function without a symbol, for the driver beside it, too.
+    # objtool fails on a call of a function without a symbol, also for the driver in the same
+    # module.
     _run("objcopy", *_new_names(target), str(target))
     _run("strip", "--strip-debug", str(target))
     _check_imports(target)
 
 
 def _others(path: Path) -> list[str]:
-    """Return the names of an object's sections that are neither code nor constants."""
+    """Return the names of an object's sections that hold neither code nor constants."""
     return sorted(
         {
             section.name
@@ -77,7 +80,7 @@ def _others(path: Path) -> list[str]:
 
 
 def _new_names(path: Path) -> list[str]:
-    """Return the options that rename an object's own functions and constants: f1, f2, f3."""
+    """Return the options that rename an object's own functions and constants to f1, f2, f3."""
     own = {
         symbol.name
         for symbol in elf.read(path).symbols
@@ -88,7 +91,7 @@ def _new_names(path: Path) -> list[str]:
 
 
 def _check_imports(path: Path) -> None:
-    """Raise LabError where an object uses a name that another kernel may not have."""
+    """Raise LabError if an object uses a symbol that another kernel may not have."""
     for symbol in elf.read(path).symbols:
         imported = symbol.section == "UNDEF" and symbol.name
         if imported and not PORTABLE_IMPORTS.fullmatch(symbol.name):

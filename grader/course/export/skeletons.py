@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a stage is for students: its skeleton, earlier stages' solutions left out as well."""
+"""Make the stages for students: skeletons that also leave out earlier stages' solutions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from grader.course.carry_forward import CarriedFunction
 from grader.course.export.solutions import definition, reference, task_functions, telling
 from grader.exercise.files import exercises, stages, tasks
 
-# A function that shares so much of an earlier solution's telling lines is that solution.
+# A function that shares at least this fraction of the distinctive lines of an earlier solution
+# counts as that solution.
 SAME = 0.5
 
 MARKER = """\
@@ -27,7 +28,7 @@ MARKER = """\
 
 @cache
 def carried(stage: int) -> list[CarriedFunction]:
-    """The functions given in a stage that are, line by line, an earlier stage's solution."""
+    """Return the functions given in a stage that are solutions of earlier stages."""
     found = []
     earlier = range(stage - 1, 0, -1)
     for file, source in reference(stage).items():
@@ -63,7 +64,7 @@ def _note(one: CarriedFunction) -> str:
 
 
 def _stub(stage: int, one: CarriedFunction) -> str:
-    """The stub that the task had, as the function's type in this stage allows."""
+    """Return the task's stub, without return values if the function is void in this stage."""
     _, part = task_functions(one.stage)[one.file, one.function]
     if part.stub is None:
         raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
@@ -74,7 +75,7 @@ def _stub(stage: int, one: CarriedFunction) -> str:
 
 
 def exported_skeleton(stage: int) -> dict[str, str]:
-    """The skeleton's files, with what earlier stages have asked for left to write as well."""
+    """Return the skeleton's files, with the tasks of earlier stages left to write as well."""
     files = skeleton.sources(stage)
     if not exercises.find(stage).arithmetic:
         return files
@@ -100,7 +101,7 @@ def exported_skeleton(stage: int) -> dict[str, str]:
 
 
 def _unused(source: str) -> list[str]:
-    """Static functions that nothing mentions, and of which the compiler would complain."""
+    """Return static functions that are never mentioned; the compiler would warn of them."""
     return [
         name
         for name, there in skeleton.functions(source).items()
@@ -110,7 +111,7 @@ def _unused(source: str) -> list[str]:
 
 
 def write_skeletons(folder: Path) -> None:
-    """Make stages/ in folder: the skeletons, and SKELETONS, which says what to bring over."""
+    """Write stages/ in folder: the skeletons, and SKELETONS, the list of carried functions."""
     rows = [MARKER]
     for stage in sorted(stages.known()):
         name = skeleton.reference(stage).name
