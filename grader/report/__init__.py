@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report: a function of one report.json, drawn on the terminal, in HTML and as pictures."""
+"""Draw one report.json on the terminal, as an HTML page and as pictures."""
 
 from grader.report.report_file import prepare, write
 from grader.report.schema import Report, ReportError, validate

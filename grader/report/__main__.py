@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""python -m grader.report [DIR]: draw the report again from the report.json in DIR."""
+"""python -m grader.report [DIR]: draw the report in DIR again from its report.json."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from grader.report.terminal import summary
 
 
 def main() -> int:
-    """Exit status: 0 drawn, 2 not drawn and why in one line."""
+    """Draw the report. Return 0; command.end turns an error into one line and status 2."""
     parser = argparse.ArgumentParser(
         prog="python -m grader.report",
         description="Draw pictures and page again from the report.json in a directory.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Logarithmic axes whose ticks carry units that people read, and axes of labelled rows."""
+"""Axes of pictures: logarithmic ones with readable tick labels, and axes of labelled rows."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ class Axis(NamedTuple):
 
 
 def log_axis(values: Iterable[float], label: Callable[[float], str], least_span: float) -> Axis:
-    """An axis around positive values that spans at least the factor least_span."""
+    """Return an axis around positive values that spans at least the factor least_span."""
     ordered = sorted(values)
     low, high = ordered[0], ordered[-1]
     widen = max(1.0, math.sqrt(least_span * low / high))
@@ -45,14 +45,14 @@ def log_axis(values: Iterable[float], label: Callable[[float], str], least_span:
 
 
 def row_axis(labels: list[str]) -> Axis:
-    """An axis of rows with a label each; row 1 is the uppermost."""
+    """Return an axis with one labelled row for each label; row 1 is at the top."""
     return Axis(
         len(labels) + 0.6, 0.4, [(float(i), label) for i, label in enumerate(labels, 1)], []
     )
 
 
 def _even(low: float, high: float) -> list[float]:
-    """About five round values between low and high, evenly spaced."""
+    """Return about five evenly spaced round values between low and high."""
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)

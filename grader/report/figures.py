@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a picture is made of: panels with axes and series, whatever they are of.
+"""The parts of a picture: panels with axes and series, independent of what they show.
 
-Make a Figure of values and give it to plots.picture() or plots.draw_one().
+Build a Figure and pass it to plots.picture() or plots.draw_one().
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 from grader.report.axis import Axis
 
-# Okabe and Ito's colours, told apart by readers who see fewer colours, without their yellow,
-# which is too faint on white. The dark page replaces them one by one: see report.css.
+# The Okabe-Ito palette, which colour-blind readers can tell apart, without its yellow, which is too
+# faint on white. A dark page replaces each colour: see report.css.
 COLOURS = ("#4d4d4d", "#e69f00", "#d55e00", "#cc79a7", "#56b4e9", "#0072b2", "#009e73")
-# gnuplot's point types: filled, and hollow for what nothing can be claimed about.
+# gnuplot's point types: filled, and hollow for values without a significant difference.
 MARKERS = ((2, 2), (7, 6), (5, 4), (9, 8), (11, 10), (13, 12), (15, 14))
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a series looks, and what the legend calls it."""
+    """The look of a series, and its label in the legend."""
 
     label: str
     colour: str
@@ -31,7 +31,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Point:
-    """A value with the ends of its interval; not sure: drawn hollow."""
+    """A value with its confidence interval; if not sure, it is drawn hollow."""
 
     x: float
     y: float
@@ -41,7 +41,7 @@ class Point:
 
 
 class PlotSeries(NamedTuple):
-    """A line: how it looks, and its points by rising x."""
+    """A line of a panel: its style, and its points by increasing x."""
 
     style: Style
     points: list[Point]
@@ -51,10 +51,12 @@ class PlotSeries(NamedTuple):
 class Panel:
     """One pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour).
 
-    wide: it takes a whole row where others stand beside each other.
-    rows: how many labelled rows y has; then x is what is measured, a point's low and high are its
-    ends, the baseline is an x, and no line joins the points.
-    height: in pixels of the SVG; of rows it follows from their number.
+    wide: the panel fills a whole row of the picture.
+    rows: the number of labelled rows on the y axis, 0 for none. With rows, x is the measured value,
+    a
+    point's low and high are the ends of its interval in x, baseline is an x, and no line joins the
+    points.
+    height: in pixels of the SVG; ignored with rows, whose number determines the height.
     """
 
     title: str
@@ -71,7 +73,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """One picture, or, without panels, the reason why there is none."""
+    """One picture, or, without panels, the reason why there is no picture."""
 
     name: str
     title: str
@@ -79,10 +81,10 @@ class Figure:
     panels: list[Panel]
     missing: str
     notes: list[str] = field(default_factory=list)
-    columns: int = 2  # panels beside each other on a wide page
+    columns: int = 2  # number of panels in a row on a wide page
 
 
 def style(index: int, label: str) -> Style:
-    """Colour and marker number index; colours repeat before pairs of both do."""
+    """Return the style with this index; a pair of colour and marker repeats as late as possible."""
     colour = COLOURS[index % len(COLOURS)]
     return Style(label, colour, *MARKERS[(index + index // len(COLOURS)) % len(MARKERS)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report as one self-contained HTML page."""
+"""Write the report as one self-contained HTML page."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 
 def templates(folder: Path) -> Environment:
-    """The templates of a folder: everything is escaped but our own markup."""
+    """Return the template environment of a folder; all text except Markup is escaped."""
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -34,12 +34,12 @@ def templates(folder: Path) -> Environment:
 
 
 def css() -> Markup:
-    """The style of every page, to stand in it."""
+    """Return the style sheet of every page, to be included in the page."""
     return Markup((HERE / "report.css").read_text(encoding="utf-8"))
 
 
 def page(report: Report, pictures: list[PlotPicture]) -> str:
-    """The whole page. Everything but our own SVG and CSS is escaped."""
+    """Return the whole page. All text except the kit's own SVG and CSS is escaped."""
     environment = templates(HERE)
     environment.filters.update(
         amount=text.amount,
@@ -68,14 +68,14 @@ def page(report: Report, pictures: list[PlotPicture]) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """Text is shown with its control characters written out; our own markup stays as it is."""
+    """Return text with control characters written out; Markup and other values unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return text.printable(value)
     return value
 
 
 def _stage(stage: Json, index: int, report: Report) -> Json:
-    """A stage with what the page shows of it beside its own fields."""
+    """Return a stage's fields and the values that the page shows besides them."""
     samples = stage["samples"]
     failures = stage["correctness"]["failures"]
     shown = [_failure(failure) for failure in failures[:MOST_FAILURES]]
@@ -104,7 +104,7 @@ def _failure(failure: Json) -> Json:
 
 
 def _metric(machine: Json, report: Report) -> Json:
-    """The speedups of one machine and metric, a row for each pair and n."""
+    """Return the speedups of one machine and metric, a row for each pair of stages and n."""
     key = (machine["name"], machine["metric"])
     own = [s for s in report["speedups"] if (s["machine"], s["metric"]) == key]
     own_phases = phases(own)

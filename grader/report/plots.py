@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw figures with gnuplot: as SVG and PNG files, and as SVG for inside a page.
+"""Draw figures with gnuplot: as SVG and PNG files, and as SVG inside a page.
 
-It draws what grader/report/figures.py describes, and knows nothing of stages.
+This module draws the figures of grader/report/figures.py and does not depend on stages.
 """
 
 import math
@@ -25,7 +25,7 @@ from grader.report.schema import ReportError
 FONT = "DejaVu Sans"
 GNUPLOT_SECONDS = 60
 
-# All in pixels of the SVG; the PNG has twice as many each way.
+# In pixels of the SVG; the PNG has twice as many in each direction.
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 52
 ROW_HEIGHT = 34
 LINE_HEIGHT = 20
@@ -34,7 +34,7 @@ CHARACTER = 7.4
 
 @dataclass(frozen=True)
 class Layout:
-    """A width in pixels and how many panels may stand beside each other."""
+    """The width of a picture in pixels, and the largest number of panels in a row."""
 
     width: int
     most_columns: int
@@ -46,7 +46,7 @@ NARROW = Layout(430, 1)
 
 @dataclass(frozen=True)
 class PlotPicture:
-    """A figure as SVG for a wide and for a narrow page, both empty where there is none."""
+    """A figure as SVG for a wide and a narrow page; both are empty without data."""
 
     figure: Figure
     wide: str
@@ -60,7 +60,7 @@ def require_gnuplot() -> None:
 
 
 def picture(figure: Figure, out: Path) -> PlotPicture:
-    """Write one figure into out, as SVG and PNG; without data, no file and the reason."""
+    """Write one figure into out, as SVG and PNG. Write no file if the figure has no data."""
     if not figure.panels:
         return PlotPicture(figure, "", "")
     with tempfile.TemporaryDirectory(prefix=".plot-", dir=out) as name:
@@ -78,9 +78,9 @@ def picture(figure: Figure, out: Path) -> PlotPicture:
 
 
 def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
-    """Write one figure to output, SVG or PNG by its suffix: the whole file or, on errors, none.
+    """Write one figure to output, as SVG or PNG by its suffix; after an error, write no file.
 
-    Raises ReportError, in one line, also for a figure without data.
+    Raise ReportError, in one line, also for a figure without data.
     """
     kind = output.suffix[1:]
     if kind not in ("svg", "png"):
@@ -91,7 +91,7 @@ def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".plot-", dir=output.parent) as name:
-            # A name of ours: any other may mean something to gnuplot.
+            # Use a fixed name, because gnuplot may interpret characters of other names.
             drawn = Path(name) / f"picture.{kind}"
             _gnuplot(figure, layout, kind, drawn, Path(name))
             if kind == "svg":
@@ -102,7 +102,7 @@ def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
 
 
 def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path) -> None:
-    """Run gnuplot once, in work, where its script and data stay until the caller removes them."""
+    """Run gnuplot once in work; its script and data stay until the caller removes them."""
     script = work / f"{output.name}.gp"
     script.write_text(_script(figure, layout, kind, output.name, work), encoding="utf-8")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GNUPLOT")}
@@ -126,14 +126,14 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
         reason = " ".join(completed.stderr.split())[-200:]
         raise ReportError(f"gnuplot failed on {output.name}: {reason}")
     if kind == "svg":
-        # A bar has a mark of no size. Not all who draw SVG can take a matrix of zeros.
+        # gnuplot gives a bar a marker of size 0; some SVG renderers fail on its matrix of zeros.
         svg = drawn.read_text(encoding="utf-8")
         drawn.write_text(re.sub(r"<use [^>]*scale\(0\.0+\)[^>]*/>\n?", "", svg), encoding="utf-8")
     drawn.replace(output)
 
 
 def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) -> str:
-    """The script of one picture; writes its data files into work."""
+    """Return the script of one picture; write its data files into work."""
     places, columns = _places(figure.panels, min(figure.columns, layout.most_columns))
     tops = _tops(figure.panels, places)
     legend = _legend(figure)
@@ -168,7 +168,7 @@ def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) 
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # not HTML: safe_text is what guards the script
+        autoescape=False,  # not HTML: safe_text makes text safe for the script
     )
     environment.filters["safe_text"] = safe_text
     environment.filters["ticks"] = _ticks
@@ -176,7 +176,7 @@ def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) 
 
 
 def _terminal(kind: str, width: int, height: int) -> str:
-    """gnuplot's terminal; its SVG counts a font in pixels, its PNG in points (9 pt = 12 px)."""
+    """Return gnuplot's terminal; SVG gives font sizes in pixels, PNG in points (9 pt = 12 px)."""
     if kind == "svg":
         return f"svg size {width},{height} dynamic font '{FONT},12' background rgb '#ffffff'"
     return (
@@ -186,7 +186,7 @@ def _terminal(kind: str, width: int, height: int) -> str:
 
 
 def _legend(figure: Figure) -> list[Style]:
-    """Every style of the figure once, in the order of first use."""
+    """Return every style of the figure once, in the order of first use."""
     return list(dict.fromkeys(style for panel in figure.panels for style, _ in panel.series))
 
 
@@ -195,7 +195,7 @@ def _share(pixels: float, whole: float) -> str:
 
 
 def _places(panels: list[Panel], columns: int) -> tuple[list[tuple[int, int, int]], int]:
-    """Row, column and how many columns it spans for each panel; and the columns in all."""
+    """Return each panel's row, column and number of columns; and the total number of columns."""
     columns = min(columns, len(panels))
     places = []
     row = column = 0
@@ -213,7 +213,7 @@ def _height(panel: Panel) -> int:
 
 
 def _tops(panels: list[Panel], places: list[tuple[int, int, int]]) -> list[int]:
-    """How far down each row of panels begins; the last is where they end."""
+    """Return the distance of each row of panels from the top, and the height of all rows."""
     tops = [0]
     for row in range(places[-1][0] + 1):
         heights = [_height(p) for p, place in zip(panels, places, strict=True) if place[0] == row]
@@ -228,9 +228,10 @@ def _panel(
     sizes: tuple[float, int, int],
     work: Path,
 ) -> dict[str, Any]:
-    """Where a panel lies, in shares of the picture, and what is drawn in it.
+    """Return a panel's template values: its place, in fractions of the picture, and its content.
 
-    place: its top, column, and columns. sizes: width of a column, width and height of the picture.
+    place: distance of its row from the bottom of the picture, column, number of columns. sizes:
+    width of a column, width and height of the picture.
     """
     top, column, span = place
     cell, width, height = sizes
@@ -245,8 +246,8 @@ def _panel(
         file = f"{index}-{number}.dat"
         lines = [f"{p.x!r} {p.y!r} {p.low!r} {p.high!r} {int(p.sure)}\n" for p in points]
         (work / file).write_text("".join(lines), encoding="ascii")
-        # Earlier stages have larger marks, so that one that coincides with a later one shows.
-        # In rows they are small, so that they do not cover their intervals.
+        # Earlier stages have larger markers, so that a marker stays visible where a later one
+        # coincides with it. Markers in rows are small, so that they do not cover their intervals.
         size = 0.55 if panel.rows else 1.0 - 0.07 * min(number, 6)
         series.append({"file": file, "style": style, "size": f"{size:.2f}"})
     return {
@@ -266,18 +267,18 @@ def _panel(
 
 
 def safe_text(text: str) -> str:
-    """Text that ends no quoted string of gnuplot and means nothing inside one."""
+    """Return text with only characters that are harmless in a quoted string of gnuplot."""
     return re.sub(r"[^\w .,:;()+/<>=×→~-]", "?", text)[:160]
 
 
 def _ticks(axis: Axis) -> str:
-    """Ticks of an axis in gnuplot's notation, those without a label at level 1."""
+    """Return the ticks of an axis in gnuplot's notation; those without a label are at level 1."""
     major = [f"'{safe_text(label)}' {at!r}" for at, label in axis.major]
     return ", ".join(major + [f"'' {at!r} 1" for at in axis.minor])
 
 
 def _name_picture(path: Path, figure: Figure) -> None:
-    """Give an SVG its title and fonts to fall back on where DejaVu is missing."""
+    """Set the title of an SVG, and fallback fonts for systems without DejaVu."""
     svg = path.read_text(encoding="utf-8")
     svg = svg.replace("<title>Gnuplot</title>", f"<title>{escape(figure.title)}</title>", 1)
     svg = svg.replace(f'"{FONT}"', f'"{FONT}, Verdana, sans-serif"')
@@ -285,10 +286,10 @@ def _name_picture(path: Path, figure: Figure) -> None:
 
 
 def for_page(path: Path, prefix: str, title: str) -> str:
-    """An SVG file of ours as part of a page: ids of its own, colours that the page can change.
+    """Return an SVG file for inclusion in a page, with unique ids and replaceable colours.
 
-    Each colour #rrggbb becomes the custom property --rrggbb, so that a dark page can name
-    another; fonts come from the page.
+    Each colour #rrggbb becomes the custom property --rrggbb, so that a dark page can replace it;
+    fonts come from the page.
     """
     svg = path.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]

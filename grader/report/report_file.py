@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Write a whole report, or none."""
+"""Write a report's directory atomically, and read its report.json."""
 
 import json
 import tempfile
@@ -25,7 +25,7 @@ FILES = {REPORT_FILE, PAGE_FILE} | {f"{p}.{kind}" for p in PICTURES for kind in 
 
 
 def prepare(out: Path) -> None:
-    """Raise ReportError, before any work is done, when write() could not put a report at out.
+    """Raise ReportError, before any work is done, if write() could not write a report to out.
 
     A report replaces the whole directory, so out must be missing, empty or an older report.
     """
@@ -48,8 +48,8 @@ def prepare(out: Path) -> None:
 def write(report: Report, out: Path) -> None:
     """Write report.json, the pictures and index.html into the directory out.
 
-    All of it is made in a directory beside out, which then takes the place of out; until then,
-    and after any error, out is what it was. Raises ReportError.
+    All files are made in a temporary directory next to out, which then replaces out. Until then,
+    and after any error, out is unchanged. Raise ReportError on failure.
     """
     validate(report)
     prepare(out)
@@ -69,16 +69,16 @@ def write(report: Report, out: Path) -> None:
 
 
 def draw(report: Report, out: Path) -> list[PlotPicture]:
-    """Draw every figure into out as NAME.svg and NAME.png; return what the page shows.
+    """Draw every figure into out as NAME.svg and NAME.png. Return the pictures for the page.
 
-    A figure without data leaves no file and tells its reason. Raises ReportError when gnuplot
-    fails.
+    A figure without data has no file, and its reason is in the picture. Raise ReportError when
+    gnuplot fails.
     """
     return [picture(figure, out) for figure in figures(report)]
 
 
 def _swap(fresh: Path, out: Path, old: Path) -> None:
-    """Put fresh in the place of out, and what was there in that of old; or change nothing."""
+    """Move out to old and fresh to out; on failure, change nothing."""
     try:
         if out.exists():
             out.rename(old)
@@ -90,7 +90,7 @@ def _swap(fresh: Path, out: Path, old: Path) -> None:
 
 
 def read(out: Path) -> Report:
-    """The report in the directory out, valid. Raises ReportError, which names the file."""
+    """Return the validated report in the directory out. Raise ReportError, which names the file."""
     path = out / REPORT_FILE
     try:
         report = json.loads(path.read_text(encoding="utf-8"))

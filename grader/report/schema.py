@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Check a report against schema.json before anything is made of it."""
+"""Validate a report against schema.json before it is used."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 
 class ReportError(LabError):
-    """A report that cannot be read, drawn or written; its text is one line."""
+    """A report cannot be read, drawn or written; the text is one line."""
 
 
 def validate(report: Report) -> None:
@@ -40,7 +40,7 @@ def validate(report: Report) -> None:
 
 
 def _check_version(version: object) -> None:
-    """Raise ReportError, saying what to do, unless the report is of the schema read here."""
+    """Raise ReportError, with advice, unless the report has the supported schema version."""
     if version == VERSION and not isinstance(version, bool):
         return
     advice = "make a new one with grader/run.sh"
@@ -50,7 +50,10 @@ def _check_version(version: object) -> None:
 
 
 def _check_references(report: Report) -> None:
-    """Raise ReportError for what a JSON Schema cannot say: unique names and names that exist."""
+    """Check what a JSON Schema cannot express: names are unique, and references exist.
+
+    Raise ReportError otherwise.
+    """
     metrics = [(machine["name"], machine["metric"]) for machine in report["machines"]]
     if len(set(metrics)) != len(metrics):
         raise ReportError("report is not valid: a pair of machine and metric occurs twice")

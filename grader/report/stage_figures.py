@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What is in each picture of the report of stages, as a function of the report."""
+"""Build the figures of the stages' report from the report."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from grader.report.figures import Figure, Panel, PlotSeries, Point, Style, style
 from grader.report.schema import Report
 from grader.report.text import Json
 
-# In the order in which a read goes through them; the last is the whole of it.
+# In the order of execution during a read; the last is the whole read.
 PHASES = ("compute", "decimal", "read")
 WHOLE = "read"
 WHOLE_CAPTION = f" {WHOLE}: the whole of a read, compute and decimal together."
 TIMES = "\N{MULTIPLICATION SIGN}"
 _WORDS = {"ns": "time", "instructions": "instructions"}
-# The colours of the phases, by number.
+# Index of each phase's style.
 PHASE_STYLES = {"compute": 2, "decimal": 6, "read": 5}
-# Pixels of a panel of one step.
+# Height in pixels of the panel that shows one step between stages.
 STEP_HEIGHT = 230
-# A gain below this would take the picture's width from all others; a note states it.
+# A smaller gain is left out, because the axis would leave no width for the others; a note gives its
+# value.
 LEAST_DRAWN = 0.1
 
 
 def figures(report: Report) -> list[Figure]:
-    """Every picture of the report, in the order in which a reader meets them."""
+    """Return every picture of the report, in the order in which a reader sees them."""
     metrics = {machine["metric"] for machine in report["machines"]}
     found = [speedup(report)]
     found += [steps(report, metric) for metric in ("ns", "instructions") if metric in metrics]
@@ -42,7 +43,7 @@ def figures(report: Report) -> list[Figure]:
 
 
 def stage_styles(report: Report) -> dict[str, Style]:
-    """The style of every stage by its directory: by its number where numbers are unique."""
+    """Return the style of every stage by its directory; numbers determine it if unique."""
     stages = report["stages"]
     numbers = [stage["number"] for stage in stages]
     unique = len(set(numbers)) == len(numbers)
@@ -59,23 +60,23 @@ def _n_axis(values: list[float]) -> Axis:
 
 
 def _ends(interval: list[float] | None, value: float) -> tuple[float, float]:
-    """The interval, or the value itself, kept above zero as a logarithmic axis needs it."""
+    """Return the ends of the interval, or the value; both positive for a logarithmic axis."""
     low, high = interval or (value, value)
     return (low if low > 0 else value), (high if high > 0 else value)
 
 
 def phases(entries: Iterable[Json]) -> list[str]:
-    """The phases that samples or speedups have, in order."""
+    """Return the phases that occur in samples or speedups, in order."""
     found = {entry["phase"] for entry in entries}
     return [phase for phase in PHASES if phase in found]
 
 
 def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
-    """Panels, each with its phase, in the order of a page that is two panels wide.
+    """Return the panels, given with their phases, in the order for a page of two columns.
 
-    They come with the phases of a machine side by side. Where some are of the whole read, those
-    are what a reader asks for first, and stand above the others: of one machine in a row of its
-    own, of several beside each other, so that each row is a phase and each column a machine.
+    The panels come with the phases of a machine side by side. Panels of the whole read, if any,
+    come first, because readers look for them first. With one machine, the whole read has a row of
+    its own; with several, each row is a phase and each column a machine.
     """
     if not any(phase == WHOLE for phase, _ in panels):
         return [panel for _, panel in panels]
@@ -84,7 +85,7 @@ def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
     if len(whole) == 1:
         return [replace(whole[0], wide=True), *parts]
     rows = [[p for phase, p in panels if phase == row] for row in (WHOLE, *PHASES[:-1])]
-    # One too many for pairs, and every row below would be askew.
+    # With an odd number of panels in a row, the following rows would be out of line.
     rows = [[replace(r[0], wide=True), *r[1:]] if len(r) % 2 else r for r in rows]
     return [panel for row in rows for panel in row]
 
@@ -103,7 +104,7 @@ def _points(stage: Json, machine: str, metric: str, phase: str) -> list[Point]:
 
 
 def cost(report: Report, metric: str) -> Figure:
-    """Time, or instructions, against n for all stages."""
+    """Return the figure of time or instructions against n for all stages."""
     styles = stage_styles(report)
     panels = []
     for machine in (m["name"] for m in report["machines"] if m["metric"] == metric):
@@ -132,7 +133,7 @@ def cost(report: Report, metric: str) -> Figure:
 
 
 def _on_whole(panels: list[tuple[str, Panel]]) -> str:
-    """What a caption says of the whole read, where a panel is of it."""
+    """Return the caption's explanation of the whole read if a panel shows it, else ""."""
     return WHOLE_CAPTION if any(phase == WHOLE for phase, _ in panels) else ""
 
 
@@ -149,7 +150,7 @@ def _cost_panel(series: list[PlotSeries], title: str, metric: str) -> Panel:
 
 
 def speedup(report: Report) -> Figure:
-    """The gain of each step at one n, a row for each: what a reader looks for first."""
+    """Return the figure of each step's gain at one n, with a row for each step."""
     phase = WHOLE if any(s["phase"] == WHOLE for s in report["speedups"]) else PHASES[0]
     entries = [s for s in report["speedups"] if s["phase"] == phase and s["n"] > 0]
     chosen = _at_own_n(entries, report)
@@ -169,7 +170,7 @@ def speedup(report: Report) -> Figure:
 
 
 def _at_own_n(entries: list[Json], report: Report) -> dict[tuple[int, int], list[Json]]:
-    """The speedups of each pair at the later stage's own n, or else at the greatest there is."""
+    """Return each pair's speedups at the later stage's own n, or else at the largest n."""
     own = {stage["number"]: stage.get("speed_n", math.inf) for stage in report["stages"]}
     found: dict[tuple[int, int], list[Json]] = {}
     for pair in sorted({(s["from"], s["to"]) for s in entries}):
@@ -181,14 +182,14 @@ def _at_own_n(entries: list[Json], report: Report) -> dict[tuple[int, int], list
 
 
 def _off_the_picture(entries: list[Json]) -> str:
-    """A note in place of a gain that is too small for the picture."""
+    """Return a note that replaces a gain too small for the picture."""
     pair, n = text.versus(entries[0]), entries[0]["n"]
     losses = [f"{1 / s['ratio']:,.0f} times the {_WORDS[s['metric']]}" for s in entries]
     return f"{pair} is not drawn: at n = {n:,} it takes {', '.join(losses)}"
 
 
 def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: str) -> Panel:
-    """A panel with a row for each pair, and in it a mark for each machine."""
+    """Return a panel with a row for each pair of stages and, in it, a mark for each machine."""
     names = [machine["name"] for machine in report["machines"]]
     series, tags = [], []
     for index, machine in enumerate(report["machines"]):
@@ -223,7 +224,7 @@ def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: s
 
 
 def steps(report: Report, metric: str) -> Figure:
-    """How the gain of each step depends on n: a small panel for each step."""
+    """Return the figure of each step's gain against n, with a small panel for each step."""
     panels = []
     for machine in (m for m in report["machines"] if m["metric"] == metric):
         own = [
@@ -249,7 +250,7 @@ def steps(report: Report, metric: str) -> Figure:
 
 
 def gap_text(gap: Json) -> str:
-    """A pair of stages without a comparison, and why, as one line."""
+    """Return one line that names a pair of stages without a comparison, and the reason."""
     where = [text.printable(gap[key]) for key in ("machine", "metric", "phase") if key in gap]
     return f"{', '.join([text.versus(gap), *where])}: {text.printable(gap['reason'])}"
 
@@ -285,14 +286,17 @@ def _step_panel(entries: list[Json], title: str) -> Panel:
 
 
 def _times(ratio: float, label: Callable[[float], str] = "{:,.6g}".format) -> str:
-    """A ratio as a label; long ones would not fit beside their axis."""
+    """Return a ratio as a label, shortened to fit beside its axis."""
     if ratio < 0.01:
         return f"{TIMES}{ratio:.1g}"
     return TIMES + (text.short_count(float(f"{ratio:.3g}")) if ratio >= 1e4 else label(ratio))
 
 
 def _end_tags(series: list[PlotSeries], y_axis: Axis) -> list[tuple[float, float, str, str]]:
-    """The ratio at each line's end, moved up until legible; none on the line at 1."""
+    """Return tags with the ratio at the end of each line, moved up where they would overlap.
+
+    A ratio close to the line at 1 has no tag.
+    """
     span = y_axis.high / y_axis.low
     apart, off_baseline = span**0.1, span**0.05
     tags: list[tuple[float, float, str, str]] = []
@@ -309,7 +313,7 @@ def _end_tags(series: list[PlotSeries], y_axis: Axis) -> list[tuple[float, float
 
 
 def _memory(report: Report) -> Figure:
-    """Allocations and peak bytes of one call against n."""
+    """Return the figure of allocations and peak bytes of one call against n."""
     styles = stage_styles(report)
     panels = []
     missing = "no stage reported its allocations"
@@ -320,7 +324,8 @@ def _memory(report: Report) -> Figure:
         for phase in PHASES:
             series = []
             for stage in report["stages"]:
-                # The count is the same on every machine, so the first that has it is enough.
+                # All machines have the same counts, so take them from the first machine that
+                # reports them.
                 known: dict[int, float] = {}
                 for s in stage["samples"]:
                     if s["phase"] == phase and s["n"] > 0 and s.get(key) is not None:
@@ -346,7 +351,10 @@ def _memory_panel(
     title: str,
     label: Callable[[float], str],
 ) -> Panel:
-    """Zero, which stages without a heap have, stands at the foot of the logarithmic axis."""
+    """Return a panel that shows zero at the bottom of its logarithmic axis.
+
+    Stages without a heap have the value zero.
+    """
     points = [point for _, line in series for point in line]
     least = min(point.y for point in points if point.y > 0)
     zero = least / 3
@@ -362,7 +370,7 @@ def _memory_panel(
 
 
 def _round_trips(report: Report) -> Figure:
-    """Time of read() by the user's clock, by the kernel's, and between the two."""
+    """Return the figure of read() times by the user's clock, the kernel's, and the difference."""
     clocks = ("user", "kernel", "difference")
     panels = []
     for stage in report["stages"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""`--stats all`: every figure behind the medians, as a table for a terminal."""
+"""Format the table of `--stats all`: all statistics of each sample, for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNITS = {"ns": "nanoseconds", "instructions": "instructions"}
 
 
 def _amount(value: float | None) -> str:
-    """Four significant figures where there are decimals, thousands grouped."""
+    """Format a value: two decimals below 100, one below 1000, else none; group thousands."""
     if value is None:
         return "-"
     places = 0 if value >= 1000 else 1 if value >= 100 else 2
@@ -36,10 +36,11 @@ def _rows(report: dict[str, Any], machine: str, metric: str) -> Iterator[list[st
 
 
 def stats_table(report: dict[str, Any]) -> str:
-    """All samples of a report (see report/schema.json), one table for each machine and metric.
+    """Return all samples of a report (see report/schema.json) as tables.
 
-    Figures are for one call. trimmed is the mean of the rounds within two standard deviations;
-    outliers are counted, and kept in every figure.
+    There is a table for each machine and metric. Values are for one call. "trimmed" is the mean of
+    the rounds within two standard deviations; outliers are counted, and are included in every
+    statistic.
     """
     blocks = []
     for machine in report["machines"]:
@@ -50,7 +51,7 @@ def stats_table(report: dict[str, Any]) -> str:
         widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
         lines = [f"{machine['name']}, {UNITS[machine['metric']]} for one call:"]
         for row in table:
-            # Words to the left, numbers to the right.
+            # Align words to the left and numbers to the right.
             cells = [
                 cell.ljust(width) if i == 1 else cell.rjust(width)
                 for i, (cell, width) in enumerate(zip(row, widths))

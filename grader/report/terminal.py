@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The report as tables for a terminal, at most 100 columns wide."""
+"""Format the report as tables for a terminal, at most 100 columns wide."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ COLUMNS = 100
 MOST_FAILURES = 3
 MOST_FINDINGS = 3
 MOST_N = 3
-MOST_ROWS = 24  # of a table of speedups: with the other metric's, it fits a screen
+MOST_ROWS = 24  # rows of a table of speedups: the tables of both metrics then fit on a screen
 LEAST_CAUSE = 24
 INDENT = " " * 4
 
@@ -23,21 +23,21 @@ GREEN, RED, YELLOW, BOLD, DIM = "32", "31", "33", "1", "2"
 
 
 class Painter:
-    """Wraps text in ANSI colours, or leaves it alone."""
+    """A function object that adds ANSI colours to text, or returns it unchanged."""
 
     def __init__(self, colour: bool) -> None:
         self.colour = colour
 
     def __call__(self, code: str, plain: str) -> str:
-        """The text in the colour of an ANSI code."""
+        """Return the text in the colour of an ANSI code."""
         return f"\x1b[{code}m{plain}\x1b[0m" if self.colour and plain.strip() else plain
 
 
 def summary(report: Report, colour: bool | None = None) -> str:
-    """Tables of stages and speedups, failures and warnings, ending in a newline.
+    """Return tables of stages and speedups, failures and warnings, ending in a newline.
 
-    colour None: colours when standard output is a terminal and NO_COLOR is not set. Takes a
-    valid report; text of a stage is shown with its control characters written out.
+    colour None: use colours when standard output is a terminal and NO_COLOR is not set. The report
+    must be valid; text from stages is shown with its control characters written out.
     """
     if colour is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -56,7 +56,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], align: str) -> list[list[str]]:
-    """Rows padded to the width of their columns; align has one of < and > a column."""
+    """Return rows padded to their columns' widths; align has "<" or ">" for each column."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         [f"{cell:{side}{width}}" for cell, side, width in zip(row, align, widths, strict=True)]
@@ -90,7 +90,7 @@ def _stages(report: Report, paint: Painter) -> str:
         rows = [(*row[:5], row[6]) for row in rows]
     table = _table(rows, "><<>>>>"[: len(rows[0])])
     room = COLUMNS - len("  ".join(table[0])) - 2
-    # The cause stands in full below; a few letters of it would help nobody.
+    # The full cause is printed below; an excerpt of a few letters would be useless.
     has_causes = room >= LEAST_CAUSE and any(stage["cause"] for stage in report["stages"])
     lines = [paint(BOLD, "  ".join([*table[0], *(["cause"] if has_causes else [])]).rstrip())]
     for row, stage in zip(table[1:], report["stages"], strict=True):
@@ -101,7 +101,7 @@ def _stages(report: Report, paint: Painter) -> str:
 
 
 def _points(report: Report, paint: Painter) -> str:
-    """Where points were lost, a line for each, and why there are none or not all."""
+    """Return a line for each loss of points, and the reasons for missing points."""
     lines = []
     notes: dict[tuple[str, str], list[str]] = {}
     for stage in report["stages"]:
@@ -122,7 +122,7 @@ def _points(report: Report, paint: Painter) -> str:
 
 
 def _together(stages: list[str]) -> str:
-    """stage 1, stage 2 as stages 1, 2."""
+    """Return stage labels joined: "stages 1, 2" for "stage 1" and "stage 2"."""
     numbers = [name.removeprefix("stage ") for name in stages]
     if len(stages) > 1 and all(name.startswith("stage ") for name in stages):
         return f"stages {', '.join(numbers)}"
@@ -164,7 +164,7 @@ def _failure(failure: Json, paint: Painter) -> list[str]:
     expected, got = text.difference(failure, 48)
     for name, part in (("expected", expected), ("got", got)):
         line, column = _excerpt(part)
-        # Escapes can make 48 characters longer than a line.
+        # Escape sequences can make an excerpt of 48 characters wider than a line.
         lines.append(_cut(f"{INDENT * 2}{name:9}{line}", COLUMNS))
     if got is not None and column is not None and len(INDENT * 2) + 9 + column < COLUMNS:
         lines.append(paint(YELLOW, " " * (len(INDENT * 2) + 9 + column) + "^"))
@@ -172,7 +172,7 @@ def _failure(failure: Json, paint: Painter) -> list[str]:
 
 
 def _excerpt(part: Excerpt | None) -> tuple[str, int | None]:
-    """One line of a difference, and the column of its mark when there is one."""
+    """Return one line of a difference, and the column of its mark, or None."""
     if part is None:
         return "(nothing)", None
     if part.length == 0:
@@ -199,7 +199,7 @@ def _speedups(report: Report, paint: Painter) -> list[str]:
 
 
 def _few(values: list[int], max_count: int) -> list[int]:
-    """At most that many of sorted values: the greatest, the least, then the middle."""
+    """Return at most max_count of the sorted values: the largest, the least, then the middle."""
     if len(values) <= max_count:
         return values
     middle = [values[len(values) // 2]] if max_count > 2 else []
@@ -207,7 +207,7 @@ def _few(values: list[int], max_count: int) -> list[int]:
 
 
 def _figures(report: Report, paint: Painter) -> list[str]:
-    """Where no stage was compared with another: what one call of each takes."""
+    """Return tables of one call's cost, for a report that compares no stages."""
     blocks = []
     for stage in report["stages"]:
         samples = stage["samples"]
@@ -232,7 +232,7 @@ def _figures(report: Report, paint: Painter) -> list[str]:
 
 
 def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
-    """One line for each pair and n, the phases beside each other."""
+    """Return a line for each pair of stages and n, with the phases side by side."""
     found = {(e["from"], e["to"], e["n"], e["phase"]): e for e in entries}
     pairs = sorted({(e["from"], e["to"]) for e in entries})
     most = max(1, min(MOST_N, MOST_ROWS // len(pairs)))
@@ -244,7 +244,7 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
         left_out += len(all_n) - len(few)
         keys += [(*pair, n) for n in few]
     own = phases(entries)
-    # Where the intervals of all phases have no room, the last keeps its own longest.
+    # If the intervals of all phases do not fit, drop them from the first phase on.
     for bare in range(len(own) + 1):
         rows = _speedup_cells(keys, own, bare, found)
         table = _table(rows, "<>" + "><" * bare + "><<" * (len(own) - bare))
@@ -275,7 +275,7 @@ def _speedup_cells(
     bare: int,
     found: dict[tuple[int, int, int, str], Json],
 ) -> list[tuple[str, ...]]:
-    """The table's head and rows; the first bare phases are without intervals."""
+    """Return the table's header and rows; the first "bare" phases have no intervals."""
     head = ["stages", "n"]
     for index, phase in enumerate(own):
         head += [phase, "verdict"] if index < bare else [phase, "interval", "verdict"]

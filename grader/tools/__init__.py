@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Beside the grader: what looks at a stage in other ways."""
+"""Tools besides the grader that examine stages or the kit: profiles, comparisons, checks."""

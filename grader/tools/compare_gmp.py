@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compare the bignum stages with GMP, Python's decimal and FLINT, in user space.
 
-Stages and GMP are in one process (common/userspace/compare_gmp.c), Python's decimal in another
-(decimal_peer.py), and all take turns, round by round: what counts is the median of the ratios of
-the rounds, which stays as it is when the computer is busy.
+Stages and GMP run in one process (common/userspace/compare_gmp.c), Python's decimal in another
+(decimal_peer.py), and all take turns, round by round. The result is the median of the rounds'
+ratios, which is stable even on a busy computer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from grader.scoring.report_rows import cpu_model
 from grader.tools import peer_figure, peer_rows
 from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, PeerRun
 
-# The last n that needs no bignum: F(n) fits into 64 bits.
+# The largest n whose F(n) fits into 64 bits and needs no bignum.
 LAST_OF_A_WORD = 93
 NUMBERS = tuple(m * 10**p for p in range(2, 7) for m in (1, 3)) + (10_000_000,)
 MEMORY_AT = 1_000_000
-# In a round everybody has as many turns, of which the shortest counts, as there is time for.
+# For n up to the first number, each contender has the second number of turns in a round, of which
+# the shortest counts.
 TURNS = ((100_000, 9), (300_000, 3), (NUMBERS[-1], 1))
 
 PEER = Path(__file__).with_name("decimal_peer.py")
@@ -40,7 +41,7 @@ def _environment() -> dict[str, str]:
 
 
 def _reason(message: str) -> str:
-    """The line of what a program said that tells most."""
+    """Return the most informative line of a program's error output."""
     lines = message.strip().splitlines() or ["it says nothing"]
     return next((line for line in lines if "error" in line), lines[-1])
 
@@ -55,10 +56,10 @@ def _run(call: list[str], what: str) -> str:
 
 
 class Peer:
-    """A process that makes a round whenever it is told to."""
+    """A process that measures one round for each line of input."""
 
     def __init__(self, call: list[str]) -> None:
-        # A session of its own: whatever ends this command ends that process.
+        # A session of its own, so that signals to this command do not reach the process.
         self.process = subprocess.Popen(
             call,
             stdin=subprocess.PIPE,
@@ -70,16 +71,16 @@ class Peer:
         )
 
     def ask(self, line: str) -> None:
-        """Tell it what to do."""
+        """Send a line that starts a round."""
         assert self.process.stdin
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # why it has ended, answer says
+            pass  # answer raises the reason
 
     def answer(self) -> str:
-        """A line of its answer. Raises LabError when it has ended."""
+        """Return the next line of output. Raise LabError if the process has ended."""
         assert self.process.stdout and self.process.stderr
         line = self.process.stdout.readline()
         if not line:
@@ -87,12 +88,12 @@ class Peer:
         return line.rstrip("\n")
 
     def end(self) -> None:
-        """Let it go."""
+        """Close the input and wait until the process ends."""
         self.process.communicate("")
 
 
 def has_libmpdec() -> bool:
-    """Whether decimal is libmpdec here, and not the module in Python that stands in for it."""
+    """Return whether decimal is libmpdec here, and not its replacement written in Python."""
     try:
         import _decimal  # noqa: F401, PLC0415
     except ImportError:
@@ -101,7 +102,7 @@ def has_libmpdec() -> bool:
 
 
 def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, list[str]]:
-    """Build the benchmark and a shared object for each stage; return what to call it with."""
+    """Build the benchmark and a shared object of each stage. Return its path and arguments."""
     versions = subprocess.run(
         ["cc", "-include", "gmp.h", "-E", "-x", "c", "/dev/null"], capture_output=True, check=False
     )
@@ -127,7 +128,7 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
 
 
 def build_flint(prefix: Path, out: Path) -> tuple[str, str]:
-    """Build FLINT's peer with the FLINT below a folder. Return its version and what to call."""
+    """Build FLINT's peer with the FLINT below prefix. Return FLINT's version and an argument."""
     if not (prefix / "include" / "flint" / "radix.h").is_file():
         raise LabError(
             f"{prefix} has no include/flint/radix.h; name the folder that FLINT 3.6 or later was"
@@ -147,7 +148,7 @@ def build_flint(prefix: Path, out: Path) -> tuple[str, str]:
 
 
 def computer(program: Path, python: bool, flint: str = "") -> str:
-    """What the figures hold for."""
+    """Return a description of the processor, the compiler and the versions compared."""
     compiler = re.search(r"\d+\.\d+\.\d+", _run(["cc", "--version"], "cc"))
     parts = [
         cpu_model(),
@@ -161,10 +162,9 @@ def computer(program: Path, python: bool, flint: str = "") -> str:
 def measure(
     run: PeerRun, call: list[str], numbers: list[int], rounds: int, progress: Progress
 ) -> None:
-    """Make the rounds; call is the program with its stages behind the n.
+    """Measure the rounds; call is the program and the arguments that follow n.
 
-    All n take turns, so that whatever happens on this computer for some seconds spoils only a few
-    of the rounds of each.
+    All n take turns, so that a disturbance of a few seconds affects only a few rounds of each n.
     """
     program, *stages = call
     peers = {}
@@ -177,7 +177,7 @@ def measure(
         for n, peer in peers.items():
             progress.step(f"measure n = {numbers[0]:,} to {numbers[-1]:,}", made + 1, rounds)
             with_python = python if n >= PYTHON_FROM else None
-            # Somebody else begins each round.
+            # Python begins every second round, the stages begin the others.
             if with_python and made % 2 == 0:
                 _python_round(run, with_python, n)
             _stages_round(run, peer, n)
@@ -205,7 +205,7 @@ def _python_round(run: PeerRun, peer: Peer, n: int) -> None:
 
 
 def memory(run: PeerRun, call: list[str], n: int) -> None:
-    """The most memory of a call of F(n), for all who go that far."""
+    """Measure the peak memory of one call of F(n), for each contender that supports this n."""
     program, *stages = call
     for line in _run([program, "memory", str(n), *stages], "memory").splitlines():
         _, digits, contender, taken = line.split("\t")
@@ -229,7 +229,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Run the comparison from the command line."""
     options = _options(arguments)
     progress = Progress()
     out = options.out.absolute()

@@ -19,7 +19,7 @@ from grader.lab.module import Kernel
 
 
 def stage_commands(stage: Stage) -> list[dict[str, str]]:
-    """Return the entries of a stage's own files, which include no header of the kernel."""
+    """Return the entries of a stage's own files, which include no kernel header."""
     return [
         {
             "directory": str(paths.COMMON.parent),
@@ -32,7 +32,7 @@ def stage_commands(stage: Stage) -> list[dict[str, str]]:
 
 
 def commands(built: stage_module.BuiltStage, kernel: Kernel) -> list[dict[str, str]]:
-    """Return the entries of the files that kbuild compiles, named where they are edited."""
+    """Return the entries of the files that kbuild compiles, under the paths that users edit."""
     entries = []
     for record in sorted(built.module.directory.glob("*/.*.o.cmd")):
         home = built.homes.get(record.parent.name)
@@ -41,7 +41,7 @@ def commands(built: stage_module.BuiltStage, kernel: Kernel) -> list[dict[str, s
             continue
         source = record.name[1:].removesuffix(".o.cmd") + ".c"
         call = match[1].split(" ; ")[0]
-        # The kit's own are compiled in a directory that all copies of a stage share.
+        # The kit's own files are compiled in a directory that all copies of a stage share.
         copy = re.search(rf"\S+/{record.parent.name}/{re.escape(source)}(?=\s|$)", call)
         if not copy:
             continue
@@ -56,7 +56,7 @@ def commands(built: stage_module.BuiltStage, kernel: Kernel) -> list[dict[str, s
 
 
 def main() -> int:
-    """Build all stages and write the file at the top of the checkout."""
+    """Build all stages and write the file to the top of the checkout."""
     kernel = machines.get("uml").kernel()
     entries = []
     for stage in stages.find(paths.STAGES, stages.known()):

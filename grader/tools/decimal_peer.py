@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""F(n) by Python's decimal module, timed: the second process of compare_gmp.py.
+"""Compute F(n) with Python's decimal module and time it: the second process of compare_gmp.py.
 
-decimal is libmpdec, which computes in base 10^19 and multiplies large numbers by a
-number-theoretic transform of its own: the one well-known library that never converts. For each n
-and number of turns that it reads it answers nanoseconds of CPU time, for computing F(n) and for its
-digits, of the shortest turns.
+decimal is libmpdec, which computes in base 10^19 and multiplies large numbers by a number-theoretic
+transform: the one well-known library that never converts between bases. For each line with n and a
+number of turns, it prints the shortest CPU times in nanoseconds, of computing F(n) and of its
+digits.
 
-It uses nothing of the kit: Python runs it as it stands.
+It imports nothing from the kit, so that Python can run this file alone.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import sys
 import time
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, Inexact, setcontext
 
-# The clock's step is far shorter.
+# The time of a batch of calls; the clock's resolution is much finer.
 BATCH_NS = 200_000
-# What the digits are checked by: a prime that has nothing to do with powers of ten.
+# Modulus for checking the digits: a prime unrelated to powers of ten.
 PRIME = 2**61 - 1
 
 
 def fibonacci(n: int) -> Decimal:
-    """F(n) by pairs of Lucas numbers: two squares a step, one product at the end."""
+    """Compute F(n) by pairs of Lucas numbers: two squares a step, one product at the end."""
     k = n >> 1
     # L(j) and L(j + 1) for j = 0, then the bits of k from the top one down.
     low, high, sign = Decimal(2), Decimal(1), 2
@@ -39,7 +39,7 @@ def fibonacci(n: int) -> Decimal:
 
 
 def fibonacci_modulo(n: int, prime: int) -> int:
-    """F(n) modulo a prime, in another way: by integers, and by pairs of Fibonacci numbers."""
+    """Compute F(n) modulo a prime independently: in integers, by pairs of Fibonacci numbers."""
     a, b = 0, 1
     for bit in range(n.bit_length() - 1, -1, -1):
         a, b = a * (2 * b - a) % prime, (a * a + b * b) % prime
@@ -49,7 +49,7 @@ def fibonacci_modulo(n: int, prime: int) -> int:
 
 
 def prepare(n: int) -> tuple[int, int]:
-    """Make sure that the value is right; return how many calls of each take BATCH_NS."""
+    """Check the value. Return how many calls of each phase take BATCH_NS."""
     value = fibonacci(n)
     if int(value % PRIME) != fibonacci_modulo(n, PRIME) or not str(value).isdigit():
         raise ValueError(f"F({n}) is wrong")
@@ -62,7 +62,7 @@ def prepare(n: int) -> tuple[int, int]:
 
 
 def time_compute(n: int, calls: int) -> int:
-    """Nanoseconds for so many calls."""
+    """Return the CPU time in nanoseconds of that many calls."""
     begin = time.process_time_ns()
     for _ in range(calls):
         fibonacci(n)
@@ -70,7 +70,7 @@ def time_compute(n: int, calls: int) -> int:
 
 
 def time_decimal(value: Decimal, calls: int) -> int:
-    """The same of the digits."""
+    """Return the CPU time in nanoseconds of that many conversions to digits."""
     begin = time.process_time_ns()
     for _ in range(calls):
         str(value)
@@ -78,12 +78,12 @@ def time_decimal(value: Decimal, calls: int) -> int:
 
 
 def be_exact() -> None:
-    """Let nothing be rounded away."""
+    """Set decimal's context so that every rounding raises an exception."""
     setcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact]))
 
 
 def main() -> None:
-    """A round for each line."""
+    """Measure one round for each line of input."""
     be_exact()
     calls: dict[int, tuple[int, int]] = {}
     for line in sys.stdin:
@@ -93,7 +93,8 @@ def main() -> None:
         compute, decimal = calls[n]
         printing, computing = [], []
         for _ in range(turns):
-            # In this order, so that what is timed finds its data where it has left them.
+            # In this order, each timed call finds its data in the cache as its own computation left
+            # it.
             printing.append(time_decimal(fibonacci(n), decimal) / decimal)
             computing.append(time_compute(n, compute) / compute)
         print(f"{min(computing):.2f}\t{min(printing):.2f}", flush=True)

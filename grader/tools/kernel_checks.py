@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Run the kernel's own checks over the kit's kernel code: checkpatch.pl --strict and coccinelle.
 
-scripts/kernel-checks.toml says which files and which exceptions, with their reasons. An exception
-that nothing needs any more is an error, too.
+scripts/kernel-checks.toml lists the files and the exceptions, with reasons. An exception that is no
+longer needed is an error, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS = 60
 
 @dataclass(frozen=True)
 class ToolFinding:
-    """A complaint of one of the tools: its type is checkpatch's, or a semantic patch's name."""
+    """A finding of a tool; its type is checkpatch's, or the name of a semantic patch."""
 
     path: str
     line: str
@@ -41,7 +41,7 @@ class ToolFinding:
 
 
 def files(config: dict[str, Any]) -> list[str]:
-    """Return the files that are checked, by the configuration's patterns."""
+    """Return the files to check, by the configuration's patterns."""
     known = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "--", "*.c", "*.h"],
         cwd=paths.ROOT, check=True, capture_output=True, text=True,
@@ -56,8 +56,8 @@ def files(config: dict[str, Any]) -> list[str]:
 
 
 def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[ToolFinding]:
-    """Yield what checkpatch.pl --strict says of the files in a folder, where it may write."""
-    (folder / "include").mkdir()  # looked into for names in mixed case
+    """Yield the findings of checkpatch.pl --strict in a folder, to which it may write."""
+    (folder / "include").mkdir()  # checkpatch.pl searches it for names in mixed case
     completed = subprocess.run(
         ["perl", str(source / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--root=.",
          "--no-summary", "--terse", "--show-types", "-f", *names],
@@ -72,7 +72,7 @@ def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[Too
 
 
 def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[ToolFinding]:
-    """Return what the kernel's semantic patches report of the files in a folder."""
+    """Return the findings of the kernel's semantic patches in a folder."""
     patches = [
         path
         for path in sorted((source / "scripts/coccinelle").rglob("*.cocci"))
@@ -88,7 +88,7 @@ def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[ToolF
 def _remembered(
     source: Path, folder: Path, names: Sequence[str], without: Sequence[str]
 ) -> list[ToolFinding]:
-    """Return what coccinelle says; it takes a minute, so it runs when a file has changed."""
+    """Return coccinelle's findings, cached until a file changes, because a run takes a minute."""
     texts = [(paths.ROOT / name).read_bytes() for name in names]
     told = hashlib.sha256(repr((source.name, names, texts, without)).encode()).hexdigest()[:16]
     kept = cache.read("kernel-checks", told)
@@ -100,7 +100,7 @@ def _remembered(
 
 
 def _matches(patch: Path, folder: Path) -> list[ToolFinding]:
-    """Return what one semantic patch reports of the files in a folder."""
+    """Return one semantic patch's findings in a folder."""
     options = re.search(r"^// Options:(.*)$", patch.read_text(), re.MULTILINE)
     completed = subprocess.run(
         ["spatch", "-D", "report", "--very-quiet", "--no-show-diff", "--cocci-file", str(patch),
@@ -119,9 +119,9 @@ def _matches(patch: Path, folder: Path) -> list[ToolFinding]:
 def unexpected(
     found: Sequence[ToolFinding], config: dict[str, Any], names: Sequence[str]
 ) -> list[str]:
-    """Return the complaints that no exception covers, and the exceptions that cover none.
+    """Return the findings that no exception covers, and the exceptions that cover none.
 
-    names: the files that were checked; an exception for none of them is for a deleted exercise.
+    names: the files that were checked; an exception for none of them is not reported.
     """
     used: set[int] = set()
     said = []
@@ -143,7 +143,7 @@ def unexpected(
 
 
 def main() -> int:
-    """Print what the tools find and no exception covers; exit 1 if there is anything."""
+    """Print findings without an exception, and unused exceptions; return 1 if there are any."""
     config = toml.read(CONFIG)
     completed = subprocess.run(
         [str(paths.SCRIPTS / "kernel-checks.sh")], capture_output=True, text=True

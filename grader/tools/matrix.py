@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make matrix: one table of several reports, a column for each kernel."""
+"""make matrix: combine several reports into one table with a column for each kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.base import command
 
 
 def _column(folder: Path) -> tuple[str, str, dict[str, str]]:
-    """A kernel's name, why there is no report of it, and the status of each stage."""
+    """Return a kernel's name, why its report is missing, and the status of each stage."""
     name = (folder / "name").read_text().strip()
     try:
         report: dict[str, Any] = json.loads((folder / "report" / "report.json").read_text())
@@ -24,7 +24,7 @@ def _column(folder: Path) -> tuple[str, str, dict[str, str]]:
 
 
 def table(columns: list[tuple[str, str, dict[str, str]]]) -> str:
-    """Kernels by number, stages below each other."""
+    """Return the table: kernels by number in columns, stages in rows."""
     lines = [
         f"{i}  {name}{f': {why}' if why else ''}" for i, (name, why, _) in enumerate(columns, 1)
     ]
@@ -39,7 +39,7 @@ def table(columns: list[tuple[str, str, dict[str, str]]]) -> str:
 
 
 def main(folder: Path) -> int:
-    """Print it, and keep it there; 1 when something does not run somewhere."""
+    """Print the table and write it to matrix.txt; return 1 if a stage fails on a kernel."""
     places = sorted(folder.glob("[0-9]*"), key=lambda path: int(path.name))
     columns = [_column(place) for place in places]
     text = table(columns)

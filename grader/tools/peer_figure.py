@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The picture of a run of compare_gmp.py: everybody's time over GMP's against n."""
+"""Draw the picture of a run of compare_gmp.py: the contenders' time over GMP's against n."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from grader.report.figures import Figure, Panel, PlotSeries, Point, Style, style
 from grader.tools.peer_rows import FLINT, PHASES, PYTHON, READ, WHAT, PeerRun
 
 NAME = "compare-gmp"
-# Shares of the axes: how far from the end of its line a tag's middle is, and how high it is.
+# Fractions of the axes: distance of a tag's middle from the end of its line, and height of a tag.
 TAG_AWAY, TAG_HEIGHT = 0.015, 0.05
-# No stage has it: stages begin with number 1.
+# Colours and markers that no stage's style has.
 PYTHON_STYLE = Style(PYTHON, "#24292f", 3, 3)
 FLINT_STYLE = Style(FLINT, "#24292f", 5, 2)
 
@@ -28,7 +28,7 @@ def _style(name: str) -> Style:
 
 
 def _height_at(points: list[Point], x: float) -> float | None:
-    """Where a line is at x, as it is drawn, on logarithmic axes."""
+    """Return a line's y at x, interpolated on logarithmic axes; None outside the line."""
     for before, after in itertools.pairwise(points):
         if before.x <= x <= after.x:
             share = math.log(x / before.x) / math.log(after.x / before.x)
@@ -37,9 +37,9 @@ def _height_at(points: list[Point], x: float) -> float | None:
 
 
 def _tags(lines: dict[str, PlotSeries], x: Axis, y: Axis) -> list[tuple[float, float, str, str]]:
-    """The number of a stage where its line ends: there are more lines than colours.
+    """Return tags with the stage's number at the end of its line, since colours repeat.
 
-    Below or above it where another line, or the one at 1, would go through the number.
+    A tag is moved below or above the end where another line, or the one at 1, would cross it.
     """
     reach, room = (x.high / x.low) ** TAG_AWAY, (y.high / y.low) ** TAG_HEIGHT
     tags: list[tuple[float, float, str, str]] = []
@@ -58,7 +58,7 @@ def _tags(lines: dict[str, PlotSeries], x: Axis, y: Axis) -> list[tuple[float, f
 
 
 def _panel(run: PeerRun, phase: str, wide: bool) -> Panel:
-    """Medians of the ratios; the bars span the middle half of the rounds."""
+    """Return a panel with the medians of the ratios; bars span the middle half of the rounds."""
     lines: dict[str, PlotSeries] = {}
     values = [1.0]
     for name in run.names[1:]:
@@ -80,7 +80,7 @@ def _panel(run: PeerRun, phase: str, wide: bool) -> Panel:
 
 
 def figure(run: PeerRun, phases: Sequence[str] = PHASES) -> Figure:
-    """A panel for each phase, the whole read wide."""
+    """Return the figure: a panel for each phase, the panel of the whole read wide."""
     notes = [
         "GMP is the line at 1: below it is faster. Points: medians of the rounds; bars: their "
         "middle half.",

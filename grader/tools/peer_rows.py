@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What compare_gmp.py has measured: kept in a file, read back, as ratios and tables.
+"""Store the results of compare_gmp.py, read them again, and make ratios and tables of them.
 
-The unit is the round: the ratio of two times of the same round, of which the median counts.
+A ratio is that of two times in the same round; the median of the rounds is the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WHAT = {
 GMP = "GMP"
 PYTHON = "Python decimal (libmpdec)"
 FLINT = "FLINT radix"
-# Below that Python itself is in the way.
+# Below this n, Python's own overhead dominates the measurement.
 PYTHON_FROM = 100_000
 
 NAME_WIDTH, CELL_WIDTH = 32, 11
@@ -33,7 +33,7 @@ HEADING = "n\tround\tcontender\tcompute_ns\tdecimal_ns"
 
 @dataclass(frozen=True)
 class Memory:
-    """The most bytes that a call of F(n) had, beside its digits as text."""
+    """The peak memory in bytes of a call of F(n), and the number of digits of F(n)."""
 
     n: int
     digits: int
@@ -42,7 +42,7 @@ class Memory:
 
 @dataclass
 class PeerRun:
-    """One run: where, who by their names in order, GMP first, and nanoseconds round by round."""
+    """One run: the computer, the contenders' names, GMP first, and nanoseconds by round."""
 
     computer: str
     names: list[str]
@@ -50,26 +50,26 @@ class PeerRun:
     memory: dict[str, Memory] = field(default_factory=dict)
 
     def add(self, n: int, name: str, compute: float, decimal: float) -> None:
-        """A round of a contender."""
+        """Add a contender's round."""
         for phase, ns in ((COMPUTE, compute), (DECIMAL, decimal), (READ, compute + decimal)):
             self.rows.setdefault((n, name, phase), []).append(ns)
 
     def numbers(self) -> list[int]:
-        """The n that were measured."""
+        """Return the values of n that were measured."""
         return sorted({n for n, _, _ in self.rows})
 
     def ratios(self, n: int, name: str, phase: str, base: str = GMP) -> list[float]:
-        """Time of a contender over another's, for each round, sorted; empty without figures."""
+        """Return a contender's time over the base's, for each round, sorted; [] without data."""
         own, theirs = self.rows.get((n, name, phase), []), self.rows.get((n, base, phase), [])
         return sorted(a / b for a, b in zip(own, theirs, strict=False))
 
     def stages(self) -> list[str]:
-        """The contenders that are stages, in order."""
+        """Return the contenders that are stages, in order."""
         return [name for name in self.names if name not in (GMP, PYTHON, FLINT)]
 
 
 def write(run: PeerRun, path: Path) -> None:
-    """Keep a run."""
+    """Store a run in a file."""
     lines = [f"# computer\t{run.computer}", *(f"# contender\t{name}" for name in run.names)]
     lines += [f"# memory\t{k}\t{m.n}\t{m.digits}\t{m.bytes}" for k, m in run.memory.items()]
     lines.append(HEADING)
@@ -81,7 +81,7 @@ def write(run: PeerRun, path: Path) -> None:
 
 
 def read(path: Path) -> PeerRun:
-    """A run as it was kept. Raises LabError, in one line."""
+    """Return a stored run. Raise LabError if the file cannot be read."""
     run = PeerRun("", [])
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -103,7 +103,7 @@ def read(path: Path) -> PeerRun:
 
 
 def times(ratio: float) -> str:
-    """A ratio: two decimals below 10, and as many as say something below 0.1."""
+    """Format a ratio: two decimals below 10, three where two would show too few digits."""
     if ratio >= 100:
         return f"{ratio:,.0f}"
     if ratio >= 10:
@@ -116,12 +116,12 @@ def _line(name: str, cells: Iterable[str]) -> str:
 
 
 def _decades(numbers: list[int]) -> list[int]:
-    """Powers of ten: what is between is for the picture."""
+    """Return the powers of ten among the numbers, or all numbers if there are none."""
     return [n for n in numbers if str(n).rstrip("0") == "1"] or numbers
 
 
 def table(run: PeerRun) -> str:
-    """Each phase: GMP's time, and how many times it each contender takes."""
+    """Return a table for each phase: GMP's time, and each contender's time as a multiple of it."""
     numbers = _decades(run.numbers())
     lines = []
     for phase in PHASES:
@@ -144,7 +144,7 @@ def _python_begins(run: PeerRun) -> str:
 
 
 def versus_peer(run: PeerRun, peer: str) -> list[str]:
-    """Return a line for each n: how many times as fast as the peer the last stage is."""
+    """Return a line for each n: the speedup of the last stage over the peer."""
     if peer not in run.names or not run.stages():
         return []
     last = run.stages()[-1]
@@ -158,7 +158,7 @@ def versus_peer(run: PeerRun, peer: str) -> list[str]:
 
 
 def memory_lines(run: PeerRun) -> list[str]:
-    """The most memory of a call, and how many times its digits as text that is."""
+    """Return the peak memory of a call, and its ratio to the size of the digits as text."""
     lines: list[str] = []
     for name, used in run.memory.items():
         if not lines:

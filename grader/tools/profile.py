@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make stage=N profile: where the instructions of one call go, function by function.
+"""make stage=N profile: count the instructions of one call, function by function.
 
-By callgrind, on the stage's sources as a program; on machine host by perf, in the kernel.
+callgrind runs the stage's sources as a program; on machine host, perf samples the kernel.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from grader.exercise.files.stages import Stage
 from grader.exercise.workload.stage_workload import PHASES
 from grader.lab import machines, module
 
-# A run of this long takes about a second under callgrind, 4 to 50 times slower.
+# A run this long takes a few seconds at most under callgrind, which is 4 to 50 times slower.
 NATIVE_NS = 50_000_000
 # Short calls are repeated until they take this long.
 ENOUGH_NS = 10_000_000
 MOST_REPEATS = 100_000
-# Functions below this share are summed up.
+# Functions with a smaller percentage are combined into one line.
 LEAST_PERCENT = 0.1
 PERF_SECONDS = 2
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """A function: percent spent in it, percent in it and all it calls, where it stands."""
+    """A function: percent spent in it, percent including its callees, and its file."""
 
     own: float
     total: float | None
@@ -48,7 +48,7 @@ class ProfileRow:
 
 
 def program(stage: Stage) -> Path:
-    """The stage as a program, see common/userspace/main.c."""
+    """Build the stage as a program, see common/userspace/main.c. Return its path."""
     out = paths.BUILD / "user" / stage.key / "plain"
     make = subprocess.run(
         ["make", "-s", "-C", str(paths.COMMON / "userspace"),
@@ -64,7 +64,7 @@ def program(stage: Stage) -> Path:
 
 
 def native_ns(fib: Path, n: int) -> int:
-    """How long one call takes without callgrind, compute and decimal together."""
+    """Return the time in nanoseconds of compute and decimal together, without callgrind."""
     done = _run([str(fib), "time", "1", str(n)])
     match = re.search(r"compute +(\d+) decimal +(\d+) ns", done)
     if match is None:
@@ -81,7 +81,7 @@ def _run(call: Sequence[str]) -> str:
 
 
 def largest_n(stage: Stage, fib: Path) -> int:
-    """The largest n of the manifest that callgrind does within about a second."""
+    """Return the manifest's largest n that callgrind runs within about a second."""
     best = min(stage.manifest.measure)
     for n in sorted(stage.manifest.measure):
         if native_ns(fib, n) > NATIVE_NS:
@@ -91,16 +91,16 @@ def largest_n(stage: Stage, fib: Path) -> int:
 
 
 def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[ProfileRow], int]:
-    """The functions of repeat calls of F(n), the costliest first; instructions of one call.
+    """Return the profile of repeat calls of F(n), and the instructions of one call.
 
-    With a phase, compute or decimal, of that alone.
+    The most expensive function is first. phase: count only compute or only decimal.
     """
     if shutil.which("valgrind") is None:
         raise LabError("there is no valgrind: scripts/setup.sh user installs it")
     with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
         output = f"{folder}/callgrind.out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
-        # What main does besides is none of the stage's.
+        # Count only inside the stage, not in the rest of main.
         tool.append(f"--toggle-collect={f'fib_{phase}' if phase else 'run_profile'}")
         _run([*tool, str(fib), "profile", str(repeat), str(n)])
         annotate = ["callgrind_annotate", "--auto=no", "--threshold=100", "--show-percs=no"]
@@ -111,10 +111,10 @@ def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Pro
 
 
 def table(own: str, inclusive: str) -> tuple[list[ProfileRow], int]:
-    """Rows and all instructions from callgrind_annotate's two listings.
+    """Return the rows, and the total instructions, of callgrind_annotate's two listings.
 
-    A function occurs once for each file whose code was inlined into it: its own costs are summed
-    up, the inclusive ones are the whole each time.
+    A function occurs once for each file whose code was inlined into it. Its own costs are added up;
+    each inclusive cost is already the whole.
     """
     selves, files, all_of = _costs(own)
     totals, _, _ = _costs(inclusive, inclusive=True)
@@ -133,7 +133,7 @@ def table(own: str, inclusive: str) -> tuple[list[ProfileRow], int]:
 
 
 def _costs(listing: str, inclusive: bool = False) -> tuple[dict[str, int], dict[str, str], int]:
-    """By function its cost and its file, and the cost of all."""
+    """Return cost and file by function, and the total cost."""
     costs: dict[str, int] = {}
     files: dict[str, str] = {}
     largest: dict[str, int] = {}
@@ -157,7 +157,7 @@ def _costs(listing: str, inclusive: bool = False) -> tuple[dict[str, int], dict[
 
 
 def perf_rows(listing: str) -> list[ProfileRow]:
-    """Rows from `perf report --stdio --sort symbol,dso`."""
+    """Return the rows of `perf report --stdio --sort symbol,dso`."""
     rows = []
     for line in listing.splitlines():
         match = re.match(r"\s*(\d+\.\d+)%\s+\[(.)\]\s+(\S+)\s+(\S+)", line)
@@ -167,14 +167,14 @@ def perf_rows(listing: str) -> list[ProfileRow]:
 
 
 def perf(stage: Stage, n: int) -> list[ProfileRow]:
-    """The functions of the kernel that a stage loaded on this computer spends its time in."""
+    """Return the profile of the kernel while a stage that is loaded on this computer runs."""
     if shutil.which("perf") is None:
         raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
     machine = machines.get("host")
     built = stage_module.build(stage, machine.kernel())
     if not built.ok:
         raise LabError(f"stage {stage.number} does not compile: {built.cause}")
-    # Unstripped: perf takes the names of functions from the module as it was loaded.
+    # Load the module unstripped, because perf takes function names from the loaded module.
     guest = machine.boot(device.contents({device.NAME: built.module.path}))
     try:
         guest.channel.check(f"insmod {MODULE}", 30)
@@ -202,7 +202,7 @@ def perf(stage: Stage, n: int) -> list[ProfileRow]:
 
 
 def shown(rows: list[ProfileRow]) -> str:
-    """The table as text; functions of less than a thousandth are one line."""
+    """Return the table as text; functions below LEAST_PERCENT are combined into one line."""
     large = [row for row in rows if row.own >= LEAST_PERCENT]
     width = max(len(row.function) for row in large)
     lines = ["   self    total  function" if rows[0].total is not None else "   self  function"]
@@ -217,7 +217,7 @@ def shown(rows: list[ProfileRow]) -> str:
 
 
 def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
-    """Print the table of a stage, of one phase or of both."""
+    """Print the profile of a stage, of one phase or of both."""
     if phase and (phase not in PHASES or machine == "host"):
         raise LabError(f"phase={phase}: say compute or decimal; on machine host, none")
     stage = learner_copy.with_source(learner_copy.choose_one(number, "profile"))
@@ -240,7 +240,7 @@ def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
 
 
 def main() -> int:
-    """The command line the Makefile uses."""
+    """Run the command line that the Makefile uses."""
     parser = argparse.ArgumentParser(prog="make profile")
     parser.add_argument("--stage", default="")
     parser.add_argument("--n", default="")

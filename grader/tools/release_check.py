@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make release-check: list what may wait between releases and must be done for one.
+"""make release-check: list the tasks that may wait until a release.
 
-What make test and make lint find is not looked for again.
+It does not repeat what make test and make lint check.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.course import translation
 
 
 def _not_committed() -> Iterator[str]:
-    """Yield the files that a release made of the last commit would not have as they are here."""
+    """Yield the files whose current content is not in the last commit."""
     call = ["git", "--no-optional-locks", "-C", str(paths.ROOT), "status", "--porcelain"]
     completed = subprocess.run(call, capture_output=True, text=True)
     if completed.returncode:
@@ -26,14 +26,14 @@ def _not_committed() -> Iterator[str]:
 
 
 def _not_translated() -> Iterator[str]:
-    """Yield the paragraphs, and the words in pictures, that are in English in a translation."""
+    """Yield the paragraphs and picture words that a translation shows in English."""
     for language in translation.languages():
         for one in translation.stale(language):
             yield f"{one} ({language})"
 
 
 def main() -> int:
-    """Print everything that is missing; return 1 if anything is."""
+    """Print everything that is missing; return 1 if there is anything."""
     missing = [*_not_committed(), *_not_translated()]
     for line in missing:
         print(line)

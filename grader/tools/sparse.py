@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run sparse over every stage's sources and the kit's own; exit 1 when it has anything to say."""
+"""Run sparse over the sources of every stage and of the kit; exit 1 if it reports anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _complaints(kernel: Kernel) -> Iterator[str]:
         homes = {**built.homes, stages.place(stage): stage.directory}
         shown = {folder: paths.shown(home) for folder, home in homes.items()}
         yield from sparse.complaints(kernel, built.module.directory, shown)
-    # What is the same for all of them, apart from a few numbers.
+    # The kit's own code, which is the same for all stages except for a few numbers.
     folder = module.folder_of(stage_module.kit(found[-1].manifest, kernel), kernel)
     shown = {"kit": paths.shown(paths.COMMON)}
     yield from sparse.complaints(kernel, folder, shown, f"{device.NAME}.o")
@@ -33,7 +33,7 @@ def _complaints(kernel: Kernel) -> Iterator[str]:
 
 
 def main() -> int:
-    """Build each, then let kbuild run sparse over the same files."""
+    """Build each module, then let kbuild run sparse over its files. Return 1 on a finding."""
     found = list(_complaints(machines.get("uml").kernel()))
     for line in found:
         print(line)
