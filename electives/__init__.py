@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The electives: each a package on grader.base, sandbox, lab, metrics and report."""
+"""The electives: each is a package that uses grader.base, sandbox, lab, measure and report."""

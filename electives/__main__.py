@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make elective=NAME VERB, for the verbs that an elective has of its own, such as run.
+"""make elective=NAME VERB: run a command that belongs to one elective, such as run.
 
-VERBS in the module that the manifest names as judge lists them; an elective may have none. What all
-exercises share, such as start, check and hint, is in grader/course.
+The commands are listed in VERBS of the module that the manifest names as judge; an elective may
+have no commands of its own. Commands of all exercises, such as start, check and hint, are in
+grader/course.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from grader.base import command, toml
 from grader.base.errors import LabError
 from grader.base.paths import ROOT, make
 
-# Some of the verbs that all exercises have.
+# Commands of all exercises, for the error message.
 SHARED = ("start", "check", "hint", "watch")
 
 
@@ -26,7 +27,7 @@ def manifests() -> dict[str, dict[str, Any]]:
 
 
 def main(words: list[str]) -> int:
-    """Run a verb of an elective. Return its exit status."""
+    """Run a command of an elective. Return its exit status."""
     known = manifests()
     if not words or words[0] == "list":
         for name, manifest in known.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Choose whose sources of an elective are used: a submission's, the learner's or the kit's."""
+"""Choose the sources of an elective: a submission's, the learner's or the kit's."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ WORK = paths.WORK
 
 
 def submission() -> Path | None:
-    """Return the folder of an untrusted submission, if one is judged.
+    """Return the folder of an untrusted submission that is being graded, or None.
 
-    Its files may be compiled and run in the sandbox or in QEMU only.
+    Compile and run its files only in the sandbox or in QEMU.
     """
     given = os.environ.get(paths.SUBMISSION)
     return Path(given) if given else None
 
 
 def folder(elective: str, kit: Path) -> Path:
-    """Return the folder of sources to use; kit: the kit's own.
+    """Return the folder of sources to use; kit is the kit's own folder.
 
-    That is a submission, else the learner's copy if there is one and LAB_REF is not set.
+    A submission comes first, then the learner's copy if it exists and LAB_REF is not set.
     """
     given = submission()
     if given:
@@ -34,7 +34,7 @@ def folder(elective: str, kit: Path) -> Path:
 
 
 def build_name(elective: str, sources: Path, kit: Path) -> str:
-    """Return the name of the folder to build a module of these sources in.
+    """Return the name of the folder in which to build a module of these sources.
 
     Submissions are graded at the same time, so each has a folder of its own.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run sparse over the kernel modules of all electives. Exit with 1 if it has anything to say.
+"""Run sparse over the kernel modules of all electives; exit with 1 if it reports anything.
 
-An elective that has modules has a file sparse.py with a function complaints().
+An elective with kernel modules has a file sparse.py with a function complaints().
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grader.base import command
 
 
 def main() -> int:
-    """Print what sparse says of each elective."""
+    """Print sparse's findings for each elective. Return 1 if there are any."""
     found: list[str] = []
     for path in sorted(Path(__file__).parent.glob("*/sparse.py")):
         found.extend(importlib.import_module(f"electives.{path.parent.name}.sparse").complaints())

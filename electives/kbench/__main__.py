@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The command line of make kbench."""
+"""Measure a program inside a kernel: the command line of make kbench."""
 
 from __future__ import annotations
 
@@ -75,13 +75,17 @@ def _asked(arguments: argparse.Namespace, rounds: int) -> report.KbenchRequest:
 
 
 def _parameters(arguments: argparse.Namespace) -> str:
-    """Of the module. Without interrupts nothing would write into the red zone."""
+    """Return the module's parameters.
+
+    For the red zone experiment, interrupts stay on (quiet=0), because only an interrupt writes into
+    the red zone.
+    """
     wanted = {"kernel_stack=1": arguments.kernel_stack, "quiet=0": arguments.red_zone}
     return " ".join(words for words, request in wanted.items() if request)
 
 
 def main(words: list[str]) -> int:
-    """Do what is asked for."""
+    """Run the command that the arguments select. Return its exit status."""
     arguments = _arguments(words)
     if arguments.table:
         return source_table.show(_asked(arguments, 30))
@@ -92,7 +96,7 @@ def main(words: list[str]) -> int:
     if arguments.load:
         return report.load(Path(arguments.prog), _asked(arguments, 1))
     if arguments.against:
-        rounds = 20  # as the statistics want them
+        rounds = 20  # as many as the statistical test needs
         request = _asked(arguments, rounds)
         return against.compare(Path(arguments.prog), Path(arguments.against), request)
     return report.run_one(Path(arguments.prog), _asked(arguments, 10))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench PROG=A AGAINST=B: is A faster than B, by each metric, and why may they disagree?"""
+"""make kbench PROG=A AGAINST=B: compare two programs by each metric, and explain disagreements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from grader.measure import comparison
 from grader.measure.comparison import Compared
 from grader.measure.samples import Series
 
-# As grader/compare.sh has it: a few seconds on a computer that does other things besides cannot be
-# trusted with a smaller difference of times.
+# The margin of grader/compare.sh: on a computer that also does other work, smaller differences of a
+# few seconds' measurement are not reliable.
 NS_MARGIN = 0.03
 SEED = 1
 
@@ -67,12 +67,12 @@ def compare(path: Path, against: Path, request: KbenchRequest) -> int:
 
 
 def change(one: Compared) -> str:
-    """What the first costs more or less than what it is compared with."""
+    """Return the change of the program's cost over the other program's, in percent."""
     return f"{100 * (one.after / one.before - 1):+.3f} %"
 
 
 def table(found: dict[Metric, Compared]) -> str:
-    """A row a metric; the verdict is about the program, not what it is compared with."""
+    """Return a table with a row for each metric; the verdict is about the first program."""
     rows = [["metric", "against", "program", "change", "95 % interval", "p", "program is"]]
     for metric, one in found.items():
         rows.append(
@@ -90,7 +90,7 @@ def table(found: dict[Metric, Compared]) -> str:
 
 
 def why(found: dict[Metric, Compared]) -> list[str]:
-    """Where metrics disagree, why that can be."""
+    """Return possible reasons for disagreements between metrics."""
     counts = {one.verdict for metric, one in found.items() if metric.exact}
     clocks = {one.verdict for metric, one in found.items() if not metric.exact}
     claims = clocks - {"~"}

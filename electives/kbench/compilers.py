@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench CLASS=DIR: a class of compilers, by the instructions that their programs take.
+"""make kbench CLASS=DIR: compare compilers by the instructions that their programs execute.
 
-DIR holds a directory for each program: COMPILER.ll, the program as each compiler has made it;
-"output", what it must print; if it needs them "input", and "status", its exit status if not 0.
-The programs are others': their tools and processes are in the sandbox, their modules in qemu only.
+DIR holds a directory for each program with COMPILER.ll, the compiler's output for this program;
+"output", the expected output; optionally "input"; and "status", the exit status if it is not 0. The
+programs are untrusted: tools and processes run in the sandbox, modules only in QEMU.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
 
-MOST_BYTES = 4 << 20  # of a file
+MOST_BYTES = 4 << 20  # largest size of a file in DIR
 
 
 @dataclass(frozen=True)
 class ProgramCase:
-    """A program of the class: what it reads, what it must do."""
+    """A program of the class: its input and its expected result."""
 
     name: str
     program_input: bytes
@@ -38,7 +38,7 @@ class ProgramCase:
 
 @dataclass(frozen=True)
 class Entry:
-    """A program by a compiler, ready to be counted."""
+    """A program as one compiler made it, ready to be counted."""
 
     case: ProgramCase
     compiler: str
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass
 class Class:
-    """What there is, and what has come of it: instructions, or what is wrong."""
+    """The programs and compilers, with instruction counts and failures by program and compiler."""
 
     cases: list[ProgramCase]
     compilers: list[str]
@@ -56,7 +56,7 @@ class Class:
 
 
 def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
-    """The class in a directory, and each program's file by program and compiler."""
+    """Return the class in a directory, and each program's file by program and compiler."""
     if not folder.is_dir():
         raise LabError(f"CLASS={folder}: no directory; it holds one for each program")
     cases, files = [], {}
@@ -96,7 +96,7 @@ def _bytes(path: Path, otherwise: bytes) -> bytes:
 
 
 def compare(folder: Path, request: KbenchRequest) -> int:
-    """Count all programs, and print the table."""
+    """Count the instructions of all programs, and print the table."""
     progress = Progress()
     school, files = read(folder)
     sandbox.require()
@@ -126,13 +126,16 @@ def compare(folder: Path, request: KbenchRequest) -> int:
 
 
 def _wrong(ran: ProcessRun | kernel.KernelRun, case: ProgramCase) -> str:
-    """What a run did otherwise than it must."""
+    """Return the difference between a run and the expected result, or ""."""
     said = metrics.differs(ran, case.right)
     return said.replace("that of the process", "the expected one")
 
 
 def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
-    """Run all in machine qemu; one that ends the machine is wrong, and a new one goes on."""
+    """Run all programs in machine qemu.
+
+    A program that ends the machine is wrong; the next programs run in a new machine.
+    """
     machine = machines.get("qemu")
     left = list(entries)
     while left:

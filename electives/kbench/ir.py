@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""LLVM IR as text: what a kernel cannot run is refused, the rest is made fit for one.
+"""Check and rewrite LLVM IR as text: reject code that a kernel cannot run, adapt the rest.
 
-What IR says itself wins over the compiler's options (-mno-red-zone does nothing to it), so the
+Attributes in the IR override the compiler's options (-mno-red-zone has no effect on IR), so the
 text is rewritten. Lines keep their numbers.
 """
 
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from grader.base.errors import LabError
 
-# Each function's: an interrupt writes below the stack pointer, so nothing of ours may be there;
-# nothing unwinds; no vector registers, which the kernel does not save for itself. A large frame is
-# touched page by page, so that a full stack is met at its end and not somewhere beyond.
+# Attributes of each function. An interrupt writes below the stack pointer, so there must be no red
+# zone; nothing unwinds; vector registers are not used, because the kernel does not save them for
+# itself. A large stack frame is touched page by page, so that an overflow hits the guard page and
+# not memory beyond it.
 ATTRIBUTES = (
     'nounwind "frame-pointer"="all" "probe-stack"="inline-asm"'
     ' "target-features"="-sse,-sse2,-mmx,-x87,-avx,-3dnow"'
@@ -30,11 +31,11 @@ _LOCAL = re.compile(r"(?:dso_local|dso_preemptable)\s+")
 _NAME = r'@(?:[-\w.$]+|"[^"]*")'
 _GLOBAL = re.compile(rf"^({_NAME}\s*=\s*{_LINKAGE})(.*)$", re.DOTALL)
 _DEFINE = re.compile(rf"^(define\s+{_LINKAGE})(.*)$", re.DOTALL)
-# The intrinsics, llvm.NAME, are no functions.
+# The intrinsics, llvm.NAME, are not functions.
 _DECLARE = re.compile(rf"^(declare\s+{_LINKAGE})((?!.*@llvm\.).*)$", re.DOTALL)
 _DROPPED = re.compile(r"^(?:attributes\s+#|target\s|!llvm\.module\.flags\b)")
 _GROUP = re.compile(r"\s#\d+\b")
-# What stands behind a function's parameters and is no attribute.
+# Words after a function's parameter list that are not attributes.
 _BEHIND = re.compile(r"\b(?:section|partition|comdat|gc|prefix|prologue|personality)\b|!\w+|\{")
 _QUOTED = re.compile(r'"[^"]*"')
 _FLOAT = re.compile(r"(?<![%@!.$\w-])(float|double|half|bfloat|fp128|x86_fp80|ppc_fp128)\b")
@@ -49,7 +50,7 @@ VECTOR = (
 
 @dataclass(frozen=True)
 class Function:
-    """A function that the text defines, and the lines it stands in, counted from 0."""
+    """A function that the text defines, with its first and last line, counted from 0."""
 
     name: str
     first: int
@@ -57,7 +58,7 @@ class Function:
 
 
 def _without_comment(line: str) -> str:
-    """A line up to its comment, which begins with a semicolon outside of quotes."""
+    """Return a line without its comment, which begins with a semicolon outside of quotes."""
     quoted = False
     for i, char in enumerate(line):
         if char == '"':
@@ -76,7 +77,7 @@ def _lines(text: str) -> list[str]:
 
 
 def functions(text: str) -> list[Function]:
-    """The functions that the text defines."""
+    """Return the functions that the text defines."""
     return list(_functions(_lines(text)))
 
 
@@ -99,12 +100,12 @@ def _functions(lines: list[str]) -> Iterator[Function]:
 
 
 def _one_line(head: str) -> bool:
-    """Whether a function's body ends on the line it begins on."""
+    """Return whether a function's body ends on the line on which it begins."""
     return head.rstrip().endswith("}")
 
 
 def _tail(head: str) -> str:
-    """What follows the parameters of a function's head; all parentheses inside are paired."""
+    """Return the text after a function's parameter list; parentheses in the list are paired."""
     name = re.search(_NAME, head)
     if not name:
         return ""
@@ -118,7 +119,7 @@ def _tail(head: str) -> str:
 
 
 def rejection(text: str) -> str:
-    """What a kernel cannot run in it, with the function, in one line; "" when nothing is seen."""
+    """Return why a kernel cannot run the text, with the function, in one line; "" if it can."""
     lines = _lines(text)
     found = list(_functions(lines))
     for function in found:
@@ -142,19 +143,19 @@ def rejection(text: str) -> str:
 
 
 def function_at(text: str, line: int) -> str:
-    """The function that line stands in, counted from 1; "" for none."""
+    """Return the function that contains a line, counted from 1; "" if there is none."""
     return next((f.name for f in functions(text) if f.first <= line - 1 <= f.last), "")
 
 
 def has_opaque_pointers(text: str) -> bool:
-    """Whether its pointers are "ptr", as from LLVM 15 on."""
+    """Return whether the text uses opaque pointers ("ptr"), as LLVM 15 and later do."""
     return any(_OPAQUE.search(_unquoted(line)) for line in _lines(text))
 
 
 def rewritten(text: str, red_zone: bool = False, endbr: bool = False) -> str:
-    """The text made fit for a kernel; red_zone: leave the red zone, to see what it does.
+    """Return the text adapted to a kernel; red_zone: keep the red zone, to show its effect.
 
-    endbr: functions may be called by pointers on computers that check where such calls lead.
+    endbr: functions may be called by pointers on computers that check the targets of such calls.
     """
     lines = _lines(text)
     made = []
@@ -181,7 +182,7 @@ def rewritten(text: str, red_zone: bool = False, endbr: bool = False) -> str:
 
 
 def _without_groups(line: str) -> str:
-    """Without references to attributes, which are gone; quotes are left alone."""
+    """Return a line without references to attribute groups, except inside quotes."""
     parts = re.split(r'("[^"]*")', line)
     return "".join(p if p.startswith('"') else _GROUP.sub("", p) for p in parts)
 

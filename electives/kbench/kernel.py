@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program inside a kernel: linked into a module, loaded, run by a write to /proc/kbench/run."""
+"""Run a program inside a kernel: link it into a module, load that, write to /proc/kbench/run."""
 
 from __future__ import annotations
 
@@ -25,48 +25,49 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
-# Seconds for a run, on top of so many times what it takes as a process: machine qemu emulates.
+# Seconds for a run: at least LEAST_SECONDS, plus SLOWER times its duration as a process, because
+# machine qemu emulates the processor.
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
-MOST_INPUT = 4 << 20  # as kernel/kbench.h has room for
-# For a program that does not end as a process either; and for one that comes to a bad end there.
+MOST_INPUT = 4 << 20  # INPUT_BYTES of kernel/kbench.h
+# Seconds for a program that does not end as a process either, and for one that fails as a process.
 HOPELESS_SECONDS = 10.0
 DOOMED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class ProgramTask:
-    """A program and what it reads."""
+    """A program with its input, time limit and module parameters."""
 
     program: Program
     program_input: bytes = b""
     seconds: float = LEAST_SECONDS
-    parameters: str = ""  # of the module
+    parameters: str = ""  # parameters of the module
 
     @classmethod
     def after(
         cls, program: Program, program_input: bytes, native: ProcessRun, parameters: str = ""
     ) -> ProgramTask:
-        """With the patience that its run as a process asks for."""
+        """Return a task whose time limit follows from the program's run as a process."""
         return cls(program, program_input, LEAST_SECONDS + SLOWER * native.ns / 1e9, parameters)
 
 
 @dataclass(frozen=True)
 class KernelRun:
-    """What a run in a kernel has come to."""
+    """The result of a run in a kernel."""
 
     output: str
     status: int
     ns: int
-    cycles: int  # on machine qemu: instructions
+    cycles: int  # cycles of the TSC, which counts instructions on machine qemu
     left_blocks: int
     left_bytes: int
     same_current: bool
-    why: str = ""  # it ended itself for this reason: abort, an assertion, too much output
+    why: str = ""  # why the program ended early: abort, an assertion, too much output
 
 
 def support(kernel: Kernel) -> Module:
-    """The module without a program: what each is linked with, built by kbuild once a kernel."""
+    """Build the module without a program, once for each kernel; programs are linked with it."""
     folder = source_folder.folder("kbench", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     recipe = Recipe(
@@ -112,10 +113,10 @@ def link(program: Program, kernel: Kernel) -> Path:
 
 
 def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
-    """Return how kbuild linked the module: the command, its script, the module's object, others.
+    """Return how kbuild linked the module: command, linker script, main object, other objects.
 
-    The others are what kbuild generates. They depend on the kernel: one object until Linux 6.11,
-    later two, of which the second (.module-common.o) has the version that a kernel asks for.
+    kbuild generates the other objects, which depend on the kernel: one object up to Linux 6.11, two
+    later, of which the second (.module-common.o) has the version that a kernel checks.
     """
     said = (base.directory / ".kbench.ko.cmd").read_text()
     match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", said)
@@ -128,7 +129,7 @@ def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
 
 
 class KernelSession:
-    """A machine that is up, with the modules of some programs on board."""
+    """A running machine with the modules of some programs in its file system."""
 
     def __init__(self, machine: Machine, guest: Running, places: dict[str, str]) -> None:
         self.machine = machine
@@ -136,7 +137,7 @@ class KernelSession:
         self._places = places
 
     def run(self, task: ProgramTask) -> KernelRun:
-        """Load, run, unload; raises ends.Ended when the machine does not survive it."""
+        """Load, run and unload; raise ProgramFailure if the machine does not survive it."""
         program = task.program
         quiet = " quiet=0" if self.machine.name == "host" else ""
         program_input = self._given(task)
@@ -159,7 +160,7 @@ class KernelSession:
 
 @contextmanager
 def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[KernelSession]:
-    """Boot a machine with these on board."""
+    """Boot a machine with these programs in its file system."""
     kernel = machine.kernel()
     folder = scratch.folder()
     files, places = {}, {}
@@ -170,7 +171,8 @@ def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[Kerne
             here = folder / f"{key}.input"
             here.write_bytes(task.program_input)
             files[f"/lib/kbench/{key}.input"] = here
-            # Commands of machine host run here, where it has not been copied to the guest's place.
+            # Commands of machine host run on this computer, where the file is not copied to the
+            # guest's path.
             places[key] = str(here) if machine.name == "host" else f"/lib/kbench/{key}.input"
     guest = machine.boot(Contents(files, "kbench", NODES))
     try:
@@ -194,7 +196,7 @@ def _understood(text: str) -> KernelRun:
 
 
 def load(program: Program, program_input: bytes, machine: Machine) -> None:
-    """Load the program on the machine that stays up, to be run by hand."""
+    """Load the program on the persistent machine, to be run by hand."""
     kernel = machine.kernel()
     support(kernel)
     folder = program.folder / kernel.key

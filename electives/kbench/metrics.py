@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The metrics side by side: the same programs by each, and what each is worth."""
+"""Measure the same programs by each metric."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grader.lab import machines
 from grader.lab.machines import Machine
 from grader.measure import sensitivity
 
-# Valgrind makes a program slower by so much, and begins in about a second.
+# Factor by which valgrind slows a program down; it also needs about a second to start.
 CALLGRIND_SLOWER = 150
-# The exact metrics say the same each time: so many runs to see it.
+# Number of runs by exact metrics, which shows that the runs agree.
 EXACT_RUNS = 2
 
 Tell = Callable[[str, int, int], None]
@@ -25,16 +25,16 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Metric:
-    """One way to measure."""
+    """One way to measure a program."""
 
     key: str
     name: str
     unit: str  # "ns" or "instructions"
-    worth: str  # what it sees and what it does not, in a few words
+    worth: str  # its strengths and limits, in a few words
 
     @property
     def exact(self) -> bool:
-        """Whether it counts."""
+        """Return whether the metric counts instructions."""
         return self.unit == "instructions"
 
 
@@ -42,8 +42,9 @@ USER = Metric("user", "user time", "ns", "what a user waits; the scheduler's noi
 PINNED = Metric("pinned", "user time, one CPU", "ns", "without moves between CPUs")
 UML = Metric("uml", "kernel clock, uml", "ns", "no scheduler inside; the computer's noise stays")
 HOST = Metric("host", "kernel clock, host", "ns", "bare metal: as quiet as the computer is")
-# Counted by the module around the program, with interrupts off, by the TSC of a machine that counts
-# instructions with it: no points depend on a program here, which is its reader's own.
+# The module counts around the program, with interrupts off, by the TSC of a machine whose TSC
+# counts instructions. A program could change the count, but no points depend on it: learners
+# measure their own programs.
 QEMU = Metric("qemu", "instructions, qemu", "instructions", "the same in every run; is no time")
 CALLGRIND = Metric(
     "callgrind", "instructions, callgrind", "instructions", "the same without a kernel; is no time"
@@ -52,16 +53,16 @@ ALL = (USER, PINNED, UML, QEMU, CALLGRIND)
 
 
 class RunsDiffer(LabError):
-    """A run did not do what the run before did."""
+    """A run's result differs from that of the program's first run."""
 
 
 @dataclass(frozen=True)
 class MetricResults:
-    """Values by metric and place of the program; what went wrong with a metric."""
+    """Values by metric and index of the program, and notes on failed metrics."""
 
     values: dict[Metric, list[list[float]]]
     notes: tuple[str, ...]
-    runs: dict[str, list[KernelRun]]  # of the machines: the last of each program
+    runs: dict[str, list[KernelRun]]  # each program's last run, by machine
 
 
 def measure(
@@ -73,7 +74,7 @@ def measure(
 ) -> MetricResults:
     """Measure the programs by each metric, in rounds of one run each.
 
-    tasks, natives: the programs with what they read, and how each ran as a process.
+    tasks, natives: the programs with their input, and the result of each as a process.
     """
     values: dict[Metric, list[list[float]]] = {}
     notes: list[str] = []
@@ -96,7 +97,7 @@ def measure(
         except RunsDiffer:
             raise
         except LabError as error:
-            if len(metrics) == 1:  # it was asked for by name
+            if len(metrics) == 1:  # the only metric was requested by name
                 raise
             notes.append(f"without {metric.name}: {error}")
     return MetricResults(values, tuple(notes), runs)
@@ -163,13 +164,13 @@ def _in_machine(
 
 
 def _same(task: ProgramTask, run: ProcessRun | KernelRun, before: ProcessRun, where: str) -> None:
-    """Raise unless a run did what the program does as a process."""
+    """Raise RunsDiffer unless a run's result is the same as that of the process."""
     if difference := differs(run, before):
         raise RunsDiffer(f"{task.program.name}: by {where} {difference}")
 
 
 def differs(run: ProcessRun | KernelRun, before: ProcessRun) -> str:
-    """What a run did otherwise than the program does as a process; "" when nothing."""
+    """Return the first difference between a run's result and the process's, or ""."""
     if isinstance(run, ProcessRun) and not run.ok:
         return run.fault
     if run.output != before.output:

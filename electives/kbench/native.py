@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The program as an ordinary process: what it prints, how it ends, how long it takes."""
+"""Run a program as an ordinary process: its output, exit status and duration."""
 
 from __future__ import annotations
 
@@ -16,39 +16,42 @@ from grader import sandbox
 from grader.base import scratch
 from grader.sandbox import ResourceLimits, SandboxView
 
-# Seconds for one run; what takes longer is taken for endless.
+# Seconds for one run; a longer one counts as an endless loop.
 SECONDS = 10
 MB = 1 << 20
-# As much output as kernel/kbench.h has room for.
+# OUTPUT_BYTES of kernel/kbench.h.
 OUTPUT_BYTES = MB
-STACK_NEAR = 1 << 20  # a fault so near the stack pointer is the stack's
+STACK_NEAR = 1 << 20  # a fault this near the stack pointer is a stack overflow
 
 
 @dataclass(frozen=True)
 class ProcessRun:
-    """How a run ended."""
+    """The result of a run as a process."""
 
     output: str
     status: int
     ns: float = 0.0
     counted: int = 0  # instructions, under callgrind
-    fault: str = ""  # what ended it that a kernel had better not try; in words, with the function
+    fault: str = ""  # the fault that ended it, in words, with the function; a kernel would crash
 
     @property
     def ok(self) -> bool:
-        """Whether it came to an end of its own."""
+        """Return whether the run ended without a fault."""
         return not self.fault
 
     @property
     def endless(self) -> bool:
-        """Whether it was still running when its time was over."""
+        """Return whether the run reached its time limit."""
         return bool(self.fault) and self.status == 128 + signal.SIGALRM
 
 
 def run(
     program: Program, program_input: bytes, prefix: Sequence[str] = (), seconds: int = 0
 ) -> ProcessRun:
-    """Run it once; prefix: a command that it is to run under; seconds, if not SECONDS."""
+    """Run the program once.
+
+    prefix: a command under which it runs. seconds: the time limit, SECONDS if 0.
+    """
     seconds = seconds or SECONDS
     limits = ResourceLimits(
         wall_seconds=seconds + 10,
@@ -76,13 +79,13 @@ def run(
         )
     if match := re.findall(r"^kbench: signal (\d+) (\w+) (\w+) (\w+)$", errors, re.MULTILINE):
         number, address, place, stack = match[-1]
-        # An assertion, or abort: an end as any other.
+        # A failed assertion or a call of abort() is a normal end, not a fault.
         if int(number) == signal.SIGABRT:
             return ProcessRun(result.text, 128 + signal.SIGABRT)
         where = f" in {function}" if (function := function_at(program, int(place, 16))) else ""
         said = _in_words(int(number), int(address, 16), int(stack, 16))
         return ProcessRun(result.text, 128 + int(number), fault=f"{said}{where}")
-    if result.status is not None and result.status >= 0:  # by _exit or the like
+    if result.status is not None and result.status >= 0:  # the program called _exit()
         return ProcessRun(result.text, result.status)
     return ProcessRun(result.text, 1, fault=f"it was ended by signal {-(result.status or 0)}")
 
@@ -107,7 +110,7 @@ def _in_words(number: int, address: int, stack: int) -> str:
 
 
 def function_at(program: Program, address: int) -> str:
-    """The program's own function at an address of the executable; "" for none."""
+    """Return the program's own function at an address of the executable; "" for none."""
     found = ""
     for begin, name in _symbols(program.native):
         if begin > address:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a program's object calls and does that a kernel cannot let it, by function."""
+"""Check a program's object for calls and instructions that a kernel cannot allow, by function."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 KERNEL = Path(__file__).with_name("kernel")
 
-# The kernel's own serve as they are: kernel/module.c names the same.
+# Kernel functions that programs may call directly; kernel/module.c has the same list.
 AS_THEY_ARE = frozenset(
     "memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strcpy strcat"
     " strncat strchr strstr strspn strcspn strpbrk".split()
 )
-# By what other names C libraries and compilers call what a shim does.
+# Other names that C libraries and compilers use for functions with a shim.
 OTHER_NAMES = {
     "__isoc99_scanf": "scanf",
     "__isoc23_scanf": "scanf",
@@ -27,14 +27,14 @@ OTHER_NAMES = {
 }
 SYSY = frozenset(
     "getint getch getarray putint putch putarray putf starttime stoptime".split()
-)  # and these only where they are asked for
-# What compilers call for types that neither C nor this processor has.
+)  # available only with SYSY=1
+# Library functions that compilers call for types without processor support.
 _SOFT_FLOAT = re.compile(
     r"__(?:add|sub|mul|div|neg|cmp|eq|ne|lt|le|gt|ge|unord|fix\w*|float\w*|extend\w+|trunc\w+)"
     r"(?:[sdtx]f\w*)$"
 )
 _WIDE = re.compile(r"__u?(?:div|mod|divmod|mul|ashl|ashr|lshr)ti\d$")
-# Instructions that ask the kernel for something, or that only a kernel may use.
+# Instructions that enter the kernel, or that only a kernel may use.
 _FORBIDDEN = re.compile(
     r"^(?:syscall|sysenter|sysret\w*|sysexit\w*|int|int1|int3|into|iret\w*|hlt|cli|sti|in[bwl]?"
     r"|out[bwl]?|ins[bwl]|outs[bwl]|rdmsr|wrmsr|lgdt\w*|lidt\w*|lldt|ltr|invlpg|invd|wbinvd"
@@ -48,13 +48,13 @@ _RELOCATED = re.compile(r"^\s+[0-9a-f]+: R_X86_64_\w+\s+([\w.$]+)")
 
 @cache
 def shims() -> frozenset[str]:
-    """What a program may call of ours: kernel/shims.h says so."""
+    """Return the names of the shims that a program may call, read from kernel/shims.h."""
     text = (KERNEL / "shims.h").read_text()
     return frozenset(re.findall(r"\bkb_(\w+)(?=\(|,|;)", text))
 
 
 def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
-    """The names of the shims that take the places of undefined ones."""
+    """Return the shim for each undefined name that has one."""
     found = {}
     for name in undefined:
         shim = OTHER_NAMES.get(name, name)
@@ -64,9 +64,9 @@ def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
 
 
 def rejection(listing: str, undefined: set[str], sysy: bool) -> str:
-    """The first that a kernel cannot let happen, with the function, in one line; or "".
+    """Return the first reason to reject the object, with the function, in one line; or "".
 
-    listing: what objdump -dr has printed; undefined: the names that the object does not define.
+    listing: the output of objdump -dr; undefined: the names that the object does not define.
     """
     known = set(replaced(undefined, sysy)) | AS_THEY_ARE
     for function, mnemonic, operands, symbol in _steps(listing):
@@ -97,7 +97,7 @@ def _of_symbol(symbol: str) -> str:
 
 
 def _steps(listing: str) -> Iterator[tuple[str, str, str, str]]:
-    """Function, mnemonic, operands, symbol that is referred to; of relocations only the last."""
+    """Yield function, mnemonic, operands and symbol; of a relocation only function and symbol."""
     function = "?"
     for line in listing.splitlines():
         if match := _HEAD.match(line):

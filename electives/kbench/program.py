@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A program, C or LLVM IR: looked at, rewritten, compiled for the kernels and as a process."""
+"""Check, rewrite and compile a program, C or LLVM IR, for the kernels and as a process."""
 
 from __future__ import annotations
 
@@ -16,51 +16,52 @@ from grader.base import paths
 from grader.base.errors import LabError
 
 FOLDER = Path(__file__).parent
-MOST_BYTES = 4 << 20  # of a source
-# llc's code model by the kernel's arch: uml loads modules far from itself.
+MOST_BYTES = 4 << 20  # largest size of a source
+# llc's code model by the kernel's architecture; uml loads modules far from its own code.
 CODE_MODEL = {"um": "large", "x86": "kernel", "native": "small"}
-# Of clang, before its IR is rewritten: no code that only user space has a use for.
+# Options of clang, whose IR is rewritten later: no code that only user space needs.
 CLANG = "-std=gnu11 -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fcf-protection=none"
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How programs are compiled."""
+    """The options with which programs are compiled."""
 
-    level: str = "0"  # clang's, for C
-    # llc's: 0 leaves what a compiler's own optimisations were worth to be seen, and spills much.
+    level: str = "0"  # clang's -O level, for C
+    # llc's -O level: 0 shows the effect of a compiler's own optimisations, but spills many
+    # registers.
     back_end: str = "0"
     defines: tuple[str, ...] = ()
     sysy: bool = False
-    isolated: bool = False  # an untrusted submission's: all tools in the sandbox
+    isolated: bool = False  # untrusted submission: run all tools in the sandbox
     # For the handout's experiments.
     red_zone: bool = False
-    code_model: str = ""  # of the module's object; "": the right one
-    endbr: bool = False  # for computers that check where calls lead
+    code_model: str = ""  # code model of the module's object; "": the correct one
+    endbr: bool = False  # for computers that check the targets of indirect calls
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that a kernel can take."""
+    """A compiled program that a kernel can run."""
 
-    name: str  # as the caller would call it
-    folder: Path  # um.o, x86.o and native
+    name: str  # name for messages
+    folder: Path  # holds um.o, x86.o and native
     functions: tuple[str, ...]
     isolated: bool
 
     @property
     def key(self) -> str:
-        """Names it in a machine."""
+        """Return the program's name inside a machine."""
         return self.folder.name
 
     @property
     def native(self) -> Path:
-        """The executable."""
+        """Return the path of the executable."""
         return self.folder / "native"
 
 
 def prepare(path: Path, options: CompileOptions) -> Program:
-    """Compile the program, or find it as it was compiled before; LabError says what is wrong."""
+    """Compile the program, unless it is compiled already. Raise LabError if it is rejected."""
     name = paths.shown(path)
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -82,7 +83,7 @@ def _digest(text: str, options: CompileOptions) -> str:
 
 
 class _ProgramBuilder:
-    """One program on its way."""
+    """The compilation of one program."""
 
     def __init__(self, path: Path, name: str, source: bytes, options: CompileOptions) -> None:
         self.path, self.name, self.source, self.options = path, name, source, options
@@ -112,7 +113,7 @@ class _ProgramBuilder:
         return tools.must(command, folder, self.options.isolated, self.name)
 
     def _text(self, new: Path) -> str:
-        """The program as IR."""
+        """Return the program as IR."""
         if self.path.suffix == ".c":
             return self._clang(new)
         try:
@@ -210,7 +211,7 @@ class _ProgramBuilder:
         return f": {f'{named[1]}: ' if named else ''}{fault[:200]} ({here})"
 
     def _rename(self, new: Path, path: Path, names: dict[str, str]) -> None:
-        """Give names their places' ones; all that the program defines is its own but main."""
+        """Rename symbols to their shims, and make all symbols local except main."""
         table = new / f"{path.stem}.names"
         table.write_text("".join(f"{old} {name}\n" for old, name in names.items()))
         self._tool(["objcopy", f"--redefine-syms={table}", path], new)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What has happened, and in which function, when a machine does not survive a program."""
+"""Find out why, and in which function, a program ended its machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from electives.kbench.program import Program
 from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
 from grader.lab.machines import Running
 
-# What the kernel says first, and what that means; the first that is found counts.
+# Patterns of the kernel log with their meaning; the first pattern that matches counts.
 _MEANS = (
     (r"PANIC: double fault|stack guard page was hit|kernel stack overflow",
      "the stack is full: recursion without end, or very large variables"),
@@ -26,7 +26,7 @@ _MEANS = (
 
 
 class ProgramFailure(Exception):
-    """The machine died of a program, or hangs; the text says how, in one line."""
+    """A program ended its machine, or the machine hangs; the text is one line."""
 
     def __init__(self, text: str, timeout: bool) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class ProgramFailure(Exception):
 
 
 def classify(error: MachineError, guest: Running, machine: str, program: Program) -> ProgramFailure:
-    """What an error of the machine says of the program in it."""
+    """Return the failure of the program that caused an error of the machine."""
     console = guest.console()
     if isinstance(error, MachineDied) or not guest.alive():
         if guest.killed():
@@ -48,12 +48,14 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
     if isinstance(error, MachineTimeout):
         said = meaning(console, "")
         about = f": {said}{_inside(console, program)}" if said else ""
-        # There a fault on a stack that the kernel does not know hangs: see the handout.
+        # On uml, a fault on a stack that the kernel does not know hangs the machine: see the
+        # handout.
         where = (
             "; a fault hangs it as well, and machine=qemu says where" if machine == "uml" else ""
         )
         return ProgramFailure(f"machine {machine} does not answer in time{about}{where}", True)
-    # Of a command that fails the last line says why; of a module that is refused, the log.
+    # The last line of a failed command has the reason; for a rejected module, the kernel log has
+    # it.
     said = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
     refused = re.search(
         r".*(?:relocation|[Uu]nknown symbol|Unknown rela|disagrees about).*", console
@@ -63,7 +65,7 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
 
 
 def meaning(console: str, otherwise: str = "it said nothing") -> str:
-    """What a kernel log complains of first."""
+    """Return the meaning of the first problem in a kernel log."""
     for pattern, text in _MEANS:
         if match := re.search(pattern, console):
             return text.format(*match.groups())
@@ -72,7 +74,10 @@ def meaning(console: str, otherwise: str = "it said nothing") -> str:
 
 
 def _inside(console: str, program: Program) -> str:
-    """The first of the program's functions that the log names: of the processor, of the stack."""
+    """Return " in FUNCTION" for the program's first function in the log, or "".
+
+    The instruction pointer comes before functions on the stack.
+    """
     lines = console.splitlines()
     lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
     for line in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench PROG=FILE: what the program did in a kernel, and what it costs by each metric."""
+"""make kbench PROG=FILE: print a program's result in a kernel, and its cost by each metric."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.lab import machines
 
-# Lines of output that are shown; all is in the file that is named.
+# Number of output lines that are shown; the named file has the complete output.
 LINES = 10
 
 
 @dataclass(frozen=True)
 class KbenchRequest:
-    """What is asked of every command: the options of the programs, the input, how many runs."""
+    """The arguments of every command: compile options, input and number of runs."""
 
     options: CompileOptions
     program_input: bytes
@@ -33,10 +33,10 @@ class KbenchRequest:
 
 
 def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Program, ProcessRun]:
-    """A program that is compiled and has run as a process, and how it ran there.
+    """Compile a program and run it as a process. Return the program and its run.
 
-    One that does not end well there is tried in machine qemu, which it may break, to say what a
-    kernel makes of it; then LabError has both.
+    If it fails as a process, it also runs in machine qemu, which it may break, to show the effect
+    in a kernel. LabError then reports both results.
     """
     progress.step(f"compile {paths.shown(path)}")
     program = prepare(path, request.options)
@@ -50,7 +50,7 @@ def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Progr
 
 
 def _in_a_kernel(program: Program, request: KbenchRequest, ran: ProcessRun) -> str:
-    """What a kernel makes of a program that does not end well."""
+    """Return the result in a kernel of a program that fails as a process."""
     machine = machines.get("qemu")
     seconds = kernel.HOPELESS_SECONDS if ran.endless else kernel.DOOMED_SECONDS
     task = ProgramTask(program, request.program_input, seconds)
@@ -63,7 +63,7 @@ def _in_a_kernel(program: Program, request: KbenchRequest, ran: ProcessRun) -> s
 
 
 def story(program: Program, ran: ProcessRun, run: KernelRun | None, where: str) -> str:
-    """What was run, and what it has printed."""
+    """Return a description of a program's run, with the beginning of its output."""
     log = paths.BUILD / "kbench" / f"{_stem(program)}.out"
     log.write_text(ran.output)
     lines = ran.output.splitlines()
@@ -99,7 +99,7 @@ def _stem(program: Program) -> str:
 
 
 def run_one(path: Path, request: KbenchRequest) -> int:
-    """Run one program, and show all about it."""
+    """Run and measure one program, and print the results."""
     chosen = chosen_metrics(request)
     progress = Progress()
     program, ran = ready(path, request, progress)
@@ -121,7 +121,7 @@ def run_one(path: Path, request: KbenchRequest) -> int:
 
 
 def chosen_metrics(request: KbenchRequest) -> tuple[metrics.Metric, ...]:
-    """All metrics, or that of the machine that is asked for."""
+    """Return all metrics, or the metric of the requested machine."""
     if not request.machine:
         return metrics.ALL
     for metric in (metrics.UML, metrics.QEMU, metrics.HOST):
@@ -131,7 +131,7 @@ def chosen_metrics(request: KbenchRequest) -> tuple[metrics.Metric, ...]:
 
 
 def load(path: Path, request: KbenchRequest) -> int:
-    """Load a program on the machine that stays up."""
+    """Load a program on the persistent machine."""
     machine = machines.get(request.machine or "uml")
     program = prepare(path, request.options)
     kernel.load(program, request.program_input, machine)

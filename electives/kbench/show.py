@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tables for a terminal and one picture, of whatever the metrics have said."""
+"""Show measurements as tables for a terminal and as a picture."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MS = 1e6
 
 
 def amount(metric: Metric, value: float) -> str:
-    """A figure with its unit."""
+    """Return a value with its unit."""
     return f"{value:,.0f}" if metric.exact else f"{value / MS:,.3f} ms"
 
 
 def spread(values: Sequence[float]) -> str:
-    """How far apart the runs are, of their median."""
+    """Return the range of the runs in percent of their median."""
     middle = statistics.median(values)
     return f"{100 * (max(values) - min(values)) / middle:.3g} %" if middle else "-"
 
 
 def table(measured: MetricResults) -> str:
-    """One program by every metric."""
+    """Return a table of one program by every metric."""
     rows = [["metric", "runs", "median", "lowest", "highest", "spread", "what it is worth"]]
     for metric, ((*values,), *_) in measured.values.items():
         rows.append(
@@ -45,7 +45,7 @@ def table(measured: MetricResults) -> str:
 
 
 def _metric_axis(metrics: Sequence[Metric]) -> Axis:
-    """The metrics beside each other: the axis is logarithmic, so at powers of two."""
+    """Return an axis with the metrics at powers of two, because the axis is logarithmic."""
     ticks = [(float(2**i), metric.name) for i, metric in enumerate(metrics)]
     return Axis(2**-0.5, 2 ** (len(metrics) - 0.5), ticks, [])
 
@@ -57,7 +57,7 @@ def picture(
     notes: list[str],
     output: Path,
 ) -> None:
-    """A bar for each metric: (middle, low, high, whether it says something) around 1."""
+    """Draw a bar around 1 for each metric: (middle, low, high, whether it is significant)."""
     series = [
         (
             figures.style(i + 1, metric.name),
@@ -74,7 +74,7 @@ def picture(
 
 
 def picture_of_one(measured: MetricResults, name: str, output: Path) -> None:
-    """How far the runs of one program are apart, by metric."""
+    """Draw the spread of one program's runs, by metric."""
     bars = []
     for (*values,), *_ in measured.values.values():
         middle = statistics.median(values)

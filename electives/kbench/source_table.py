@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make kbench TABLE=1: can a metric see one percent, and does it cry wolf? 98, 99, 100 loops.
+"""make kbench TABLE=1: test which metrics can tell 98, 99 and 100 loops apart.
 
-The table of the article that this elective is after, by every metric. The programs are loop.c with
-other numbers of loops, each twice; how they are put in order and judged is grader/sensitivity.sh's.
+A good metric sees one percent, and sees no difference between two copies of one program. This is
+the table of the article that this elective is based on. The programs are loop.c with different
+numbers of loops, each twice; grader/sensitivity.sh orders and judges the runs in the same way.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from grader.measure.sensitivity import COPIES, LOOPS, Runs, SensitivityVerdict
 from grader.measure.stats import ALPHA
 
 LOOP = Path(__file__).with_name("loop.c")
-LEAST_RUNS = 10  # the test can say nothing about fewer
+LEAST_RUNS = 10  # least number of runs that the statistical test needs
 
 
 class _Loops:
-    """The three programs, each once a run, in the order that is said."""
+    """The three programs, and their measurements by each metric."""
 
     def __init__(self, request: KbenchRequest, tell: Tell) -> None:
         self.tell = tell
@@ -45,7 +46,7 @@ class _Loops:
             raise LabError(f"{LOOP.name} with {loops} loops: {difference}")
 
     def as_process(self, todo: list[tuple[int, str]], prefix: list[str], what: str) -> Runs:
-        """By their own clock."""
+        """Measure runs as processes, by the process's clock."""
         found: Runs = {}
         for i, (loops, copy) in enumerate(todo):
             self.tell(what, i, len(todo))
@@ -55,7 +56,7 @@ class _Loops:
         return found
 
     def in_machine(self, name: str, todo: list[tuple[int, str]], what: str) -> Runs:
-        """By a machine's metric, in one boot."""
+        """Measure runs by a machine's metric, in one boot."""
         found: Runs = {}
         machine = machines.get(name)
         with kernel.session(machine, list(self.tasks.values())) as session:
@@ -69,7 +70,7 @@ class _Loops:
         return found
 
     def in_two_boots(self, what: str) -> Runs:
-        """Counted: each copy in a boot of its own, so that "the same" is between boots."""
+        """Count instructions of each copy in its own boot, to compare counts between boots."""
         found: Runs = {}
         for copy in COPIES:
             todo = [(loops, copy) for _ in range(metrics.EXACT_RUNS) for loops in LOOPS]
@@ -77,7 +78,7 @@ class _Loops:
         return found
 
     def by_callgrind(self) -> Runs:
-        """Counted without a kernel."""
+        """Count instructions with callgrind, without a kernel."""
         found: Runs = {}
         for copy in COPIES:
             tasks, before = list(self.tasks.values()), list(self.before.values())
@@ -90,7 +91,7 @@ class _Loops:
 
 
 def show(request: KbenchRequest) -> int:
-    """Measure, and print the table."""
+    """Measure the programs, and print the table."""
     if request.rounds < LEAST_RUNS:
         raise LabError(f"RUNS={request.rounds}: at least {LEAST_RUNS}, the test needs them")
     progress = Progress()

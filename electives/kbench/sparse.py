@@ -9,7 +9,7 @@ from grader.lab import machines, sparse
 
 
 def complaints() -> list[str]:
-    """Return what sparse says of the kit's module."""
+    """Return sparse's findings in the kit's module."""
     uml = machines.get("uml").kernel()
     shown = {"": paths.shown(kernel.SOURCES)}
     return list(sparse.complaints(uml, kernel.support(uml).directory, shown))

@@ -15,14 +15,14 @@ from grader.base import scratch
 from grader.base.errors import LabError
 from grader.sandbox import COMPILER, CommandResult, SandboxView
 
-# Older ones lack inline stack probes, or have not been tried.
+# Oldest supported LLVM: older versions have no inline stack probes, or are not tested.
 OLDEST = 14
 SET_UP = "scripts/setup.sh kbench installs it"
 
 
 @cache
 def version() -> int:
-    """LLVM's version, that is llc's: the first of its numbers."""
+    """Return the major version of LLVM, as llc prints it."""
     for name in ("clang", "llc"):
         if shutil.which(name) is None:
             raise LabError(f"there is no {name}: {SET_UP}")
@@ -36,9 +36,9 @@ def version() -> int:
 def run(
     command: Sequence[str | Path], folder: Path, isolated: bool, read: Sequence[Path] = ()
 ) -> CommandResult:
-    """Run a tool whose results go into folder; isolated: what it reads there is untrusted.
+    """Run a tool that writes into folder; isolated: the files it reads there are untrusted.
 
-    read: what else it has to see.
+    read: other paths that the tool must read.
     """
     scratch.check_stopped()
     room = SandboxView(read=tuple(read), write=(folder,)) if isolated else None
@@ -48,7 +48,7 @@ def run(
 
 
 def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str) -> str:
-    """The output of a tool that has no reason to fail."""
+    """Run a tool that should not fail. Return its output, or raise LabError."""
     result = run(command, folder, isolated)
     if result.status != 0:
         said = result.error_text.strip().splitlines()

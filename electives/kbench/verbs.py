@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What make elective=kbench can do, and how its tasks are tried."""
+"""Commands of make elective=kbench, and the tests of its tasks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.lab import machines
 
-# A program for each task, and what it reads, if it reads anything.
+# A program for each task, and its input, if any.
 TRIES = Path(__file__).with_name("tries")
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Run each task's program in QEMU, in a new machine where one has ended the last.
+    """Run each task's program in QEMU, in a new machine after one that a program ended.
 
-    Return what is wrong with each task, in order. machine is not used: there is one way only.
+    Return the problem of each task, or None, in order. machine is not used, because there is only
+    one way to test.
     """
     runs = []
     for source in sorted(TRIES.glob("[0-9]*.c"), key=lambda path: int(path.stem)):
@@ -33,7 +34,7 @@ def judge(machine: str) -> list[Finding | None]:
         runs.append((kernel.ProgramTask.after(program, given, ran), ran))
     try:
         wrong = [_wrong(run, ran, task) for run, (task, ran) in zip(_outcomes(runs), runs)]
-    except LabError as error:  # what is written does not even compile
+    except LabError as error:  # the learner's sources do not compile
         wrong = [str(error)] * len(runs)
     return [Finding("wrong", said) if said else None for said in wrong]
 
@@ -41,7 +42,7 @@ def judge(machine: str) -> list[Finding | None]:
 def _outcomes(
     runs: list[tuple[ProgramTask, ProcessRun]],
 ) -> Iterator[KernelRun | program_failure.ProgramFailure]:
-    """What comes of each in a kernel: a run, or how the machine ended."""
+    """Yield the result of each program in a kernel: a run, or the machine's failure."""
     todo = [task for task, _ in runs]
     while todo:
         with kernel.session(machines.get("qemu"), todo) as session:
@@ -66,7 +67,7 @@ def _wrong(
 
 
 def load(words: list[str]) -> int:
-    """Load a program on the machine that stays up."""
+    """Load a program on the persistent machine."""
     return command.main([*words, "--load"])
 
 

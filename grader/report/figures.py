@@ -53,9 +53,8 @@ class Panel:
 
     wide: the panel fills a whole row of the picture.
     rows: the number of labelled rows on the y axis, 0 for none. With rows, x is the measured value,
-    a
-    point's low and high are the ends of its interval in x, baseline is an x, and no line joins the
-    points.
+    a point's low and high are the ends of its interval in x, baseline is an x, and no line joins
+    the points.
     height: in pixels of the SVG; ignored with rows, whose number determines the height.
     """
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * malloc and free within memory that was taken before the program began: no
- * question to the kernel, and the same number of instructions each time. A
- * block has the next power of two of bytes; those given back wait in a list of
- * their size. The kernel cleans up after nobody: what is left is counted.
+ * malloc and free in memory that is allocated before the program begins: they
+ * do not call the kernel, and always take the same number of instructions. The
+ * size of a block is rounded up to a power of two; free blocks wait in a list
+ * of their size. The kernel does not clean up after a program, so the blocks
+ * that are left are counted.
  */
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -19,8 +20,8 @@
 struct block {
 	u32 order; /* 2^order bytes follow */
 	u32 state;
-	size_t size; /* asked for */
-	struct block *next[]; /* one, while it waits in its list */
+	size_t size; /* requested bytes */
+	struct block *next[]; /* only in a free block: the next free block */
 };
 
 static struct block *waiting[32];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Input from a buffer that was written before. scanf is our own: the kernel's
- * vsscanf does not say how much it has read.
+ * Read input from a buffer that is filled before the program begins. scanf is
+ * implemented here, because the kernel's vsscanf does not return how many bytes
+ * it has read.
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
@@ -63,7 +64,7 @@ static int digit(int byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : 99;
 }
 
-/* A number in at most width bytes; false where there is none. */
+/* Read a number of at most width bytes. Return false if there is none. */
 static bool number(int base, int width, unsigned long long *value)
 {
 	bool minus = false, any = false;
@@ -121,7 +122,7 @@ static void store(void *to, int length, unsigned long long value)
 	}
 }
 
-/* A word for %s, or width bytes for %c; false where there is none. */
+/* Read a word for %s, or width bytes for %c. Return false at the end. */
 static bool text(char *to, int width, bool word)
 {
 	int count = 0;

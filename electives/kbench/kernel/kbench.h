@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the parts of the module share. While the program runs, the stack is
- * none that the kernel knows: nothing here may use "current", sleep, or ask
- * the kernel for memory. So all memory is there before it begins.
+ * Declarations that the parts of the module share. While the program runs, it
+ * uses a stack that the kernel does not know: the code here must not use
+ * "current", sleep, or allocate kernel memory. All memory is therefore
+ * allocated before the program begins.
  */
 #ifndef KBENCH_H
 #define KBENCH_H
@@ -15,17 +16,19 @@
 #define HEAP_BYTES SZ_32M
 #define STACK_BYTES SZ_8M
 
-/* trampoline.S: calls kbench_begin on another stack; returns what it returns,
- * or what kbench_leave is given, from however deep.
+/*
+ * trampoline.S: kbench_on_stack calls kbench_begin on another stack. It returns
+ * the result of kbench_begin, or the status that is passed to kbench_leave at
+ * any call depth.
  */
 int kbench_on_stack(void *top);
 void __noreturn kbench_leave(int status);
 int kbench_begin(void);
 
-/* Ends the program as a signal or an error would; why is one line. */
+/* End the program as a signal or an error would; why is one line. */
 void __noreturn __printf(2, 3) kbench_give_up(int status, const char *why, ...);
 
-/* The program's own main, under another name. */
+/* The program's main() function, renamed. */
 int kbench_main(int argc, char **argv);
 
 extern char *kbench_output;
@@ -34,10 +37,10 @@ extern char *kbench_input;
 extern size_t kbench_input_size;
 extern char *kbench_heap;
 
-/* heap.c: what has not been given back. */
+/* heap.c: return the number and size of the blocks that are not freed. */
 void kbench_heap_left(size_t *blocks, size_t *bytes);
 
-/* The counter of cycles, with all before it done. */
+/* Return the cycle counter after all earlier instructions have finished. */
 u64 kbench_cycles(void);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The rest of what small programs call. */
+/* Other library functions that small programs call. */
 #include <linux/kernel.h>
 #include <linux/sort.h>
 #include <linux/string.h>
@@ -7,7 +7,7 @@
 #include "kbench.h"
 #include "shims.h"
 
-/* As a shell shows a program that SIGABRT has ended. */
+/* The exit status that a shell shows after SIGABRT. */
 #define ABORTED (128 + 6)
 
 void kb_exit(int status)
@@ -51,7 +51,10 @@ int kb_atoi(const char *text)
 	return (int)(minus ? 0 - value : value);
 }
 
-/* Not glibc's numbers: who wants the same brings a generator along. */
+/*
+ * These are not glibc's numbers: a program that needs equal numbers everywhere
+ * must contain its own generator.
+ */
 static unsigned long long seed = 1;
 
 void kb_srand(unsigned int value)
@@ -65,7 +68,7 @@ int kb_rand(void)
 	return (int)(seed >> 33);
 }
 
-/* Linux 7 has none of its own any more. */
+/* Linux 7 no longer has its own strncpy(). */
 char *kb_strncpy(char *to, const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);

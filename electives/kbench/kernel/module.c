@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A program inside the kernel: a write to /proc/kbench/run runs it, once a
- * load, since its globals stay as it leaves them.
+ * Run a program inside the kernel when /proc/kbench/run is written. It can run
+ * only once after each load, because its globals keep their values.
  *
- *	/proc/kbench/input	to be written before, if it reads any
+ *	/proc/kbench/input	write the program's input here before the run
  *	/proc/kbench/run	a write returns when the program has ended
- *	/proc/kbench/status	exit status, figures, what was not freed
- *	/proc/kbench/output	what it has printed
+ *	/proc/kbench/status	exit status, measurements, blocks not freed
+ *	/proc/kbench/output	the program's output
  */
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
@@ -21,13 +21,14 @@
 #include "kbench.h"
 #include "shims.h"
 
-/* Off while it runs: no tick is counted with it. Not on a real computer. */
+/*
+ * Disable interrupts during the run, so that no timer tick is counted with the
+ * program. Must be off on a real computer.
+ */
 static bool quiet = true;
 module_param(quiet, bool, 0400);
 
-/* For the experiments of the handout: what is lost without the other stack,
- * and what becomes of "current" on it.
- */
+/* For the experiments of the handout: run the program on the kernel's stack. */
 static bool kernel_stack;
 module_param(kernel_stack, bool, 0400);
 
@@ -52,14 +53,15 @@ u64 kbench_cycles(void)
 	return (u64)high << 32 | low;
 }
 
-/* Replaced by the program's when the two are linked. */
+/* Replaced by the program's function when program and module are linked. */
 int __weak kbench_main(int argc, char **argv)
 {
 	return 0;
 }
 
-/* The kernel's functions that a program may call as they are: named here, so
- * that this module has their versions and addresses.
+/*
+ * The kernel functions that a program may call directly. They are named here so
+ * that this module contains their versions and addresses.
  */
 static const void *const as_they_are[] __used = {
 	memcpy,	 memmove, memset,  memcmp,  memchr,  strlen,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Output into a buffer: what a program prints is read when it has ended. What
- * goes to stderr is dropped, as it is not compared either.
+ * Collect output in a buffer, which is read after the program has ended. Output
+ * to stderr is dropped, because it is not compared either.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -9,13 +9,13 @@
 #include "kbench.h"
 #include "shims.h"
 
-/* Only their addresses tell them apart. */
+/* The files differ only by their addresses. */
 static char files[3];
 struct kb_file *kb_stdin = (struct kb_file *)&files[0];
 struct kb_file *kb_stdout = (struct kb_file *)&files[1];
 struct kb_file *kb_stderr = (struct kb_file *)&files[2];
 
-/* Who has called the shim: the program's function, for the message. */
+/* The program's function that called the shim, for the error message. */
 #define CALLER __builtin_return_address(0)
 
 static void __noreturn too_much(void *caller)

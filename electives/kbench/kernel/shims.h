@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What a program may call: kb_NAME stands in for NAME. Besides these the
- * kernel's own functions for strings and memory serve as they are.
+ * Functions that a program may call: kb_NAME replaces NAME. A program may also
+ * call the kernel's functions for strings and memory directly.
  */
 #ifndef KBENCH_SHIMS_H
 #define KBENCH_SHIMS_H
@@ -35,7 +35,7 @@ void kb_free(void *memory);
 
 void __noreturn kb_exit(int status);
 void __noreturn kb_abort(void);
-/* What assert() calls, by another name. */
+/* The function that assert() calls, under another name. */
 void __noreturn kb_assert_fail(const char *claim, const char *file,
 			       unsigned int line, const char *function);
 
@@ -49,7 +49,7 @@ char *kb_strrchr(const char *text, int byte);
 void kb_qsort(void *base, size_t count, size_t size,
 	      int (*compare)(const void *a, const void *b));
 
-/* The names of compiler courses, when they are asked for. */
+/* The functions of the SysY library, only with SYSY=1. */
 int kb_getint(void);
 int kb_getch(void);
 int kb_getarray(int *to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The library of SysY, the language of compiler courses: the same source in
- * the module and in the program that it is compared with.
+ * The library of SysY, the language of compiler courses. The module and the
+ * process that it is compared with use this same source.
  */
 #ifdef __KERNEL__
 #include "kbench.h"
@@ -50,7 +50,7 @@ void kb_putarray(int count, const int *from)
 	kb_printf("\n");
 }
 
-/* What is measured is all of main: these are accepted and do nothing. */
+/* The whole of main() is measured, so these functions do nothing. */
 void kb_starttime(int line)
 {
 	(void)line;

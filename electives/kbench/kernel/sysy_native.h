@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* sysy.c in an ordinary program: its functions by their own names, on libc. */
+/* Compile sysy.c for an ordinary process: map its functions to libc's. */
 #ifndef KBENCH_SYSY_NATIVE_H
 #define KBENCH_SYSY_NATIVE_H
 

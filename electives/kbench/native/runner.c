@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The same program as an ordinary process: calls its main and says on the last
- * line of stderr how that went, as "kbench: ns N" or "kbench: signal N ADDRESS
- * PLACE". The first argument is after how many seconds it is ended.
+ * Run the same program as an ordinary process: call its main and write the
+ * result to the last line of stderr, as "kbench: ns N" or "kbench: signal N
+ * ADDRESS PLACE STACK". The first argument is the time limit in seconds.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -15,7 +15,9 @@
 
 int kbench_main(int argc, char **argv);
 
-/* The linker's: where our own code, not libc's, begins and ends. */
+/*
+ * Defined by the linker: begin and end of the program's own code, without libc.
+ */
 extern char __executable_start, etext;
 
 #define LOOK_WORDS 4096
@@ -39,7 +41,10 @@ static int ours(uintptr_t address)
 	       address < (uintptr_t)&etext;
 }
 
-/* Where it was; within libc, the nearest return address on the stack. */
+/*
+ * Return the address of the fault; for a fault within libc, the nearest return
+ * address on the stack that is in the program's own code.
+ */
 static uintptr_t place(const ucontext_t *context)
 {
 	uintptr_t at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
@@ -57,10 +62,15 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	char text[128];
 	int size;
 
-	/* abort leaves what is printed in its buffer, if that is no terminal. */
+	/*
+	 * abort() does not flush stdout, which is buffered unless it is a
+	 * terminal.
+	 */
 	if (number == SIGABRT)
 		fflush(stdout);
-	/* A second fault, while looking for the place, ends it silently. */
+	/*
+	 * A second fault, while searching the stack, ends the process silently.
+	 */
 	signal(SIGSEGV, SIG_DFL);
 	size = snprintf(text, sizeof(text),
 			"\nkbench: signal %d %llx %llx %llx\n", number,

@@ -1,6 +1,8 @@
 #include <stdio.h>
 
-/* 50,000 calls deep, some three megabytes: no stack of a kernel has these. */
+/*
+ * 50,000 nested calls take about three megabytes, more than a kernel stack has.
+ */
 static int deep(int n)
 {
 	return n ? 1 + deep(n - 1) : 0;

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Two hundred megabytes, of which a few are there at once. */
+/* Allocate 200 MB in total, but never more than one round's 100 KB at once. */
 int main(void)
 {
 	for (int i = 0; i < 2000; i++) {
