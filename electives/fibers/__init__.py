@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective: fibers, by a module, and by a library without one."""
+"""Elective fibers: contexts switched by the program, with a kernel module or with a library."""

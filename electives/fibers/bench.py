@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a switch costs: the module against the user-space library, by a machine's own metric.
+"""Measure the cost of a switch: the module against the user-space library.
 
-Machine qemu counts instructions: the programs here read them from its TSC, since nobody's points
-depend on them. Time is measured only where it means something: on this computer
-itself, or under a KVM that works. A switch of machine uml would be that of its system call.
+Machine qemu counts instructions: the programs here read them from its TSC, because no points depend
+on them. Time is measured only where it is meaningful: on this computer itself, or in a working KVM.
+On machine uml, the cost of a switch would mostly be that of the emulated system call.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from grader.lab import machines
 from grader.lab.machines import Machine, Running
 
 SIZES = (128, 256, 512, 1024)
-# Of the source's benchmark: what each fiber does, in slices with a switch behind each.
+# The benchmark that this elective is based on: number of slices for each fiber, and instructions of
+# work in a slice. A switch follows each slice.
 SLICES = 20
 SLICE = 5_000
-# Instructions of work between two switches, for the ratio; of this many fibers.
+# Instructions of work between two switches, for the ratio; RATIO_SIZE is its number of fibers.
 WORKS = (0, 100, 500, 1_000, 5_000, 50_000)
 RATIO_SIZE = 128
-# So many switches are measured at once: with all of them below the 4,000,000 instructions
-# between two ticks of machine qemu.
+# Number of switches in one measurement: together, they take fewer than the 4,000,000 instructions
+# between two timer ticks of machine qemu.
 SWITCHES = 1024
 LIBRARIES = ("module", "userspace")
 RUNS = {"instructions": 3, "ns": 10}
@@ -36,29 +37,29 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Cost:
-    """One way to be called, by one library: the values of all runs."""
+    """The costs of one library in one setting: the values of all runs."""
 
-    begin: tuple[float, ...]  # of making the fibers, each
-    switch: tuple[float, ...]  # of a switch with the work behind it
+    begin: tuple[float, ...]  # cost of creating a fiber
+    switch: tuple[float, ...]  # cost of a switch with the work that follows
 
 
 @dataclass(frozen=True)
 class SwitchCosts:
-    """All that was measured on a machine."""
+    """All measurements of a machine."""
 
     metric: str  # "instructions" or "ns"
-    bare: dict[tuple[str, int], Cost]  # by library and number of fibers: nothing but switches
-    whole: dict[tuple[str, int], Cost]  # and with the source's work
-    ratio: dict[int, float]  # by work between switches: module over user space
+    bare: dict[tuple[str, int], Cost]  # by library and number of fibers: without work
+    whole: dict[tuple[str, int], Cost]  # the same with the benchmark's work
+    ratio: dict[int, float]  # module over user space, by work between switches
 
 
 def middle(values: tuple[float, ...]) -> float:
-    """What stands for some runs: what adds to a count adds to some of them only."""
+    """Return the median of some runs, because a disturbance adds to only a few of them."""
     return statistics.median(values)
 
 
 def chosen(name: str) -> Machine:
-    """A machine with a metric that fits; LabError says why there is none."""
+    """Return the machine, which must have a suitable metric. Raise LabError if it has none."""
     if name in ("uml", "uml-debug"):
         raise LabError(
             f"machine={name} has no metric for a switch: its system calls take 100 times what a"
@@ -71,7 +72,7 @@ def chosen(name: str) -> Machine:
 
 
 def measure(machine: Machine, tell: Tell) -> SwitchCosts:
-    """Everything, in one boot."""
+    """Run all measurements in one boot."""
     made = build.built(machine.kernel())
     programs = [f"bench_{library}" for library in LIBRARIES]
     with build.machine_with(machine, made, programs) as guest:
@@ -93,14 +94,14 @@ def measure(machine: Machine, tell: Tell) -> SwitchCosts:
 
 
 class _Bench:
-    """A machine with both programs on board."""
+    """A running machine with both benchmark programs."""
 
     def __init__(self, guest: Running, metric: str) -> None:
         self.guest = guest
         self.metric = metric
 
     def run(self, library: str, size: int, slices: int, work: int) -> Cost:
-        """Some runs of one program."""
+        """Run one program several times. Return its costs."""
         command = f"fibers-bench_{library} {size} {slices} {work}"
         begin, switch = [], []
         for _ in range(RUNS[self.metric]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What goes into a machine: the module, built for its kernel, and the programs that use it."""
+"""Build the module for a machine's kernel and the programs that use it, and boot with them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ USER = HERE / "user"
 VARIANTS = HERE / "variants"
 DEVICE = "/dev/fibers"
 KO = "/lib/fibers.ko"
-# Seconds for what takes no time: emulation on a busy computer.
+# Time limit in seconds for short commands: emulation on a busy computer is slow.
 PATIENCE = 60.0
 OBJECTS = ("table", "fiber", "storage", "list")
-# Two CPUs with wide registers, which QEMU emulates from 7.2 on.
+# Two emulated CPUs with AVX, which QEMU supports from 7.2 on.
 WIDE = Qemu("qemu-smp with AVX", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, "Haswell-noTSX")
-# Two CPUs whose kernel fills what is given back with a pattern, and says who has changed that.
+# Two CPUs with a kernel that fills freed memory with a pattern and reports writes to it.
 POISON = Qemu(
     "qemu-smp with poison", "", ("-accel", "tcg"), 2,
     f"{EMULATED_ARGUMENTS} slub_debug=FPZ", EMULATED_CPU,
 )  # fmt: skip
-# Where a kernel has a thread's user registers, by the ARCH of kbuild.
+# The source for a thread's user registers, by kbuild's ARCH.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
-# Which object one of variants/ is linked for; it includes that one's source.
+# The object that each of variants/ replaces; the variant includes the source of that object.
 STANDS_FOR = {
     "migration": "table",
     "mixed_fpu_state": "",
@@ -51,9 +51,9 @@ class ModuleNotBuiltError(LabError):
 
 
 def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Recipe:
-    """The module of the learner's copy if there is one, or of files that stand in for the kit's.
+    """Return the recipe of the module: the learner's copy, or the kit's with changed files.
 
-    variant: one of variants/, which makes the module's life harder, or has a fault to be found.
+    variant: one of variants/, which makes testing stricter or contains a fault that must be found.
     """
     folder = source_folder.folder("fibers", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
@@ -64,7 +64,7 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         place = f"fibers-{digest[:8]}"
     submission = source_folder.submission()
     if submission:
-        # What has no task is the kit's, unless it is handed in.
+        # Files without a task come from the kit, unless the submission has them.
         files = {
             path.name: path.read_bytes()
             for path in sorted(SOURCES.iterdir())
@@ -88,7 +88,7 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
 
 
 def _check(recipe_to_check: Recipe) -> None:
-    """Raise ModuleNotBuiltError where a changed file can tell the module's builds apart."""
+    """Raise ModuleNotBuiltError if a changed file could detect how it is built."""
     (shown,) = recipe_to_check.labels.values()
     for name, text in recipe_to_check.files.items():
         kits = next((path for path in (SOURCES / name, VARIANTS / name) if path.is_file()), None)
@@ -100,7 +100,7 @@ def _check(recipe_to_check: Recipe) -> None:
 
 
 def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
-    """The module, or why there is none, in one line."""
+    """Build the module. Raise ModuleNotBuiltError, in one line, if it does not compile."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
             f"fibers know the registers of x86 and of user-mode Linux, not {kernel.arch}"
@@ -114,14 +114,14 @@ def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: s
 
 
 def forget(kernel: Kernel) -> None:
-    """Remove what was built of an untrusted submission's: nobody will ask for it again."""
+    """Remove the build of an untrusted submission, which is not needed again."""
     folder = module.folder_of(recipe(kernel.arch), kernel)
-    for made in folder.parent.glob(f"{folder.name}*"):  # and that of a variant
+    for made in folder.parent.glob(f"{folder.name}*"):  # and the builds of variants
         shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
 
 
 def program(name: str) -> Path:
-    """A static program of test_programs/, or of a file there that takes one from elsewhere."""
+    """Return a static program, compiled from a file of test_programs/."""
     sources = [TEST_PROGRAMS / f"{name}.c"]
     include = [SOURCES, USER, test_record.INCLUDE]
     if "fault_injection.h" in sources[0].read_text():
@@ -132,7 +132,7 @@ def program(name: str) -> Path:
 
 @contextmanager
 def machine_with(machine: Machine, made: Module, programs: Iterable[str]) -> Iterator[Running]:
-    """A machine that is up, with the module loaded and programs in /bin; down at the end."""
+    """Boot a machine with programs in /bin, load the module, and stop it at the end."""
     files = {f"/bin/fibers-{name}": program(name) for name in programs}
     guest = machine.boot(Contents({KO: made.stripped, **files}, "fibers", (DEVICE,)))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the test programs on several machines, and check what is left behind them."""
+"""Run the test programs on several machines, and check that nothing is left after them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grader.lab import failure_classification, kernel_log, leak_scan, machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# What a kernel says of a program that ends as it should: by a bad address.
+# The kernel's message for a program that tests a bad address and must end by a signal.
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
-EMPTY = 1  # lines of /proc/fibers when there are none: its heading
-# Machines of this elective's own: what the lab calls it, or a machine; the variant of the module.
+EMPTY = 1  # lines of /proc/fibers without fibers: the heading
+# Additional machines of this elective: a machine, or its name in the lab, and the module's variant.
 OWN: Mapping[str, tuple[str | Machine, str]] = {
     "wide": (build.WIDE, ""),
     "poison": (build.POISON, ""),
@@ -35,19 +35,19 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FiberTest:
-    """A program, how it is called, and what it shows."""
+    """A test program with its arguments, and the number of checks it must make."""
 
     title: str
-    command: str  # without fibers- before its name
-    # Claims that hold in it with a module that is right, see test_programs/test_program.h.
+    command: str  # without the prefix fibers-
+    # Number of checks with a correct module, see test_programs/test_program.h.
     checks: int
     seconds: float = 60.0
-    # How many depends on time or on the module's allocations: checks are the fewest.
+    # The number depends on time or on the module's allocations; checks is the minimum.
     varies: bool = False
 
     @property
     def program(self) -> str:
-        """The file of test_programs/ without suffix."""
+        """Return the name of the source in test_programs/, without suffix."""
         return self.command.split()[0]
 
 
@@ -88,7 +88,7 @@ PLAIN = (
     FIELDS,
     MOST, UNLOAD,
 )  # fmt: skip
-# By machine: what is tried there.
+# The tests of each machine.
 ALL: Mapping[str, tuple[FiberTest, ...]] = {
     "uml": (*PLAIN, TIMER, STRESS_FEW),
     "qemu": (THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, EXIT_PATHS, TIMER),
@@ -100,7 +100,7 @@ ALL: Mapping[str, tuple[FiberTest, ...]] = {
     "mixed-fpu": (MIXED_FPU,),
     "readers": (READERS,),
 }
-# What takes minutes, besides.
+# Additional tests that take minutes.
 LONG: Mapping[str, tuple[FiberTest, ...]] = {
     "uml": (LONG_KILL,),
     "qemu-smp": (MINUTE, LONG_KILL, LONG_DYING),
@@ -108,7 +108,7 @@ LONG: Mapping[str, tuple[FiberTest, ...]] = {
     "wide": (MINUTE,),
     "poison": (MINUTE, LONG_DYING),
 }
-# A fault that is planted, what finds it, and a word that it is said with.
+# Planted faults: the test that must find each, and a word that its message must contain.
 PLANTED: Mapping[str, tuple[FiberTest, str]] = {
     "use_after_free": (THERE, "use-after-free"),
     "leak": (VALUES, "never given back"),
@@ -116,7 +116,7 @@ PLANTED: Mapping[str, tuple[FiberTest, str]] = {
 
 
 def machine(name: str) -> Machine:
-    """A machine of the lab, or one of this elective's own."""
+    """Return a machine of the lab or of this elective."""
     there = OWN[name][0] if name in OWN else name
     return machines.get(there) if isinstance(there, str) else there
 
@@ -129,10 +129,11 @@ def attempt(
     to_the_end: bool = True,
     hear: Callable[[FiberTest, str], None] = lambda *_: None,
 ) -> dict[FiberTest, str]:
-    """What is wrong with each, "" for nothing; where one fails, another machine goes on.
+    """Run tests on a machine. Return each test's problem, or "".
 
-    Not to_the_end: none comes after the first that fails. hear: is told what a program has said.
-    LabError when the module does not build.
+    After a failure, the next tests run in a new machine; without to_the_end, none of them run.
+    hear: is called with each test and its program's last line. Raise LabError when the module does
+    not build.
     """
     where = machine(name)
     made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")
@@ -146,7 +147,7 @@ def attempt(
                 tell(f"{name}: {test.title}")
                 found[test] = _one(guest, made, test, hear)
                 if found[test]:
-                    break  # in a machine that nothing is known of
+                    break  # the state of this machine is unknown now
             else:
                 _last(guest, made, found, tests[-1], leaks=where is machines.get("uml-debug"))
         if not to_the_end and any(found.values()):
@@ -157,7 +158,7 @@ def attempt(
 def _one(
     guest: Running, made: Module, test: FiberTest, hear: Callable[[FiberTest, str], None]
 ) -> str:
-    """Run one; what is wrong, in a line."""
+    """Run one test. Return its problem in one line, or ""."""
     try:
         nonce = test_record.draw()
         command = (
@@ -181,7 +182,7 @@ def _one(
 
 
 def _unproved(test: FiberTest, record: Record | None, nonce: int) -> str:
-    """Return what the record of a program that ended with status 0 does not prove, or nothing."""
+    """Return what the record of a program that ended with status 0 does not prove, or ""."""
     checks = test.checks
     if record and test.varies:
         checks = max(checks, record.checks)
@@ -196,7 +197,7 @@ def _dirt(guest: Running, made: Module) -> str:
 def _last(
     guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, leaks: bool
 ) -> None:
-    """At the end the module goes, and on the debug kernel no memory is lost."""
+    """Unload the module at the end; on the debug kernel, check for memory leaks before."""
     try:
         if leaks:
             report = guest.channel.check(leak_scan.COMMAND, 4 * build.PATIENCE)

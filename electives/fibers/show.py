@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The benchmark as a table for a terminal and a picture."""
+"""Show the benchmark as a table for a terminal and as a picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.report.axis import log_axis
 
 
 def table(measured: SwitchCosts) -> str:
-    """By number of fibers: making one, a bare switch, the source's work; then the ratio."""
+    """Return the costs by number of fibers, and then the ratio by work between switches."""
     metric = measured.metric
     unit = "instructions" if metric == "instructions" else "time, median of 10 runs"
     rows = [
@@ -35,7 +35,7 @@ def table(measured: SwitchCosts) -> str:
 
 
 def spread(measured: SwitchCosts) -> str:
-    """How far apart the runs of a bare switch are."""
+    """Return a line with the largest relative difference between runs of a bare switch."""
     widest = max(
         (max(cost.switch) - min(cost.switch)) / middle(cost.switch)
         for cost in measured.bare.values()
@@ -44,7 +44,7 @@ def spread(measured: SwitchCosts) -> str:
 
 
 def picture(measured: SwitchCosts, output: Path) -> None:
-    """Left: a bare switch by the number of fibers. Right: the ratio by the work between two."""
+    """Draw bare switches by number of fibers, and the ratio by work between switches."""
     unit = measured.metric
     switches = []
     for i, library in enumerate(LIBRARIES):
@@ -62,7 +62,7 @@ def picture(measured: SwitchCosts, output: Path) -> None:
         switches,
         x_label="fibers",
     )
-    # Without work there is no place on such an axis: it stands in the table.
+    # The ratio without work is only in the table, because a logarithmic axis has no 0.
     ratio = {work: value for work, value in measured.ratio.items() if work}
     points = [figures.Point(float(work), value, value, value) for work, value in ratio.items()]
     right = figures.Panel(

@@ -13,9 +13,9 @@ from grader.lab.module import Kernel
 
 
 def complaints() -> Iterator[str]:
-    """Return what sparse says of the kit's module, also where a learner has a copy."""
+    """Yield sparse's findings in the kit's module, even where the learner has a copy."""
     uml, qemu = (machines.get(name).kernel() for name in ("uml", "qemu"))
-    # context_um.c and context_x86.c are each for one of the kernels only.
+    # context_um.c and context_x86.c are each compiled only for one of the kernels.
     yield from _variant(qemu, "")
     for variant in ("", *build.STANDS_FOR):
         yield from _variant(uml, variant)
@@ -27,6 +27,6 @@ def _variant(kernel: Kernel, variant: str) -> Iterator[str]:
         raise LabError(f"fibers {variant}: {made.cause}")
     shown = paths.shown(build.VARIANTS if variant else build.SOURCES)
     found = sparse.complaints(kernel, made.directory, {"": shown})
-    # The other files are the same with a variant as without.
+    # Skip findings in the kit's files, which the call without a variant reports.
     others = tuple(f"{shown}/{path.name}:" for path in build.SOURCES.iterdir() if variant)
     yield from (line for line in found if not line.startswith(others))

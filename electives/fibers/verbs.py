@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What make elective=fibers can do, and how its tasks are tried."""
+"""Commands of make elective=fibers, and the tests of its tasks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from grader.lab import machines, persistent_machine, qemu
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
-# All registers that a CPU has, not only those that every CPU has.
+# The tests on a CPU with AVX, whose wide registers not every CPU has.
 WIDE = ("wide", (runner.AVX, runner.REGISTERS))
-# By task, what it must make work: on a machine, some trials. The first that is not right is told.
+# The tests of each task, by machine. The first test that fails is reported.
 TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
         ("uml", (runner.THERE, runner.REGISTERS, runner.THREADS_OWN)),
@@ -41,8 +41,8 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("qemu-smp", (runner.DYING, runner.KILL)),
     ),
 }
-# The same where a module may be loaded in QEMU alone: there, nobody looks for memory that is lost,
-# and freed memory is filled.
+# The same if a module may be loaded only in QEMU: there is no leak check there, but freed memory is
+# filled with a pattern.
 IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
         ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.TIMER, runner.THREADS_OWN)),
@@ -57,12 +57,12 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("poison", (runner.EXIT_PATHS, runner.THERE, runner.DYING)),
     ),
 }
-# For a look before anything is measured.
+# A short test before the measurement.
 QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Run the trials of each task. Return what is wrong with each, in order.
+    """Run the tests of each task. Return the problem of each task, or None, in order.
 
     machine: "qemu" to load the module in QEMU only.
     """
@@ -84,7 +84,7 @@ def _finding(
         return Finding("build-failed", str(error))
     except LabError as error:
         if source_folder.submission():
-            raise  # a fault of this computer is not the submission's
+            raise  # this computer failed, not the submission
         wrong = str(error)
     return Finding("wrong", wrong) if wrong else None
 
@@ -108,7 +108,7 @@ def _machine(words: list[str]) -> str:
 
 
 def run(words: list[str]) -> int:
-    """Try the module, then measure it against the user-space library."""
+    """Test the module, then measure it against the user-space library."""
     machine = bench.chosen(_machine(words))
     progress = Progress()
     for name in ("uml", "qemu-smp"):
@@ -130,7 +130,7 @@ def run(words: list[str]) -> int:
 
 
 def load(words: list[str]) -> int:
-    """Load the module on the machine that stays up, with the programs that try it."""
+    """Load the module on the persistent machine, with the programs that test it."""
     machine = machines.get(_machine(words) or "uml")
     made = build.built(machine.kernel())
     programs = sorted({test.program for test in runner.ALL["uml"]})
@@ -143,7 +143,7 @@ def load(words: list[str]) -> int:
 
 
 def long(words: list[str]) -> int:
-    """Everything on every machine, minutes of it; and faults planted, which must be found."""
+    """Run every test on every machine, and check that planted faults are found."""
     if words:
         raise LabError(f"make elective=fibers check long=1 takes nothing else, not {words[0]}")
     progress = Progress()

@@ -156,7 +156,7 @@ def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
 
 
 def table(school: Class) -> str:
-    """Instructions by program and compiler; their geometric mean over the best of each."""
+    """Return instructions by program and compiler, and the mean of their ratios to the best."""
     rows = [["instructions", *school.compilers]]
     for case in school.cases:
         rows.append([case.name, *(_cell(school, case.name, c) for c in school.compilers)])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""An early allocator made faster: the kernel's memblock_add_range, changed, tested, measured."""
+"""Elective memblock: change the kernel's memblock_add_range(), test it and measure it."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The lab kernel with another memblock_add_range() in it: built, booted, and what its log says.
+"""Build and boot the lab kernel with another memblock_add_range(), and read its log.
 
-The tree that the lab kernel is built in is kept, once; for each function it is copied, and only
-what the change needs is compiled. Modules are those of the lab kernel, whose configuration it has.
+The tree in which the lab kernel was built is kept once. It is copied for each variant, and make
+compiles only what the change requires. The configuration is the lab kernel's, so its modules fit.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from grader.lab.uml import Uml
 from grader.sandbox import ResourceLimits, run
 
 FOLDER = paths.BUILD / "memblock" / "kernels"
-# The executable has its debug information until it is stripped, and is made several times.
+# The executable is large, because it has debug information until it is stripped, and the build
+# writes it several times.
 BUILD = ResourceLimits(
     wall_seconds=1800, cpu_seconds=1800, file_bytes=1 << 30, memory_bytes=4 << 30
 )
-# memblock=debug shows the calls from the moment on that the kernel has read its command line. What
-# had been added and reserved by then is in the regions: the kernel prints them when all is done.
+# memblock=debug prints calls only after the kernel has read its command line. Regions that were
+# added and reserved earlier are visible because this code prints all regions at the end.
 REGIONS = """
 static int __init memblock_say_regions(void)
 {
@@ -45,12 +46,12 @@ early_initcall(memblock_say_regions);
 """
 LINE = re.compile(r"^(?:\[ *[\d.]+\] )?(memblock_\w+: .*|MEMBLOCK .*| (?:memory|reserved)[ .[].*)")
 PAGE = 4096
-# Where in the caller the call stands is the compiler's matter.
+# The call's offset in the caller depends on the compiler.
 PLACE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+$")
 
 
 def tree() -> Path:
-    """The built tree of the lab kernel, in the cache; built when it is missing."""
+    """Return the built tree of the lab kernel in the cache; build it if it is missing."""
     script = paths.SCRIPTS / "lab-kernel.sh"
     completed = subprocess.run([str(script), "uml", "--tree"], stdout=subprocess.PIPE, text=True)
     scratch.check_stopped()
@@ -60,13 +61,13 @@ def tree() -> Path:
 
 
 def release(entry: Path) -> str:
-    """The version of the kernel in a tree's entry."""
+    """Return the release of the kernel in a cache entry."""
     return str(json.loads((entry / "info.json").read_text())["kernel_release"])
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One run at a time: what a dead one has left is in the way of nobody."""
+    """Hold a lock, so that only one run builds and leftovers of an ended run can be removed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,7 +75,7 @@ def _alone() -> Iterator[None]:
 
 
 def built(entry: Path, variant: Variant, progress: Progress) -> Path:
-    """The executable of the lab kernel with a variant in it; the latest of each name is kept."""
+    """Build the lab kernel with a variant. Return its executable; keep only the latest per name."""
     text = variants.memblock_c(entry / "build", variant) + REGIONS
     made_of = hashlib.sha256(f"{entry.name}\n{text}".encode()).hexdigest()[:12]
     name = f"linux-{release(entry)}-{variant.name}"
@@ -100,7 +101,7 @@ def _build(entry: Path, text: str, variant: Variant, folder: Path) -> None:
     place = folder / "tree"
     (place / "mm/memblock.c").write_text(text, encoding="utf-8")
     jobs = min(len(os.sched_getaffinity(0)), 8)
-    # A changed part of a kernel is no other release.
+    # Fixed names keep the build reproducible: a changed function does not make another release.
     named = ("KBUILD_BUILD_USER=lab", "KBUILD_BUILD_HOST=fibdrv")
     _must(["make", f"-j{jobs}", "-C", str(place), "ARCH=um", *named, "linux"], variant)
     _must(["strip", "--strip-debug", "-o", str(folder / "stripped"), str(place / "linux")], variant)
@@ -118,9 +119,10 @@ def _must(command: list[str], variant: Variant) -> None:
 
 
 def log(linux: Path) -> list[str]:
-    """Boot it; what memblock=debug says: the calls in order, then the regions.
+    """Boot a kernel. Return memblock's log: the calls in order, then the regions.
 
-    At fixed addresses: where a user-mode kernel's memory begins would be drawn by lot otherwise.
+    Addresses are not randomized, because otherwise the begin of a user-mode kernel's memory would
+    be random.
     """
     fixed = ("setarch", os.uname().machine, "-R")
     guest = Uml("uml", "", 256, "memblock=debug", linux, fixed).boot()
@@ -133,7 +135,7 @@ def log(linux: Path) -> list[str]:
 
 
 def end_of_image(linux: Path) -> int:
-    """Where the executable ends, in whole pages: the heap begins there."""
+    """Return the end of the executable, rounded up to a page: the heap begins there."""
     said = run(["nm", str(linux)], BUILD).text
     found = re.search(r"^([0-9a-f]+) \w _end$", said, re.MULTILINE)
     if found is None:
@@ -142,10 +144,10 @@ def end_of_image(linux: Path) -> int:
 
 
 def moved(log_lines: list[str], by: int) -> list[str]:
-    """What a log would say if the executable were larger by so many bytes.
+    """Return the log as it would be if the executable were larger by that many bytes.
 
-    It lies in memory from address 0 on, as the first reserved region, with what of the heap was
-    used before; what is reserved later is taken from the end of the memory.
+    The executable begins at address 0 and is the first reserved region, with the part of the heap
+    used before; later reservations are made from the end of the memory.
     """
     first = next((line for line in log_lines if line.startswith(" reserved[0x0]")), "")
     end = re.search(r"-0x([0-9a-f]+)\]", first)
@@ -166,7 +168,7 @@ def moved(log_lines: list[str], by: int) -> list[str]:
 
 
 def offered(linux: Path) -> str:
-    """Where it is to be found under a name that stays the same; as a person would type it."""
+    """Create a link with a fixed name to the executable. Return its path for messages."""
     link = FOLDER.parent / "linux"
     new = FOLDER / f"link-{os.getpid()}"
     new.symlink_to(Path(FOLDER.name) / linux.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Exact counts of instructions: callgrind, and what it writes."""
+"""Run callgrind for exact counts of instructions, and parse its output."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from grader.base import scratch
 from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
-# The tests of 6.12 take a minute or more of a processor that may be shared with others.
+# The tests of Linux 6.12 take a minute or more of processor time.
 LIMITS = ResourceLimits(wall_seconds=1800, cpu_seconds=600)
 
 
 @dataclass
 class ProfilePart:
-    """One dump: instructions in each function itself, by (file, function), and of the calls."""
+    """One dump: instructions of each function itself, by (file, function), and of calls."""
 
-    name: str  # why it was written; empty at the end of the program
+    name: str  # the name that the program gave the dump; empty for the last one
     own: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # (caller, called)
 
     def total(self) -> int:
-        """All instructions."""
+        """Return the number of all instructions."""
         return sum(self.own.values())
 
     def inside(self, *files: str) -> int:
-        """Instructions in functions that stand in these files, with what was inlined there."""
+        """Return the instructions of functions in these files, with code inlined there."""
         return sum(cost for (file, _), cost in self.own.items() if file in files)
 
     def instructions_of(self, function: str) -> int:
-        """Instructions in a function itself; the compiler's .isra.0 and the like belong to it."""
+        """Return a function's own instructions, including compiler-made clones such as .isra.0."""
         return sum(cost for (_, name), cost in self.own.items() if _is(name, function))
 
     def with_called(self, function: str, but: str) -> int:
-        """Instructions from entering a function to leaving it, but for calls by another one."""
+        """Return a function's instructions with its callees, without calls made by another one.
+
+        but: the caller whose calls are left out.
+        """
         return sum(
             cost
             for (caller, called), cost in self.calls.items()
@@ -51,7 +54,7 @@ def _is(name: str, function: str) -> bool:
 
 
 def parse(text: str) -> ProfilePart:
-    """What callgrind has written, with names and positions not compressed."""
+    """Parse callgrind's output, written without compressed names and positions."""
     part = ProfilePart("")
     file = function = called = ""
     in_call = False
@@ -78,7 +81,7 @@ def parse(text: str) -> ProfilePart:
 
 
 def count(program: Path, *arguments: str) -> list[ProfilePart]:
-    """Run a program under callgrind; the parts it has asked for, in order, and the last one."""
+    """Run a program under callgrind. Return the dumps it requested, in order, and the last one."""
     folder = scratch.folder()
     output = folder / "out"
     command = [
@@ -90,8 +93,8 @@ def count(program: Path, *arguments: str) -> list[ProfilePart]:
         str(program),
         *arguments,
     ]
-    # The stack begins with the environment: the same one each time. What is bound at the first
-    # call is counted as the caller's: before main, then.
+    # Use a fixed environment, because it is at the begin of the stack. Bind symbols before main,
+    # because the count of a caller would otherwise include the binding at its first call.
     fixed = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "LD_BIND_NOW": "1"}
     room = runner.sandbox_view(program.parent, folder)
     result = run(command, LIMITS, room, environment=fixed)

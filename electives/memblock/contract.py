@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a function may not do in the program that tries it: end it, or speak in its place.
+"""Reject a function that could end the test program or fake its output.
 
-It is linked into the tests. One that runs before them, calls the C library, or stands in for a part
-of it would say what it likes; so its object is held against the kernel's own.
+The function is linked into the tests. If it ran before them, called the C library or replaced a
+part of it, it could print any result; so its object is compared with the object of the kernel's
+function.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
-# What the compiler calls by itself, or any kernel has.
+# Symbols that the compiler uses by itself, or that every kernel has.
 USUAL = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
 BEFORE_MAIN = re.compile(r"\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini)\b")
 SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 
 
 def violation(own: Path, kernels: Path) -> str:
-    """What is wrong with the object in own, beside the one with the kernel's function; or ""."""
+    """Return a violation in the object in own, compared with the one in kernels; or ""."""
     called = _names(own, "-u") - _names(kernels, "-u") - USUAL
     if called:
         return f"it calls {min(called)}, which mm/memblock.c does not"

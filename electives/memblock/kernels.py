@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The kernel source, and its own tests of memblock built in three ways, once each.
+"""Get the kernel source, and build its memblock tests in three ways, once each.
 
-The kernel's Makefile says how everything is compiled and linked; variants are compiled and linked
-by the same commands.
+The commands that compile and link everything come from the kernel's Makefile; variants are compiled
+and linked with the same commands.
 """
 
 from __future__ import annotations
@@ -31,31 +31,32 @@ TESTS = Path("tools/testing/memblock")
 PASSED = (
     "passed"  # the file beside a variant's programs that says how many of these tests there are
 )
-# The address sanitizer reserves terabytes; the compiler needs no more than a few seconds.
+# No limit on the address space, because the address sanitizer reserves terabytes. Compiling takes
+# only a few seconds.
 COMPILE = ResourceLimits(wall_seconds=300, cpu_seconds=120)
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to build the kernel's tests: what make is told, and which program of ours joins."""
+    """A way to build the kernel's tests: variables of make, and the kit's program to link."""
 
     name: str
     says: str
     variables: tuple[str, ...]
     program: str
-    sources: tuple[str, ...]  # of the program, in harness/
+    sources: tuple[str, ...]  # sources of the program, in harness/
     link: tuple[str, ...] = ()
 
-    main: tuple[str, ...] = ()  # sources in harness/ that the kernel's own tests are linked with
+    main: tuple[str, ...] = ()  # sources in harness/ to link with the kernel's own tests
     link_main: tuple[str, ...] = ()
 
 
-# With the sanitizers that the kernel's Makefile asks for.
+# The builds with the sanitizers of the kernel's Makefile.
 RANDOM = ("random", "compare", "operations", "model")
 RECORD = (("kernels_tests",), ("-Wl,--wrap=main,--wrap=test_pass",))
 UMA = Way("uma", "NUMA off", (), "random", RANDOM, (), *RECORD)
 NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM, (), *RECORD)
-# What is counted has no sanitizers, which valgrind does not take.
+# The build for counting has no sanitizers, because valgrind does not support them.
 PLAIN = Way(
     "plain",
     "NUMA off, no sanitizers",
@@ -68,7 +69,7 @@ PLAIN = Way(
 
 
 def source() -> Path:
-    """The part of the kernel source that is needed, in the cache; unpacked if need be."""
+    """Return the needed part of the kernel source in the cache; unpack it if it is missing."""
     completed = subprocess.run([str(paths.SCRIPTS / "memblock-source.sh")], stdout=subprocess.PIPE)
     scratch.check_stopped()
     if completed.returncode:
@@ -77,12 +78,12 @@ def source() -> Path:
 
 
 def version(kernel: Path) -> str:
-    """Linux x.y.z."""
+    """Return the kernel's version as "Linux x.y.z"."""
     return (kernel / "version").read_text().strip()
 
 
 def complaint(output: str) -> str:
-    """Of what a compiler or linker says, the one line that counts."""
+    """Return the most important line of a compiler's or linker's output."""
     found = re.search(r"^.*(?:error:|undefined reference|\*\*\*).*$", output, re.MULTILINE)
     return found[0].strip() if found else (output.strip().splitlines() or ["it said nothing"])[-1]
 
@@ -97,17 +98,20 @@ class BuiltTests:
 
     way: Way
     folder: Path  # tools/testing/memblock of the copy
-    compile: tuple[str, ...]  # how memblock.o is made; run in folder
-    link: tuple[str, ...]  # how main is made
-    passed: int  # how many of the kernel's tests pass with its own function
+    compile: tuple[str, ...]  # command that compiles memblock.o; run in folder
+    link: tuple[str, ...]  # command that links main
+    passed: int  # number of the kernel's tests that pass with its own function
 
     def compiler(self, *arguments: str) -> tuple[str, ...]:
-        """The compiler with the flags of memblock.o."""
+        """Return the compiler call with the flags of memblock.o and these arguments."""
         flags = self.compile[: self.compile.index("-c")]
         return (*flags, *arguments)
 
     def run(self, command: Sequence[str], what: str, out: Path | None = None) -> None:
-        """A compiler, which an untrusted source goes through into out; VariantNotBuiltError."""
+        """Run a compiler. Raise VariantNotBuiltError if it fails.
+
+        out: the folder for the results; untrusted sources are compiled in the sandbox.
+        """
         room = None
         if out and source_folder.submission():
             room = SandboxView(read=(self.folder.parents[len(TESTS.parts) - 1],), write=(out,))
@@ -120,7 +124,7 @@ class BuiltTests:
             raise VariantNotBuiltError(f"{what} does not compile: {result.cause}")
 
     def _refused(self, own: str, name: str, out: Path) -> str:
-        """Return which line of a file differs with the sanitizers, or is refused, or ""."""
+        """Return a line that depends on the sanitizers or is not allowed, or ""."""
         texts = []
         for flag in ("-fsanitize=address,undefined", "-fno-sanitize=all"):
             made = out / "memblock.i"
@@ -134,14 +138,15 @@ class BuiltTests:
         )
 
     def objects(self) -> list[str]:
-        """What memblock.o needs beside itself, without the tests."""
+        """Return the objects that memblock.o needs, without the tests."""
         own = [word for word in self.link if word.endswith(".o")]
         return [o for o in own if o not in ("main.o", "memblock.o") and not o.startswith("tests/")]
 
     def variant(self, text: str, name: str, out: Path, where: str = "") -> None:
-        """Into out: the tests' main, and our program, with a mm/memblock.c of that text.
+        """Build the tests' main and the kit's program in out, with this mm/memblock.c.
 
-        where: the file that #line gives for the lines that are not the kernel's.
+        text: the content of mm/memblock.c. where: the file that #line names for lines that are not
+        the kernel's.
         """
         out.mkdir(parents=True, exist_ok=True)
         made = str(out / "memblock.o")
@@ -160,9 +165,10 @@ class BuiltTests:
 
 
 def _assembly(text: str, own: str) -> str:
-    """Return where the lines of a file have assembly, or code in other words, or "".
+    """Return the first line of a file that has assembly or chooses a section, or "".
 
-    By an instruction that does nothing elsewhere a program tells valgrind to stop counting.
+    Such code could contain valgrind's client request that stops counting, an instruction without
+    other effects.
     """
     for token in allowed_c.tokens(text, own):
         if token.text.strip("_") in ("asm", "section"):
@@ -184,12 +190,12 @@ def _key(kernel: Path) -> str:
 
 
 def place(kernel: Path) -> Path:
-    """Where everything made of that kernel source goes."""
+    """Return the folder for everything that is built from that kernel source."""
     return paths.BUILD / "memblock" / _key(kernel)
 
 
 def tests(kernel: Path, way: Way, progress: Progress) -> BuiltTests:
-    """The kernel's tests with its own memblock.c, built in one way unless they are there."""
+    """Return the kernel's tests with its own memblock.c, built in one way if they are missing."""
     target = place(kernel) / way.name
     if not (target / "commands.json").is_file():
         progress.step(f"build the tests of Linux {version(kernel)}, {way.says}")
@@ -197,7 +203,7 @@ def tests(kernel: Path, way: Way, progress: Progress) -> BuiltTests:
         half_made = Path(tempfile.mkdtemp(prefix=".half-", dir=target.parent))
         try:
             _build(kernel, way, half_made / "tree")
-            if not target.exists():  # or another run was faster
+            if not target.exists():  # another run may have been faster
                 (half_made / "tree").rename(target)
         finally:
             shutil.rmtree(half_made, ignore_errors=True)
@@ -223,7 +229,8 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     shutil.copytree(kernel, tree, symlinks=True)
     folder = tree / TESTS
     _make(folder, *way.variables, "main")
-    # -o include: that target is always out of date, and everything with it.
+    # -o include: without it, make would rebuild everything, because the target include is always
+    # out of date.
     asked = ("-n", "-o", "include", *way.variables)
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
@@ -250,7 +257,7 @@ def _passed(folder: Path) -> int:
 
 
 def _command(listing: str, word: str) -> tuple[str, ...]:
-    """Of what make would do, the command that has a word."""
+    """Return the command that contains a word from the commands that make would run."""
     for line in listing.splitlines():
         words = shlex.split(line)
         if word in words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What a call costs in each state of the array, and the function's share in the kernel's tests."""
+"""Count a call's instructions in each state of the array, and the function's share in the tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from electives.memblock.variants import Variant
 from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
-ARRAY = 128  # regions that fit into the array before it grows
-# Empty, few, half full (from 64 on the kernel counts first), nearly full, full: it grows.
+ARRAY = 128  # capacity of the array before it grows
+# Numbers of regions: empty, few, half full (from 64 on the kernel counts first), nearly full, full:
+# the array grows.
 REGIONS = (0, 1, 2, 4, 8, 16, 32, 48, 63, 64, 80, 96, 112, 127, 128)
-# By the names of harness/states.c.
+# Descriptions of the calls, by their names in harness/states.c.
 CALLS = {
     "append": "append at the end",
     "front": "insert in front",
@@ -25,14 +26,14 @@ CALLS = {
     "across": "across eight regions",
     "covered": "the last one once more",
 }
-# Tests that take longer take minutes under callgrind.
+# Longest duration of tests that are counted by default; longer ones take minutes under callgrind.
 SHORT_SECONDS = 0.3
 Counts = dict[tuple[str, int], int]
 
 
 @dataclass(frozen=True)
 class Share:
-    """Instructions of the kernel's tests: all, the function's own, and with what it calls."""
+    """Instructions of the kernel's tests: all, the function's own, and those with its callees."""
 
     whole: int
     own: int
@@ -40,15 +41,15 @@ class Share:
 
     @property
     def percent(self) -> tuple[float, float]:
-        """Both as shares."""
+        """Return both shares in percent."""
         return 100 * self.own / self.whole, 100 * self.called / self.whole
 
 
 def states(out: Path, variant: Variant, regions: Sequence[int] = REGIONS) -> Counts:
-    """Instructions of one memblock_reserve(), by call and regions: those of memblock.c.
+    """Return the instructions of one memblock_reserve() in memblock.c, by call and regions.
 
-    What the C library's memmove does is left out: it depends on the processor, and no kernel has
-    it.
+    memmove of the C library is left out, because its count depends on the processor and no kernel
+    uses it.
     """
     counts: Counts = {}
     for part in callgrind.count(out / "states", *(str(n) for n in regions)):
@@ -61,14 +62,14 @@ def states(out: Path, variant: Variant, regions: Sequence[int] = REGIONS) -> Cou
 
 
 def are_short(out: Path) -> bool:
-    """Whether the kernel's tests are, in this version, short enough to be counted in seconds."""
+    """Return whether the kernel's tests are short enough in this version to be counted."""
     begin = time.monotonic()
     run([out / "main"], ResourceLimits(wall_seconds=60, cpu_seconds=60))
     return time.monotonic() - begin < SHORT_SECONDS
 
 
 def share(out: Path) -> Share:
-    """The function in the kernel's own tests."""
+    """Return the function's share in the kernel's own tests."""
     part = callgrind.count(out / "main")[-1]
     whole, own = part.total(), part.instructions_of(splice.FUNCTION)
     if not own:
@@ -77,7 +78,7 @@ def share(out: Path) -> Share:
 
 
 def verdict(before: int, after: int) -> str:
-    """An exact count against another."""
+    """Return the difference between two exact counts in words."""
     if before == after:
         return "the same"
     if before >= 1.1 * after:
@@ -87,7 +88,7 @@ def verdict(before: int, after: int) -> str:
 
 
 def tally(kernel: Counts, other: Counts) -> str:
-    """In how many states another one is better, and where it is worst."""
+    """Return the number of states in which the other function is better, and its worst state."""
     fewer = sum(other[key] < count for key, count in kernel.items())
     more = {key: other[key] / count for key, count in kernel.items() if other[key] > count}
     said = f"fewer instructions in {fewer} of {len(kernel)} states"

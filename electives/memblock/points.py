@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Judge a learner's function: find what is wrong with each task."""
+"""Grade a learner's function: find the problem of each task."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from grader.base.finding import Finding
 from grader.base.progress import Progress
 
 SEEDS = 1000
-# What may happen in the random test of tasks 1 to 4: see harness/random.c.
+# Kinds of operations in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
-# What is counted in a nearly full array of a drawn number of regions, and how many times fewer
-# instructions than the kernel's function it must take. With 127 regions a binary search takes
-# about 12 (6.12) to 20 (6.1) times fewer; a walk that merges only around the place, 3 to 5;
-# delayed allocation 1.2 to 1.5.
+# The calls that are counted in a nearly full array with a random number of regions, and the
+# required factor of fewer instructions than the kernel's function. With 127 regions, a binary
+# search takes about 12 (6.12) to 20 (6.1) times fewer; a linear search that merges only around the
+# place, 3 to 5; delayed allocation 1.2 to 1.5.
 FEWEST_REGIONS, MOST_REGIONS = 112, 127
 STATES = ("append", "middle", "covered")
 ENOUGH = 8
 
 
 def judge(progress: Progress) -> list[Finding | None]:
-    """Return what is wrong with each task, in order."""
+    """Return the problem of each task, or None, in order."""
     kernel = kernels.source()
     own = variants.solution()
     numbers = [*MODES, INSTRUCTIONS]
@@ -77,7 +77,7 @@ def _too_many(plain: Sequence[Path], own: Variant) -> str:
         try:
             counts = measure.states(out, variant, (regions,))
         except LabError as error:
-            if variant is own:  # the kernel's own was counted here just now
+            if variant is own:  # counting the kernel's own function has just worked
                 return f"not counted, since what is reserved is wrong: {error}"
             raise
         totals.append(sum(counts[call, regions] for call in STATES))

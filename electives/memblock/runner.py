@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Is a variant right? The kernel's own tests, and random operations against a model."""
+"""Test a variant: by the kernel's own tests, and by random operations against a model."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from grader.sandbox import CommandResult, ResourceLimits, SandboxView, run
 # The kernel's tests take 10 ms, the random test about a second.
 LIMITS = ResourceLimits(wall_seconds=120, cpu_seconds=60)
 
-# What may happen in the random test: see harness/random.c.
+# Kinds of operations in the random test: see harness/random.c.
 ALL = "ogbfx"
-# What the idea of delayed allocation gives up left out: that nothing is in after -ENOMEM, and that
-# the array is not put into what is just being added.
+# The same without two guarantees that delayed allocation gives up: that nothing is inserted after
+# -ENOMEM, and that the new array is not in the range that is being added.
 GIVEN_UP = "ogbxi"
-# With this letter gaps and overlaps have one byte, too.
+# With this letter, gaps and overlaps of one byte occur, too.
 SINGLE_BYTES = "y"
 OPERATIONS = 150
 
 
 @dataclass(frozen=True)
 class TestOutcome:
-    """What came of a test: what it did, and what is wrong, if anything is."""
+    """The result of a test: a summary, and the problem, if any."""
 
     did: str
     wrong: str = ""
 
 
 def sandbox_view(out: Path, *write: Path) -> SandboxView | None:
-    """Where a program in out runs: an untrusted submission's in the sandbox."""
+    """Return the sandbox for a program in out if it is an untrusted submission, else None."""
     return SandboxView(read=(out,), write=write) if source_folder.submission() else None
 
 
 def _run(
     program: Path, words: list[str], checks: test_record.Values
 ) -> tuple[CommandResult, str, str]:
-    """Run a program of a variant; return its end, what it printed, and what its record lacks."""
+    """Run a program of a variant. Return its result, its output, and the problem of its record."""
     alone = SandboxView(program=program) if source_folder.submission() else None
     nonce = test_record.draw()
     result = run(
@@ -60,7 +60,7 @@ def _run(
 
 
 def kernels_tests(out: Path) -> TestOutcome:
-    """All tests of tools/testing/memblock; did is how many have passed."""
+    """Run all tests of tools/testing/memblock; did is the number of passed tests."""
     checks = test_record.unvalued(int((out / PASSED).read_text()))
     result, text, unproved = _run(out / "main", ["-v"], checks)
     passed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
@@ -74,7 +74,7 @@ def kernels_tests(out: Path) -> TestOutcome:
 
 
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
-    """So many seeds of random operations; did is what happened in them."""
+    """Run random operations with this many seeds; did is the summary of the operations."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
     first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
     checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()
@@ -84,7 +84,7 @@ def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
     return TestOutcome("", text if text.startswith("seed ") else _ending(result))
 
 
-# The address sanitizer ends a program by a status of its own; leaks are none of ours.
+# detect_leaks=0: leaks of the kernel's tests do not matter.
 _ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The function's share by sampling, as the patch was measured: the kernel's tests, run after run.
+"""Measure the function's share by sampling repeated runs of the kernel's tests.
 
-Like the patch's author's script, on the build with sanitizers. Where the processor has no counters,
-as in most virtual machines, perf samples by a clock.
+The author of the patch measured it in the same way, on the build with sanitizers. perf samples by a
+clock if the processor has no counters, as in most virtual machines.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=60)
-# The tests of 6.1 take 10 ms: 200 samples, of which 2 are in the function.
+# Samples per second: the tests of 6.1 take 10 ms, which gives 200 samples, 2 of them in the
+# function.
 HERTZ = "20000"
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Shares in percent, of each run."""
+    """The function's share in percent in each run."""
 
     event: str
     shares: tuple[float, ...]
 
     @property
     def line(self) -> str:
-        """Average and spread, as the patch gives them."""
+        """Return average and spread in words, as the patch gives them."""
         average = statistics.fmean(self.shares)
         return (
             f"{average:.2f} % on average of {len(self.shares)} runs, {min(self.shares):.2f} to"
@@ -42,13 +43,13 @@ class Sampled:
 
 
 def share(text: str) -> float:
-    """The function's percentage in what perf report prints; 0 where it has no sample."""
+    """Return the function's percentage in perf report's output; 0 without samples."""
     found = re.findall(rf"^\s*(\d+\.\d+)%.*\b{splice.FUNCTION}\b", text, re.MULTILINE)
     return sum(float(one) for one in found)
 
 
 def _record(main: Path, event: str, data: Path) -> str:
-    """One run; what is wrong, if it cannot be sampled."""
+    """Record one run. Return the problem if it cannot be sampled, or ""."""
     command = ["perf", "record", "-q", "-e", event, "-F", HERTZ, "-o", str(data), str(main)]
     result = run(command, LIMITS)
     if result.status == 0 and data.is_file() and data.stat().st_size:
@@ -58,7 +59,7 @@ def _record(main: Path, event: str, data: Path) -> str:
 
 
 def sample(out: Path, runs: int, tell: Callable[[str, int, int], None]) -> Sampled:
-    """So many runs of the kernel's tests under perf; LabError where it is not to be had."""
+    """Sample the kernel's tests with perf, runs times. Raise LabError if perf cannot sample."""
     if shutil.which("perf") is None:
         raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
     data = scratch.folder() / "perf.data"

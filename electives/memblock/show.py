@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The table and the picture of make memblock."""
+"""Show the table and the picture of make memblock."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from grader.base.columns import aligned
 from grader.report import figures, plots
 from grader.report.axis import Axis, log_axis
 
-# What the table shows of the states; the picture has all.
+# Numbers of regions in the table; the picture has all.
 ROWS = (0, 8, 64, 127, ARRAY)
 DRAWN = ("append", "front", "middle", "across")
 
 
 def state(regions: int) -> str:
-    """What the number of regions means for an array for 128."""
+    """Return in words how full an array for 128 regions is."""
     if regions == ARRAY:
         return "full: it grows"
     return {0: "empty", 64: "half full", 127: "nearly full"}.get(regions, "few")
 
 
 def table(counts: Mapping[str, Counts], shares: Mapping[str, Share]) -> str:
-    """One row for each call in each state; the share in the kernel's tests last."""
+    """Return a row for each call in each state; the shares in the kernel's tests come last."""
     names = list(counts)
     head = ["call", "regions", "array", *names[:1]]
     for name in names[1:]:
@@ -58,7 +58,7 @@ def _regions_axis() -> Axis:
 
 
 def picture(counts: Mapping[str, Counts], title: str, output: Path) -> None:
-    """Instructions by the number of regions, a panel for each call."""
+    """Draw instructions by the number of regions, in a panel for each call."""
     panels = []
     for call in DRAWN:
         series = []

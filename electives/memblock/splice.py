@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Put another memblock_add_range() in the place of the kernel's, in a copy of mm/memblock.c.
+"""Replace the kernel's memblock_add_range() in a copy of mm/memblock.c.
 
-What differs from kernel to kernel and is not the function's own is read from the kernel's source
-and given to the new one as two macros, MERGE() and FLAGS_DIFFER().
+Two macros, MERGE() and FLAGS_DIFFER(), hide differences between kernels outside the function; their
+definitions are read from the kernel's source.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import re
 from grader.base.errors import LabError
 
 FUNCTION = "memblock_add_range"
-# A definition begins in the first column; its arguments take more lines. It ends at a brace there.
+# A definition begins in the first column, and its parameters may take more lines. It ends at a
+# brace in the first column.
 _DEFINITION = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]*\)\n\{{\n.*?^\}}\n"
 _MERGE = "memblock_merge_regions"
 
 
 class NotOneError(LabError):
-    """A source has not one definition of a function."""
+    """A source does not have exactly one definition of a function."""
 
 
 def definition(source: str, name: str, where: str) -> re.Match[str]:
-    """Where a function is defined, which must be once."""
+    """Return the match of a function's definition. Raise NotOneError unless there is one."""
     pattern = re.compile(_DEFINITION.format(name=name), re.MULTILINE | re.DOTALL)
     found = list(pattern.finditer(source))
     if len(found) != 1:
@@ -31,7 +32,7 @@ def definition(source: str, name: str, where: str) -> re.Match[str]:
 
 
 def _macros(source: str, where: str) -> str:
-    """What the kernel's own function says of merging, and of flags that should be equal."""
+    """Return the macros for merging and for comparing flags, taken from the kernel's function."""
     merge = definition(source, _MERGE, where)[0]
     ranges = "start_rgn" in merge[: merge.index("{")]
     to_merge = "type, start, end" if ranges else "type"
@@ -46,9 +47,9 @@ def _macros(source: str, where: str) -> str:
 
 
 def spliced(kernels: str, new: str, where: str, name: str) -> str:
-    """The kernel's mm/memblock.c with the new function; where and name are for messages.
+    """Return the kernel's mm/memblock.c with the new function; where and name are for messages.
 
-    The compiler's messages name the new function's file and lines.
+    The compiler's messages name the file and lines of the new function.
     """
     old = definition(kernels, FUNCTION, where)
     definition(new, FUNCTION, name)

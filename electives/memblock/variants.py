@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The functions that are compared: the kernel's own, and those spliced into its place."""
+"""The functions to compare: the kernel's own, and those that replace it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ UNDONE = "TODO: task"
 
 @dataclass(frozen=True)
 class Variant:
-    """A memblock_add_range(); without text, the kernel's own."""
+    """A memblock_add_range(); text is empty for the kernel's own."""
 
     name: str
     says: str
     text: str = ""
-    where: str = ""  # the file, for messages
+    where: str = ""  # path of the file, for messages
 
 
 KERNEL = Variant("kernel", "as the kernel has it")
 
 
 def of_file(path: Path, name: str, says: str) -> Variant:
-    """The variant in a file."""
+    """Return the variant in a file."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return Variant(name, says, text, paths.shown(path))
 
 
 def solution() -> Variant:
-    """The learner's function if there is one, else the kit's; tasks may be left to do in it."""
+    """Return the learner's function if it exists, else the kit's; it may have unsolved tasks."""
     folder = source_folder.folder("memblock", kernels.HERE / "solution")
     own = folder.parent == source_folder.WORK or source_folder.submission() is not None
     return of_file(folder / SOLUTION, "yours" if own else "look", "look first, then insert")
 
 
 def known() -> list[Variant]:
-    """All there are: what students get has no solutions."""
+    """Return all available variants; students do not get the solutions."""
     found = [KERNEL]
     if DELAYED.is_file():
         found.append(
@@ -58,7 +58,7 @@ def known() -> list[Variant]:
 
 
 def named(name: str) -> Variant:
-    """One of those there are; LabError names them."""
+    """Return the variant with this name. Raise LabError, which lists the names, if unknown."""
     every = {variant.name: variant for variant in known()}
     if name not in every:
         raise LabError(f"there is no function {name}: choose one of {', '.join(every)}")
@@ -66,7 +66,7 @@ def named(name: str) -> Variant:
 
 
 def memblock_c(kernel: Path, variant: Variant) -> str:
-    """The kernel's mm/memblock.c with a variant in it."""
+    """Return the kernel's mm/memblock.c with a variant in it."""
     source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
     if not variant.text:
         return source
@@ -74,9 +74,12 @@ def memblock_c(kernel: Path, variant: Variant) -> str:
 
 
 def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
-    """The folder with the tests' main and our program, made with a variant; gone with this run."""
+    """Build the tests' main and the kit's program with a variant. Return their folder.
+
+    The folder is removed at the end of this run.
+    """
     out = scratch.folder()
-    out.chmod(0o755)  # for whoever it is in the sandbox; the folder around it is ours alone
+    out.chmod(0o755)  # readable for the sandbox's user; the folder above it is private
     if said := allowed_c.refused_in_source(variant.where, variant.text):
         raise kernels.VariantNotBuiltError(said)
     name = variant.where or variant.name

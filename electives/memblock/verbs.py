@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""What make elective=memblock can do, and how its tasks are tried."""
+"""Commands of make elective=memblock, and the tests of its tasks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ SEEDS = 1000
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Judge the learner's function by random operations, the kernel's tests and instructions.
+    """Grade the learner's function by random operations, the kernel's tests and instructions.
 
-    Return what is wrong with each task, in order. machine is not used: all of it runs here.
+    Return the problem of each task, or None, in order. machine is not used, because everything runs
+    on this computer.
     """
     progress = Progress()
     found = points.judge(progress)
@@ -37,7 +38,7 @@ def judge(machine: str) -> list[Finding | None]:
 def _right(
     kernel: Path, every: list[Variant], seed: int, progress: Progress
 ) -> tuple[list[list[str]], bool]:
-    """A row for each variant: the tests it passes, and what the random test says."""
+    """Return a row of test results for each variant, and whether all results are right."""
     rows = [["", "the kernel's tests", "random operations"]]
     fine = True
     for variant in every:
@@ -133,7 +134,7 @@ def _tally(counts: dict[str, Counts], variant: Variant) -> str:
 
 
 def _json(counts: dict[str, Counts], shares: dict[str, Share]) -> str:
-    """All that was counted, for whoever wants to compare two runs."""
+    """Return all counts as JSON, for comparing two runs."""
     return json.dumps(
         {
             "instructions": {

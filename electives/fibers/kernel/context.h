@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The registers of a fiber that does not run. While a thread is in a system
- * call its user registers lie in memory: to change fibers is to change those.
- * context_x86.c and context_um.c know where they lie.
+ * The registers of a waiting fiber. While a thread is in a system call, its
+ * user registers are in memory: to switch fibers is to exchange these.
+ * context_x86.c and context_um.c access them.
  */
 #ifndef FIBERS_CONTEXT_H
 #define FIBERS_CONTEXT_H
@@ -11,16 +11,17 @@
 
 struct context;
 
-/* Bytes of a context of the current thread. Threads may differ: x86's AMX has
- * 8 KB of registers, for threads that have asked for them.
+/*
+ * Return the size in bytes of the current thread's context. Threads may differ:
+ * x86's AMX has 8 KB of registers for each thread that has requested it.
  */
 size_t context_size(void);
 
-/* What a new fiber begins with: of floating point what the caller has. */
+/* Initialize a new fiber's registers, floating point from the caller. */
 void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 		   unsigned long argument);
 
-/* The current thread's registers go to @from, and come from @to. */
+/* Save the current thread's registers in @from, and load them from @to. */
 void context_switch(struct context *from, const struct context *to);
 
 #endif

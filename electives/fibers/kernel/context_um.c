@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * User-mode Linux: a thread's user registers are two arrays in its task, which
- * are loaded when it goes back to user space. gp[] has the fs base (TLS) as
- * well, which stays the thread's: so each register is named.
+ * are loaded on the return to user space. gp[] also contains the fs base (TLS),
+ * which must stay the thread's: therefore the registers to exchange are listed
+ * one by one.
  */
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
@@ -24,10 +25,11 @@ struct context {
 };
 
 /*
- * The bytes of floating point behind regs.fp. From Linux 6.13 on the host says
- * how many there are, and no module can ask. But there they are the last of the
- * task, and ksize() says where the memory of the task ends. It rounds up: what
- * lies behind the registers is unused, and is copied with them.
+ * Return the size of the floating-point registers in regs.fp. From Linux 6.13
+ * on, the host determines the size, and modules cannot read it. The registers
+ * are the last part of the task there, so the size follows from ksize(), which
+ * returns the size of the task's memory. ksize() rounds up: the bytes after the
+ * registers are unused, and are copied as well.
  */
 static size_t fp_size(void)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A processor's own registers. The general ones lie on the kernel's stack, as
- * pt_regs; those of floating point in the processor or in struct fpu, which
- * kernel_fpu_begin decides: after it they are in struct fpu.
+ * x86: the general registers are on the kernel's stack, as pt_regs. The
+ * floating-point registers are in the processor or in struct fpu; after
+ * kernel_fpu_begin they are in struct fpu.
  *
- * What stays with the thread: flags, segments, fs and gs base (TLS), PKRU. No
- * flag and no selector ever comes from a program. An instruction pointer may
- * be any number: iret, which checks it, is the way out when it is not where
- * the system call came from.
+ * Flags, segments, fs and gs base (TLS) and PKRU stay the thread's. No flag and
+ * no selector ever comes from a program. An instruction pointer may be any
+ * number: the kernel returns by iret, which checks it, if it is not the address
+ * after the system call.
  */
 #include <linux/ptrace.h>
 #include <linux/sched.h>
@@ -28,8 +28,9 @@ struct context {
 };
 
 /*
- * From Linux 6.16 on it lies behind the task. x86_task_fpu() would say so, but
- * with CONFIG_X86_DEBUG_FPU it is a function that modules cannot call.
+ * From Linux 6.16 on, struct fpu follows the task in memory. x86_task_fpu()
+ * would return it, but with CONFIG_X86_DEBUG_FPU that is a function that
+ * modules cannot call.
  */
 static struct fpu *current_fpu(void)
 {

@@ -2,11 +2,12 @@
 /*
  * Fibers and the threads that run them.
  *
- * Nobody tells a module that a thread ends. So it is looked at when it
- * matters: a thread keeps its struct pid, which is not given to another, and
- * lives while there is a task of it that does not exit and has the table's
- * memory. The dead, with the fibers they have ended in, are taken away when
- * somebody converts, creates or deletes.
+ * The kernel does not notify a module when a thread ends. The module therefore
+ * checks threads when necessary: it holds a reference to a thread's struct pid,
+ * which is never reused meanwhile. A thread is alive while struct pid has a
+ * task that is not exiting and uses the table's memory. Ended threads, and the
+ * fibers in which they ended, are removed on the next convert, create or
+ * delete.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -19,8 +20,9 @@
 #define LEAST_STACK 128
 #define ABOVE 64
 
-/* The calling thread's entry, or NULL. A number may be another's by now: a
- * struct pid is not.
+/*
+ * Return the calling thread's entry, or NULL. Compare struct pid, because the
+ * thread number may have been reused.
  */
 struct thread *fibers_thread(struct table *table)
 {
@@ -36,7 +38,7 @@ bool fibers_lives(const struct table *table, const struct thread *thread)
 
 	rcu_read_lock();
 	task = pid_task(thread->pid, PIDTYPE_PID);
-	/* Not exit_state: pthread_join returns before that is set. */
+	/* Not exit_state: pthread_join() returns before it is set. */
 	lives = task && !(READ_ONCE(task->flags) & PF_EXITING) &&
 		READ_ONCE(task->mm) == table->mm;
 	rcu_read_unlock();
@@ -47,7 +49,7 @@ static void free_thread(struct rcu_head *rcu)
 {
 	struct thread *thread = container_of(rcu, struct thread, rcu);
 
-	/* Not earlier: who looks whether it lives may still use the pid. */
+	/* Only after the grace period: fibers_lives() may still use the pid. */
 	put_pid(thread->pid);
 	kfree(thread);
 }
@@ -80,7 +82,9 @@ void fibers_reap(struct table *table)
 	}
 }
 
-/* With the table's last file: nobody runs in it any more. */
+/*
+ * Free the contents of a table when its last file is closed: no thread uses it.
+ */
 void fibers_end(struct table *table)
 {
 	struct thread *thread;
@@ -99,7 +103,7 @@ void fibers_end(struct table *table)
 	/* } task 4 */
 }
 
-/* A fiber with an id, owned by @owner, which may be NULL. */
+/* Make a fiber with an id, owned by @owner, which may be NULL. */
 static struct fiber *make(struct table *table, struct thread *owner)
 {
 	size_t size = context_size();
@@ -117,8 +121,9 @@ static struct fiber *make(struct table *table, struct thread *owner)
 	fiber->owner = owner;
 	fiber->home = owner;
 	fiber->creator = task_pid_nr(current);
-	/* Cyclic: an id that is gone stays unknown for long. The place is kept
-	 * free until the fiber is whole.
+	/*
+	 * Allocate ids cyclically, so that the id of a deleted fiber is not
+	 * reused soon. The entry stays NULL until the fiber is complete.
 	 */
 	error = xa_alloc_cyclic(&table->fibers, &fiber->id, NULL,
 				XA_LIMIT(1, INT_MAX), &table->next,
@@ -132,7 +137,10 @@ static struct fiber *make(struct table *table, struct thread *owner)
 	return fiber;
 }
 
-/* From now on others see it. In a place that is kept this needs no memory. */
+/*
+ * Make the fiber visible to other threads. The store needs no memory, because
+ * the entry is already allocated.
+ */
 static long publish(struct table *table, struct fiber *fiber)
 {
 	xa_store(&table->fibers, fiber->id, fiber, GFP_KERNEL_ACCOUNT);
@@ -180,9 +188,10 @@ long fibers_create(struct table *table, const struct fibers_create *wanted)
 		return -EPERM;
 	if (wanted->size < LEAST_STACK || top <= wanted->stack)
 		return -EINVAL;
-	/* As behind a call, which the compiler relies on: a multiple of 16 less
-	 * the return address, and that leads nowhere. Above it there is room
-	 * that a function may read for arguments, such as syscall() does.
+	/*
+	 * The compiler expects the stack as after a call: a multiple of 16
+	 * minus the return address, which is 0 here. The bytes above it may be
+	 * read by functions such as syscall(), which load stack arguments.
 	 */
 	top -= ABOVE + sizeof(u64);
 	if (put_user(0, (u64 __user *)(unsigned long)top))
@@ -195,7 +204,7 @@ long fibers_create(struct table *table, const struct fibers_create *wanted)
 	return publish(table, fiber);
 }
 
-/* Become the owner of a fiber that waits. */
+/* Make @me the owner of a waiting fiber. */
 static int claim(const struct table *table, struct fiber *fiber,
 		 struct thread *me)
 {
@@ -241,7 +250,7 @@ long fibers_switch(struct table *table, unsigned long id)
 	WRITE_ONCE(to->since_ns, now);
 	WRITE_ONCE(to->activations, to->activations + 1);
 	me->fiber = to;
-	/* Only now: whoever claims it finds its registers saved. */
+	/* Release @from only now, after its registers are saved. */
 	smp_store_release(&from->owner, NULL);
 out:
 	rcu_read_unlock();

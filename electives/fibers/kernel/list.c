@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * /proc/fibers, a line for each fiber of the system, for root only: it shows
- * addresses. And the same of one process, /proc/PID/fdinfo/FD of its open
- * /dev/fibers: what the kernel offers every file, with no function of the
- * kernel's bent.
+ * /proc/fibers has a line for each fiber of the system, for root only, because
+ * it shows addresses. /proc/PID/fdinfo/FD of an open /dev/fibers has the same
+ * lines for one process; this uses only the interface that the kernel offers to
+ * every file.
  */
 #include <linux/ktime.h>
 #include <linux/proc_fs.h>
@@ -11,8 +11,10 @@
 
 #include "table.h"
 
-/* Where a reader is. A place in the file is a table and an id in it, so that
- * the next read finds it again whatever has come and gone.
+/*
+ * The position of a reader. A position in the file is a table's serial number
+ * and an id in the table, so that the next read finds it even if tables and
+ * fibers have come and gone.
  */
 struct cursor {
 	struct table *table;
@@ -37,7 +39,7 @@ static void show(struct seq_file *seq, const struct table *table,
 		thread = owner->number;
 		if (fibers_lives(table, owner)) {
 			state = "running";
-			/* 0: it has its owner, and does not run yet. */
+			/* 0: owned, but not running yet */
 			since = READ_ONCE(fiber->since_ns);
 			ran += since ? ktime_get_ns() - since : 0;
 		}
@@ -70,7 +72,7 @@ void fibers_list_one(struct seq_file *seq, struct table *table)
 	rcu_read_unlock();
 }
 
-/* The first fiber at @pos or behind it, or NULL. */
+/* Return the first fiber at or after @pos, or NULL. */
 static void *find(struct cursor *cursor, loff_t *pos)
 {
 	struct table *table = NULL;

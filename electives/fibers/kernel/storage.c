@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Fiber-local storage: keys are the process's, values the fiber's. All under
- * the table's lock, so that a key that is freed is zero everywhere before
- * somebody else has it.
+ * Fiber-local storage: keys belong to the process, values to a fiber. All
+ * functions run under the table's lock, so that the values of a freed key are
+ * zero in every fiber before the key is allocated again.
  */
 #include <linux/slab.h>
 
 #include "table.h"
 
-/* Where the calling fiber keeps a key's value; NULL where it never kept one. */
+/* Return the address of a key's value in a fiber; NULL if it was never set. */
 static u64 *place(const struct fiber *fiber, unsigned long key)
 {
 	u64 *block = fiber->local[key / LOCAL_BLOCK];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The device: one table for each process that has it open, found by its
- * memory. The end of a process is the release of its last file: by exit, by a
- * signal, by exec when the file says O_CLOEXEC.
+ * The device /dev/fibers: it has one table for each process that opened it,
+ * found by the process's memory. A process ends for the module when its last
+ * file is released: by exit, by a signal, or by exec if the file has O_CLOEXEC.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -39,7 +39,10 @@ static struct table *make(void)
 	mutex_init(&table->lock);
 	xa_init_flags(&table->fibers, XA_FLAGS_ALLOC1);
 	xa_init(&table->threads);
-	/* Not its pages: only so that nobody else's is at this address. */
+	/*
+	 * Keep only the struct, not its pages, so that its address is not
+	 * reused.
+	 */
 	mmgrab(current->mm);
 	table->mm = current->mm;
 	table->process = task_tgid_nr(current);
@@ -66,7 +69,7 @@ static int fibers_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Under tables_lock, which is let go. */
+/* Called with tables_lock held; releases it. */
 static void end(struct kref *kref)
 {
 	struct table *table = container_of(kref, struct table, kref);
@@ -134,7 +137,7 @@ static long fibers_ioctl(struct file *file, unsigned int command,
 	struct table *table = file->private_data;
 	long done;
 
-	/* A child has its parent's file, and none of its fibers. */
+	/* A child process inherits the file, but not the fibers. */
 	if (current->mm != table->mm)
 		return -ESRCH;
 	if (command == FIBERS_SWITCH)
@@ -181,7 +184,7 @@ static void __exit fibers_exit(void)
 {
 	misc_deregister(&device);
 	fibers_list_end();
-	/* What was given to RCU calls a function of this module. */
+	/* Pending RCU callbacks call a function of this module. */
 	rcu_barrier();
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What the module keeps: a table for each process, in it fibers and threads.
+ * The data structures of the module: a table for each process with its fibers
+ * and threads.
  *
- * Everything is done under the table's lock, but the switch, which is under
- * RCU. Only a fiber's owner touches its registers; who claims one from NULL
- * becomes its owner.
+ * All functions run under the table's lock, except the switch, which runs under
+ * RCU. Only a fiber's owner accesses its registers; a thread becomes the owner
+ * by changing the field from NULL with cmpxchg.
  */
 #ifndef FIBERS_TABLE_H
 #define FIBERS_TABLE_H
@@ -23,19 +24,19 @@
 struct context;
 struct seq_file;
 
-/* Values of a fiber come in blocks: few fibers use many keys. */
+/* Values are allocated in blocks, because few fibers use many keys. */
 #define LOCAL_BLOCK 64
 
 struct thread {
 	struct pid *pid;
-	pid_t number; /* its place in the table */
-	struct fiber *fiber; /* that it runs; only the thread itself reads it */
+	pid_t number; /* its index in the table */
+	struct fiber *fiber; /* that it runs; read only by this thread */
 	struct rcu_head rcu;
 };
 
 struct fiber {
-	struct thread *owner; /* who runs it; claimed by cmpxchg from NULL */
-	struct thread *home; /* whose first fiber it is, or NULL */
+	struct thread *owner; /* thread that runs it, or NULL */
+	struct thread *home; /* thread whose first fiber it is, or NULL */
 	u32 id;
 	pid_t creator;
 	unsigned long entry;
@@ -44,13 +45,13 @@ struct fiber {
 	atomic_long_t failed;
 	u64 *local[FIBERS_KEYS / LOCAL_BLOCK];
 	struct rcu_head rcu;
-	struct context *context; /* behind this, in the same block */
+	struct context *context; /* after this struct, in the same block */
 };
 
 struct table {
 	struct kref kref;
 	struct list_head node; /* among all tables */
-	struct mm_struct *mm; /* whose it is */
+	struct mm_struct *mm; /* the process's memory */
 	pid_t process;
 	u32 serial;
 	struct mutex lock; /* protects what follows */
@@ -61,7 +62,7 @@ struct table {
 	DECLARE_BITMAP(keys, FIBERS_KEYS);
 };
 
-/* All tables, by rising serial number. */
+/* All tables, by increasing serial number. */
 extern struct list_head tables;
 extern struct mutex tables_lock;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Each allocation of each call fails in turn, on a kernel with failslab. The
- * call says ENOMEM, or does without; and then the same call works.
+ * Make each allocation of each call fail in turn, on a kernel with failslab.
+ * The call must return -ENOMEM or work without the memory; then the same call
+ * must succeed.
  */
 #include "test_program.h"
 
@@ -32,7 +33,10 @@ static long keeps(void)
 	return fiber_local_set(key, 1);
 }
 
-/* How many of its allocations can fail: none is one that was not seen. */
+/*
+ * Make the call's first, second, ... allocation fail. Return how many there
+ * are.
+ */
 static int each_fails(long (*call)(void))
 {
 	for (unsigned int k = 1; k < MOST_ALLOCATIONS; k++) {
@@ -52,10 +56,14 @@ static int each_fails(long (*call)(void))
 
 static void all_calls(void)
 {
-	/* Here, not in main: it is about the thread that asks for it. */
+	/*
+	 * Not in main, because fault injection applies to the calling thread.
+	 */
 	fault_begin();
 	CHECK(each_fails(opens) > 0);
-	/* It is there: a page fault in want of memory is not ours. */
+	/*
+	 * Touch the stack now, so that page faults do not fail during the test.
+	 */
 	stack = memset(fiber_test_memory(STACK), 1, STACK);
 	CHECK(each_fails(fiber_convert) > 0);
 	CHECK(each_fails(creates) > 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Convert, create, switch, delete; every error; what is the thread's. */
+/*
+ * Test convert, create, switch and delete, every error, and the state that
+ * stays with the thread.
+ */
 #include "test_program.h"
 #include "windows.h"
 
@@ -27,7 +30,7 @@ static void there_and_back(void)
 	SAME(fiber_delete(other), 0);
 	SAME(fiber_switch(other), -ESRCH);
 	SAME(fiber_delete(other), -ESRCH);
-	/* An id that is gone is not given again at once. */
+	/* The id of a deleted fiber is not reused at once. */
 	SAME(fiber_test_fiber(one_step, NULL), 3);
 }
 
@@ -105,7 +108,9 @@ static __thread int mine;
 static int found_tls, found_errno;
 static sigset_t found_mask;
 
-/* Not inlined: the compiler may keep the address of a thread's variable. */
+/*
+ * Not inlined, because the compiler may keep a thread-local variable's address.
+ */
 static __attribute__((noinline)) void look(void)
 {
 	found_tls = mine;
@@ -118,7 +123,10 @@ static void looks(void *unused)
 	(void)unused;
 	for (;;) {
 		look();
-		/* To whoever has come here: each writes its home down. */
+		/*
+		 * Each thread stores its first fiber in home before it comes
+		 * here.
+		 */
 		SAME(fiber_switch(home), 0);
 	}
 }
@@ -142,7 +150,7 @@ static void *comes(void *unused)
 	return NULL;
 }
 
-/* A fiber finds the TLS, errno and the signal mask of whoever runs it. */
+/* A fiber uses the TLS, errno and signal mask of the thread that runs it. */
 static void of_the_thread(void)
 {
 	SAME(fibers_begin(), 0);
@@ -158,7 +166,7 @@ static void of_the_thread(void)
 	SAME(mine, 1);
 }
 
-/* Such a loop a compiler may leave with what it has looked up before it. */
+/* In a loop like this, a compiler may keep thread-local values from before. */
 static void only_switches(void *unused)
 {
 	(void)unused;
@@ -175,7 +183,7 @@ static void *comes_twice(void *unused)
 	return NULL;
 }
 
-/* A fiber goes from thread to thread, and back. */
+/* Run a fiber in several threads, one after the other. */
 static void moves(void)
 {
 	long mine;
@@ -213,8 +221,9 @@ static void interrupted(void *unused)
 	SAME(fiber_switch(home), 0);
 }
 
-/* A handler is left in the middle, and gone on with: its signal stays blocked
- * in the thread until the handler ends.
+/*
+ * Leave a signal handler by a switch, and continue it later: its signal stays
+ * blocked in the thread until the handler ends.
  */
 static void out_of_a_handler(void)
 {

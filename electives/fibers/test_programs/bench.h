@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * bench FIBERS SLICES WORK: so many fibers in a ring, each works and switches
- * to the next, until each has done its slices. What is printed:
+ * bench FIBERS SLICES WORK: run FIBERS fibers in a ring. Each works and
+ * switches to the next, until each has done its slices. Output:
  *
- *	CYCLES NS	of making the fibers
+ *	CYCLES NS	of creating the fibers
  *	CYCLES NS	of the whole, from the first switch to the last
  *
- * WORK is a loop of two instructions a step. The library is whatever is
- * included before this. Both begin behind a timer's tick, so that where cycles
- * count instructions, what is shorter than the way to the next has none in it.
+ * WORK is the number of instructions in a slice, a loop of two instructions a
+ * step. The library is the one included before this file. Both measurements
+ * begin directly after a timer tick: if cycles count instructions, a
+ * measurement that ends before the next tick contains no tick.
  */
 #ifndef FIBERS_BENCH_H
 #define FIBERS_BENCH_H
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 		ids[i] = fiber_create(stacks + i * STACK_BYTES, STACK_BYTES,
 				      runs, (void *)i);
 	end(&clock);
-	/* Once round the ring, so that the first time is not measured. */
+	/* Run each fiber once, so that its first run is not measured. */
 	if (ids[count - 1] < 1 || fiber_switch(ids[0]))
 		return 1;
 	begin(&clock);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * dying MILLISECONDS: threads end in fibers, one after the other. Others want
- * to run these fibers at that moment, while the dead are taken away.
+ * dying MILLISECONDS: threads end inside fibers, one after the other. Other
+ * threads try to run these fibers at the same time, while the module removes
+ * the dead ones.
  */
 #include "test_program.h"
 
@@ -19,7 +20,7 @@ static void publish(long *place, long id)
 	__atomic_store_n(place, id, __ATOMIC_RELEASE);
 }
 
-/* Said only now: nobody else can be in it any more. */
+/* Publish the id only now, so that no other thread is already in the fiber. */
 static void ends_here(void *id)
 {
 	publish(&target, *(long *)id);
@@ -83,12 +84,15 @@ int main(int argc, char **argv)
 		others[i] = fiber_test_thread(wants_them, NULL);
 	while (now_ms() < until) {
 		char *stack = stacks + rounds++ % STACKS * STACK;
-		/* Takes away those that have ended. */
+		/* Creating a fiber removes threads that have ended. */
 		long id = fiber_create(stack, STACK, ends_here, &id);
 
 		CHECK(id > 0);
 		pthread_join(fiber_test_thread(ends, &id), NULL);
-		/* At times the dead lie until the kernel has forgotten them. */
+		/*
+		 * Every second round, wait until the kernel has released the
+		 * thread.
+		 */
 		if (rounds % 2)
 			usleep(100000);
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The end of a fiber's thread, of the leader, of the process; fork and exec. */
+/*
+ * Test the end of a fiber's thread, of the thread group leader and of the
+ * process; fork and exec.
+ */
 #include "test_program.h"
 
 #include <poll.h>
@@ -39,7 +42,9 @@ static void *makes_one(void *unused)
 	return NULL;
 }
 
-/* A thread that ends in a fiber takes the fiber along, and its first one. */
+/*
+ * A thread that ends in a fiber makes that fiber and its first fiber unusable.
+ */
 static void a_thread(void)
 {
 	pthread_t thread;
@@ -67,7 +72,7 @@ static void counts(void *unused)
 	}
 }
 
-/* What an ended thread has made and never run is there for the others. */
+/* Fibers that an ended thread created but never ran are usable by others. */
 static void its_fibers_stay(void)
 {
 	SAME(fibers_begin(), 0);
@@ -81,7 +86,7 @@ static void its_fibers_stay(void)
 	SAME(visits, 1);
 }
 
-/* Thread after thread: entries of the dead do not pile up, nor hide others. */
+/* Many threads end: their entries do not accumulate, and hide no others. */
 static void many_threads(void)
 {
 	SAME(fibers_begin(), 0);
@@ -95,15 +100,15 @@ static void many_threads(void)
 
 static int leader_lives = 1;
 
-/* The kernel makes it 0 when the leader, who calls this, has ended. */
+/* The kernel sets leader_lives to 0 when the leader, which calls this, ends. */
 static void tell_the_end(void)
 {
 	syscall(SYS_set_tid_address, &leader_lives);
 }
 
 /*
- * pthread_join() would wait for the C library's end of the leader: from glibc
- * 2.43 on that comes before the kernel's, or never.
+ * Wait for the leader's end. pthread_join() would wait for the C library's end
+ * of the leader: from glibc 2.43 on, that comes before the kernel's, or never.
  */
 static void await_the_leader(void)
 {
@@ -137,7 +142,7 @@ static void *after_its_end(void *unused)
 	exit(0);
 }
 
-/* The leader, which the process is called after, ends in a fiber. */
+/* The thread group leader, whose number is the process's, ends in a fiber. */
 static void the_leader_inside(void)
 {
 	SAME(fibers_begin(), 0);
@@ -145,7 +150,10 @@ static void the_leader_inside(void)
 	other = fiber_test_fiber(just_exits, NULL);
 	tell_the_end();
 	fiber_test_thread(after_its_end, NULL);
-	/* A thread that converts takes the dead away: it does so before. */
+	/*
+	 * Wait for the other thread's convert, which would remove an ended
+	 * leader.
+	 */
 	while (!__atomic_load_n(&first_of_thread, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	fiber_switch(other);
@@ -167,7 +175,7 @@ static void in_the_child(void)
 	SAME(fiber_switch(other), -ESRCH);
 	SAME(fiber_convert(), -ESRCH);
 	SAME(fiber_local_get(0, &value), -ESRCH);
-	/* With a file of its own it begins anew. */
+	/* With its own open file, the child starts without fibers. */
 	SAME(fibers_begin(), 0);
 	SAME(fiber_switch(other), -EPERM);
 	SAME(fiber_convert(), 1);
@@ -186,7 +194,7 @@ static void a_fork(void)
 
 static bool forked_well;
 
-/* The child goes on in this fiber's copy, on a copy of its stack. */
+/* The child continues in a copy of this fiber, on a copy of its stack. */
 static void forks(void *unused)
 {
 	(void)unused;
@@ -205,7 +213,7 @@ static void a_fork_inside(void)
 	SAME(visits, 1);
 }
 
-/* Of two files of one process, and of a copy of one, each is as good. */
+/* Two open files of a process, and a duplicate, are equivalent. */
 static void two_files(void)
 {
 	int first, copy;
@@ -262,7 +270,7 @@ static void executes_in_a_fiber(void)
 
 static int all_counted;
 
-/* Of all threads the one that calls exec is left, with the leader's number. */
+/* exec leaves only the thread that calls it, with the leader's number. */
 static void *executes_there(void *unused)
 {
 	(void)unused;
@@ -280,7 +288,10 @@ static void a_thread_executes(void)
 	SAME(fibers_begin(), 0);
 	fiber_test_convert();
 	thread = fiber_test_thread(executes_there, NULL);
-	/* The claim that there is a thread, too: exec ends this one. */
+	/*
+	 * Count the check in fiber_test_thread() first, because exec ends this
+	 * thread.
+	 */
 	__atomic_store_n(&all_counted, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	CHECK(!"exec comes back");
@@ -299,7 +310,9 @@ static void a_spawn(void)
 	waitpid(child, &status, 0);
 	SAME(status, 0);
 	SAME(fiber_switch(other), 0);
-	/* A child that has our memory and is no thread of ours. */
+	/*
+	 * A vfork child shares the memory, but is not a thread of this process.
+	 */
 	child = vfork();
 	if (!child) {
 		long said = fiber_switch(other);
@@ -345,7 +358,7 @@ static void dies(void (*entry)(void *), size_t gone)
 	CHECK(WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
 }
 
-/* The process dies by a signal, and nothing else happens. */
+/* A bad address ends the process by a signal and has no other effect. */
 static void bad_addresses(void)
 {
 	static const unsigned long bad[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * All registers that a switch must keep, filled before it and read behind it.
- * rax, rdi, rsi and rdx carry the system call; rcx and r11 are its own.
+ * All registers that a switch must preserve, filled before it and read after
+ * it. rax, rdi, rsi and rdx carry the system call's arguments; rcx and r11 are
+ * overwritten by it.
  */
 #ifndef FIBERS_IMAGE_H
 #define FIBERS_IMAGE_H
@@ -19,7 +20,7 @@ struct image {
 	uint16_t wide;
 };
 
-/* Loads @in, switches to @id, stores @out; what the switch has answered. */
+/* Load @in, switch to @id and store @out. Return the result of the switch. */
 long image_switch(const struct image *in, struct image *out, long file,
 		  long id);
 
@@ -72,7 +73,7 @@ __asm__("	.text\n"
 _Static_assert(FIBERS_SWITCH == 0x4603, "as image_switch has it");
 _Static_assert(offsetof(struct image, x87) == 584, "as image_switch has it");
 
-/* A fiber's registers in its n-th round: no two alike. */
+/* Fill a fiber's registers for its n-th round, each with a different value. */
 static inline void image_fill(struct image *image, unsigned long fiber,
 			      unsigned long n)
 {
@@ -87,12 +88,12 @@ static inline void image_fill(struct image *image, unsigned long fiber,
 		for (unsigned int i = 0; i < 16; i++)
 			image->vector[i][2] = image->vector[i][3] = 0;
 	image->x87 = (double)(seed % 1000003);
-	/* Rounding one way or another, all exceptions masked. */
+	/* Use one of the four rounding modes, with all exceptions masked. */
 	image->mxcsr = 0x1f80 | (uint32_t)(n + fiber) % 4 << 13;
 	image->control = (uint16_t)(0x37f | (n + fiber) % 4 << 10);
 }
 
-/* Fails naming the first register that is not as it was. */
+/* Fail with the name of the first register whose value has changed. */
 static inline void image_same(const struct image *is, const struct image *was)
 {
 	for (unsigned int i = 0; i < 9; i++)
@@ -118,7 +119,7 @@ static inline void image_same(const struct image *is, const struct image *was)
 	}
 }
 
-/* One round of a fiber: all registers are kept, or the program ends. */
+/* Run one round of a fiber. End the program if a register is not preserved. */
 static inline long image_round(unsigned long fiber, unsigned long n, long id)
 {
 	struct image before, behind;
@@ -128,7 +129,7 @@ static inline long image_round(unsigned long fiber, unsigned long n, long id)
 	image_fill(&before, fiber, n);
 	behind = before;
 #ifdef FIBERS_USERSPACE
-	said = fiber_switch(id); /* what a call may lose, it loses */
+	said = fiber_switch(id); /* a call need not preserve all registers */
 #else
 	said = image_switch(&before, &behind, fibers_file, id);
 #endif

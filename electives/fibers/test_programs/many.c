@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Ten thousand fibers on stacks of 4 KB; the most there may be; the listing. */
+/*
+ * Test 10,000 fibers on stacks of 4 KB, the maximum number of fibers, and the
+ * listing.
+ */
 #include "test_program.h"
 
 #define MANY 10000
@@ -48,7 +51,7 @@ static void ten_thousand(void)
 		for (int i = 0; i < MANY; i++)
 			SAME(fiber_switch(ids[i]), 0);
 	SAME(visits, 3 * MANY);
-	/* One for each, the first one's, the heading. */
+	/* A line for each fiber, one for the first fiber, and the heading. */
 	SAME(lines_of("/proc/fibers"), MANY + 2);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fibers_file);
 	CHECK(lines_of(path) >= MANY + 2);
@@ -59,7 +62,7 @@ static void ten_thousand(void)
 	SAME(fiber_switch(ids[0]), -ESRCH);
 }
 
-/* All wait on one stack, since none of them ever runs. */
+/* All fibers have the same stack, because none of them ever runs. */
 static void too_many(void)
 {
 	char *stack = fiber_test_memory(SMALL);
@@ -84,7 +87,7 @@ struct line {
 	unsigned long long ns;
 };
 
-/* What the listing has of a fiber of this process. */
+/* Return the listing's line for a fiber of this process. */
 static struct line line_of(long id)
 {
 	char path[64], text[256];
@@ -157,7 +160,7 @@ static void each_field(void)
 	line = line_of(home);
 	CHECK(!strcmp(line.state, "running") && line.thread == getpid());
 	CHECK(line.activations == 4 && line.failed == 2);
-	/* The other's time is none of this one's. */
+	/* The time of one fiber is not counted for another. */
 	ns = line.ns;
 	usleep(2000);
 	CHECK(line_of(home).ns >= ns + 2000000);

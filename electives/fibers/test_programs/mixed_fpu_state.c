@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Threads whose registers differ in size, as AMX makes them: variants/mixed_fpu_state.c
- * takes a thread called "wide" for one.
+ * Test threads whose registers differ in size, as with AMX:
+ * variants/mixed_fpu_state.c gives a thread named "wide" larger registers.
  */
 #include "test_program.h"
 
@@ -28,7 +28,7 @@ static void *wide(void *unused)
 	return NULL;
 }
 
-/* It was a fiber before it became wide. */
+/* This thread converts to a fiber before its registers become wide. */
 static void *widens(void *unused)
 {
 	long mine = fiber_test_convert();
@@ -54,7 +54,7 @@ static void both(void)
 	SAME(visits, 1);
 }
 
-/* All of a process may be wide. */
+/* All threads of a process may have wide registers. */
 static void all_wide(void)
 {
 	SAME(prctl(PR_SET_NAME, "wide"), 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Every register on both sides of a switch: general, xmm, ymm, x87, mxcsr. */
+/*
+ * Check every register before and after a switch: general, xmm, ymm, x87,
+ * mxcsr.
+ */
 #include "image.h"
 
 #include <sys/time.h>
@@ -36,13 +39,16 @@ static void rounds(void)
 	go_round(ROUNDS);
 }
 
-/* For a module that moves a thread in each switch, which takes long. */
+/*
+ * Fewer rounds, for a variant that moves the thread in each switch, which is
+ * slow.
+ */
 static void few_rounds(void)
 {
 	go_round(ROUNDS / 50);
 }
 
-/* On the stack of whichever fiber is interrupted. */
+/* Runs on the stack of the interrupted fiber. */
 static void on_timer(int signal)
 {
 	(void)signal;
@@ -73,13 +79,13 @@ static void four_at_once(void)
 	}
 }
 
-/* So that a test can say that wide registers were there. */
+/* Prove that the machine has wide registers. */
 static void have_avx(void)
 {
 	CHECK(__builtin_cpu_supports("avx"));
 }
 
-/* What a new fiber begins with is its creator's rounding. */
+/* A new fiber inherits its creator's rounding mode. */
 static uint32_t found;
 
 static void reads_mxcsr(void *unused)

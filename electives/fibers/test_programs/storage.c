@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Fiber-local storage: a thousand keys, each fiber its own values. */
+/*
+ * Test fiber-local storage: 1,024 keys, for which each fiber has its own
+ * values.
+ */
 #include "test_program.h"
 
 #define FIBERS 20

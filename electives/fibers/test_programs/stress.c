@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * stress THREADS FIBERS MILLISECONDS: all threads switch between all fibers at
- * random. A fiber counts its rounds in memory and has the count in every
+ * random. A fiber counts its rounds in memory and keeps the count in every
  * register: a fiber that runs twice at once, or with registers of an earlier
- * round, finds them unlike.
+ * round, finds different values.
  *
- * stress kill TIMES: such a process is killed at random moments, again and
- * again; what is left then, its caller looks for.
+ * stress kill TIMES: such a process is killed repeatedly at random moments. The
+ * caller checks what is left afterwards.
  */
 #include "image.h"
 
@@ -25,7 +25,7 @@ static volatile bool stop;
 static unsigned long switches, refused;
 static __thread long my_home;
 
-/* Not inlined: the thread behind a switch may be another. */
+/* Not inlined, because after a switch the thread may be another one. */
 static __attribute__((noinline)) long home_of_thread(void)
 {
 	return my_home;
@@ -125,7 +125,7 @@ static void kill_loop(long times)
 
 		if (!child) {
 			fiber_test_record =
-				NULL; /* when it is killed is chance */
+				NULL; /* the moment of the kill is random */
 			stress(100000);
 			_exit(0);
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What all tries need: a claim, a stack, a way to run one by its name; and the
- * record of all claims that held, in this process and its children, which the
- * program ends with: a module can end the program with whatever status it likes.
+ * Functions for all test programs: check a condition, make a stack, run a test
+ * by its name, and keep a record of all checks that succeeded in this process
+ * and its children. The program prints the record at the end, because its exit
+ * status proves nothing: a module could set it.
  */
 #ifndef FIBERS_TRY_H
 #define FIBERS_TRY_H
@@ -21,7 +22,7 @@
 
 #include "test_record.h"
 
-/* Some of them try the library without a kernel as well. */
+/* Some programs also test the library without a kernel module. */
 #ifdef FIBERS_USERSPACE
 #include "userspace.h"
 #else
@@ -30,7 +31,7 @@
 
 #define STACK (16 << 10)
 
-/* Shared with children; NULL where no record is asked for. */
+/* Shared with child processes; NULL if no record is requested. */
 static struct test_record *fiber_test_record;
 
 static inline void fiber_test_counts(void)
@@ -39,7 +40,7 @@ static inline void fiber_test_counts(void)
 		test_record_check(fiber_test_record, 0);
 }
 
-/* Ends the whole program, in whatever process, thread and fiber this is. */
+/* End the whole program if a check fails, in any process, thread or fiber. */
 #define CHECK(claim)                                                   \
 	do {                                                           \
 		if (!(claim))                                          \
@@ -94,8 +95,8 @@ static inline void *fiber_test_memory(size_t size)
 }
 
 /*
- * Begins the record, ahead of main: FIBER_TEST_RECORD in the environment says that
- * stdin has a nonce.
+ * Begin the record before main() if FIBER_TEST_RECORD is in the environment,
+ * which means that stdin has a nonce.
  */
 __attribute__((constructor)) static void fiber_test_record_begin(void)
 {
@@ -113,7 +114,7 @@ __attribute__((constructor)) static void fiber_test_record_begin(void)
 	fiber_test_record = record;
 }
 
-/* Ends main where all has been tried; the last that the program prints. */
+/* Print the record as the last output of main(). Return its exit status. */
 static inline int fiber_test_end(void)
 {
 	if (fiber_test_record)
@@ -123,7 +124,7 @@ static inline int fiber_test_end(void)
 	return 0;
 }
 
-/* A fiber on a stack of its own. */
+/* Create a fiber with its own stack. */
 static inline long fiber_test_fiber(void (*entry)(void *), void *argument)
 {
 	long id =
@@ -134,7 +135,7 @@ static inline long fiber_test_fiber(void (*entry)(void *), void *argument)
 	return id;
 }
 
-/* This thread's first fiber. */
+/* Convert this thread to a fiber. */
 static inline long fiber_test_convert(void)
 {
 	long id = fiber_convert();
@@ -152,7 +153,7 @@ static inline pthread_t fiber_test_thread(void *(*run)(void *), void *argument)
 	return thread;
 }
 
-/* Runs it in a child; what waitpid says. */
+/* Run a function in a child process. Return its wait status. */
 static inline int fiber_test_child(void (*run)(void))
 {
 	int status = -1;
@@ -174,7 +175,7 @@ struct test_function {
 	void (*run)(void);
 };
 
-/* Runs those that are named, or all; the device is open when they begin. */
+/* Run the named tests, or all, each in a child process. */
 static inline int fiber_test_main(int argc, char **argv,
 				  const struct test_function *tests)
 {

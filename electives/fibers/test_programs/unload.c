@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The module goes when nobody has it open, at once; and not before. */
+/*
+ * The module can be unloaded as soon as no process has it open, and not before.
+ */
 #include "test_program.h"
 
 #define MODULE "/lib/fibers.ko"
@@ -38,8 +40,8 @@ static void while_open(void)
 }
 
 /*
- * Where the kernel's own waiting for RCU is short, what the module has left to
- * RCU is not done by then: the module must wait for it.
+ * With expedited RCU, the kernel waits so briefly that the module's own RCU
+ * callbacks may still be pending at unload: the module must wait for them.
  */
 static void at_once(void)
 {
@@ -56,10 +58,10 @@ static void at_once(void)
 	}
 	CHECK(quick < 0 || write(quick, "0", 1) == 1);
 	close(quick);
-	usleep(100000); /* until RCU has done all */
+	usleep(100000); /* until RCU has run all callbacks */
 }
 
-/* A file of /proc that is open does not keep the module, nor break anything. */
+/* An open file of /proc does not prevent unloading, and stays safe to read. */
 static void while_listed(void)
 {
 	int list = open("/proc/fibers", O_RDONLY);

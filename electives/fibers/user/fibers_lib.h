@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The module's fibers for programs. userspace.h has the same functions without
- * a kernel.
+ * a kernel module.
  *
- * All answer as the kernel does: what is asked for, or an error below zero.
- * Nothing here touches errno: that is the thread's, and behind a switch the
- * thread may be another.
+ * Every function returns the kernel's result: the requested value, or a
+ * negative error number. No function changes errno, because errno belongs to
+ * the thread, and the thread may be another one after a switch.
  */
 #ifndef FIBERS_LIB_H
 #define FIBERS_LIB_H
@@ -20,7 +20,7 @@
 
 static int fibers_file = -1;
 
-/* By hand: the C library's would leave an error in errno. */
+/* Not by syscall() of the C library, which would store an error in errno. */
 static inline long fibers_ask(unsigned int command, unsigned long argument)
 {
 	long done;
@@ -33,7 +33,7 @@ static inline long fibers_ask(unsigned int command, unsigned long argument)
 	return done;
 }
 
-/* To be called first, once a process; 0, or -1 with errno. */
+/* Call this first, once in a process. Returns 0, or -1 with errno set. */
 static inline int fibers_begin(void)
 {
 	fibers_file = open(FIBERS_DEVICE, O_RDWR | O_CLOEXEC);

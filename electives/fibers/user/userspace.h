@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The functions of fibers_lib.h without a kernel: a switch is a call that
- * comes back on another stack. Only what a function must keep is kept, six
- * registers and the two control words of floating point: the compiler knows
- * that a call loses the rest.
+ * The functions of fibers_lib.h without a kernel module: a switch is a call
+ * that returns on another stack. It saves only what a function must preserve,
+ * six registers and two control words of floating point, because the compiler
+ * assumes that a call changes all other registers.
  *
- * Little is asked of it besides speed: nothing here knows that a thread has
- * ended, and its fibers with it, nor keeps one from another thread's first.
+ * Speed is the only aim: this code does not notice when a thread ends inside a
+ * fiber, and does not stop a thread from running another thread's first fiber.
  */
 #ifndef FIBERS_USERSPACE_H
 #define FIBERS_USERSPACE_H
@@ -21,8 +21,8 @@
 #include "fibers.h"
 
 struct user_fiber {
-	void *sp; /* where its registers lie; 0 and 8 are known to assembly */
-	struct user_fiber *owned; /* by itself while a thread is in it */
+	void *sp; /* its saved registers; assembly uses offsets 0, 8 */
+	struct user_fiber *owned; /* itself while a thread runs it */
 	uint64_t *local;
 	bool home, there;
 };
@@ -32,7 +32,7 @@ static uint32_t user_fibers_made;
 static bool user_keys[FIBERS_KEYS];
 static __thread struct user_fiber *user_current;
 
-/* Lets go of @from only when its registers are saved. */
+/* Release @from only after its registers are saved. */
 void user_switch(struct user_fiber *from, struct user_fiber *to);
 void user_start(void);
 
@@ -61,8 +61,10 @@ static inline int fibers_begin(void)
 	return 0;
 }
 
-/* Asked again each time: behind a switch the thread may be another. The asm
- * says that the answer is no constant, or the compiler would ask once a loop.
+/*
+ * Read the address each time, because after a switch the thread may be another
+ * one. The asm statement keeps the compiler from reading the address only once
+ * before a loop.
  */
 static __attribute__((noinline)) struct user_fiber **user_me(void)
 {
@@ -106,9 +108,10 @@ static inline long fiber_create(void *stack, size_t size, void (*entry)(void *),
 	fiber = user_make();
 	if (!fiber)
 		return -ENOSPC;
-	/* As user_switch leaves a stack. Behind its "ret" comes user_start, and
-	 * what that jumps to finds a stack as behind a call: a multiple of 16
-	 * less the return address, which leads nowhere.
+	/*
+	 * Build the stack that user_switch expects. Its "ret" leads to
+	 * user_start, which jumps to the entry with the stack aligned as after
+	 * a call: a multiple of 16 minus the return address, which is 0 here.
 	 */
 	top -= 8;
 	*--top = 0;

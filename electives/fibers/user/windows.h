@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The names that Windows has for it, on fibers_lib.h or userspace.h, whichever
- * is included before. As there, a fiber is a pointer, NULL or false an error.
+ * The fiber functions of Windows, on top of fibers_lib.h or userspace.h,
+ * whichever was included before. As in Windows, a fiber is a pointer; NULL or
+ * false is an error.
  */
 #ifndef FIBERS_WINDOWS_H
 #define FIBERS_WINDOWS_H
@@ -9,10 +10,12 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-/* What a fiber's pointer leads to: at the lower end of its own stack. */
+/*
+ * The object that a fiber's pointer refers to, at the low end of its own stack.
+ */
 struct windows_fiber {
 	long id;
-	size_t size; /* 0: a thread's, whose stack is not ours */
+	size_t size; /* 0: a thread's first fiber, on its own stack */
 };
 
 #define FLS_OUT_OF_INDEXES 0xffffffffUL
@@ -70,7 +73,7 @@ static inline void DeleteFiber(void *fiber)
 		munmap(gone, gone->size);
 }
 
-/* Without a function to be called at the end: NULL is all it takes. */
+/* Callbacks at the end of a fiber are not supported: @unused must be NULL. */
 static inline unsigned long FlsAlloc(const void *unused)
 {
 	long key = unused ? -1 : fiber_local_alloc();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Stands in for storage.c: the values of a fiber are not given back. */
+/* Replaces storage.c: the values of a fiber are never freed. */
 #include <linux/slab.h>
 
 #define kfree(block) ((void)(block))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stands in for table.c: a thread leaves its CPU before a switch and comes back
- * behind it, all within the system call. So it comes to a CPU that had its
- * registers last, and these are old.
+ * Replaces table.c: during the system call, a thread moves to another CPU
+ * before a switch and back after it. The first CPU may still hold its old
+ * registers, which are out of date then.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stands in for the context: a thread called "wide" has larger registers than
- * others, as with AMX, which no emulator has. Only their size is made up.
+ * Replaces context_um.c or context_x86.c: a thread named "wide" has larger
+ * registers than others, as with AMX, which no emulator supports. Only the size
+ * is simulated.
  */
 #include <linux/sched.h>
 #include <linux/string.h>

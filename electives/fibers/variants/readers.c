@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stands in for fiber.c: what is taken out of a table must not be freed before all
- * who may have found it there are done, that is, not before a grace period of RCU has
- * passed. Nobody needs to be looking at it at that moment.
+ * Replaces fiber.c: report an entry that is removed from a table and freed
+ * before an RCU grace period has passed. Readers may still use such an entry.
+ * The check does not need a reader at that moment.
  */
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
@@ -11,10 +11,10 @@
 
 #include "table.h"
 
-/* More than a trial takes out between two grace periods. */
+/* More than a test removes between two grace periods. */
 #define MOST_REMOVED 4096
 
-/* The latest that were taken out, and when, in RCU's time. */
+/* The latest removed entries, with the RCU state at their removal. */
 static struct removed {
 	const void *entry;
 	unsigned long when;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Stands in for fiber.c: a fiber is used after it was given back. */
+/* Replaces fiber.c: a fiber is used after it is freed. */
 #include <linux/slab.h>
 
 #include "table.h"

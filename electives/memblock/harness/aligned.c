@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The kernel's tests expect their memory at an address that the address sanitizer's malloc gives
- * them, and abort without it: large blocks begin on a page here.
+ * Allocate large blocks at page boundaries. The kernel's tests expect such addresses, which the
+ * address sanitizer's malloc returns, and abort otherwise.
  */
 #include <stdlib.h>
 

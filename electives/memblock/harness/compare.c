@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What memblock holds, against the model: the regions, and where their arrays lie. */
+/* Compare memblock with the model: the regions, and the places of their arrays. */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "random.h"
 
-/* How many pages of the model a page of memblock's is. */
+/* Return the number of model pages in a page of memblock. */
 static unsigned int parts(void)
 {
 	return may('y') ? 2 : 1;
@@ -110,7 +110,7 @@ void compare(enum kind kind)
 		      (unsigned long)type->max);
 }
 
-/* It lies in memory that was there, not reserved, and not in the range being reserved. */
+/* Check that a new array is in memory that existed, was not reserved, and is not being reserved. */
 void follow(enum kind kind, struct array before)
 {
 	struct array now = array_of(kind);

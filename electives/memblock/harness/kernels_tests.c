@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keeps the record of the kernel's own tests, whose exit status proves nothing:
- * linked with --wrap=main and --wrap=test_pass. The nonce comes from stdin.
+ * Keep a record of the kernel's own tests, because their exit status proves nothing. Linked with
+ * --wrap=main and --wrap=test_pass. The nonce comes from stdin.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ void __wrap_test_pass(void);
 
 static struct test_record record;
 
-/* The tests call this when one of them has passed. */
+/* The kernel's tests call test_pass() after each test that passed. */
 void __wrap_test_pass(void)
 {
 	__real_test_pass();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What memblock should hold, kept page by page: no regions, no arrays that grow, nothing of the
- * kernel's. What a range does is said of each of its pages.
+ * A model of memblock that keeps the state of each page. It has no regions and no arrays that grow,
+ * and uses no kernel code. An operation on a range changes each of its pages.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -19,7 +19,7 @@ struct page_model {
 	unsigned int flags;
 };
 
-/* As many pages, one after the other, of one kind. */
+/* A run of consecutive pages with equal node and flags. */
 struct run {
 	unsigned int first, pages;
 	int node;
@@ -31,23 +31,23 @@ struct model {
 };
 
 void model_clear(struct model *m);
-/* Pages that are there stay as they are. */
+/* Add pages; pages that are already present do not change. */
 void model_add(struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages, int node, unsigned int flags);
 void model_remove(struct model *m, enum kind kind, unsigned int first,
 		  unsigned int pages);
-/* Of the pages that are there: bits set, bits cleared. */
+/* Set and clear flags of the pages that are present. */
 void model_flags(struct model *m, enum kind kind, unsigned int first,
 		 unsigned int pages, unsigned int set, unsigned int clear);
 void model_node(struct model *m, enum kind kind, unsigned int first,
 		unsigned int pages, int node);
-/* How many runs of pages of a range are not there. */
+/* Return the number of runs of missing pages in a range. */
 unsigned int model_missing(const struct model *m, enum kind kind,
 			   unsigned int first, unsigned int pages);
-/* All runs, in order; returns how many. */
+/* Store all runs, in order. Return their number. */
 unsigned int model_runs(const struct model *m, enum kind kind,
 			struct run runs[PAGES]);
-/* Whether any page of a range is there, and whether all are. */
+/* Return whether any page of a range is present, and whether all are. */
 bool model_any(const struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages);
 bool model_all(const struct model *m, enum kind kind, unsigned int first,

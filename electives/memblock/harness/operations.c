@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The operations of the random test: on memblock, and on the model. */
+/* Choose the operations of the random test, and perform them on memblock and on the model. */
 #include "random.h"
 
 static const char *const names[] = { "add",  "reserve", "remove",  "free",
@@ -60,7 +60,10 @@ void perform_on_model(enum operations what)
 	}
 }
 
-/* Now and then a range with many holes that covers the array itself, which its growth frees. */
+/*
+ * Sometimes choose a range with many holes that covers the array itself, because growing frees the
+ * array.
+ */
 static void cover_array(void)
 {
 	unsigned int first, pages, reach = 1 + pick(60);
@@ -72,7 +75,9 @@ static void cover_array(void)
 	op.pages = pages + 2 * reach;
 }
 
-/* Whether both arrays' places stay reserved: whoever frees them breaks memblock himself. */
+/*
+ * Return whether an operation keeps both arrays reserved: a caller that frees them breaks memblock.
+ */
 static bool spares_arrays(void)
 {
 	for (enum kind kind = MEMORY; kind <= RESERVED; kind++) {

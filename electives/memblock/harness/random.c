@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Random operations on memblock, each compared with the model: which regions there are, in order,
- * all merged, with their nodes and flags; their number and total; where a new array lies; what is
- * left when it cannot grow.
+ * Perform random operations on memblock, and compare each with the model: the regions in order, all
+ * merged, with their nodes and flags; their number and total size; the place of a new array; and
+ * the state after an array could not grow.
  *
  *   random SEED SEEDS OPERATIONS MODE
  *
- * MODE has a letter for each thing that may happen: o ranges overlap, g arrays grow, b the new
- * array is below as well as above, f there is no room for it, x regions are removed, freed, marked
- * and given to nodes, y ranges begin and end one byte behind the begin of a page, too, so that gaps
- * and overlaps have one byte. i allows what is wrong otherwise: a new array inside the range being
- * added.
- * Reads a nonce from stdin. Ends with 0, a line of counts and a record of its checks, or with 1
- * and a line that says what is wrong.
+ * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
+ * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
+ * and assigned to nodes, y ranges may also begin and end one byte after the begin of a page, so
+ * that gaps and overlaps of one byte occur. i allows an error: a new array inside the range that is
+ * being added.
+ *
+ * Read a nonce from stdin. Exit with 0 after a line of counts and a record of the checks, or with 1
+ * after a line that describes the error.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,13 +27,13 @@
 #include "random.h"
 #include "test_record.h"
 
-/* mm.h of the tests has these; a page of the model is one of memblock's. */
+/* PAGE_SIZE comes from mm.h of the tests; a page of the model is a page of memblock. */
 _Static_assert(PAGE_SIZE == 4096,
 	       "the arrays are counted in pages of 4096 bytes");
 
 #define STATIC_REGIONS 128u
 
-/* What the tests define for memblock. */
+/* memblock.c needs this variable, which the tests define as well. */
 bool movable_node_enabled;
 
 struct model model;
@@ -42,7 +43,7 @@ char *arena;
 struct page_model plain_reserved, reserved_array;
 unsigned long below, above;
 
-static FILE *said; /* memblock's own words go to stdout and stderr: nowhere */
+static FILE *said; /* the test's output; memblock's stdout and stderr are discarded */
 static const char *mode;
 static unsigned long seed, number;
 static bool failed;
@@ -85,7 +86,7 @@ void wrong(const char *format, ...)
 	_exit(1);
 }
 
-/* BUG_ON is an assertion in the kernel's tests. */
+/* In the kernel's tests, BUG_ON() is an assertion, which aborts. */
 static void aborted(int signal)
 {
 	(void)signal;
@@ -93,9 +94,10 @@ static void aborted(int signal)
 }
 
 /*
- * memblock_double_array() frees the old array before it reserves the place of the new one; where
- * that makes the array of reserved regions grow, it may be put into the same place. This is so
- * whatever memblock_add_range() does, so it is not tried.
+ * Return whether the array of reserved regions may grow during the growth of the other array.
+ * memblock_double_array() frees the old array before it reserves the new one; if this makes the
+ * array of reserved regions grow, that array may be put in the same place. This does not depend on
+ * memblock_add_range(), so it is not tested.
  */
 static bool too_tight(void)
 {
@@ -122,7 +124,7 @@ static void step(void)
 	if (!fits && op.kind == MEMORY && too_tight())
 		return;
 	memblock_set_bottom_up(may('b') && pick(2));
-	/* A limit below all memory: no array can grow. */
+	/* With a limit below all memory, no array can grow. */
 	memblock.current_limit = low ? PAGE_SIZE : MEMBLOCK_ALLOC_ANYWHERE;
 
 	result = perform((enum operations)what);
@@ -153,7 +155,7 @@ static void step(void)
 	compare(RESERVED);
 }
 
-/* Memory that operations leave alone. */
+/* Add memory that no operation changes. */
 static void add_home(unsigned int first)
 {
 	op = (struct operation){ "add", MEMORY, first, HOME, 0, 0 };
@@ -181,14 +183,17 @@ static void begin(void)
 	}
 }
 
-/* What a region of pages is like, as the model has it. */
+/* Return a region's node and flags as a page of the model. */
 static struct page_model like(const struct memblock_region *region)
 {
 	return (struct page_model){ true, memblock_get_region_node(region),
 				    (unsigned int)region->flags };
 }
 
-/* Where the array does not grow, as in a function half written, nothing is known of arrays. */
+/*
+ * Find out the node and flags that this kernel uses for reservations by a caller and for arrays. An
+ * unfinished function may not grow the array; then those of arrays stay unknown.
+ */
 static void ask_attributes(void)
 {
 	struct memblock_type *type = &memblock.reserved;

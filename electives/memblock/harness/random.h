@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the random test share. */
+/* Declarations that the parts of the random test share. */
 #ifndef RANDOM_H
 #define RANDOM_H
 
@@ -8,9 +8,9 @@
 #include "model.h"
 
 /*
- * Memory at the low end that operations leave alone: two arrays of at most 4 pages, the places
- * they have just left, and those of an array that doubles twice, find room there. Where no array
- * is to be below, the same at the high end.
+ * Number of pages at the low end of the memory that no operation changes. They have room for two
+ * arrays of at most 4 pages, for their previous places, and for an array that doubles twice. If no
+ * array may be placed below, the high end has such pages, too.
  */
 #define HOME 32u
 
@@ -29,32 +29,32 @@ struct array {
 };
 
 extern struct model model;
-extern struct operation op; /* the one that is being tried */
+extern struct operation op; /* the operation that is being tested */
 extern struct memblock initial; /* as memblock was when the program began */
 extern char *arena; /* page 0 of the model */
-/* With which node and flags this kernel reserves: for its caller, and for an array. */
+/* Node and flags of this kernel's reservations: for a caller, and for an array. */
 extern struct page_model plain_reserved, reserved_array;
 extern unsigned long below, above; /* new arrays, by where they were put */
 
 bool may(char what);
 unsigned int pick(unsigned int less_than);
-/* Says what is wrong with the operation, and ends. */
+/* Print what is wrong with the operation, and exit with 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
 							   ...);
 
-/* The next operation, into op; what it does, or -1 when it may not be done. */
+/* Choose the next operation, in op. Return it, or -1 if it is not allowed. */
 int choose(void);
 int perform(enum operations what);
 void perform_on_model(enum operations what);
 
 /*
- * Where a page of the model begins, and how many bytes so many have. In mode y two of
- * them are one of memblock's: its first byte, and the others.
+ * Return the address of a model page, and the size in bytes of several. In mode y, two model pages
+ * make one page of memblock: its first byte, and the rest.
  */
 phys_addr_t address(unsigned int page);
 phys_addr_t bytes(unsigned int first, unsigned int pages);
 
-/* A range in words, its ends counted from the arena's begin in the unit of the mode. */
+/* A range as text, with its ends relative to the arena, in the unit of the mode. */
 struct span {
 	char text[48];
 };
@@ -65,12 +65,12 @@ const char *unit(void);
 
 struct memblock_type *type_of(enum kind kind);
 struct array array_of(enum kind kind);
-/* The pages that an array takes; false while it is the one it began with. */
+/* Find the pages of an array. Return false for the initial, static array. */
 bool place_of(enum kind kind, struct array array, unsigned int *first,
 	      unsigned int *pages);
-/* What memblock holds is what the model holds, region by region. */
+/* Check that memblock's regions are equal to the model's. */
 void compare(enum kind kind);
-/* A new array lies where it may; the model has it. */
+/* Check the place of a new array, and reserve it in the model. */
 void follow(enum kind kind, struct array before);
 
 #endif

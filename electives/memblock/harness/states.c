@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One call of memblock_reserve() in each state of the array, to be counted by callgrind, which
- * writes what it has counted after each.
+ * Call memblock_reserve() once in each state of the array; callgrind counts the instructions and
+ * writes a dump after each call.
  *
  *   states REGIONS...
  */
@@ -16,23 +16,23 @@
 #define STATIC_REGIONS 128ul
 #define ACROSS 8ul
 
-/* What the tests define for memblock. */
+/* memblock.c needs this variable, which the tests define as well. */
 bool movable_node_enabled;
 
-/* A new array is put at its top, which is why it must be there. */
+/* Real memory, because memblock stores a new array at its top. */
 static char arena[1 << 20] __attribute__((aligned(4096)));
 
 enum call { APPEND, FRONT, SECOND, MIDDLE, ACROSS_EIGHT, COVERED };
 static const char *const names[] = { "append", "front",	 "second",
 				     "middle", "across", "covered" };
 
-/* Region i is page 2 i + 4 of the arena's lower half; between two there is a page. */
+/* Region i is page 2 i + 4 of the arena's lower half, with a free page between two regions. */
 static phys_addr_t address(unsigned long i)
 {
 	return (phys_addr_t)(unsigned long)arena + (2 * i + 4) * PAGE_SIZE;
 }
 
-/* An array of 128 with so many regions, all of the same kind. */
+/* Fill an array for 128 regions with this many regions of equal kind. */
 static void arrange(const struct memblock *initial, unsigned long regions)
 {
 	struct memblock_type *type = &memblock.reserved;
@@ -54,7 +54,7 @@ static void arrange(const struct memblock *initial, unsigned long regions)
 	type->total_size = regions * PAGE_SIZE;
 }
 
-/* Bytes that are reserved behind a call, with those of an array that has grown. */
+/* Return the bytes that are reserved after a call, with those of an array that has grown. */
 static phys_addr_t total_after(enum call call, unsigned long regions)
 {
 	const struct memblock_type *type = &memblock.reserved;
@@ -71,7 +71,7 @@ static phys_addr_t total_after(enum call call, unsigned long regions)
 	return total;
 }
 
-/* Bytes that the regions hold, which is what total_size says that they do. */
+/* Return the bytes in all regions, which must be equal to total_size. */
 static phys_addr_t held(void)
 {
 	const struct memblock_type *type = &memblock.reserved;
@@ -109,7 +109,7 @@ static void count(const struct memblock *initial, enum call call,
 		base = address((regions - ACROSS) / 2) - PAGE_SIZE / 2;
 		size = 2 * ACROSS * PAGE_SIZE;
 		break;
-	case COVERED: /* the last one once more: nothing to do */
+	case COVERED: /* the last region again: nothing to do */
 		if (!regions)
 			return;
 		base = address(regions - 1);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * memblock_add_range() that looks before it inserts: it finds the place, counts what is
- * missing among the regions that the range overlaps, and grows before anything is inserted, so
- * that -ENOMEM leaves the regions as they were. Then it inserts and merges in one pass.
+ * memblock_add_range() that searches before it inserts: it finds the place, counts the missing
+ * pieces among the regions that the range overlaps, and grows before any insertion, so that -ENOMEM
+ * leaves the regions as they were. Then it inserts and merges in one pass.
  *
- * The parts in which this is done may be changed, and others added: what counts is what
- * memblock_add_range() does.
+ * You may change the helper functions and add others: only the effect of memblock_add_range() is
+ * graded.
  *
- * It derives from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
- * stands in the place of that function in mm/memblock.c; FLAGS_DIFFER() stands for what differs
- * from kernel to kernel there.
+ * It is derived from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
+ * replaces that function in mm/memblock.c; FLAGS_DIFFER() stands for code that differs between
+ * kernels.
  */
 
 static phys_addr_t __init_memblock memblock_end(struct memblock_type *type,
@@ -18,24 +18,27 @@ static phys_addr_t __init_memblock memblock_end(struct memblock_type *type,
 	return type->regions[idx].base + type->regions[idx].size;
 }
 
-/* The first region that ends above @base; the number of regions if none does. */
+/* Return the first region that ends above @base, or the number of regions if none does. */
 static unsigned long __init_memblock
 memblock_first_above(struct memblock_type *type, phys_addr_t base)
 {
 	/* task 5 { */
 	unsigned long low = 0, high = 0, last = type->cnt - 1;
 
-	/* Most ranges are added in order. */
+	/* Most ranges are added in ascending order. */
 	if (memblock_end(type, last) <= base)
 		return type->cnt;
 
-	/* Regions below @low end at or below @base; first, look ever further from the front. */
+	/*
+	 * Galloping search: double the distance from the front. Regions before @low end at or below
+	 * @base.
+	 */
 	while (memblock_end(type, high) <= base) {
 		low = high + 1;
 		high = min(2 * high + 1, last);
 	}
 
-	/* The region at @high and those from it on end above @base. */
+	/* Binary search: the region at @high and all later ones end above @base. */
 	while (low < high) {
 		unsigned long mid = (low + high) / 2;
 
@@ -52,7 +55,9 @@ memblock_first_above(struct memblock_type *type, phys_addr_t base)
 	return idx; */
 }
 
-/* How many pieces of [@base, @end) are in no region, @idx being the first above @base. */
+/*
+ * Return how many pieces of [@base, @end) are in no region; region @idx is the first above @base.
+ */
 static unsigned long __init_memblock memblock_missing(
 	struct memblock_type *type, unsigned long idx, phys_addr_t base,
 	phys_addr_t end, int nid, enum memblock_flags flags)
@@ -76,7 +81,7 @@ static unsigned long __init_memblock memblock_missing(
 	/* } task 2, until then: return base < end; */
 }
 
-/* Whether @next begins where @rgn ends and is of the same kind. */
+/* Return whether @next begins where @rgn ends and has the same flags and node. */
 static bool __init_memblock memblock_goes_on(struct memblock_region *rgn,
 					     struct memblock_region *next)
 {
@@ -86,8 +91,8 @@ static bool __init_memblock memblock_goes_on(struct memblock_region *rgn,
 }
 
 /*
- * Put the @missing pieces of [@base, @end) between the regions from @idx on, all merged. There is
- * room for them.
+ * Insert the @missing pieces of [@base, @end) between the regions from @idx on, and merge
+ * neighbours. The array has room for them.
  */
 static void __init_memblock memblock_fill(struct memblock_type *type,
 					  unsigned long idx, phys_addr_t base,
@@ -101,12 +106,12 @@ static void __init_memblock memblock_fill(struct memblock_type *type,
 	struct memblock_region *last = &type->regions[type->cnt] + missing;
 
 	/*
-	 * The gap goes up through the array. @to never passes @from: each piece
-	 * takes one place of the gap, each merge gives one back.
+	 * Move the gap up through the array. @to never passes @from: each inserted piece uses one
+	 * free entry of the gap, each merge frees one.
 	 */
 	memmove(from, to, (type->cnt - idx) * sizeof(*to));
 
-	/* The region that begins where the range ends may have to be merged. */
+	/* The region that begins where the range ends may need to be merged, too. */
 	while (base < end || (from < last && from->base == end)) {
 		struct memblock_region next;
 
@@ -169,9 +174,8 @@ repeat:
 		/* } task 3, until then: return -ENOMEM; */
 		/* task 4 { */
 		/*
-		 * Growing has reserved the place of the new array, by this
-		 * function, and freed that of the old one: what was found
-		 * before does not hold now.
+		 * Growing has called this function to reserve the new array, and has freed the old
+		 * one: idx and missing are no longer valid.
 		 */
 		goto repeat;
 		/* } task 4 */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * memblock_add_range() with delayed allocation, after the idea of a patch that was sent to the
- * kernel's mailing list: insert at once while there is room; when the array is full, count what is
- * left, grow, and go on.
+ * memblock_add_range() with delayed allocation, the idea of a patch that was sent to the kernel's
+ * mailing list: insert at once while there is room; when the array is full, count the remaining
+ * pieces, grow, and continue.
  *
- * Two things are not as they were. When the array cannot grow, what has been inserted stays; and
- * the array of memory regions may be put into the memory that is just being added.
+ * It differs from the kernel's function in two ways. If the array cannot grow, the pieces inserted
+ * so far stay; and the array of memory regions may be put into the memory that is being added.
  *
- * It derives from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
- * stands in the place of that function in mm/memblock.c; MERGE() and FLAGS_DIFFER() stand for what
- * differs from kernel to kernel there.
+ * It is derived from the kernel's function, Copyright (C) 2001 Peter Bergner, and later authors. It
+ * replaces that function in mm/memblock.c; MERGE() and FLAGS_DIFFER() stand for code that differs
+ * between kernels.
  */
 static int __init_memblock memblock_add_range(struct memblock_type *type,
 					      phys_addr_t base,
@@ -49,7 +49,7 @@ go_on:
 			break;
 		if (rend <= base)
 			continue;
-		/* @rgn overlaps; what of the new area lies below it is missing */
+		/* @rgn overlaps; the part of the new area below it is missing */
 		if (rbase > base) {
 #ifdef CONFIG_NUMA
 			WARN_ON(nid != memblock_get_region_node(rgn));
@@ -88,10 +88,9 @@ go_on:
 			if (memblock_double_array(type, obase, size) < 0)
 				return -ENOMEM;
 		/*
-		 * Growing has reserved the place of the new array, by this
-		 * function, and freed that of the old one: indices are others
-		 * now, and the range may have a new hole below the place where
-		 * the array was full. What is in by now is passed over.
+		 * Growing has reserved the new array by a call of this function, and freed the old
+		 * one: indices have changed, and the range may have a new hole below the place
+		 * where the array became full. Pieces that are already inserted are skipped.
 		 */
 		base = obase;
 		start_rgn = 0;
