@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""module.py NAME ARGUMENT...: run a module of the kit, like python -m from the kit's top.
+"""module.py NAME ARGUMENT...: run a module of the kit, like python -m at the kit's top.
 
-python -m looks for modules where the caller stands first, and that may be a submission to grade.
+python -m would first search the current directory, which may be a submission to grade.
 """
 
 import runpy

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""scripts/try-site: use a site as its readers do, in headless Chromium.
+"""scripts/try-site: test a site in headless Chromium, as its readers use it.
 
-Serves the folder below a path prefix and goes through it by keyboard, without JavaScript and from
-the disk. Then opens every page in three widths, light and dark, and reports what overflows, what
-axe-core calls a serious fault, and what is fetched from elsewhere. Screenshots are in
-build/try-site/. (Links and anchors are checked by tests/test_site.py.)
+Serve the folder below a path prefix and use it by keyboard, without JavaScript and from the disk.
+Then open every page in three widths, light and dark, and report content that overflows, serious
+faults found by axe-core, and requests to other servers. Screenshots are in build/try-site/. (Links
+and anchors are checked by tests/test_site.py.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SERIOUS = ("serious", "critical")
 SHOWN = ("index", "course", "3-bignum-u32", "instructor", "first-hour")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
-# The element that has the focus, and whether a reader can see that.
+# Return the focused element, and whether its focus is visible.
 FOCUS = """(() => {
   const e = document.activeElement, box = e.getBoundingClientRect();
   const seen = box.width > 0 && box.height > 0 && box.right > 0;
@@ -59,7 +59,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Trial:
-    """A browser on a site, and the faults found."""
+    """A test of a site in a browser, with the faults found."""
 
     def __init__(self, browser: Browser, site: Path, top: str, shots: Path) -> None:
         self.browser, self.site, self.top, self.shots = browser, site, top, shots
@@ -123,7 +123,7 @@ class Trial:
                 self.fault(where, f"axe: {found['id']}: {found['help']}, {times}")
 
     def first_view(self) -> None:
-        """Add up what the first page takes."""
+        """Add up the bytes that the first page loads."""
         page = self.open()
         sizes: dict[str, int] = {}
         page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
@@ -198,7 +198,7 @@ class Trial:
 
 
 def main() -> int:
-    """Try a site and print what was found."""
+    """Test a site and print the result."""
     parser = argparse.ArgumentParser(prog="scripts/try-site", description=__doc__.split("\n\n")[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "build/site")
     parser.add_argument("--word", default="Karatsuba", help="a word that the search must find")

@@ -40,7 +40,8 @@ from grader.tools import peer_figure, peer_rows
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 100_000
 RUNS = 60
-# Handout 7 shows the seven stages of the course's first part; more lines hide one another.
+# Handout 7 shows the seven stages of the course's first part; with more stages, lines would hide
+# one another.
 FIRST_PART = 7
 LONG = r"(?<![\d.])(\d{2,}\.\d)\d+"
 HEAD = """\
@@ -57,12 +58,12 @@ set key samplen 1.5 textcolor rgb '#24292f'
 
 
 def plain(text: str) -> str:
-    """A text that is safe between gnuplot's single quotes."""
+    """Return text that is safe between gnuplot's single quotes."""
     return re.sub(r"[^\w .,:;()+/×%-]", "", text)
 
 
 def draw(name: str, size: tuple[int, int], caption: list[str], script: str) -> None:
-    """Run gnuplot on a script and keep the picture; the caption's lines stand at its foot."""
+    """Run gnuplot on a script and store the picture; the caption's lines are at the bottom."""
     width, height = size
     said = "\\n".join(map(plain, caption))
     low = 0.02 + 17 * (len(caption) - 1) / height
@@ -76,10 +77,10 @@ def draw(name: str, size: tuple[int, int], caption: list[str], script: str) -> N
 
 
 def keep(name: str, drawn: str) -> None:
-    """Put gnuplot's picture into its place, made smaller, if it is small enough."""
+    """Store gnuplot's picture, made smaller. Raise LabError if it is still too large."""
     out = HERE / f"{name}.svg"
-    # Positions to a tenth of a pixel are enough (what a label says stays as it is), and groups of
-    # nothing say nothing.
+    # Shorten positions to a tenth of a pixel, which is precise enough, and remove empty groups;
+    # texts of labels do not change.
     picture = re.sub(r"[ \t]+", " ", drawn)
     picture = re.sub(r"<[^>]*>", lambda tag: re.sub(LONG, r"\1", tag[0]), picture)
     picture = re.sub(r" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", "", picture)
@@ -92,13 +93,13 @@ def keep(name: str, drawn: str) -> None:
 
 
 def block(name: str, rows: Iterable[tuple[float, ...]]) -> str:
-    """Data within a gnuplot script."""
+    """Return a block of data for a gnuplot script."""
     lines = [" ".join(f"{x:.6g}" for x in row) for row in rows]
     return "\n".join([f"${name} << EOD", *lines, "EOD", ""])
 
 
 def machine_text(report: dict[str, Any], metric: str) -> str:
-    """Which machine the figures of this metric come from."""
+    """Return the machine, kernel and compiler behind the report's values of a metric."""
     found = next((m for m in report["machines"] if m["metric"] == metric), None)
     if found is None:
         raise LabError(f"the report has no {metric}: let grader/run.sh measure by both metrics")
@@ -106,7 +107,7 @@ def machine_text(report: dict[str, Any], metric: str) -> str:
 
 
 def keep_figure(name: str, figure: Figure) -> None:
-    """Draw what the report or a tool would draw, and keep the picture."""
+    """Draw a figure of the report or of a tool, for wide and narrow pages, and store it."""
     with tempfile.TemporaryDirectory(prefix=".draw-", dir=HERE) as folder:
         drawn = Path(folder) / "picture.svg"
         for layout, kind in ((WIDE, ""), (NARROW, "-narrow")):
@@ -115,7 +116,7 @@ def keep_figure(name: str, figure: Figure) -> None:
 
 
 def draw_cost(report: dict[str, Any]) -> None:
-    """Time over n, by stage of the first part, computing and converting."""
+    """Draw time over n for the stages of the first part, computing and converting."""
     stages = [
         {**stage, "samples": [s for s in stage["samples"] if s["phase"] != stage_figures.WHOLE]}
         for stage in report["stages"]
@@ -126,8 +127,9 @@ def draw_cost(report: dict[str, Any]) -> None:
 
 
 def draw_speedup(report: dict[str, Any]) -> None:
-    """Each stage against the one before, the whole read, by both metrics."""
-    # Stage 3 against 2 is a loss by a thousand: it buys range, and the text beside it says so.
+    """Draw each stage's whole read against the stage before, by both metrics."""
+    # Leave stage 3 out: it is a thousand times slower than stage 2, in exchange for larger n, which
+    # the text beside the figure explains.
     whole = [e for e in report["speedups"] if e["phase"] == stage_figures.WHOLE and e["to"] != 3]
     notes = [machine_text(report, metric) for metric in ("ns", "instructions")]
     keep_figure(
@@ -136,13 +138,13 @@ def draw_speedup(report: dict[str, Any]) -> None:
 
 
 def steps(values: list[float]) -> list[tuple[float, float]]:
-    """The empirical distribution function: the share of values up to each."""
+    """Return the empirical distribution function: each value with the share of values up to it."""
     ordered = sorted(values)
     return [(x, (i + 1) / len(ordered)) for i, x in enumerate(ordered)]
 
 
 def draw_loops(report: dict[str, Any], runs: int) -> None:
-    """The distributions of 98, 99 and 100 loops by a clock and by the exact metric."""
+    """Draw the distributions of 98, 99 and 100 loops by two clocks and the exact metric."""
     tell = Progress().step
     todo = sensitivity.order(runs, 1)
     found = [
@@ -174,7 +176,7 @@ def draw_loops(report: dict[str, Any], runs: int) -> None:
 
 
 def draw_distributions(script: str, plots: str, caption: str, machine: str) -> None:
-    """Draw three plots beside each other, and one below the other for a phone."""
+    """Draw three plots side by side, and one below the other for a phone."""
     drawn = script + "set multiplot layout LAYOUT\n" + plots + "unset multiplot\n"
     wide = [f"{caption}; each program twice; {machine}"]
     draw("loops", (900, 360), wide, drawn.replace("LAYOUT", "1,3"))
@@ -184,12 +186,12 @@ def draw_distributions(script: str, plots: str, caption: str, machine: str) -> N
 
 
 def draw_compare_gmp(recorded: Path) -> None:
-    """The whole read of all stages and of Python's decimal, over GMP's."""
+    """Draw the whole read of all stages and of Python's decimal, relative to GMP's."""
     keep_figure("compare-gmp", peer_figure.figure(peer_rows.read(recorded), [peer_rows.READ]))
 
 
 def main() -> int:
-    """Draw all, or those named."""
+    """Draw all figures, or the one that --only names."""
     parser = argparse.ArgumentParser(prog="handouts/figures/draw.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("report", nargs="?", type=Path, default=paths.BUILD / "report/report.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Put the table of what is graded into the handout of each exercise, from its tasks.toml."""
+"""Write the table of graded parts into the handout of each exercise, from its tasks.toml."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERANDS = {
 
 
 def table(course: Course) -> str:
-    """Return the table of what is graded, as Markdown."""
+    """Return the table of graded parts, as Markdown."""
     rows = [(f"{t.number} **{t.name}**", t.points, _task(t)) for t in course.tasks]
     if course.device_points:
         text = (
@@ -40,7 +40,7 @@ def table(course: Course) -> str:
 
 
 def _task(task: Task) -> str:
-    """Return what a task is judged by: the code that is written, and what it may take."""
+    """Return a task's row text: the code to write and the bounds on its instructions."""
     left = [part for part in task.parts if part.stub is not None] or list(task.parts)
     written = []
     for file, parts in groupby(left, lambda part: part.file):
@@ -51,7 +51,7 @@ def _task(task: Task) -> str:
 
 
 def _bound(idea: Idea, points: int) -> str:
-    """Return the bound that tells the method of a task, in words."""
+    """Return in words the bounds that make a task's method necessary."""
     bounds = [f"at least {idea.least:,}"] if idea.least else []
     bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""
@@ -75,7 +75,7 @@ def _speed(speed: Speed) -> str:
 
 
 def renewed(handout: Path, course: Course) -> str:
-    """Return the text of a handout with the table as the tasks have it."""
+    """Return the text of a handout with its table made from the tasks."""
     text = handout.read_text(encoding="utf-8")
     if len(TABLE.findall(text)) != 1:
         raise LabError(f"{paths.shown(handout)}: no table of what is graded; add {HEAD!r}")
@@ -84,13 +84,13 @@ def renewed(handout: Path, course: Course) -> str:
 
 
 def graded() -> list[tuple[Path, Course]]:
-    """Return the handouts of all exercises that are there, each with its tasks."""
+    """Return the handouts of all available exercises, each with its tasks."""
     found = [exercises.find(name) for name in exercises.names()]
     return [(one.handout, one.course) for one in found]
 
 
 def main() -> int:
-    """Put all of them."""
+    """Update the tables in all handouts."""
     for handout, course in graded():
         text = renewed(handout, course)
         if text != handout.read_text(encoding="utf-8"):

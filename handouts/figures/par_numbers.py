@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Put the counts of expected/par.json into the handouts where they state par, and translations.
+"""Update the counts of par in the handouts and their translations from expected/par.json.
 
-A handout says "1,234 instructions in stage 4, 567 are par" of the n that the course names.
+A handout has the sentence "1,234 instructions in stage 4, 567 are par", for the n in tasks.toml.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SENTENCE = re.compile(r"([\d,]+)\s+instructions\s+in\s+stage\s+(\d+),\s+([\d,]+)
 
 
 def numbers(handout: Path) -> dict[str, str]:
-    """Return the counts that a handout states, and in place of each the one in par.json."""
+    """Return the counts that a handout states, each with its replacement from par.json."""
     found: dict[str, str] = {}
     counts = par.of_record(json.loads(par.FILE.read_text())["records"][-1])
     for before, number, own in SENTENCE.findall(handout.read_text(encoding="utf-8")):
@@ -40,7 +40,7 @@ def handouts() -> list[Path]:
 
 
 def put(path: Path, new: dict[str, str]) -> None:
-    """Replace numbers in the paragraphs of a file that hold all of them."""
+    """Replace numbers in those paragraphs of a file that contain all of them."""
     if not path.is_file():
         return
     text = path.read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def put(path: Path, new: dict[str, str]) -> None:
 
 
 def main() -> int:
-    """Put all of them."""
+    """Update all handouts and their translations."""
     for handout in handouts():
         new = numbers(handout)
         if any(old != count for old, count in new.items()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Put what compare says of instructions into the console sessions that show it.
+"""Update the instruction counts in the handouts' console sessions that show compare's output.
 
-Each command with such an answer is run again. Its times are not taken: what is shown of them stands
-in the text, with the computer that they belong to.
+Each command in such a session is run again. Times are not updated, because they belong to the
+computer that the text names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SHOWN = "; instructions: "
 
 
 def piece(phase: str) -> re.Pattern[str]:
-    """Return a pattern of what is said of a phase: nothing, or so much at some n."""
+    """Return a pattern for the result of a phase: "~", or a change at some n."""
     return re.compile(rf"\b{phase} (~|[^,;~]+ at n = \d[\d,]*\d)")
 
 
 def answer(words: list[str]) -> str:
-    """Return what a command says of instructions."""
+    """Return the instruction counts that a command prints."""
     completed = subprocess.run(words, cwd=paths.ROOT, capture_output=True, text=True)
     found = re.search(rf"{SHOWN}(.*?)(;|$)", completed.stdout, re.MULTILINE)
     if completed.returncode or not found:
@@ -36,7 +36,7 @@ def answer(words: list[str]) -> str:
 
 
 def renewed(line: str, said: str) -> str:
-    """Return the line of a session with those phases that it shows as they are said now."""
+    """Return a line of a session with the new results of the phases that it shows."""
     for phase in ("compute", "decimal"):
         new = piece(phase).search(said)
         if new:
@@ -45,7 +45,7 @@ def renewed(line: str, said: str) -> str:
 
 
 def renew(path: Path) -> None:
-    """Run the commands of a file, and put their answers in place of those before."""
+    """Run the commands in a file, and replace their printed results."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     for i, (line, shown) in enumerate(zip(lines, lines[1:])):
         asked = COMMAND.match(line)
@@ -57,7 +57,7 @@ def renew(path: Path) -> None:
 
 
 def main() -> int:
-    """Renew the files that show such sessions."""
+    """Update the files that contain such sessions."""
     for path in ("handouts/measuring.md", "handouts/experiments/README.md"):
         renew(paths.ROOT / path)
     return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the pictures of the handouts beside this file, or in the folder that is given.
+"""Draw the pictures of the handouts into this folder, or into the folder that is given.
 
-With --words print the words in them, as JSON; with --translated FOLDER take from standard input, as
-JSON, what stands for them in another language.
+With --words, print the words in the pictures, as JSON. With --translated FOLDER, read a translation
+of these words from standard input, as JSON.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from . import canvas, electives, memory, numbers, times, vectors
 
-# The pictures of the course; electives and experiments are in English only.
+# The pictures of the course. Those of electives and experiments are only in English.
 COURSE = [draw for module in (memory, numbers, times, vectors) for draw in module.PICTURES]
 ENGLISH = ("experiment",)
 
 
 def main(words: list[str]) -> None:
-    """Draw all."""
+    """Draw all pictures, or print their words."""
     folders = [word for word in words if not word.startswith("--")]
     if len(folders) < len(words):
         draws = [draw for draw in COURSE if draw.__name__ not in ENGLISH]

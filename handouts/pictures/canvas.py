@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A picture of boxes, words and arrows, in one style, for a light and for a dark page.
+"""Pictures of boxes, words and arrows, in one style, for light and dark pages.
 
-Pictures are narrow: 460 units fit a phone, where letters of 14 units can still be read. A word that
-is too long for its box, or that leaves the picture, is an error.
+Pictures are narrow: 460 units fit on a phone, where letters of 14 units are readable. Words that
+are too long for their box, or that leave the picture, are an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 WIDTH = 460
 LARGE, SMALL = 14, 12
-# Fill by name: on a light page, on a dark one.
+# Fill colours by name: on a light page and on a dark page.
 FILLS = {
     "page": ("#ffffff", "#161b22"),
     "grey": ("#e9edf1", "#30363d"),
@@ -37,23 +37,23 @@ FONTS = (
     "text{{font-family:'DejaVu Sans',Verdana,{}sans-serif}}"
     ".mono{{font-family:'DejaVu Sans Mono',Consolas,monospace}}.bold{{font-weight:bold}}"
 )
-# For Chinese: what Linux, macOS and Windows have.
+# Chinese fonts of Linux, macOS and Windows.
 CHINESE = "'Noto Sans CJK TC','PingFang TC','Microsoft JhengHei',"
 
-# Words of another language, by the English; and those that drawings have used.
+# Translations by English words; and the English words that drawings have used.
 translation: dict[str, str] = {}
 used: dict[str, None] = {}
 
 
 def say(words: str) -> str:
-    """Words as they are to stand in the picture."""
+    """Return words for the picture, translated if there is a translation."""
     if re.search("[A-Za-z]{2}", words):  # F(99) and a₀b₀ are the same in every language
         used[words] = None
     return translation.get(words, words)
 
 
 def length(words: str, size: int, mono: bool = False) -> float:
-    """How long words get, in DejaVu Sans, which is a wide one; a Chinese character is a square."""
+    """Return the width of words in DejaVu Sans, a wide font; Chinese characters are squares."""
     if wide := sum(c >= "\u2e80" for c in words):
         return size * wide + length("".join(c for c in words if c < "\u2e80"), size, mono)
     narrow = sum(words.count(c) for c in "iljtfI.,:;'|()[]! ₀₁₂₃⁰¹²³⁴⁶⁸")
@@ -61,7 +61,7 @@ def length(words: str, size: int, mono: bool = False) -> float:
 
 
 class Picture:
-    """What has been drawn, in order."""
+    """A picture as a list of its SVG elements."""
 
     def __init__(self, name: str, title: str, height: int, width: int = WIDTH) -> None:
         self.name, self.title, self.width, self.height = name, say(title), width, height
@@ -70,7 +70,7 @@ class Picture:
     def text(
         self, x: float, y: float, words: str, style: str = "", anchor: str = "start", size: int = 14
     ) -> None:
-        """Words whose line is at y; the style is any of dim, bold, mono."""
+        """Draw words on a line at y; the style is any of dim, bold, mono."""
         if "mono" not in style:
             words = say(words)
         self._text(x, y, words, style, anchor, size)
@@ -98,7 +98,7 @@ class Picture:
         size: int = 14,
         dashed: bool = False,
     ) -> None:
-        """A box, with lines of words in its middle."""
+        """Draw a box with lines of words in its middle."""
         dash = ' stroke-dasharray="4 3"' if dashed else ""
         self.parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="3" class="{fill}"{dash}/>'
@@ -114,16 +114,16 @@ class Picture:
             self._text(x + w / 2, top + i * step, line, style, "middle", size)
 
     def line(self, *points: float, tip: bool = False, dashed: bool = False, bold: int = 0) -> None:
-        """A line through points x, y, x, y, ...; with a tip, an arrow."""
+        """Draw a line through points x, y, x, y, ...; with a tip, an arrow."""
         pairs = " L".join(f"{x:g},{y:g}" for x, y in zip(points[::2], points[1::2], strict=True))
         self._path(f"M{pairs}", tip, dashed, bold)
 
     def arrow(self, *points: float, dashed: bool = False) -> None:
-        """A line with a tip."""
+        """Draw a line with a tip."""
         self.line(*points, tip=True, dashed=dashed)
 
     def arc(self, x: float, y: float, to: float, height: float) -> None:
-        """A bow from (x, y) to (to, y)."""
+        """Draw an arc with a tip from (x, y) to (to, y)."""
         self._path(
             f"M{x:g},{y:g} Q{(x + to) / 2:g},{y - 2 * height:g} {to:g},{y:g}", True, False, 0
         )
@@ -134,7 +134,7 @@ class Picture:
         self.parts.append(f'<path d="{path}" class="line" stroke-width="{bold or 1.4}"{more}/>')
 
     def svg(self) -> str:
-        """The whole file."""
+        """Return the whole SVG file."""
         body = "\n".join(self.parts)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"'
@@ -150,5 +150,5 @@ class Picture:
         )
 
     def save(self, folder: Path) -> None:
-        """Write the file."""
+        """Write the SVG file into a folder."""
         (folder / f"{self.name}.svg").write_text(self.svg(), encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Pictures of the electives."""
+"""Draw the pictures of the electives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .canvas import SMALL, Picture
 
 
 def fibers() -> Picture:
-    """Two stacks, two contexts, one thread that switches."""
+    """Draw two stacks, two contexts and the thread that switches between them."""
     p = Picture("fibers", "Two stacks, two contexts, one thread that switches", 400)
     registers = "rip, rsp\nrbx … r15\nxmm, x87"
     p.text(230, 20, "the thread, in the kernel", "bold", "middle", 13)
@@ -53,7 +53,7 @@ def fibers() -> Picture:
 
 
 def kbench() -> Picture:
-    """From the kernel's stack to the program's, and back."""
+    """Draw the way from the kernel's stack to the program's, and back."""
     p = Picture("kbench", "A program in a kernel runs on a stack of its own", 292)
     p.text(14, 20, "the kernel's stack: 16 KB", "bold", size=13)
     p.text(446, 20, "the program's: 8 MB", "bold", "end", 13)
@@ -77,7 +77,7 @@ def kbench() -> Picture:
 
 @dataclass
 class Region:
-    """A region of memblock: pages from first to last - 1, what stands in it, its fill."""
+    """A region of memblock: pages from first to last - 1, its label, and its fill."""
 
     first: float
     last: float
@@ -88,7 +88,7 @@ class Region:
 
 @dataclass
 class Row:
-    """One line of addresses, and what it is."""
+    """A line of addresses with its label, regions and note."""
 
     label: str
     regions: list[Region]
@@ -115,7 +115,7 @@ def _rows(name: str, title: str, rows: list[Row]) -> Picture:
 
 
 def overlap() -> Picture:
-    """What a range over three regions adds."""
+    """Draw a range that overlaps three regions, and the pieces that it adds."""
     three = [Region(3, 6, "0"), Region(9, 11, "1"), Region(15, 18, "2")]
     pieces = [
         Region(*x, "orange") for x in ((1, 3, "a"), (6, 9, "b"), (11, 15, "c"), (18, 21, "d"))
@@ -130,7 +130,7 @@ def overlap() -> Picture:
 
 
 def reentry() -> Picture:
-    """The place of the new array is reserved below, and every index is one higher."""
+    """Draw the array's growth, which reserves a region below and so increases all indices."""
     three = [Region(8, 10, "0"), Region(13, 15, "1"), Region(19, 21, "2")]
     array = Region(2, 5, "0 array", "red")
     grown = [array, Region(8, 10, "1"), Region(13, 15, "2"), Region(19, 21, "3")]
@@ -148,7 +148,7 @@ def reentry() -> Picture:
 
 
 def hole() -> Picture:
-    """What was reserved when it was passed is free after the growth."""
+    """Draw the hole that remains because growth frees a region that was already passed."""
     grown = [
         Region(1, 4, "new", "red"),
         Region(5, 8, "in", "orange"),

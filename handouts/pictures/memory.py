@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Pictures of memory: who owns it, who points to it, how it is laid out."""
+"""Draw the pictures of memory: ownership, pointers and layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .canvas import SMALL, Picture
 
 
 def owners() -> Picture:
-    """Who owns which number, from line to line."""
+    """Draw which variable owns each number, line by line."""
     p = Picture(
         "owners", "Each number lives from the call that makes it to the one that frees it", 262
     )
@@ -35,7 +35,7 @@ def owners() -> Picture:
 
 
 def aliasing() -> Picture:
-    """bn_add(a, a, b): growing moves the limbs."""
+    """Draw bn_add(a, a, b): growing a number moves its limbs."""
     p = Picture(
         "aliasing", "Growing a number moves its limbs: a pointer kept from before is stale", 300
     )
@@ -72,7 +72,7 @@ def aliasing() -> Picture:
 
 
 def block() -> Picture:
-    """The one block of stage 7, for n = 1,000."""
+    """Draw the single block of stage 7, for n = 1,000."""
     n, count, head = 1000, 5, 32
     size = 25 * n // (36 * 64) + 2
     names = ("a", "b", "c", "d", "t")
@@ -108,7 +108,7 @@ def block() -> Picture:
 
 
 def shadow() -> Picture:
-    """A block of 64 bytes, of which 40 are good, and KASAN's shadow of it."""
+    """Draw a block of 64 bytes, of which 40 are usable, with KASAN's shadow of it."""
     p = Picture("shadow", "Eight bytes of a block are one byte of KASAN's shadow", 222)
     p.text(14, 20, "a block of 64 bytes, 40 asked for", size=13)
     words = ("head", "head", "p[0]", "p[1]", "p[2]", "p[3]", "", "")

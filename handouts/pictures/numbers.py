@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Pictures of numbers: limbs, carries, products, a transform. Every figure in them is computed."""
+"""Draw the pictures of numbers: limbs, carries, products, a transform. All values are computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .canvas import SMALL, Picture
 
 
 def fibonacci(n: int) -> int:
-    """F(n)."""
+    """Return F(n)."""
     a, b = 0, 1
     for _ in range(n):
         a, b = b, a + b
@@ -15,12 +15,12 @@ def fibonacci(n: int) -> int:
 
 
 def low_limbs(x: int, bits: int, count: int) -> list[int]:
-    """The limbs of x, the lowest first."""
+    """Return the lowest count limbs of x, each of that many bits, the lowest first."""
     return [x >> bits * i & (1 << bits) - 1 for i in range(count)]
 
 
 def limbs() -> Picture:
-    """F(100) = F(99) + F(98) in limbs of 32 bits."""
+    """Draw F(100) = F(99) + F(98) in limbs of 32 bits."""
     p = Picture("limbs", "F(99) + F(98) = F(100), limb by limb", 268)
     a, b = low_limbs(fibonacci(99), 32, 3), low_limbs(fibonacci(98), 32, 3)
     for i in range(3):
@@ -50,7 +50,7 @@ def limbs() -> Picture:
 
 
 def columns() -> Picture:
-    """The columns of a product of three limbs by three."""
+    """Draw the columns of a product of three limbs by three."""
     p = Picture("columns", "Products of limbs, by rows and by places", 252)
     low = "₀₁₂"
     for k in range(6):
@@ -74,7 +74,7 @@ def columns() -> Picture:
 
 
 def triangle() -> Picture:
-    """The triangle of a square, and its diagonal, for 472 squared in base 10."""
+    """Draw the triangle of a square and its diagonal, for 472 squared in base 10."""
     digits = (2, 7, 4)
     value = sum(d * 10**i for i, d in enumerate(digits))
     p = Picture("triangle", f"{value} squared: the triangle doubled, and the diagonal", 300)
@@ -105,7 +105,7 @@ def triangle() -> Picture:
 
 
 def mulq() -> Picture:
-    """One step of a row with 64-bit limbs: a product of two words, and two carries."""
+    """Draw one step of a row with 64-bit limbs: a product of two words and two carries."""
     p = Picture("mulq", "One step of a row: the product has two words, two sums may carry", 296)
     p.box(96, 16, 120, 32, "a[i]", "grey", "mono")
     p.box(244, 16, 120, 32, "factor", "grey", "mono")
@@ -131,7 +131,7 @@ def mulq() -> Picture:
 
 
 def decimal_limb() -> Picture:
-    """F(100) in binary limbs and in decimal ones."""
+    """Draw F(100) in binary limbs and in decimal limbs."""
     number = fibonacci(100)
     p = Picture("decimal-limb", "F(100) in limbs of 2⁶⁴, and of 10¹⁸", 264)
     high, low = divmod(number, 1 << 64)
@@ -156,7 +156,7 @@ def decimal_limb() -> Picture:
 
 
 def karatsuba() -> Picture:
-    """Three products for four, with 47 times 86."""
+    """Draw Karatsuba's three products instead of four, with 47 times 86."""
     a0, a1, b0, b1 = 7, 4, 6, 8
     p = Picture("karatsuba", "47 · 86: the middle from one product", 316)
     p.text(14, 20, "the four products of 47 · 86", size=13)
@@ -188,7 +188,7 @@ def karatsuba() -> Picture:
 
 
 def butterflies() -> Picture:
-    """The transform of 1 + 2x with four points modulo 17."""
+    """Draw the transform of 1 + 2x with four points modulo 17."""
     f, modulus, root = [1, 2, 0, 0], 17, 4
     p = Picture("butterflies", "A transform of four points: two levels of butterflies", 318)
     first = [f[0] + f[2], f[1] + f[3], f[0] - f[2], f[1] - f[3]]
@@ -227,7 +227,7 @@ def butterflies() -> Picture:
 
 
 def carries() -> Picture:
-    """Columns of 9,999 squared in base 100, with a quotient that is a little too small."""
+    """Draw the columns of 9,999 squared in base 100, with a quotient that may be too small."""
     base, digits = 100, (99, 99)
     count = 2 * len(digits)
     p = Picture("carries", "9,999 squared in limbs of base 100: a large and a small carry", 400)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Pictures of what comes after what: calls, steps, cycles, races."""
+"""Draw the pictures of sequences in time: calls, steps, cycles, races."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .canvas import SMALL, Picture
 
 
 def read() -> Picture:
-    """From read() to fib_compute, and back."""
+    """Draw the way from read() to fib_compute and back."""
     p = Picture("read", "From read() to fib_compute and back", 414)
     p.box(90, 22, 230, 40, "your program\nread(fd, buf, 64)", "grey", size=13)
     p.line(10, 84, 450, 84, dashed=True)
@@ -33,7 +33,7 @@ def read() -> Picture:
 
 
 def doubling() -> Picture:
-    """93 steps of a loop, and 7 of fast doubling."""
+    """Draw 93 steps of a loop, and 7 steps of fast doubling."""
     n = 93
     p = Picture("doubling", f"F({n}): {n} steps of the loop, {n.bit_length()} of doubling", 330)
     left, unit = 22, 416 / n
@@ -64,7 +64,7 @@ def doubling() -> Picture:
 
 
 def lucas() -> Picture:
-    """The pairs on the way to F(20)."""
+    """Draw the pairs of Lucas numbers on the way to F(20)."""
     n = 20
     p = Picture("lucas", f"Pairs of Lucas numbers on the way to F({n})", 388)
     number = [2, 1]
@@ -104,7 +104,7 @@ def lucas() -> Picture:
 
 
 def clock() -> Picture:
-    """A clock that moves in steps, and a computation shorter than one."""
+    """Draw a clock with a resolution of 256 ns, and a computation that is shorter."""
     p = Picture("clock", "A clock in steps of 256 ns sees 0 or 256", 190)
     p.text(12, 20, "the clock shows", "dim", size=SMALL)
     for i in range(4):
@@ -126,7 +126,7 @@ def clock() -> Picture:
 
 
 def latency() -> Picture:
-    """Multiplications that wait for each other, and those that do not."""
+    """Draw multiplications that depend on each other, and independent ones."""
     p = Picture(
         "latency", "Latency and throughput: four multiplications in 12 cycles, or in 6", 282
     )
@@ -152,7 +152,7 @@ def latency() -> Picture:
 
 
 def race() -> Picture:
-    """Two users of a shared clock, over time."""
+    """Draw two calls that share a variable for the clock, over time."""
     p = Picture("race", "Two calls share kt: A reports 14.021 s", 344)
     for x, name in ((84, "A: F(100,000)"), (240, "B: F(10)"), (384, "kt, shared")):
         p.text(x, 20, name, "bold", "middle", 13)
@@ -181,7 +181,7 @@ def race() -> Picture:
 
 
 def unwinding() -> Picture:
-    """The four steps of fibdrv_init, and where each jumps to when it fails."""
+    """Draw the four steps of fibdrv_init, and the jump after a failure of each."""
     p = Picture("unwinding", "A step of init that fails undoes those before it", 392)
     steps = ("alloc_chrdev_region", "class_register", "cdev_add", "device_create")
     undo = ("cdev_del", "class_unregister", "unregister_chrdev_region")
@@ -212,7 +212,7 @@ def unwinding() -> Picture:
 
 
 def lost_line() -> Picture:
-    """Two writers without a lock: both append at the same place."""
+    """Draw two writers without a lock, which append at the same place."""
     used, a, b = 23, "55", "89"
     p = Picture("lost-line", "Two writers without a lock: one line is lost", 424)
     for x, name in ((78, "caller A"), (224, "caller B"), (384, "the notebook")):
@@ -258,7 +258,7 @@ PICTURES: tuple[Callable[[], Picture], ...] = (
 
 # not exported
 def experiment() -> Picture:
-    """A stage and its changed copy, from the patch to the verdict."""
+    """Draw a stage and its changed copy, from the patch to the verdict."""
     p = Picture("experiment", "An experiment: a stage and a changed copy of it, compared", 412)
     p.box(10, 10, 170, 44, "the stage\nstages/4-...", "grey", size=13)
     p.box(280, 10, 170, 44, "the copy, changed\nbuild/experiments/...", "blue", size=13)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the pictures of stage 12: whose the vector registers are, and a product at right angles."""
+"""Draw the pictures of stage 12: owners of the vector registers, and a product at right angles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .canvas import SMALL, Picture
 
 
 def sections() -> Picture:
-    """The vector registers during a read()."""
+    """Draw the owners of the vector registers during a read()."""
     p = Picture("sections", "Whose the vector registers are during a read()", 330)
     p.text(14, 20, "what runs", "dim", size=SMALL)
     p.text(300, 20, "vector registers", "dim", size=SMALL)
@@ -30,7 +30,7 @@ def sections() -> Picture:
 
 
 def right_angle() -> Picture:
-    """The product 12 * 34 modulo x^2 - i: coefficients, in real parts and imaginary parts."""
+    """Draw the product 12 * 34 modulo x^2 - i, with real and imaginary parts of coefficients."""
     a, b = (2, 1), (4, 3)
     low, middle, high = a[0] * b[0], a[0] * b[1] + a[1] * b[0], a[1] * b[1]
     total = low + 10 * middle + 100 * high

@@ -43,7 +43,7 @@ char *arena;
 struct page_model plain_reserved, reserved_array;
 unsigned long below, above;
 
-static FILE *said; /* the test's output; memblock's stdout and stderr are discarded */
+static FILE *said; /* the test's output; memblock's own is discarded */
 static const char *mode;
 static unsigned long seed, number;
 static bool failed;
