@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# The commands of the lab kit. `make` or `make help` says what there is.
+# The commands of the lab kit. `make` or `make help` lists them.
 
-# To be said on the command line; a variable of the environment that is called n is not meant.
+# Set these on the command line only: a variable of the environment with such a name, for example n,
+# has no effect.
 stage :=
 n :=
 machine :=
@@ -37,46 +38,48 @@ root := $(patsubst %/,%,$(dir $(realpath $(lastword $(MAKEFILE_LIST)))))
 setup := scripts/setup.sh
 python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 build := $(or $(LAB_BUILD),build)
-# The numbers of the stages there are, in order.
+# The numbers of all stages, in ascending order.
 numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
-# Those with a stage before them to be measured against: not stage 0, a driver, nor stage 1.
+# Stages that are measured against the stage before: not stage 0, a driver, nor stage 1.
 measured = $(filter-out 0 1,$(numbers))
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
-# A verb that an elective has of its own: $(call elective_command,TARGET).
+# Run a command that belongs to one elective: $(call elective_command,TARGET).
 elective_command = $(python) -m electives $(call quote,$(elective)) $(1)
-# What all exercises share: $(call exercise,VERB), for stage=N or elective=NAME.
+# Run a command of all exercises: $(call exercise,VERB), for stage=N or elective=NAME.
 exercise = $(course) $(1) --exercise $(call quote,$(or $(elective),$(stage)))
-# Ahead of what only stages have.
+# Prefix for recipes of stages: with elective=NAME, run the command of the elective instead.
 stage_only = $(if $(elective),$(call exercise,$@); exit;)
-# The learner's copy of the stage, where there is one; ref=1 means the kit's own.
+# The learner's copy of the stage, if it exists; ref=1 selects the kit's stage.
 ref :=
-# work=FOLDER, build/try for one, means copies there, and leaves work/ alone.
+# work=FOLDER, for example build/try, uses copies in that folder instead of work/.
 work :=
 own := $(if $(ref),,$(if $(stage),$(firstword $(wildcard $(or $(work),work)/$(stage)-*))))
 export LAB_REF := $(ref)
 export LAB_WORK := $(work)
 
-# yes=1 answers what machine=host asks before it touches this computer.
+# yes=1 answers the question that machine=host asks before it touches this computer.
 ifeq ($(yes),1)
 export LAB_YES := 1
 endif
 
-# Quoted, so that whatever is given arrives as one word.
+# Quote a value for the shell, so that any value arrives as one word.
 quote = '$(subst ','\'',$(1))'
-# Without one LAB_SEED of the environment counts; without that it is drawn, but for debug.
+# Without seed=, LAB_SEED of the environment is used; without both, the seed is random, except for
+# debug.
 seed_option = $(if $(seed),--seed $(call quote,$(seed)))
 lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
 
-# An option of kbench for each variable that is set.
+# One kbench option for each variable that is set.
 kbench_options = $(foreach name,PROG AGAINST INPUT CLASS RUNS LLC,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z) $(call quote,$($(name))))) \
 	$(if $(O),--level $(call quote,$(O))) $(if $(machine),--machine $(call quote,$(machine))) \
 	$(if $(CODE_MODEL),--code-model $(call quote,$(CODE_MODEL))) \
 	$(if $(filter 1,$(TABLE)),--table) $(if $(filter 1,$(SYSY)),--sysy) $(if $(filter 1,$(RED_ZONE)),--red-zone) $(if $(filter 1,$(KERNEL_STACK)),--kernel-stack)
 
-# What ends in a verdict says itself what is wrong. Asked only a question (-q) make hands on status 1
-# of a line that begins with + without a word of its own, where it would say *** Error 1. Status 2, that
-# there is no verdict, is an error to make too: it hands it on, and says so in the last line.
+# Commands that end in a verdict print the problem themselves. With -q, make passes on status 1 of a
+# line that begins with + silently; otherwise it would print *** Error 1. Status 2, which means that
+# there is no verdict, is an error for make as well, which passes it on and reports it in the last
+# line.
 verdicts := check bench debug memcheck sanitize doctor release-check
 ifneq ($(MAKECMDGOALS),)
 ifeq ($(filter-out $(verdicts),$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
@@ -86,12 +89,12 @@ unexport MAKEFLAGS
 endif
 endif
 
-# With a stage and no target: build that stage; with an elective: what it is there for.
+# Default target: build the stage of stage=N, or run the elective of elective=NAME.
 .DEFAULT_GOAL := $(if $(stage),build,$(if $(elective),run,help))
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
-# What a learner needs first stands first.
+# The commands that a learner needs first come first in the help.
 course_verbs := start check hint watch status
 
 .PHONY: help
@@ -118,7 +121,7 @@ doctor:  ## say what this computer can and cannot do, and what to do about it
 core:
 	$(may_fail)@$(setup) core
 
-# What a first verdict needs, several things at once.
+# Set up all that a first check needs, several parts at the same time.
 .PHONY: first-run
 first-run:
 	$(may_fail)@$(if $(machine),,scripts/first-run.sh)
@@ -193,10 +196,11 @@ profile: core  ## stage=N [n=NUMBER] [phase=compute]: where the instructions of 
 debug: core  ## [stage=N]: break it on the debug kernel: KASAN, failing allocations, random calls
 	$(may_fail)@$(stage_only) $(python) -m grader.debug $(if $(stage),--stage $(call quote,$(stage))) $(seed_option)
 
-# F(n) with one allocation failing, or killed at one yield: what check says to repeat.
+# Options that repeat a failure that check reports: F(n) with one failing allocation, or killed at
+# one yield.
 place_options = $(if $(fail)$(kill),$(if $(n),--n $(call quote,$(n)))) $(if $(fail),--fail $(call quote,$(fail))) $(if $(kill),--kill $(call quote,$(kill)))
 
-# These take one stage, the learner's copy if there is one, or all of the kit's.
+# The directory of one stage, the learner's copy if it exists, or of all the kit's stages.
 stage_dirs = $$($(python) -m grader.course.learner_copy $(if $(stage),--stage $(call quote,$(stage))))
 
 .PHONY: user
@@ -221,7 +225,7 @@ compare-gmp: core  ## [flint=DIR]: the bignum stages against GMP, and FLINT if i
 	@$(setup) user
 	@$(python) -m grader.tools.compare_gmp $(if $(flint),--flint $(call quote,$(flint)))
 
-# What an elective needs besides core: a group of packages of its name.
+# Install an elective's packages: the group with its name, besides core.
 .PHONY: elective
 elective:
 	$(may_fail)@$(if $(elective),$(setup) core $(if $(filter $(elective),$(notdir $(patsubst %/,%,$(dir $(wildcard electives/*/exercise.toml))))),$(elective)))
@@ -288,8 +292,8 @@ test:  ## the tests of the kit itself
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported
-# Each worker begins with the files of a third, so that what the tests of a file share is made once.
-# A worker that has finished takes tests of the others.
+# Each worker starts with one third of the files, so that the data that a file's tests share is made
+# once. A worker that has finished takes tests from the others.
 	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3 --dist worksteal) $(or $(args),tests)
 
 # not exported

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Makes a book of the handouts, build/book/fibdrv-lab.pdf (in another language: build/book-LANG/), or
-# a site, build/site/, of static pages that fetch nothing, in all languages.
+# Make a book of the handouts, build/book/fibdrv-lab.pdf (in another language: build/book-LANG/), or
+# a site, build/site/, of static pages in all languages that load nothing from elsewhere.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -11,7 +11,7 @@ root=$(dirname "$here")
 parts=$root/handouts/book
 title="fibdrv lab"
 
-# languages: those that the handouts are in, besides English.
+# languages: print the languages of the handouts besides English.
 languages() {
 	local file names=
 	for file in "$root"/handouts/*/book.yaml; do
@@ -58,11 +58,11 @@ done
 [ -z "$pages" ] || [ -n "$site" ] || die "--pages is for a site; add --site or leave --pages out"
 [ -z "$site" ] || [ -z "$lang" ] || die "a site is in all languages; leave --lang out"
 
-# word NAME [LANG]: a line of a language's book.yaml.
+# word NAME [LANG]: print the value of NAME in a language's book.yaml.
 word() { sed -n "s/^$1: *//p" "$root/handouts/${2:-book}/book.yaml"; }
 
-# convert LANG OPTION...: pandoc, on no text of its own: book.lua brings the
-# handouts. A warning (a formula or character it cannot show) is a failure.
+# convert LANG OPTION...: run pandoc on empty input, because book.lua reads the handouts. A warning
+# (for example a formula or character that cannot be shown) is a failure.
 convert() {
 	local lang=$1
 	shift
@@ -71,10 +71,10 @@ convert() {
 		-M translated="${lang:+$new/translated-$lang}" "$@" </dev/null
 }
 
-# LuaLaTeX, since it is the same on Debian and Ubuntu (which has Chromium as a
-# snap only) and half as large as a browser. Its caches are not the user's.
+# Use LuaLaTeX, because it is the same on Debian and Ubuntu (where Chromium is only a snap) and half
+# as large as a browser. Keep its caches apart from the user's.
 make_pdf() {
-	# pandoc does not know LaTeX's name of every language.
+	# pandoc does not know LaTeX's name for every language.
 	local babel
 	babel=$(word babel "$1")
 	TEXMFVAR=$LAB_CACHE/texmf OSFONTDIR=/usr/share/fonts/truetype/dejavu:/usr/share/fonts/opentype/noto \
@@ -84,7 +84,7 @@ make_pdf() {
 		-V fontsize=11pt -V colorlinks ${babel:+-V babel-lang="$babel"} --output "$2"
 }
 
-# make_pages LANG FOLDER LANGUAGES
+# make_pages LANG FOLDER LANGUAGES: write a language's pages into FOLDER, with links to LANGUAGES.
 make_pages() {
 	mkdir -p -- "$2/pictures"
 	convert "$1" --to html5 --wrap none --template "$parts/page.html" --section-divs \
@@ -92,7 +92,7 @@ make_pages() {
 		--output /dev/null
 }
 
-# make_report FOLDER: a sample, of a run of the grader on all stages.
+# make_report FOLDER: write a sample report of all stages.
 make_report() {
 	mkdir -p -- "$1"
 	cp -- "$root/handouts/figures/report.json" "$1"
@@ -100,7 +100,8 @@ make_report() {
 	rm -f -- "$1"/*.png
 }
 
-# step LABEL COMMAND...: shows progress; if it fails, what book.lua or else the tool said.
+# step LABEL COMMAND...: run COMMAND and show progress; if it fails, print the message of book.lua
+# or else the end of the log.
 step() {
 	local said
 	run_step "$1" "$log" 0 . "${@:2}" && return
@@ -110,7 +111,7 @@ step() {
 	die "$1: failed, see above; the old $kind is as it was"
 }
 
-# In a function, so that bash has read all of this file before a step begins.
+# A function, so that bash has read all of this file before the first step begins.
 main() {
 	local build out one folder list='' all=("$lang") fonts=() without='' kind=${site:+site}
 	kind=${kind:-book}
@@ -123,7 +124,7 @@ main() {
 		all=('' "${all[@]}")
 	fi
 	"$here/setup.sh" book
-	# A browser has its own; on paper and in pictures they have to be here.
+	# Browsers have fonts of their own; a PDF and pictures need them installed here.
 	for one in "${all[@]}"; do
 		[[ $(word language "$one") != zh-* ]] || fonts=(chinese)
 		list+="$(word language "$one")=$(word name "$one")=${one:+$one/} "
@@ -132,7 +133,7 @@ main() {
 		[ -n "$site" ] || die "LaTeX is missing (see above); the old book is as it was"
 		without=1 pdf=
 	fi
-	# What the first page of a site links to besides the pages.
+	# Other parts of the site that the first page links to.
 	offers=()
 	[ -n "$pages" ] || offers+=(-M report=1)
 	[ -z "$pdf" ] || offers+=(-M pdf=1)
@@ -152,7 +153,7 @@ main() {
 	[ -z "$site" ] || cp -- "$parts/site.css" "$parts/site.js" "$new/made"
 	[ -z "$site" ] || [ -n "$pages" ] || step "site: sample report" make_report "$new/made/report"
 
-	# Nothing may come between the two.
+	# Let no signal interrupt between removing the old folder and moving the new one.
 	trap '' INT TERM HUP
 	rm -rf -- "$out"
 	chmod 755 -- "$new/made"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Unpacks the distribution's own kernel image and the headers of that very
-# build into the cache, and prints their directory there:
+# Unpack the distribution's own kernel image and the headers of the same build
+# into the cache, and print their directory there:
 #   vmlinuz    the image
 #   config     its configuration
-#   build      what out-of-tree modules need: make -C build M=DIR modules
-#   info.json  what it was made from
-# Nothing is installed: an image package would change the boot menu.
+#   build      for building out-of-tree modules: make -C build M=DIR modules
+#   info.json  the packages it was made from
+# Install nothing, because an image package would change the boot menu.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/lib.sh"
@@ -40,7 +40,7 @@ complete() {
 		-f $1/build/Module.symvers && -f $1/build/scripts/Makefile.build ]]
 }
 
-# The entry in use: the one fetched last. Sets entry.
+# Set entry to the cache entry that was fetched last.
 find_entry() {
 	local candidate
 	for candidate in "$LAB_CACHE"/distro-*/; do
@@ -51,15 +51,15 @@ find_entry() {
 	[ -n "$entry" ]
 }
 
-# depends PACKAGE[=VERSION]: what it depends on, one "NAME[=VERSION]" a line,
-# the version where exactly one will do.
+# depends PACKAGE[=VERSION]: print the package's dependencies, one "NAME[=VERSION]" a line; the
+# version only if exactly one satisfies the dependency.
 depends() {
 	LC_ALL=C apt-cache show --no-all-versions -- "$1" 2>/dev/null |
 		sed -n 's/^Depends: //p' | tr ',' '\n' |
 		sed -E 's/^ +//; s/ *\|.*//; s/:any//; s/ \(= ([^)]*)\)/=\1/; s/ \(.*//'
 }
 
-# Sets image, release and wanted (the image and the headers, with versions).
+# Set image, release and wanted (the image and the headers, with versions).
 choose_packages() {
 	local meta headers binary
 	for meta in linux-image-cloud-amd64 linux-image-virtual linux-image-amd64 linux-image-generic; do
@@ -75,7 +75,7 @@ choose_packages() {
 	release=${release#unsigned-}
 	version=${image#*=}
 	headers=linux-headers-$release=$version
-	# From Debian 14 on the image is in a package of its own, which that of the name needs.
+	# From Debian 14 on, the image is in a separate package, on which the named package depends.
 	binary=$(depends "$image" | grep -m 1 '^linux-binary-' || true)
 	mapfile -t wanted < <(
 		printf '%s\n' "${binary:-$image}" "$headers"
@@ -102,7 +102,7 @@ unpack() {
 	done
 }
 
-# The headers refer to each other by absolute path: let them stay in the entry.
+# The headers refer to each other by absolute paths: change these to paths in the cache entry.
 relocate() {
 	local root=$1 final=$2 link target file
 	while IFS= read -r link; do
@@ -158,7 +158,7 @@ fetch() {
 	printf '%s\n' "$image" >"$tmp/entry/.complete"
 	[ ! -e "$final" ] || mv -- "$final" "$tmp/old"
 	mv -T -- "$tmp/entry" "$final"
-	# Only here, since its parts refer to each other by their final names.
+	# Check only now, because its parts refer to each other by their final paths.
 	if ! complete "$final"; then
 		rm -rf -- "$final"
 		die "${wanted[*]} do not make a kernel to build modules for: say machine=uml"

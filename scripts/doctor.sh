@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Says what this computer can and cannot do for the lab, and what to do about
-# it. Changes nothing. Status 1 if the default machine (uml) cannot work here.
+# Report what this computer can and cannot do for the lab, with advice for each problem. Change
+# nothing. Return status 1 if the default machine (uml) cannot work here.
 set -euo pipefail
 
-# Prints why the lab kernel cannot run on this computer at all, and what to do. Tried before lib.sh is
-# read, which needs a newer bash than that of macOS.
+# Print why the lab kernel cannot run on this computer at all, and what to do. Run this before
+# reading lib.sh, which needs a newer bash than macOS has.
 unsuitable() {
 	local codespaces="or open the repository in GitHub Codespaces, which .devcontainer/ sets up" machine
 	machine=$(uname -m)
@@ -63,7 +63,7 @@ bad() {
 	broken=1
 }
 
-# unsuitable() has refused all others.
+# unsuitable() has rejected all other architectures.
 check_architecture() {
 	local wsl=
 	[[ $(uname -r) != *-microsoft-* ]] || wsl=" in WSL 2"
@@ -95,7 +95,7 @@ print("ok" if libc.ptrace(0, 0, None, None) == 0 else os.strerror(ctypes.get_err
 	esac
 }
 
-# The guest's memory is an unlinked file that UML maps executable.
+# UML maps the guest's memory, an unlinked file, as executable.
 check_memory_file() {
 	local dir=${TMPDIR:-/dev/shm} free result
 	[ -n "${TMPDIR:-}" ] || [ -d /dev/shm ] || dir=/tmp
@@ -185,8 +185,8 @@ check_lab_kernels() {
 	done
 }
 
-# What the qemu machine has found out by a probe boot since this computer was
-# started: "ok", the reason why not, or nothing.
+# Print the result of the qemu machine's probe boot since this computer was started: "ok", the
+# reason why KVM does not work, or nothing.
 kvm_probe() {
 	local memory=$LAB_CACHE/kvm.json reason
 	grep -qF -- "$(cat /proc/sys/kernel/random/boot_id)" "$memory" 2>/dev/null || return 0
@@ -215,7 +215,7 @@ check_qemu() {
 	fi
 }
 
-# What is graded from outside the checkout is built and run in a sandbox, and every QEMU in one.
+# Submissions from outside the checkout are built and run in a sandbox; every QEMU runs in one.
 check_sandbox() {
 	local python said scratch
 	if ! python=$("$here/python.sh" --which 2>/dev/null); then
@@ -231,7 +231,7 @@ check_sandbox() {
 	rm -rf -- "$scratch"
 }
 
-# What the host machine (insmod here) would need.
+# Check the requirements of the host machine, which runs insmod on this computer.
 check_host_modules() {
 	local release lockdown=none
 	release=$(uname -r)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Bring C and Python into the form that scripts/lint.sh wants.
+# Format C and Python as scripts/lint.sh requires.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 git ls-files -co --exclude-standard -z -- '*.c' '*.h' |

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Unpacks the kernel's own checks of kernel code from the source that the lab uses, unless build/ has
-# them, and prints their directory: scripts/checkpatch.pl, scripts/coccinelle.
+# Unpack the kernel's own checks of kernel code from the source that the lab uses, unless build/ has
+# them, and print their directory: scripts/checkpatch.pl, scripts/coccinelle.
 #   KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the distribution's linux-source
 # shellcheck disable=SC2154 # find_source sets source and identity
 set -euo pipefail

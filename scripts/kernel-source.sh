@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Which kernel source the lab uses. To be sourced after lib.sh; what it finds is in the variables
-# source, version, identity and number.
-# shellcheck disable=SC2034 # they are for whoever sources this
+# Find the kernel source that the lab uses. Source this file after lib.sh; the results are in the
+# variables source, version, identity and number.
+# shellcheck disable=SC2034 # used by the scripts that source this file
 
-# Sets source (tree or tarball), version (a label, x.y.z) and identity.
+# Set source (tree or tarball), version (a label, x.y.z) and identity.
 find_source() {
 	local candidate package
 	if [ -n "${KSRC:-}" ]; then

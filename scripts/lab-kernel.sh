@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Builds a lab kernel (User-mode Linux) unless the cache has it, and prints its
+# Build a lab kernel (User-mode Linux) unless the cache has it, and print its
 # directory in the cache:
 #   linux      the executable
-#   build/     what out-of-tree modules need: make -C build M=DIR ARCH=um modules
+#   build/     for building out-of-tree modules: make -C build M=DIR ARCH=um modules
 #   config     the kernel's configuration
-#   info.json  what it was made from
-# With --tree build/ is all of the tree that was built, objects and all: for whoever changes a file
-# of a copy and builds that.
+#   info.json  the source, compiler and options it was made from
+# With --tree, build/ is the complete tree with all objects, so that a copy with a changed file can
+# be built quickly.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/kernel-source.sh
 . "$here/kernel-source.sh"
 
-# Raise it when the same inputs give another entry.
+# Increase this number when the same inputs produce a different entry.
 layout=1
 wide_registers=$here/kernel/uml-wide-registers.patch
 
@@ -50,8 +50,8 @@ done
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
 	die "the UML lab kernel needs x86-64 Linux, this is $(uname -s) on $(uname -m): use machine=qemu"
 
-# The options asked for, one a line. A line "6.12+ CONFIG_X=y" counts from that
-# version on; of two lines about one option the later counts.
+# Print the requested options, one a line. A line "6.12+ CONFIG_X=y" applies from that version on;
+# of two lines for one option, the later one applies.
 fragment() {
 	local files=("$here/kernel/uml.config")
 	[ "$flavour" = uml ] || files+=("$here/kernel/$flavour.config")
@@ -70,7 +70,7 @@ fragment() {
 		END { for (i = 1; i <= count; i++) print line[order[i]] }' "${files[@]}"
 }
 
-# The sizes of the files no entry can do without, and how many files it has.
+# Print the sizes of the files that every entry needs, and the number of all files.
 entry_facts() {
 	(
 		cd -- "$1" &&
@@ -87,7 +87,7 @@ entry_complete() {
 		[ "$(entry_facts "$1")" = "$(cat -- "$1/.complete")" ]
 }
 
-# The compilers of a run that was killed may still write there for a moment.
+# Compilers of a killed run may still write to the directory for a moment.
 remove_dead() {
 	local i
 	for ((i = 0; i < 50; i++)); do
@@ -97,7 +97,7 @@ remove_dead() {
 	say "cannot remove $1, which a dead run left behind"
 }
 
-# Directories that dead runs left behind: their lock is free.
+# Remove directories of runs that were killed: their locks are free.
 remove_leftovers() {
 	local dir name
 	for dir in "$LAB_CACHE"/uml-*.tmp.*; do
@@ -125,15 +125,15 @@ unpack() {
 	fi
 }
 
-# Mends what keeps User-mode Linux from running on some processors; later kernels
-# have it mended. The patch says what it is about.
+# Fix the bug that keeps User-mode Linux from running on some processors; later kernels have the
+# fix. The patch describes the bug.
 mend() {
 	grep -q 'HOST_FP_SIZE, 2696' "$1/arch/x86/um/user-offsets.c" || return 0
-	# Nobody's repository around the cache is meant.
+	# Keep git from using a repository that contains the cache.
 	GIT_CEILING_DIRECTORIES=$(dirname -- "$1") git -C "$1" apply "$wide_registers"
 }
 
-# Kernel make, free of what the caller's make or environment would pass on.
+# Run the kernel's make without variables from the caller's make or environment.
 kmake() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u M -u V -u C -u W \
 		-u KBUILD_OUTPUT -u KBUILD_EXTMOD -u CROSS_COMPILE -u LLVM -u CC -u LD \
@@ -142,9 +142,9 @@ kmake() {
 		make -C "$1" ARCH=um "${@:2}"
 }
 
-# Compiler flags of the debug kernel. For its code model, GCC from 14 on puts objects above 64 KB into
-# .lbss, behind the end of .bss, where kmemleak does not look for pointers: it would report all that
-# the kernel's serial lines own.
+# Print the compiler flags of the debug kernel. With its code model, GCC 14 and later put objects
+# above 64 KB into .lbss, after the end of .bss. kmemleak does not search for pointers there, and
+# would report all memory that the kernel's serial lines own.
 compiler_flags() {
 	[ "$flavour" = uml ] || echo -mlarge-data-threshold=2147483647
 }
@@ -153,7 +153,7 @@ configure() {
 	kmake "$1" KCONFIG_ALLCONFIG="$2" allnoconfig
 }
 
-# Every option of the fragment must be in the final configuration.
+# Check that every option of the fragment is in the final configuration.
 check_config() {
 	local line lost=()
 	while IFS= read -r line; do
@@ -171,7 +171,7 @@ check_config() {
 	die "the configuration of $flavour lost ${#lost[@]} option(s): mend scripts/kernel/*.config"
 }
 
-# Keeps of the built tree $1 what modules need, as $2.
+# Copy the parts of the built tree $1 that modules need to $2.
 prune() (
 	mkdir -p -- "$2"
 	cd -- "$1"
@@ -185,11 +185,11 @@ prune() (
 		--exclude=include/dt-bindings "${keep[@]}" | tar -x -C "$2"
 )
 
-# A line of kbuild's, about a file that it makes.
+# The pattern of a line that kbuild prints for each file.
 LINE='^  [A-Z]'
 
-# How many such lines a build of this configuration has: as many as the last one whose log is
-# complete; without one, as counted for Linux 6.1 and 6.12 (that of the debug kernel 6.12: estimated).
+# Print the expected number of such lines: as many as in the latest complete log; without a log, the
+# number for Linux 6.1 or 6.12 (estimated for the debug kernel 6.12).
 build_lines() {
 	local log
 	for log in "$LAB_CACHE/logs/$flavour-$version-"*.log "$LAB_CACHE/logs/$flavour-tree-$version-"*.log; do
@@ -257,15 +257,15 @@ build_entry() {
 	rm -rf -- "$tmp"
 }
 
-# With several compilers at once the last lines need not name the cause.
+# Print error lines first: with parallel compilers, the last lines need not show the cause.
 failed() {
 	grep -m 5 -E 'error:|No rule to make|cannot |No such file' -- "$1" | sed 's/^/    /' >&2 || true
 	log_tail "$1"
 	die "$2"
 }
 
-# In a function, so that bash has read all of this file before a build begins:
-# an update of the checkout meanwhile cannot confuse it.
+# A function, so that bash has read all of this file before a build begins, and an update of the
+# checkout during the build has no effect.
 main() {
 	local hash
 	if ! find_source || ! have gcc; then

@@ -1,16 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# What the scripts share. To be sourced by bash under "set -euo pipefail".
-# Standard output belongs to the scripts' results; every message goes to
-# standard error.
+# Functions that the scripts share. Source this file in bash after "set -euo pipefail". Standard
+# output is only for the scripts' results; messages go to standard error.
 
 LAB_CACHE=${XDG_CACHE_HOME:-${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}/.cache}/fibdrv-lab
 export LAB_CACHE
 
 say() { printf '%s\n' "$*" >&2; }
 
-# die MESSAGE...: the run itself could not be done.
+# die MESSAGE...: print an error and exit with 2: the run could not be done.
 die() {
 	say "${0##*/}: $*"
 	exit 2
@@ -18,10 +17,10 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Directories to remove when the script ends, however it ends.
+# Directories to remove when the script ends, also by a signal.
 LAB_SCRATCH=()
-# Process group of the running step, if any; how it is asked to end, and by
-# whom. After TERM it gets 3 s, after any other signal 10 minutes.
+# The process group of the running step, if any; the signal that ends it, and the command that sends
+# this signal as root. After TERM the group has 3 s to end, after any other signal 10 minutes.
 LAB_STEP=
 LAB_STEP_SIGNAL=TERM
 LAB_STEP_AS_ROOT=()
@@ -53,7 +52,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# make_cache: the cache directory exists afterwards.
+# make_cache: make the cache directory.
 make_cache() {
 	mkdir -p -- "$LAB_CACHE/locks" "$LAB_CACHE/logs" 2>/dev/null ||
 		die "cannot create $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
@@ -61,12 +60,12 @@ make_cache() {
 		die "cannot write to $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
 }
 
-# free_space DIR: the MB free on its file system.
+# free_space DIR: print the free MB on its file system.
 free_space() {
 	df -Pk -- "$1" | awk 'NR == 2 { print int($4 / 1024) }'
 }
 
-# need_space MB WHAT: the cache has room for WHAT.
+# need_space MB WHAT: stop with an error unless the cache has that much free space.
 need_space() {
 	local free
 	free=$(free_space "$LAB_CACHE")
@@ -74,15 +73,15 @@ need_space() {
 		die "$LAB_CACHE has $free MB free, $2 needs $1: make room or set XDG_CACHE_HOME"
 }
 
-# lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the
-# script ends; says so when another run has it. Steps inherit FD unless it is 8
-# or 9: then the lock is free as soon as the script is gone, even by SIGKILL.
+# lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the script ends; print a
+# message if another run holds it. Steps inherit FD unless it is 8 or 9: in that case the lock is
+# free as soon as the script has ended, even by SIGKILL.
 lock() {
 	local fd=$1 name=$2 what=$3
 	eval "exec $fd>>\"\$LAB_CACHE/locks/\$name\"" || die "cannot open the lock $LAB_CACHE/locks/$name"
 	flock -n "$fd" && return 0
 	say "waiting for another run: $what"
-	# In the background, so that a signal is not kept until the lock is free.
+	# In the background, so that a signal is handled before the lock is free.
 	set -m
 	flock "$fd" &
 	LAB_STEP=$!
@@ -91,17 +90,18 @@ lock() {
 	LAB_STEP=
 }
 
-# log_tail LOG: the last lines of a log, indented, and where the rest is.
+# log_tail LOG: print the last lines of a log, indented, and its path.
 log_tail() {
 	tail -n 15 -- "$1" | sed 's/^/    /' >&2
 	say "  the whole log: $1"
 }
 
-# Lines of the log that begin the last part of a step, and the name of that part, if it has one.
+# Pattern of log lines that begin the last part of a step, and the name of that part, if there is
+# one.
 LAB_LAST_PART=
 LAB_LAST_PART_NAME=
 
-# progress_line LABEL DONE TOTAL SECONDS LOG: DONE may be empty (unknown).
+# progress_line LABEL DONE TOTAL SECONDS LOG: print the progress; DONE is empty if unknown.
 progress_line() {
 	local text=$1
 	if [ -n "$2" ] && [ "$3" -gt 0 ]; then
@@ -113,10 +113,9 @@ progress_line() {
 	printf '%s, %d s' "$text" "$4"
 }
 
-# run_step LABEL LOG TOTAL PATTERN COMMAND...: runs COMMAND in a process group
-# of its own with its output in LOG and shows how far it is: the number of lines
-# of LOG that match PATTERN, of about TOTAL (0: not known). Returns COMMAND's
-# status. An interrupt ends the whole group.
+# run_step LABEL LOG TOTAL PATTERN COMMAND...: run COMMAND in its own process group with its output
+# in LOG, and show its progress: the number of lines of LOG that match PATTERN, of about TOTAL (0:
+# unknown). Return COMMAND's status. An interrupt ends the whole group.
 run_step() {
 	local label=$1 log=$2 total=$3 pattern=$4 begun=$SECONDS next=10 seen='' status=0
 	shift 4

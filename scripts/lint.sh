@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# Every linter of the kit over every file git knows or would know; all run, then the verdict.
+# Run every linter of the kit on every file that git tracks or would track, and then print the
+# verdict.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 2
 
 failed=()
-# check NAME COMMAND…
+# check NAME COMMAND…: run a linter, and remember whether it failed.
 check() {
 	local name=$1 begin=$SECONDS
 	shift
@@ -17,7 +18,7 @@ check() {
 	fi
 }
 
-# What a layer of grader/ uses: .importlinter. Says nothing while all is well.
+# Check the layers of grader/: .importlinter. Print nothing if all is right.
 layers() {
 	local said
 	said=$(PYTHONPATH=$PWD scripts/python.sh -c \
@@ -25,14 +26,14 @@ layers() {
 		{ printf '%s\n' "$said"; return 1; }
 }
 
-# What GitHub would refuse of its workflows; the tool brings the schema along.
+# Check the workflows as GitHub would; the tool includes the schema.
 workflows() {
 	local files
 	mapfile -t files < <(git ls-files -co --exclude-standard -- '.github/workflows/*' '*-workflow.yml')
 	scripts/python.sh -m check_jsonschema --quiet --builtin-schema vendor.github-workflows "${files[@]}"
 }
 
-# Some programs that kbench measures are wrong on purpose: formatted, not analysed.
+# Some programs for kbench are wrong on purpose: format them, but do not analyse them.
 mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
 mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -vE '^tests/kbench/' | grep '\.c$')
 mapfile -t shell < <(git ls-files -co --exclude-standard -z |
@@ -40,8 +41,8 @@ mapfile -t shell < <(git ls-files -co --exclude-standard -z |
 
 clang_format='from clang_format import clang_format as format; format()'
 check clang-format scripts/python.sh -c "$clang_format" --dry-run -Werror "${c_files[@]}"
-# The kernel's macros, as far as cppcheck must know them. CHECK(!"...") and numbers as pointers are meant.
-# wheel_of() in stage 12 is called with p of 3, 5 or 7 only, so that its loop runs.
+# Macros of the kernel that cppcheck must know. CHECK(!"...") and numbers as pointers are intended.
+# wheel_of() in stage 12 is called only with p = 3, 5 or 7, so its loop always runs.
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	--enable=warning,performance,portability --suppress=missingIncludeSystem \
 	--suppress=normalCheckLevelMaxBranches --suppress=incorrectStringBooleanError \
@@ -50,7 +51,7 @@ check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 	'-Dlist_for_each_entry_safe(e,n,h,m)=while ((e = list_next(h)))' \
 	'-Dxa_for_each(xa,i,e)=while ((i = xa_next(xa)) && (e = xa_load(xa, i)))' -I common "${analysed[@]}"
 check sparse scripts/sparse.sh
-# checkpatch.pl --strict, and coccinelle with the kernel's semantic patches.
+# Run checkpatch.pl --strict, and coccinelle with the kernel's semantic patches.
 check "kernel checks" scripts/python.sh -m grader.tools.kernel_checks
 check shellcheck shellcheck -x -P SCRIPTDIR "${shell[@]}"
 check "ruff check" scripts/python.sh -m ruff check --no-cache .

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Verifies the stages on every kernel that can be had here, and prints one table
-# of what runs where: user-mode Linux of each source that apt offers and of each
-# that KSRC=a:b names, and the distribution's own kernel in QEMU. Arguments go to
-# grader/run.sh: --stage 1-5.
+# Verify the stages on every kernel that is available here, and print one table of the results:
+# user-mode Linux built from each source that apt offers and each that KSRC=a:b names, and the
+# distribution's own kernel in QEMU. Arguments are passed to grader/run.sh, for example --stage 1-5.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -16,7 +15,7 @@ unset KSRC
 "$here/setup.sh" core qemu
 make_cache
 
-# Prints the tarball of a linux-source package, installed, or from apt without installing it.
+# Print the path of a linux-source package's tarball; get it from apt if it is not installed.
 tarball() {
 	local name=$1 kept=$LAB_CACHE/sources log=$LAB_CACHE/logs/$1.log there work
 	for there in "/usr/src/$name".tar.* "/usr/src/$name/$name".tar.* "$kept/$name".tar.*; do
@@ -39,7 +38,7 @@ fetch() {
 	dpkg-deb -x "$1"_*.deb .
 }
 
-# The newest that is installed is what the lab takes by itself.
+# The lab uses the newest installed source by default.
 default=$(find /usr/src -maxdepth 2 -name 'linux-source-*.tar.*' -printf '%f\n' | sort -V | tail -n 1)
 if have apt-cache; then
 	while read -r name; do
@@ -53,7 +52,7 @@ if have apt-cache; then
 fi
 rm -rf -- "$out"
 mkdir -p -- "$out"
-# verify NUMBER NAME COMMAND…: a report in its folder, or the reason why there is none.
+# verify NUMBER NAME COMMAND…: write a report into its folder, or the reason why it is missing.
 verify() {
 	local folder status=0
 	folder=$out/$1

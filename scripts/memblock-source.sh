@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Unpacks what the elective memblock needs of the kernel source that the lab uses, unless the cache
-# has it, and prints its directory there: mm/memblock.c, tools/testing/memblock and the headers.
+# Unpack the files that the elective memblock needs from the lab's kernel source, unless the cache
+# has them, and print their directory: mm/memblock.c, tools/testing/memblock and the headers.
 #   KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the distribution's linux-source
 # shellcheck disable=SC2154 # find_source sets source, version, identity
 set -euo pipefail
@@ -12,13 +12,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/kernel-source.sh
 . "$here/kernel-source.sh"
 
-# Raise it when the same inputs give another entry.
+# Increase this number when the same inputs produce a different entry.
 layout=1
-# All headers and all of tools/lib: which of them the tests need differs from kernel to kernel.
+# Take all headers and all of tools/lib, because the tests of each kernel need different ones.
 parts=(mm/memblock.c 'include/linux/*.h' tools/include tools/arch/x86/include 'tools/lib/*.c'
 	tools/testing/memblock tools/testing/selftests/kselftest.h)
 
-# A tree is copied part by part; what somebody has built in it stays behind.
+# Archive the parts of a tree, without the results of earlier builds in it.
 of_tree() {
 	(
 		shopt -s nullglob
@@ -48,7 +48,7 @@ unpack() {
 
 complete() { [ -f "$1/.complete" ] && [ -f "$1/mm/memblock.c" ]; }
 
-# Directories that dead runs left behind; ours is the only run, by the lock.
+# Remove directories of runs that were killed; the lock ensures that no other run is active.
 remove_leftovers() {
 	rm -rf -- "$LAB_CACHE/$entry".tmp.*
 }
@@ -71,7 +71,7 @@ make_entry() {
 	mv -T -- "$tmp" "$LAB_CACHE/$entry"
 }
 
-# In a function, so that bash has read all of this file before a step begins.
+# A function, so that bash has read all of this file before the first step begins.
 main() {
 	if ! find_source; then
 		"$here/setup.sh" core
@@ -79,7 +79,8 @@ main() {
 	fi
 	if [ -d "$source" ]; then
 		[ -f "$source/mm/memblock.c" ] || die "KSRC=$KSRC has no mm/memblock.c"
-		# Of a tree the parts themselves: one of them may change, and nothing else with it.
+		# Identify a tree by the content of these parts, because one of them may change
+		# alone.
 		identity=$(of_tree | sha256sum)
 	fi
 	entry=memblock-$version-$(printf '%s\n' "$layout" "$identity" "${parts[@]}" | sha256sum | cut -c1-12)

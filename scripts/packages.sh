@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Reads scripts/packages.txt. To be sourced after lib.sh.
+# Functions that read scripts/packages.txt. Source this file after lib.sh.
 
 package_list=$(dirname "${BASH_SOURCE[0]}")/packages.txt
 
@@ -9,7 +9,7 @@ package_groups() {
 	awk '!/^#/ && NF { if (!($1 in seen)) print $1; seen[$1] = 1 }' "$package_list"
 }
 
-# probe_satisfied PROBE: whether something else than the package will do.
+# probe_satisfied PROBE: return whether the probe succeeds, so that the package is not needed.
 probe_satisfied() {
 	case $1 in
 	cmd:*) have "${1#cmd:}" ;;
@@ -18,8 +18,8 @@ probe_satisfied() {
 	esac
 }
 
-# missing_packages GROUP...: what is not there, one "PACKAGE[|ALTERNATIVE]" a
-# line. With KSRC set the distribution's kernel source is not needed.
+# missing_packages GROUP...: print missing packages, one "PACKAGE[|ALTERNATIVE]" a line. With KSRC
+# set, the distribution's kernel source is not needed.
 missing_packages() {
 	local wanted installed='' group package probe names=()
 	wanted=$(awk -v groups=" $* " '!/^#/ && NF && index(groups, " " $1 " ")' "$package_list")

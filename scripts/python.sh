@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Runs the lab's Python, with the packages of requirements.txt, on the given
-# arguments; makes its environment in the cache the first time. LAB_PACKAGES
-# names another list, for an environment of its own.
+# Run the lab's Python, with the packages of requirements.txt, on the given arguments. Make its
+# environment in the cache the first time. LAB_PACKAGES selects another list of packages, with an
+# environment of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
 . "$here/lib.sh"
 requirements=${LAB_PACKAGES:-$here/../requirements.txt}
 
-# choose_python: the first Python from 3.10 on that can make an environment;
-# the distribution's own before what is on PATH. Sets python and its version.
+# choose_python: choose the first Python, 3.10 or later, that can make an environment; try the
+# distribution's own before those on PATH. Set python and its version.
 choose_python() {
 	local candidate
 	for candidate in /usr/bin/python3 python3 python3.13 python3.12 python3.11 python3.10; do
@@ -29,8 +29,8 @@ sys.exit(sys.version_info < (3, 10) or importlib.util.find_spec("ensurepip") is 
 
 make_environment() {
 	local log=$LAB_CACHE/logs/${venv##*/}.log
-	# Not to be made elsewhere and moved: an environment knows its own path.
-	# Until its stamp is there, nobody uses it.
+	# Make the environment at its final path, because it contains this path. Without the stamp,
+	# no run uses it.
 	rm -rf -- "$venv"
 	need_space 500 "the Python environment"
 	LAB_SCRATCH+=("$venv")
@@ -53,9 +53,9 @@ failed() {
 
 complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
 
-# In a function, so that bash has read all of this file before a step begins.
+# A function, so that bash has read all of this file before the first step begins.
 main() {
-	# For scripts/doctor.sh: which Python, and where its environment is or would be.
+	# For scripts/doctor.sh: print the Python, and the path of its environment, existing or not.
 	local which_only='' key
 	[ "${1:-}" != --which ] || which_only=1
 
@@ -72,8 +72,8 @@ main() {
 	fi
 	if ! complete; then
 		make_cache
-		# Descriptor 7, which the steps inherit: pip may outlive a killed run, and
-		# nobody else may begin before it is through.
+		# Use descriptor 7, which steps inherit: pip may outlive a killed run, and no other
+		# run may begin before pip has ended.
 		lock 7 "${venv##*/}" "it makes the Python environment"
 		complete || make_environment
 		exec 7>&-

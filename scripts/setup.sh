@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Installs the distribution's packages that the lab needs and that are missing.
+# Install the distribution's packages that the lab needs and that are missing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -24,14 +24,15 @@ esac
 groups=("${@:-core}")
 [ "${groups[*]}" != all ] || mapfile -t groups < <(package_groups)
 for group in "${groups[@]}"; do
-	# An elective that needs no packages has no group.
+	# An elective without packages has no group.
 	package_groups | grep -qxF -- "$group" || [ -f "$here/../electives/$group/exercise.toml" ] ||
 		die "no package group '$group': choose from $(package_groups | xargs) or all"
 done
 
 known() { apt-cache show --no-all-versions -- "$1" >/dev/null 2>&1; }
 
-# Sets packages: of each of missing the first alternative that apt knows; status 1 if apt does not know one of them.
+# Set packages: for each entry of missing, the first alternative that apt knows. Return 1 if apt
+# knows none of the alternatives of an entry.
 choose() {
 	local item name names found status=0
 	packages=()
@@ -50,7 +51,7 @@ choose() {
 	return "$status"
 }
 
-# The reason why nothing can be installed, and the command that would do it.
+# Print the reason why nothing can be installed, and the command that would install it.
 give_up() {
 	say "${0##*/}: $1. Missing for ${groups[*]}; this would install it:"
 	say "    sudo apt-get update && sudo apt-get install --no-install-recommends ${packages[*]}"
@@ -62,7 +63,7 @@ apt() {
 		apt-get -q -y -o DPkg::Lock::Timeout=600 "$@"
 }
 
-# The lists' own lock is not waited for by apt-get itself.
+# Repeat the update while the lists are locked, because apt-get itself does not wait for their lock.
 update_lists() {
 	local try
 	for ((try = 0; try < 60; try++)); do
@@ -77,7 +78,7 @@ update_lists() {
 
 install_packages() {
 	local count megabytes
-	# 'URL' FILE BYTES HASH, a line for each.
+	# apt-get prints 'URL' FILE BYTES HASH for each package.
 	read -r count megabytes < <(LC_ALL=C apt-get --print-uris -qq install \
 		--no-install-recommends "${packages[@]}" 2>/dev/null |
 		awk '{ bytes += $3 } END { print NR, int(bytes / 1e6 + 1) }')
@@ -86,7 +87,7 @@ install_packages() {
 		apt install --no-install-recommends "${packages[@]}"
 }
 
-# In a function, so that bash has read all of this file before a step begins.
+# A function, so that bash has read all of this file before the first step begins.
 main() {
 	mapfile -t missing < <(missing_packages "${groups[@]}")
 	[ ${#missing[@]} -gt 0 ] || exit 0
@@ -116,8 +117,8 @@ main() {
 	fi
 	say "installing ${packages[*]} (apt-get${as_root[0]:+, with sudo})"
 
-	# An interrupted apt-get is asked to stop and waited for: while dpkg runs it
-	# finishes what it has begun and leaves the package database whole.
+	# Stop apt-get by INT and wait for it: while dpkg runs, apt-get finishes the current work
+	# and leaves the package database consistent.
 	LAB_STEP_SIGNAL=INT
 	LAB_STEP_AS_ROOT=("${as_root[@]}")
 	log=$LAB_CACHE/logs/setup.log
@@ -134,7 +135,7 @@ main() {
 			give_up "apt does not know the package '$package' (is it in a component that is switched off?)"
 	done
 	if ! install_packages; then
-		# Lists that are older than the archive name files that are gone.
+		# Outdated lists name files that are no longer in the archive.
 		if [ -n "$updated" ] || ! { update_lists && install_packages; }; then
 			log_tail "$log"
 			give_up "apt-get install failed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# sparse over the modules of all stages and electives, as kbuild runs it (C=2).
+# Run sparse on the modules of all stages and electives, as kbuild does (C=2).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONPATH=$PWD
