@@ -1,4 +1,4 @@
-/* OUT_LOOP times a million steps of no meaning: the program of the article. */
+/* OUT_LOOP times a million meaningless steps, as in the article's program. */
 #ifndef OUT_LOOP
 #define OUT_LOOP 100
 #endif

@@ -28,7 +28,7 @@ class KbenchRequest:
     options: CompileOptions
     program_input: bytes
     rounds: int
-    machine: str  # "" for all metrics
+    machine: str  # measure on this machine only; "" for all metrics
     parameters: str = ""
 
 

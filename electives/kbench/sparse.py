@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run sparse over the kernel side of kbench."""
+"""Run sparse over the kernel module of kbench."""
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ from grader.sandbox import CommandResult, ResourceLimits, SandboxView, run
 HERE = Path(__file__).resolve().parent
 HARNESS = HERE / "harness"
 TESTS = Path("tools/testing/memblock")
-PASSED = (
-    "passed"  # the file beside a variant's programs that says how many of these tests there are
-)
+PASSED = "passed"  # file next to a variant's programs with the number of tests that must pass
 # No limit on the address space, because the address sanitizer reserves terabytes. Compiling takes
 # only a few seconds.
 COMPILE = ResourceLimits(wall_seconds=300, cpu_seconds=120)
@@ -97,7 +95,7 @@ class BuiltTests:
     """The kernel's tests, built in one way; variants are linked with their objects."""
 
     way: Way
-    folder: Path  # tools/testing/memblock of the copy
+    folder: Path  # tools/testing/memblock in the copied tree
     compile: tuple[str, ...]  # command that compiles memblock.o; run in folder
     link: tuple[str, ...]  # command that links main
     passed: int  # number of the kernel's tests that pass with its own function

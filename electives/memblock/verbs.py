@@ -91,7 +91,7 @@ def _sampled(
 
 
 def run(words: list[str]) -> int:
-    """Test and measure all variants: one table, one picture."""
+    """Test and measure all variants; print a table and draw a picture."""
     parser = argparse.ArgumentParser(prog="make memblock", description=run.__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the random test's first seed")
     parser.add_argument(
@@ -151,7 +151,7 @@ def _json(counts: dict[str, Counts], shares: dict[str, Share]) -> str:
 
 
 def kernel(words: list[str]) -> int:
-    """The lab kernel with a function in it: does it boot, and does its log say the same?"""
+    """Boot the lab kernel with a function in it, and compare its log with the kernel's own."""
     name = "make elective=memblock kernel"
     parser = argparse.ArgumentParser(prog=name, description=kernel.__doc__)
     parser.add_argument("function", nargs="?", help="delayed, or kernel, instead of yours")

@@ -63,7 +63,7 @@ def main() -> int:
         built = stage_module.build(stage, kernel)
         if built.ok:
             entries += commands(built, kernel)
-        if "stage" not in built.homes:  # kbuild compiles its preprocessed text
+        if "stage" not in built.homes:  # kbuild compiles the stage's preprocessed text
             entries += stage_commands(stage)
     if not entries:
         raise LabError("no stage compiles, so there is nothing to say")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the figures of the handouts: one report, one run of make compare-gmp, and runs of the
-loops that differ by one percent.
+"""Draw the figures of the handouts from measurements.
 
-cost.svg      time of each stage over n, both phases     from report.json
-speedup.svg   each stage's whole read against the one before  from report.json
-compare-gmp.svg  the whole read over GMP's              from build/compare-gmp/rows.tsv
-loops.svg     distributions of 98, 99 and 100 loops      measured here, half a minute
+cost.svg         time of each stage over n, both phases           from report.json
+speedup.svg      each stage's whole read against the one before   from report.json
+compare-gmp.svg  each stage's whole read, relative to GMP's       from build/compare-gmp/rows.tsv
+loops.svg        distributions of 98, 99 and 100 loops            measured here, half a minute
 
-Each is drawn twice: NAME.svg for a wide page, NAME-narrow.svg for a phone, whose page on the site
-shows that one.
+Each is drawn twice: NAME.svg for a wide page, and NAME-narrow.svg for the site's pages on a phone.
 """
 
 from __future__ import annotations

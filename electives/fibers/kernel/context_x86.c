@@ -112,10 +112,10 @@ void context_switch(struct context *from, const struct context *to)
 	memcpy(from->fpu, &fpu->fpstate->regs, fpu->fpstate->size);
 	memcpy(&fpu->fpstate->regs, to->fpu, fpu->fpstate->size);
 	/*
-	 * A processor that has run this thread may still hold its old
-	 * registers, and the thread may come back to it before it leaves the
-	 * kernel: they must not be taken for good. kernel_fpu_begin has told
-	 * this processor only.
+	 * A processor that ran this thread earlier may still hold its old
+	 * registers, and the thread may return to it before it leaves the
+	 * kernel: the old registers must not be considered valid.
+	 * kernel_fpu_begin has invalidated them only on this processor.
 	 */
 	fpu->last_cpu = -1;
 	kernel_fpu_end();

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * /dev/fibers: what a program asks for, and what it is told.
+ * The user interface of /dev/fibers.
  *
- * A fiber is a stack and the registers that belong to it. Programs switch from
- * one to another by hand. All is asked for by ioctl on the open device; an
- * answer below zero is an error:
+ * A fiber is a stack and the registers that belong to it. Programs switch
+ * explicitly from one fiber to another. All requests are ioctls on the open
+ * device; a negative result is an error:
  *
- *	EPERM		the thread is no fiber yet: FIBERS_CONVERT comes first
+ *	EPERM		the thread is not a fiber yet: call FIBERS_CONVERT first
  *	EEXIST		the thread is a fiber already
- *	ESRCH		there is no such fiber: never made, gone, or another
- *			process's (that of a parent, after fork)
- *	EBUSY		the fiber runs: in another thread, or here
- *	EOWNERDEAD	a thread has ended in this fiber, or it was its first
+ *	ESRCH		no such fiber: never created, deleted, or another
+ *			process's (for example the parent's, after fork)
+ *	EBUSY		the fiber runs in this thread or in another one
+ *	EOWNERDEAD	a thread ended in this fiber, or the fiber was the
+ *			first one of a thread that has ended
  *	EACCES		it is another thread's first fiber
- *	ENOSPC		too many: fibers, or keys
- *	EOPNOTSUPP	threads of this process have registers of unlike size
- *	EINVAL, EFAULT	bad arguments, a stack that cannot be written to
- *	ENOMEM		no memory
+ *	ENOSPC		too many fibers or keys
+ *	EOPNOTSUPP	threads of this process have registers of different size
+ *	EINVAL, EFAULT	bad arguments, or a stack that cannot be written to
+ *	ENOMEM		not enough memory
  *
- * Fibers are a process's: all its threads share them, however often it opens
- * the device. They end with its last open file.
+ * Fibers belong to a process: all its threads share them, even if it opens the
+ * device several times. They end when its last open file is closed.
  */
 #ifndef FIBERS_H
 #define FIBERS_H
@@ -29,16 +30,16 @@
 
 #define FIBERS_DEVICE "/dev/fibers"
 
-/* So many of a process's. */
+/* Limits for each process. */
 #define FIBERS_MOST 16384
 #define FIBERS_KEYS 1024
 
 /**
- * struct fibers_create - what a new fiber is made of
+ * struct fibers_create - stack and entry function of a new fiber
  * @stack: the lowest address of its stack
- * @size: bytes of the stack, 128 at least
- * @entry: the function that it runs; when that returns, the process ends by
- *	SIGSEGV, since there is nowhere to return to
+ * @size: bytes of the stack, at least 128
+ * @entry: the function that it runs; when it returns, the process ends by
+ *	SIGSEGV, because there is no return address
  * @argument: the function's argument
  */
 struct fibers_create {
@@ -49,9 +50,9 @@ struct fibers_create {
 };
 
 /**
- * struct fibers_local - a value of the calling fiber's own
- * @key: from FIBERS_LOCAL_ALLOC
- * @value: what is to be kept, or what was found; 0 until it is set
+ * struct fibers_local - a fiber-local value of the calling fiber
+ * @key: a key from FIBERS_LOCAL_ALLOC
+ * @value: the value to store, or the stored value; 0 until it is set
  */
 struct fibers_local {
 	__u64 key;
@@ -59,52 +60,52 @@ struct fibers_local {
 };
 
 /**
- * FIBERS_CONVERT - the calling thread becomes a fiber, its first one
+ * FIBERS_CONVERT - make the calling thread a fiber, the thread's first one
  *
- * Only this thread can ever run it: its stack is the thread's.
+ * Only this thread can ever run the fiber, because its stack is the thread's.
  *
  * Return: the fiber's id, 1 or more.
  */
 #define FIBERS_CONVERT _IO('F', 1)
 
 /**
- * FIBERS_CREATE - make a fiber, which waits until somebody switches to it
+ * FIBERS_CREATE - make a fiber, which waits until a thread switches to it
  *
- * Its floating-point registers begin as the caller's are now.
+ * Its floating-point registers are a copy of the caller's.
  *
- * Return: its id.
+ * Return: the fiber's id.
  */
 #define FIBERS_CREATE _IOW('F', 2, struct fibers_create)
 
 /**
- * FIBERS_SWITCH - leave this fiber, go on in that whose id is the argument
+ * FIBERS_SWITCH - leave this fiber, continue the one whose id is the argument
  *
- * General and floating-point registers are the fiber's; TLS, errno and the
- * signal mask stay the thread's. A fiber is in one thread at a time.
+ * General and floating-point registers belong to the fiber; TLS, errno and the
+ * signal mask stay with the thread. Only one thread at a time can run a fiber.
  *
- * Return: 0, when somebody switches back.
+ * Return: 0, when a thread switches back to this fiber.
  */
 #define FIBERS_SWITCH _IO('F', 3)
 
 /**
- * FIBERS_DELETE - forget a fiber that waits; its stack is the caller's to free
+ * FIBERS_DELETE - delete a waiting fiber; the caller must free its stack
  */
 #define FIBERS_DELETE _IO('F', 4)
 
 /**
- * FIBERS_LOCAL_ALLOC - a key that is free, the same for all fibers
+ * FIBERS_LOCAL_ALLOC - allocate a key, which is valid in all fibers
  *
  * Return: the key, from 0 to FIBERS_KEYS - 1; its value is 0 in every fiber.
  */
 #define FIBERS_LOCAL_ALLOC _IO('F', 5)
 
-/** FIBERS_LOCAL_FREE - give the key that is the argument back */
+/** FIBERS_LOCAL_FREE - free the key that is the argument */
 #define FIBERS_LOCAL_FREE _IO('F', 6)
 
-/** FIBERS_LOCAL_GET - the calling fiber's value of a key */
+/** FIBERS_LOCAL_GET - return the calling fiber's value of a key */
 #define FIBERS_LOCAL_GET _IOWR('F', 7, struct fibers_local)
 
-/** FIBERS_LOCAL_SET - keep a value under a key, in the calling fiber */
+/** FIBERS_LOCAL_SET - store a value under a key, in the calling fiber */
 #define FIBERS_LOCAL_SET _IOW('F', 8, struct fibers_local)
 
 #endif

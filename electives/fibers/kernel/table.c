@@ -15,7 +15,7 @@
 #include "table.h"
 
 LIST_HEAD(tables);
-/* Protects tables. */
+/* Protects the list of tables. */
 DEFINE_MUTEX(tables_lock);
 static u32 serial;
 

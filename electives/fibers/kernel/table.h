@@ -50,7 +50,7 @@ struct fiber {
 
 struct table {
 	struct kref kref;
-	struct list_head node; /* among all tables */
+	struct list_head node; /* in the list of all tables */
 	struct mm_struct *mm; /* the process's memory */
 	pid_t process;
 	u32 serial;

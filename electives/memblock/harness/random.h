@@ -31,7 +31,7 @@ struct array {
 extern struct model model;
 extern struct operation op; /* the operation that is being tested */
 extern struct memblock initial; /* as memblock was when the program began */
-extern char *arena; /* page 0 of the model */
+extern char *arena; /* address of page 0 of the model */
 /* Node and flags of this kernel's reservations: for a caller, and for an array. */
 extern struct page_model plain_reserved, reserved_array;
 extern unsigned long below, above; /* new arrays, by where they were put */

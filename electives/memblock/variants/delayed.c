@@ -66,11 +66,11 @@ go_on:
 				nr_left++;
 			}
 		}
-		/* area below @rend is dealt with, forget about it */
+		/* area below @rend is done */
 		base = min(rend, end);
 	}
 
-	/* the remaining portion */
+	/* the remaining part of the new area */
 	if (base < end) {
 		if (!nr_left && type->cnt < type->max) {
 			if (start_rgn < 0)
