@@ -16,7 +16,7 @@ from grader.base import command, toml
 from grader.base.errors import LabError
 from grader.base.paths import ROOT, make
 
-# Commands of all exercises, for the error message.
+# Commands of all exercises, which the error message lists as well.
 SHARED = ("start", "check", "hint", "watch")
 
 

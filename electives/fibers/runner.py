@@ -15,7 +15,7 @@ from grader.lab import failure_classification, kernel_log, leak_scan, machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# The kernel's message for a program that tests a bad address and must end by a signal.
+# Kernel messages that are expected: programs that test bad addresses end by SIGSEGV.
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
 EMPTY = 1  # lines of /proc/fibers without fibers: the heading

@@ -21,7 +21,7 @@ SECONDS = 10
 MB = 1 << 20
 # OUTPUT_BYTES of kernel/kbench.h.
 OUTPUT_BYTES = MB
-STACK_NEAR = 1 << 20  # a fault this near the stack pointer is a stack overflow
+STACK_NEAR = 1 << 20  # a fault this close to the stack pointer, in bytes, is a stack overflow
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ early_initcall(memblock_say_regions);
 """
 LINE = re.compile(r"^(?:\[ *[\d.]+\] )?(memblock_\w+: .*|MEMBLOCK .*| (?:memory|reserved)[ .[].*)")
 PAGE = 4096
-# The call's offset in the caller depends on the compiler.
+# The offset of a call in its caller, which is removed from the log because it depends on the
+# compiler.
 PLACE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+$")
 
 

@@ -201,7 +201,7 @@ def tests(kernel: Path, way: Way, progress: Progress) -> BuiltTests:
         half_made = Path(tempfile.mkdtemp(prefix=".half-", dir=target.parent))
         try:
             _build(kernel, way, half_made / "tree")
-            if not target.exists():  # another run may have been faster
+            if not target.exists():  # another run may have made the target meanwhile
                 (half_made / "tree").rename(target)
         finally:
             shutil.rmtree(half_made, ignore_errors=True)

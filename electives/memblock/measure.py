@@ -41,7 +41,7 @@ class Share:
 
     @property
     def percent(self) -> tuple[float, float]:
-        """Return both shares in percent."""
+        """Return the function's share in percent, without and with its callees."""
         return 100 * self.own / self.whole, 100 * self.called / self.whole
 
 

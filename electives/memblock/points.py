@@ -77,7 +77,7 @@ def _too_many(plain: Sequence[Path], own: Variant) -> str:
         try:
             counts = measure.states(out, variant, (regions,))
         except LabError as error:
-            if variant is own:  # counting the kernel's own function has just worked
+            if variant is own:  # counting worked for the kernel's function
                 return f"not counted, since what is reserved is wrong: {error}"
             raise
         totals.append(sum(counts[call, regions] for call in STATES))

@@ -84,7 +84,7 @@ def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
     return TestOutcome("", text if text.startswith("seed ") else _ending(result))
 
 
-# detect_leaks=0: leaks of the kernel's tests do not matter.
+# detect_leaks=0: the kernel's tests do not free their memory, which is not an error.
 _ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"}
 
 

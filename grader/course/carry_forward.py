@@ -58,7 +58,7 @@ def _text(source: str, function: str) -> str:
     return source[there.begin : there.end + 2] if there else ""
 
 
-# Comments in a function body that describe the task; a finished function does not need them.
+# The comments of stubs that describe a task. They are removed from the body of a finished function.
 _TASK = re.compile(
     r"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |You wrote this in stage \d+ )(?:(?!\*/).)*\*/\n",
     re.DOTALL | re.MULTILINE,

@@ -301,7 +301,7 @@ VERBS = ("start", "check", "status", "hint", "watch", "predict", "convert")
 
 
 def main() -> int:
-    """Run the command line that the Makefile uses."""
+    """Run the command that the Makefile passes."""
     parser = argparse.ArgumentParser(prog="make")
     parser.add_argument("verb")
     parser.add_argument("--exercise", default="", help="a stage's number or an elective's name")

@@ -29,7 +29,7 @@ def benchmark_sizes(number: int) -> list[int]:
 
 
 def factor(words: str, phase: str) -> float:
-    """Return a speedup written as a number above 0 or as a fraction like 1/3."""
+    """Parse a speedup: a number above 0, or a fraction like 1/3. Raise LabError otherwise."""
     try:
         value = float(Fraction(words.strip()))
     except (ValueError, ZeroDivisionError, OverflowError):

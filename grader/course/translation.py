@@ -213,7 +213,7 @@ def make(language: str, folder: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the command line of scripts/translate.sh."""
+    """Run scripts/translate.sh with its arguments. Return its exit status."""
     parser = argparse.ArgumentParser(
         prog="scripts/translate.sh",
         description="The handouts in another language; handouts/LANGUAGE/README.md says how.",

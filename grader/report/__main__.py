@@ -11,7 +11,7 @@ from grader.report.terminal import summary
 
 
 def main() -> int:
-    """Draw the report. Return 0; command.end turns an error into one line and status 2."""
+    """Draw the report and print its summary."""
     parser = argparse.ArgumentParser(
         prog="python -m grader.report",
         description="Draw pictures and page again from the report.json in a directory.",

@@ -31,7 +31,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Point:
-    """A value with its confidence interval; if not sure, it is drawn hollow."""
+    """A value with its confidence interval; drawn hollow if sure is false."""
 
     x: float
     y: float

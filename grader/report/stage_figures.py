@@ -351,9 +351,9 @@ def _memory_panel(
     title: str,
     label: Callable[[float], str],
 ) -> Panel:
-    """Return a panel that shows zero at the bottom of its logarithmic axis.
+    """Return a panel whose logarithmic axis has zero at its bottom end.
 
-    Stages without a heap have the value zero.
+    The memory use of stages without a heap is zero, which a logarithmic axis could not show.
     """
     points = [point for _, line in series for point in line]
     least = min(point.y for point in points if point.y > 0)

@@ -111,7 +111,7 @@ def lost_lines(stage: Json) -> list[Json]:
 
 
 def further_findings(stage: Json) -> list[Json]:
-    """Return the findings about a stage other than the one that is its cause."""
+    """Return the stage's findings without the one that its status and cause are taken from."""
     found = list(stage["findings"])
     for finding in found:
         # The cause may begin with the name of the checker that found it.

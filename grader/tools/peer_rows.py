@@ -103,7 +103,7 @@ def read(path: Path) -> PeerRun:
 
 
 def times(ratio: float) -> str:
-    """Format a ratio: two decimals below 10, three where two would show too few digits."""
+    """Format a ratio: no decimals from 100 on, one from 10 on, three below 0.095, otherwise two."""
     if ratio >= 100:
         return f"{ratio:,.0f}"
     if ratio >= 10:

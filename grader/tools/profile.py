@@ -240,7 +240,7 @@ def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
 
 
 def main() -> int:
-    """Run the command line that the Makefile uses."""
+    """Profile a stage with the arguments that the Makefile passes."""
     parser = argparse.ArgumentParser(prog="make profile")
     parser.add_argument("--stage", default="")
     parser.add_argument("--n", default="")

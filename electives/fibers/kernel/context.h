@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The registers of a waiting fiber. While a thread is in a system call, its
- * user registers are in memory: to switch fibers is to exchange these.
- * context_x86.c and context_um.c access them.
+ * Access to the registers of fibers. While a thread is in a system call, its
+ * user registers are in memory, so exchanging them switches the thread to
+ * another fiber. They are accessed in context_x86.c and context_um.c.
  */
 #ifndef FIBERS_CONTEXT_H
 #define FIBERS_CONTEXT_H
@@ -17,7 +17,10 @@ struct context;
  */
 size_t context_size(void);
 
-/* Initialize a new fiber's registers, floating point from the caller. */
+/*
+ * Initialize a new fiber's registers; those of floating point are copied from
+ * the calling thread.
+ */
 void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 		   unsigned long argument);
 

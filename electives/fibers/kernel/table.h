@@ -30,7 +30,7 @@ struct seq_file;
 struct thread {
 	struct pid *pid;
 	pid_t number; /* its index in the table */
-	struct fiber *fiber; /* that it runs; read only by this thread */
+	struct fiber *fiber; /* the running fiber; read only by this thread */
 	struct rcu_head rcu;
 };
 
@@ -40,7 +40,7 @@ struct fiber {
 	u32 id;
 	pid_t creator;
 	unsigned long entry;
-	/* Written by the owner, read by the listing. */
+	/* Statistics, which the owner writes and the listing reads. */
 	u64 activations, ran_ns, since_ns;
 	atomic_long_t failed;
 	u64 *local[FIBERS_KEYS / LOCAL_BLOCK];

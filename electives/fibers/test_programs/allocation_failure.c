@@ -57,7 +57,8 @@ static int each_fails(long (*call)(void))
 static void all_calls(void)
 {
 	/*
-	 * Not in main, because fault injection applies to the calling thread.
+	 * Begin here and not in main, because faults are injected only into the
+	 * thread that calls this.
 	 */
 	fault_begin();
 	CHECK(each_fails(opens) > 0);

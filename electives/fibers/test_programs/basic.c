@@ -166,7 +166,10 @@ static void of_the_thread(void)
 	SAME(mine, 1);
 }
 
-/* In a loop like this, a compiler may keep thread-local values from before. */
+/*
+ * In a loop like this, the compiler may look up thread-local data only once,
+ * before the loop.
+ */
 static void only_switches(void *unused)
 {
 	(void)unused;

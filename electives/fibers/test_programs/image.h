@@ -13,7 +13,7 @@
 
 struct image {
 	uint64_t general[9]; /* rbx rbp r8 r9 r10 r12 r13 r14 r15 */
-	uint64_t vector[16][4]; /* ymm; only half of each without AVX */
+	uint64_t vector[16][4]; /* ymm registers; without AVX, lower halves */
 	double x87;
 	uint32_t mxcsr;
 	uint16_t control;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Test threads whose registers differ in size, as with AMX:
- * variants/mixed_fpu_state.c gives a thread named "wide" larger registers.
+ * Test threads with registers of different sizes, as with AMX. The module's
+ * variant mixed_fpu_state.c gives a thread named "wide" larger registers.
  */
 #include "test_program.h"
 

@@ -11,7 +11,7 @@
 
 #include "table.h"
 
-/* More than a test removes between two grace periods. */
+/* More entries than a test removes between two grace periods. */
 #define MOST_REMOVED 4096
 
 /* The latest removed entries, with the RCU state at their removal. */

@@ -76,7 +76,8 @@ static void cover_array(void)
 }
 
 /*
- * Return whether an operation keeps both arrays reserved: a caller that frees them breaks memblock.
+ * Return whether the operation leaves both arrays' memory reserved. Freeing this memory would be an
+ * error of the caller, not of memblock.
  */
 static bool spares_arrays(void)
 {

@@ -19,7 +19,10 @@
 /* memblock.c needs this variable, which the tests define as well. */
 bool movable_node_enabled;
 
-/* Real memory, because memblock stores a new array at its top. */
+/*
+ * The memory that memblock manages. It must exist, because memblock stores a new array at its upper
+ * end.
+ */
 static char arena[1 << 20] __attribute__((aligned(4096)));
 
 enum call { APPEND, FRONT, SECOND, MIDDLE, ACROSS_EIGHT, COVERED };

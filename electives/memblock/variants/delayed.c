@@ -49,7 +49,7 @@ go_on:
 			break;
 		if (rend <= base)
 			continue;
-		/* @rgn overlaps; the part of the new area below it is missing */
+		/* @rgn overlaps the new area; the part below @rgn is missing */
 		if (rbase > base) {
 #ifdef CONFIG_NUMA
 			WARN_ON(nid != memblock_get_region_node(rgn));

@@ -196,7 +196,7 @@ def export(
 
 
 def main(words: list[str]) -> int:
-    """Run the command line of scripts/export-course."""
+    """Run scripts/export-course with its arguments. Return its exit status."""
     parser = argparse.ArgumentParser(
         prog="scripts/export-course",
         description="Make DIR a git repository for students: the kit with skeletons in place of"
