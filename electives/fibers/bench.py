@@ -22,7 +22,7 @@ SIZES = (128, 256, 512, 1024)
 # work in a slice. A switch follows each slice.
 SLICES = 20
 SLICE = 5_000
-# Instructions of work between two switches, for the ratio; RATIO_SIZE is its number of fibers.
+# Instructions of work between two switches for which the ratio is measured, with RATIO_SIZE fibers.
 WORKS = (0, 100, 500, 1_000, 5_000, 50_000)
 RATIO_SIZE = 128
 # Number of switches in one measurement: together, they take fewer than the 4,000,000 instructions

@@ -27,6 +27,6 @@ def _variant(kernel: Kernel, variant: str) -> Iterator[str]:
         raise LabError(f"fibers {variant}: {made.cause}")
     shown = paths.shown(build.VARIANTS if variant else build.SOURCES)
     found = sparse.complaints(kernel, made.directory, {"": shown})
-    # Skip findings in the kit's files, which the call without a variant reports.
+    # Skip findings in the kit's files; the call without a variant reports them.
     others = tuple(f"{shown}/{path.name}:" for path in build.SOURCES.iterdir() if variant)
     yield from (line for line in found if not line.startswith(others))

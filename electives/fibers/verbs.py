@@ -19,7 +19,7 @@ from grader.lab import machines, persistent_machine, qemu
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
-# The tests on a CPU with AVX, whose wide registers not every CPU has.
+# The tests on a machine with AVX, because not every CPU has its wide registers.
 WIDE = ("wide", (runner.AVX, runner.REGISTERS))
 # The tests of each task, by machine. The first test that fails is reported.
 TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {

@@ -18,8 +18,8 @@ from grader.measure import comparison
 from grader.measure.comparison import Compared
 from grader.measure.samples import Series
 
-# The margin of grader/compare.sh: on a computer that also does other work, smaller differences of a
-# few seconds' measurement are not reliable.
+# Smallest relevant difference of times, as in grader/compare.sh: on a computer that also does other
+# work, smaller differences are not reliable after a few seconds of measurement.
 NS_MARGIN = 0.03
 SEED = 1
 

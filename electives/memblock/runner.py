@@ -45,7 +45,7 @@ def sandbox_view(out: Path, *write: Path) -> SandboxView | None:
 def _run(
     program: Path, words: list[str], checks: test_record.Values
 ) -> tuple[CommandResult, str, str]:
-    """Run a program of a variant. Return its result, its output, and the problem of its record."""
+    """Run a program of a variant. Return its result, its output, and the fault of its record."""
     alone = SandboxView(program=program) if source_folder.submission() else None
     nonce = test_record.draw()
     result = run(
@@ -60,7 +60,7 @@ def _run(
 
 
 def kernels_tests(out: Path) -> TestOutcome:
-    """Run all tests of tools/testing/memblock; did is the number of passed tests."""
+    """Run all tests of tools/testing/memblock. Return the number of passed tests in did."""
     checks = test_record.unvalued(int((out / PASSED).read_text()))
     result, text, unproved = _run(out / "main", ["-v"], checks)
     passed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
@@ -74,7 +74,7 @@ def kernels_tests(out: Path) -> TestOutcome:
 
 
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
-    """Run random operations with this many seeds; did is the summary of the operations."""
+    """Run random operations with this many seeds. Return their summary in did."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
     first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
     checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()

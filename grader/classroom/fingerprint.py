@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Digest all that a result depends on: submission, kit, exercise, seed. Equal digests: graded."""
+"""Compute the digest of all that a result depends on: submission, kit, exercise, seed.
+
+A submission whose stored result has the same digest is not graded again.
+"""
 
 from __future__ import annotations
 

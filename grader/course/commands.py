@@ -32,7 +32,7 @@ from grader.scoring.points import Line
 
 
 def start(exercise: Exercise) -> None:
-    """Make the copy in work/. Ask before an existing copy is put aside; otherwise keep it."""
+    """Make the copy in work/. Put an existing copy aside only if the learner agrees."""
     there = skeleton.learner_directory(exercise.name)
     content, said = carry_forward.begin(exercise.name)
     if there is not None:

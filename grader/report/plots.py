@@ -213,7 +213,7 @@ def _height(panel: Panel) -> int:
 
 
 def _tops(panels: list[Panel], places: list[tuple[int, int, int]]) -> list[int]:
-    """Return the distance of each row of panels from the top, and the height of all rows."""
+    """Return where each row of panels begins, in pixels from the top, and where the last ends."""
     tops = [0]
     for row in range(places[-1][0] + 1):
         heights = [_height(p) for p, place in zip(panels, places, strict=True) if place[0] == row]

@@ -86,7 +86,10 @@ static void its_fibers_stay(void)
 	SAME(visits, 1);
 }
 
-/* Many threads end: their entries do not accumulate, and hide no others. */
+/*
+ * The entries of many ended threads do not accumulate, and hide no other
+ * entries.
+ */
 static void many_threads(void)
 {
 	SAME(fibers_begin(), 0);

@@ -34,7 +34,7 @@ extern struct memblock initial; /* as memblock was when the program began */
 extern char *arena; /* address of page 0 of the model */
 /* Node and flags of this kernel's reservations: for a caller, and for an array. */
 extern struct page_model plain_reserved, reserved_array;
-extern unsigned long below, above; /* new arrays, by where they were put */
+extern unsigned long below, above; /* new arrays below and above the range */
 
 bool may(char what);
 unsigned int pick(unsigned int less_than);
