@@ -25,8 +25,8 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
-# Seconds for a run: at least LEAST_SECONDS, plus SLOWER times its duration as a process, because
-# machine qemu emulates the processor.
+# Seconds for a run: LEAST_SECONDS plus SLOWER times its duration as a process, because machine qemu
+# emulates the processor.
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
 MOST_INPUT = 4 << 20  # INPUT_BYTES of kernel/kbench.h

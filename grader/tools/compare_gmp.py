@@ -59,7 +59,8 @@ class Peer:
     """A process that measures one round for each line of input."""
 
     def __init__(self, call: list[str]) -> None:
-        # A session of its own, so that signals to this command do not reach the process.
+        # A session of its own, so that Ctrl-C ends only this command. The process then ends,
+        # because its input is closed.
         self.process = subprocess.Popen(
             call,
             stdin=subprocess.PIPE,

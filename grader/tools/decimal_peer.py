@@ -39,7 +39,7 @@ def fibonacci(n: int) -> Decimal:
 
 
 def fibonacci_modulo(n: int, prime: int) -> int:
-    """Compute F(n) modulo a prime independently: in integers, by pairs of Fibonacci numbers."""
+    """Compute F(n) modulo a prime by another method: in integers, by pairs of Fibonacci numbers."""
     a, b = 0, 1
     for bit in range(n.bit_length() - 1, -1, -1):
         a, b = a * (2 * b - a) % prime, (a * a + b * b) % prime

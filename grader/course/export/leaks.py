@@ -44,9 +44,10 @@ def solution_lines() -> dict[str, str]:
 
 
 def marked_lines() -> dict[str, str]:
-    """Return lines that tasks of drivers and electives leave out: "elective kbench, task 2".
+    """Return lines that only solutions of drivers and electives have, each with its task.
 
-    Lines that also occur in the skeletons or in the kit's other files are not included.
+    An example of a task's name is "elective kbench, task 2". Lines that also occur in the skeletons
+    or in the kit's other files are not included.
     """
     folders = (paths.COMMON, paths.ROOT / "electives", paths.ROOT / "grader/exercise/driver")
     texts = [path.read_text(encoding="utf-8") for folder in folders for path in _c_files(folder)]
