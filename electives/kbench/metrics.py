@@ -25,7 +25,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Metric:
-    """One way to measure a program."""
+    """A way to measure a program."""
 
     key: str
     name: str

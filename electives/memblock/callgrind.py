@@ -19,7 +19,7 @@ LIMITS = ResourceLimits(wall_seconds=1800, cpu_seconds=600)
 
 @dataclass
 class ProfilePart:
-    """One dump: instructions of each function itself, by (file, function), and of calls."""
+    """A dump: instructions of each function itself, by (file, function), and of calls."""
 
     name: str  # the name that the program gave the dump; empty for the last one
     own: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -26,7 +26,7 @@ from grader.classroom import outcome
 from grader.classroom.outcome import SubmissionOutcome
 from grader.exercise.files.exercises import Exercise
 
-# How often parallel runs a job that ends without a result.
+# Number of attempts at a job that ends without a result.
 TRIES = 3
 # Seconds for one job; a submission that uses up each of its own limits takes less.
 LONGEST = 3600

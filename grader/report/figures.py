@@ -49,7 +49,7 @@ class PlotSeries(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour).
+    """A pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour).
 
     wide: the panel fills a whole row of the picture.
     rows: the number of labelled rows on the y axis, 0 for none. With rows, x is the measured value,
@@ -72,7 +72,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """One picture, or, without panels, the reason why there is no picture."""
+    """A picture, or, without panels, the reason why there is no picture."""
 
     name: str
     title: str

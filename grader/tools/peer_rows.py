@@ -42,7 +42,7 @@ class Memory:
 
 @dataclass
 class PeerRun:
-    """One run: the computer, the contenders' names, GMP first, and nanoseconds by round."""
+    """A run: the computer, the contenders' names, GMP first, and nanoseconds by round."""
 
     computer: str
     names: list[str]
