@@ -99,15 +99,15 @@ class Caller:
         self,
         command: list[Any],
         limits: ResourceLimits = TIGHT,
-        room: SandboxView | None = EMPTY,
+        view: SandboxView | None = EMPTY,
         **more: Any,
     ) -> CommandResult:
-        """Run a command in the sandbox, where it sees the attack program unless `room` is None."""
-        if room is not None:
-            room = replace(room, read=(*room.read, self.attack))
+        """Run a command in the sandbox, where it sees the attack program unless `view` is None."""
+        if view is not None:
+            view = replace(view, read=(*view.read, self.attack))
         if not self.other:
-            return sandbox.run(command, limits, room, **more)
-        argv, answer = self.argv(command, limits, room, more)
+            return sandbox.run(command, limits, view, **more)
+        argv, answer = self.argv(command, limits, view, more)
         completed = subprocess.run(argv, capture_output=True, text=True, timeout=120)
         assert answer.is_file(), completed.stderr
         result: CommandResult = pickle.loads(answer.read_bytes())

@@ -72,7 +72,7 @@ def test_it_sees_no_file_of_ours_and_writes_to_none(guest: GuestProcess) -> None
         assert not seen.is_file() and not (seen / ".git").exists()
         assert not seen.is_dir() or not any(p.name == ".bashrc" for p in seen.iterdir())
     there = sorted(p.name for p in (root / guest.folder.relative_to("/")).iterdir())
-    assert there == ["files", "initramfs", "shell.in", "shell.out", "channel.in", "channel.out"]
+    assert there == ["channel.in", "channel.out", "files", "initramfs", "shell.in", "shell.out"]
     mounts = (_emulator(guest.folder) / "mounts").read_text().splitlines()
     writable = {
         line.split()[1]
@@ -191,7 +191,9 @@ def test_it_dies_with_the_grader(number: signal.Signals) -> None:
 def test_without_a_sandbox_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(qemu.sandbox, "refused", lambda: "bubblewrap is missing: install it")
+    monkeypatch.setattr(
+        qemu.sandbox, "why_unavailable", lambda: "bubblewrap is missing: install it"
+    )
     qemu._unconfined.cache_clear()
     try:
         for _ in range(2):

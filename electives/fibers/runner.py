@@ -73,7 +73,7 @@ MOVED = FiberTest("all registers, moved between two CPUs in the switch", "regist
 AVX = FiberTest("there are wide registers", "registers avx", 4)
 MIXED_FPU = FiberTest("threads with registers of unlike size", "mixed_fpu_state", 26)
 READERS = FiberTest(
-    "threads that have ended are freed behind their readers", "ends thread threads", 416
+    "threads that have ended are freed behind their readers", "exit_paths thread threads", 416
 )
 UNLOAD = FiberTest("the module goes when it may, at once", "unload", 144)
 DYING = FiberTest("threads end while others want their fibers", "dying 4000", 25, varies=True)

@@ -16,7 +16,7 @@ from grader.base.finding import Finding
 from grader.lab import machines
 
 # A program for each task, and its input, if any.
-TRIES = Path(__file__).with_name("tries")
+TRIES = Path(__file__).with_name("test_programs")
 
 
 def judge(machine: str) -> list[Finding | None]:

@@ -14,6 +14,6 @@ if __name__ == "__main__":
     from grader.base import scratch
 
     scratch.heed_signals()
-    command, limits, room, more = pickle.loads(Path(sys.argv[2]).read_bytes())
-    ended = sandbox.run(command, limits, room, **more)
+    command, limits, view, more = pickle.loads(Path(sys.argv[2]).read_bytes())
+    ended = sandbox.run(command, limits, view, **more)
     Path(sys.argv[3]).write_bytes(pickle.dumps(ended))
