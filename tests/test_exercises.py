@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 from grader.course import commands, records, skeleton, upgrade
 from grader.course.check import CheckResult
-from grader.exercise.files import exercises
+from grader.exercise.files import exercises, stages
 from grader.exercise.files.exercises import Exercise, ExerciseChange
 from grader.scoring.points import Line
 
@@ -122,8 +122,9 @@ def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) ->
     command = ["gcc", "-Wall", "-Werror", f"-I{paths.COMMON}", "-c", "-o", "/dev/null", str(source)]
     compiled = subprocess.run(command, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stderr
-    for number in range(3, 13):
-        exercise = exercises.find(str(number))
+    # Stages 1 and 2 compute with words, and do not announce work.
+    for number in sorted(stages.manifests().keys() - {1, 2}):
+        exercise = exercises.find(number)
         last = exercise.changes[-1]
         assert last.version == exercise.version > 1
         assert "fib_account_work" in last.what

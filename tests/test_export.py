@@ -170,14 +170,14 @@ def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> N
 A_LEARNER = """
 import shutil, sys
 from pathlib import Path
-from grader.course import bring_over, commands, skeleton
+from grader.course import carry_forward, commands, skeleton
 from grader.exercise.files import exercises, stages
 for number in sorted(stages.manifests()):
     commands.start(exercises.find(number))
     own = skeleton.learner_directory(number)
     shutil.copytree(own, Path(sys.argv[1]) / own.name)
     commands.start(exercises.find(number))
-    print("missing", *sorted(one.function for one in bring_over.missing(number, own)))
+    print("missing", *sorted(one.function for one in carry_forward.missing(number, own)))
     for file in own.iterdir():
         stub = file.read_text()
         solved = (Path(sys.argv[2]) / own.name / file.name).read_text()
