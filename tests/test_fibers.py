@@ -67,7 +67,7 @@ def test_long(name: str) -> None:
     assert {k.title: v for k, v in runner.attempt(name, more).items() if v} == {}
 
 
-@pytest.mark.parametrize("name", ["used", pytest.param("lost", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["use_after_free", pytest.param("leak", marks=pytest.mark.long)])
 def test_a_fault_that_is_planted_is_found(name: str) -> None:
     trial, word = runner.PLANTED[name]
     assert word in runner.attempt(name, [trial])[trial]
