@@ -113,7 +113,7 @@ def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[
         tell = progress.substeps(stage.key)
         tell("build")
         built = stage_module.build(stage, machine.kernel())
-        for note in built.left_out:
+        for note in built.excluded:
             progress.say(f"note: {stage.key}: {note}")
         tell("verify")
         results.append(pipeline.verify_built(built, machine, seed, lambda _: None, quick=True))
@@ -194,7 +194,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.seed,
             progress.step,
             EFFORT,
-            alike=True,
+            equal_repetitions=True,
             undecided=lambda samples: undecided(both, samples, arguments.seed, EFFORT.growth),
         )
     progress.clear()

@@ -135,7 +135,7 @@ def _verify_and_measure(
     for i, stage in enumerate(options.stages):
         rights.append(verifying.result(i))
         built = rights[-1].verified.built
-        for note in (*built.left_out, *built.module.warnings):
+        for note in (*built.excluded, *built.module.warnings):
             progress.say(f"note: {_label(stage)}: {note}")
         stands = status.decide_verified(rights[-1].verified)
         if stands.name != "ok":

@@ -81,7 +81,7 @@ def verification(fault: Fault, folder: Path) -> Found:
     result = verify.verify(built, machine, SEED, True, lambda _: None)
     stands = status.decide_verified(result)
     test = result.failures[0].test if result.failures else ""
-    assert all("build files count" in note for note in built.left_out)
+    assert all("build files count" in note for note in built.excluded)
     return Found(stands.code, stands.cause, test, machine.uses > before)
 
 

@@ -35,8 +35,8 @@ def stage(tmp_path: Path) -> Stage:
 
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
     """Return the names of the sources, and the notes about files that are left out."""
-    left_out: list[str] = []
-    return [path.name for path in stage_module.sources(stage, left_out)], left_out
+    excluded: list[str] = []
+    return [path.name for path in stage_module.sources(stage, excluded)], excluded
 
 
 def test_sources(stage: Stage) -> None:
@@ -184,7 +184,7 @@ def test_what_would_fill_the_disk_is_no_stage(tmp_path: Path, kernel: Kernel) ->
     os.truncate(directory / "huge.c", 1 << 40)
     built = stage_module.build(stages.single(directory, directory.name), kernel)
     assert built.cause == diagnostics.TOO_LARGE
-    assert any("huge.c is left out: larger than" in said for said in built.left_out)
+    assert any("huge.c is left out: larger than" in said for said in built.excluded)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,6 @@ def test_own_build_files_would_make_it_right(tmp_path: Path) -> None:
         capture_output=True,
     )
     assert (tmp_path / "ran/own-build-file-ran").exists()
-    left_out: list[str] = []
-    assert [path.name for path in stage_module.sources(stage, left_out)] == ["decimal.c", "fib.c"]
-    assert len(left_out) == 2
+    excluded: list[str] = []
+    assert [path.name for path in stage_module.sources(stage, excluded)] == ["decimal.c", "fib.c"]
+    assert len(excluded) == 2

@@ -49,7 +49,9 @@ def record(number: int, uml: Machine) -> list[Boot]:
     built = stage_module.build(both[0], uml.kernel())
     subjects = [StageWorkload(replace(built, stage=one), n) for one in both]
     effort = SamplingPlan(RECORDED_BOOTS * RECORDED_ROUNDS, boots=RECORDED_BOOTS)
-    measured = timing.measure(uml, subjects, contents, number, lambda *_: None, effort, alike=True)
+    measured = timing.measure(
+        uml, subjects, contents, number, lambda *_: None, effort, equal_repetitions=True
+    )
     assert not measured.findings, measured.findings
     boots: list[Boot] = [{} for _ in range(RECORDED_BOOTS)]
     for phase, size in [(phase, size) for phase in subjects[0].phases for size in n]:

@@ -94,19 +94,19 @@ def finished_outcome(out: Path, name: str, fingerprint: str) -> SubmissionOutcom
     return found if found and found.graded and found.fingerprint == fingerprint else None
 
 
-def run(engine: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None:
+def run(dispatcher: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None:
     """Grade the submissions in todo, fingerprints by id. Write each outcome into results/."""
     if not todo:
         return
     if shutil.which("parallel") is None:
         raise LabError("GNU parallel is missing: scripts/setup.sh class installs it")
-    (engine.output_folder / "results").mkdir(parents=True, exist_ok=True)
-    with (engine.output_folder / "parallel.err").open("wb") as said:
+    (dispatcher.output_folder / "results").mkdir(parents=True, exist_ok=True)
+    with (dispatcher.output_folder / "parallel.err").open("wb") as said:
         process = subprocess.Popen(
-            engine.parallel(),
-            cwd=engine.output_folder,
+            dispatcher.parallel(),
+            cwd=dispatcher.output_folder,
             # By default, parallel keeps files in the home directory.
-            env={**os.environ, "PARALLEL_HOME": str(engine.output_folder / ".parallel")},
+            env={**os.environ, "PARALLEL_HOME": str(dispatcher.output_folder / ".parallel")},
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
@@ -117,14 +117,14 @@ def run(engine: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None
         assert process.stdin
         process.stdin.write("".join(f"{name}\n" for name in todo).encode())
         process.stdin.close()
-        _attend(engine, process, todo, progress)
+        _attend(dispatcher, process, todo, progress)
     finally:
         _end(process)
-        shutil.rmtree(engine.output_folder / ".parallel", ignore_errors=True)
+        shutil.rmtree(dispatcher.output_folder / ".parallel", ignore_errors=True)
 
 
 def _attend(
-    engine: Dispatcher,
+    dispatcher: Dispatcher,
     process: subprocess.Popen[bytes],
     todo: Mapping[str, str],
     progress: Progress,
@@ -135,7 +135,7 @@ def _attend(
         for name in [
             n
             for n, print_of_it in left.items()
-            if finished_outcome(engine.output_folder, n, print_of_it)
+            if finished_outcome(dispatcher.output_folder, n, print_of_it)
         ]:
             del left[name]
         count, passed = len(todo) - len(left), time.monotonic() - begin

@@ -50,9 +50,9 @@ def _outcome(submission: Path, exercise: Exercise, seed: int) -> SubmissionOutco
         packed = packing.packed(submission)
         print_of_it = fingerprint.of_submission(packed, exercise.name, seed)
         folder = scratch.folder()
-        directory, left_out = unpack.directory(packed, exercise, folder)
+        directory, excluded = unpack.directory(packed, exercise, folder)
         verdict = _judged(directory, exercise, seed)
-        return _told(verdict, print_of_it, (*left_out, *verdict.left_out), folder)
+        return _told(verdict, print_of_it, (*excluded, *verdict.excluded), folder)
     except packing.RejectedSubmission as why:
         return refused(
             print_of_it or fingerprint.of_submission(b"", exercise.name, seed), exercise, str(why)
@@ -82,7 +82,7 @@ def _judged(directory: Path, exercise: Exercise, seed: int) -> ExerciseVerdict:
 
 
 def _told(
-    verdict: ExerciseVerdict, print_of_it: str, left_out: tuple[str, ...], folder: Path
+    verdict: ExerciseVerdict, print_of_it: str, excluded: tuple[str, ...], folder: Path
 ) -> SubmissionOutcome:
     """Return the outcome without the path of the folder in which it was graded."""
 
@@ -95,7 +95,7 @@ def _told(
     if name == "ok" and lost and lost.kind != SPEED:
         # The device is right, but a function that was tested on its own is not.
         name, cause = "wrong", f"{lost.name}: {lost.remark}"
-    return SubmissionOutcome(print_of_it, name, cause, lines, left_out)
+    return SubmissionOutcome(print_of_it, name, cause, lines, excluded)
 
 
 def _cpu_seconds() -> float:

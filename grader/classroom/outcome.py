@@ -28,7 +28,7 @@ class SubmissionOutcome(Lines):
     status: str
     cause: str = ""
     lines: tuple[Line, ...] = ()
-    left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
@@ -59,6 +59,6 @@ def read(path: Path) -> SubmissionOutcome | None:
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         lines = tuple(Line(**line) for line in row.pop("lines"))
-        return SubmissionOutcome(lines=lines, left_out=tuple(row.pop("left_out")), **row)
+        return SubmissionOutcome(lines=lines, excluded=tuple(row.pop("excluded")), **row)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -67,7 +67,7 @@ def class_csv(rows: Sequence[ClassRow], names: Sequence[str]) -> str:
 
 def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
     """Return the results in the format of Gradescope's results.json."""
-    said = [outcome.cause or outcome.status, *outcome.left_out]
+    said = [outcome.cause or outcome.status, *outcome.excluded]
     return {
         "score": outcome.earned,
         "execution_time": outcome.seconds,

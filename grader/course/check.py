@@ -37,7 +37,7 @@ class ExerciseVerdict(points.Lines):
     status: str
     cause: str
     lines: tuple[Line, ...]
-    left_out: tuple[str, ...] = ()  # unused files of the submission, with reasons
+    excluded: tuple[str, ...] = ()  # unused files of the submission, with reasons
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def judge(
     progress.clear()
     if isolated:
         _remove_build(stage, judged)
-    left_out = judged.verified.built.left_out
-    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, left_out)
+    excluded = judged.verified.built.excluded
+    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, excluded)
 
 
 def _judge_at_once(
@@ -155,8 +155,8 @@ def _judge_at_once(
     if fast:
         show(fast)
     lines = (*judged.lines, *([fast] if fast else []))
-    left_out = judged.verified.built.left_out
-    return ExerciseVerdict(judged.status.name, judged.status.cause, lines, left_out)
+    excluded = judged.verified.built.excluded
+    return ExerciseVerdict(judged.status.name, judged.status.cause, lines, excluded)
 
 
 def _judge_driver(
@@ -183,7 +183,7 @@ def _judge_driver(
     progress.clear()
     for line in judged.lines[len(shown) :]:
         show(line)
-    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, built.left_out)
+    return ExerciseVerdict(judged.status.name, judged.status.cause, judged.lines, built.excluded)
 
 
 def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:

@@ -100,7 +100,7 @@ def count(
     stream, lock = iter(subjects), threading.Lock()
     samples: Samples = {}
     findings: dict[str, Finding] = {}
-    left_out: list[NotCounted] = []
+    excluded: list[NotCounted] = []
     done = 0
 
     def work() -> None:
@@ -112,7 +112,7 @@ def count(
             if subject is None:
                 return
             found: Samples = {}
-            finding = _subject(machine, subject, contents, limit, found, left_out)
+            finding = _subject(machine, subject, contents, limit, found, excluded)
             with lock:
                 done += 1
                 if finding is None:
@@ -124,7 +124,7 @@ def count(
     side = WorkerPool([work] * workers, workers)
     for i in range(workers):
         side.result(i)
-    return Measurements(samples, findings, tuple(one.note() for one in left_out))
+    return Measurements(samples, findings, tuple(one.note() for one in excluded))
 
 
 def differ(before: float, after: float) -> bool:
@@ -138,7 +138,7 @@ def _subject(
     contents: Callable[[Sequence[CountedWorkload]], Contents],
     limit: float,
     samples: Samples,
-    left_out: list[NotCounted],
+    excluded: list[NotCounted],
 ) -> Finding | None:
     """Count every n of a subject in ascending order. Return a finding if that fails, or None."""
     last_n, last_cost = 0, 0.0
@@ -146,7 +146,7 @@ def _subject(
         # Quadratic growth is an upper bound, because even schoolbook multiplication is quadratic.
         expected = last_cost * (n / last_n) ** 2 if last_n else 0.0
         if expected > (LIMIT if n in subject.needed else limit):
-            left_out.append(NotCounted(subject.key, n, expected))
+            excluded.append(NotCounted(subject.key, n, expected))
             continue
         found = count_call(machine, subject, contents, n, expected)
         if isinstance(found, Finding):

@@ -109,7 +109,7 @@ class _TimingSession:
     rng: random.Random
     tell: Tell
     effort: SamplingPlan
-    alike: bool
+    equal_repetitions: bool
     samples: Samples = field(default_factory=dict)
     plans: dict[str, list[RoundPlan]] = field(default_factory=dict)
     # By (key, n): whether the caller's clock agreed in each round, and a reading of each round.
@@ -124,7 +124,7 @@ class _TimingSession:
             for i, subject in enumerate(running):
                 self.tell("warm up", i, len(running))
                 self.plans[subject.key] = _plan(turn, subject, self.rng, effort)
-            if self.alike:
+            if self.equal_repetitions:
                 self.plans = _alike(self.plans)
         found: Samples = {}
         for i in range(_share(rounds, boots, boot)):
@@ -228,16 +228,16 @@ def measure(
     seed: int,
     tell: Tell,
     effort: SamplingPlan = WHOLE,
-    alike: bool = False,
+    equal_repetitions: bool = False,
     undecided: Undecided | None = None,
 ) -> Measurements:
     """Return the nanoseconds per call of each subject, by phase and n.
 
-    alike: whether subjects with similar times for an n get the same number of repetitions.
+    equal_repetitions: whether subjects with similar times for an n are repeated equally often.
     undecided: a function that returns, after the first look, the subjects and n to measure again;
     it is used only if the effort has a second look.
     """
-    session = _TimingSession(random.Random(seed), tell, effort, alike)
+    session = _TimingSession(random.Random(seed), tell, effort, equal_repetitions)
     findings: dict[str, Finding] = {}
 
     def boots(work: Callable[[int, GuestSession, Sequence[TimedWorkload]], Measurements]) -> None:

@@ -237,11 +237,11 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
     pairs = sorted({(e["from"], e["to"]) for e in entries})
     most = max(1, min(MOST_N, MOST_ROWS // len(pairs)))
     keys: list[tuple[int, int, int]] = []
-    left_out = 0
+    excluded = 0
     for pair in pairs:
         all_n = sorted({e["n"] for e in entries if (e["from"], e["to"]) == pair})
         few = _few(all_n, most)
-        left_out += len(all_n) - len(few)
+        excluded += len(all_n) - len(few)
         keys += [(*pair, n) for n in few]
     own = phases(entries)
     # If the intervals of all phases do not fit, drop them from the first phase on.
@@ -255,13 +255,13 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
         painted = [_verdict_colour(cell, paint) for cell in row] if index else row
         lines.append("  ".join(painted).rstrip())
     said = []
-    if left_out:
+    if excluded:
         which = (
             "the greatest n",
             "the least and the greatest n",
             "the least, a middle and the greatest n",
         )
-        said.append(f"{left_out} more in index.html: here {which[most - 1]} of each pair")
+        said.append(f"{excluded} more in index.html: here {which[most - 1]} of each pair")
     if bare:
         said.append(f"the intervals of {' and '.join(own[:bare])} are in index.html")
     if said:

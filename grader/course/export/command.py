@@ -22,7 +22,7 @@ from grader.base import command, marked_regions, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
 from grader.course import translation
-from grader.course.export.exclusions import EXPORTED_AS, left_out
+from grader.course.export.exclusions import EXPORTED_AS, excluded
 from grader.course.export.leaks import refuse_leaks
 from grader.course.export.objects import write_object
 from grader.course.export.skeletons import write_skeletons
@@ -73,7 +73,7 @@ def _git(folder: Path, *words: str) -> str:
 def _copy_kit(folder: Path, answers: bool) -> None:
     for name in _git(paths.ROOT, "ls-files", "-z").split("\0"):
         source = paths.ROOT / name
-        if not name or left_out(name, answers) or not source.is_file():
+        if not name or excluded(name, answers) or not source.is_file():
             continue
         target = folder / EXPORTED_AS.get(name, name)
         target.parent.mkdir(parents=True, exist_ok=True)

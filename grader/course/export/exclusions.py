@@ -87,7 +87,7 @@ EXPORTED_AS = {"scripts/course-workflow.yml": ".github/workflows/check.yml"}
 ANSWERS = "handouts/answers.md"
 
 
-def left_out(name: str, answers: bool = False) -> bool:
+def excluded(name: str, answers: bool = False) -> bool:
     """Return whether the file with this name is not exported to students."""
     if name == ANSWERS:
         return not answers

@@ -40,7 +40,7 @@ class BuiltStage:
     stage: Stage
     module: Module
     violations: tuple[stage_contract.ContractViolation, ...] = ()
-    left_out: tuple[str, ...] = ()  # messages about files of the stage that are not used
+    excluded: tuple[str, ...] = ()  # messages about files of the stage that are not used
     rules: str = "stage.h"  # the document with the rules for its objects
     # The source folders of the files that kbuild compiles, by their folder in the module.
     homes: Mapping[str, Path] = field(default_factory=lambda: {"kit": paths.COMMON})
@@ -64,21 +64,21 @@ class BuiltStage:
         return self.module.cause
 
 
-def sources(stage: Stage, left_out: list[str]) -> Iterator[Path]:
-    """Yield the C files of a stage that are used. Append a message to left_out for each other."""
+def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
+    """Yield the C files of a stage that are used. Append a message to excluded for each other."""
     for path in sorted(stage.directory.iterdir()):
         if path.suffix not in (".c", ".h"):
             if path.name in BUILD_FILES:
-                left_out.append(f"{path.name} is left out: the kit's own build files count")
+                excluded.append(f"{path.name} is left out: the kit's own build files count")
         elif not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_+-]*\.[ch]", path.name):
-            left_out.append(f"{path.name!r} is left out: a file name of letters and digits, please")
+            excluded.append(f"{path.name!r} is left out: a file name of letters and digits, please")
         elif not path.is_file() or not paths.inside(path, stage.directory):
-            left_out.append(f"{path.name} is left out: not a file of this directory")
+            excluded.append(f"{path.name} is left out: not a file of this directory")
         elif path.stat().st_size > SOURCE_BYTES:
-            left_out.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
+            excluded.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
         elif path.name in KIT_FILES + VECTOR_FILES:
             if not (path.name == "driver.c" and stage.own_driver):
-                left_out.append(f"{path.name} is left out: the kit's own counts")
+                excluded.append(f"{path.name} is left out: the kit's own counts")
         else:
             yield path
 
@@ -103,20 +103,20 @@ def build(
         )
     if stage.manifest.driver:
         return build_driver(stage, kernel, jobs, look=look)
-    left_out: list[str] = []
-    text = _texts(stage, left_out, trace)
+    excluded: list[str] = []
+    text = _texts(stage, excluded, trace)
     recipe = _recipe(stage, kernel, text)
     if look:
         own = [name for name in recipe.objects if name.startswith("stage/")]
         recipe = _for_a_debugger(recipe, own)
     if text.cause:
         made = Module(device.NAME, module.folder_of(recipe, kernel), text.cause)
-        return BuiltStage(stage, made, (), tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(excluded))
     objects = [path for path in recipe.objects if path.startswith("stage/")]
     if not objects:
         cause = f"{paths.shown(stage.directory)} holds no C file: write fib.c and decimal.c"
         made = Module(device.NAME, module.folder_of(recipe, kernel), cause)
-        return BuiltStage(stage, made, (), tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(excluded))
     made = _compiled(recipe, kernel, jobs)
     made = replace(made, warnings=(*text.warnings, *made.warnings))
     files = [made.directory / f"{path}.o" for path in objects]
@@ -124,9 +124,9 @@ def build(
         missing = re.match(r'ERROR: modpost: "(\w+)" .* undefined!', made.cause)
         if missing:
             made = replace(made, cause=_undefined(missing[1], files, stage))
-        return BuiltStage(stage, made, (), tuple(left_out))
+        return BuiltStage(stage, made, (), tuple(excluded))
     violations = () if trace or look else tuple(_violations(stage, made, files, kernel))
-    return BuiltStage(stage, made, violations, tuple(left_out))
+    return BuiltStage(stage, made, violations, tuple(excluded))
 
 
 def digest(stage: Stage, kernel: Kernel) -> str:
@@ -134,11 +134,11 @@ def digest(stage: Stage, kernel: Kernel) -> str:
     return module.digest(_recipe(stage, kernel, _texts(stage, [])), kernel)
 
 
-def _texts(stage: Stage, left_out: list[str], trace: bool = False) -> preprocess.Texts:
+def _texts(stage: Stage, excluded: list[str], trace: bool = False) -> preprocess.Texts:
     """Return a stage's preprocessed texts; none for a stage without sources."""
     if stage.shipped:
         return preprocess.Texts()
-    return preprocess.texts(stage, list(sources(stage, left_out)), trace)
+    return preprocess.texts(stage, list(sources(stage, excluded)), trace)
 
 
 def _for_a_debugger(recipe: Recipe, objects: Sequence[str]) -> Recipe:
@@ -159,7 +159,7 @@ def build_driver(
         cause = f"{paths.shown(stage.directory)} holds no {path.name} that can be taken"
         recipe = driver_recipe.recipe(stage, b"")
         return built(Module(recipe.name, module.folder_of(recipe, kernel), cause))
-    left_out = [
+    excluded = [
         f"{other.name} is left out: {path.name} is all that counts"
         for other in sorted(stage.directory.iterdir())
         if other != path and (other.suffix in (".c", ".h") or other.name in BUILD_FILES)
@@ -170,15 +170,15 @@ def build_driver(
         recipe = _for_a_debugger(recipe, [driver_recipe.OBJECT])
     if said := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
         made = Module(recipe.name, module.folder_of(recipe, kernel), said)
-        return built(made, left_out=tuple(left_out))
+        return built(made, excluded=tuple(excluded))
     made = _compiled(recipe, kernel, jobs)
     if made.ok and raced:
         said = driver_contract.evades(made.directory / f"{driver_recipe.OBJECT}.i", shown)
         made = replace(made, cause=said)
     if not made.ok or raced or look:
-        return built(made, left_out=tuple(left_out))
+        return built(made, excluded=tuple(excluded))
     broken = driver_contract.violations(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)
-    return built(made, tuple(broken), tuple(left_out))
+    return built(made, tuple(broken), tuple(excluded))
 
 
 def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:

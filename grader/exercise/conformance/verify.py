@@ -431,9 +431,9 @@ def _contract_tests(guest: Running, record: _Record, contract_module: Module, se
 
 
 def _read_log(guest: Running, record: _Record) -> None:
-    dirt = kernel_log.first_problem(guest.console(), record.built.module)
-    if dirt:
-        failure = Failure("log", None, "a clean kernel log", dirt.cause, "kernel log")
-        record.fails(failure, replace(dirt, failure=failure))
+    problem = kernel_log.first_problem(guest.console(), record.built.module)
+    if problem:
+        failure = Failure("log", None, "a clean kernel log", problem.cause, "kernel log")
+        record.fails(failure, replace(problem, failure=failure))
     else:
         record.passes("log")

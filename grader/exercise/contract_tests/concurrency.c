@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Run independent calls on two CPUs at the same time: the verb "together N".
+ * Run independent calls on two CPUs at the same time: the verb "concurrency N".
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -69,7 +69,7 @@ static int caller_run(void *arg)
 	return 0;
 }
 
-void together(u64 n, char *answer, size_t size)
+void concurrent_calls(u64 n, char *answer, size_t size)
 {
 	struct caller callers[2] = { { .n = n }, { .n = n - n / 8 } };
 	struct task_struct *tasks[2];

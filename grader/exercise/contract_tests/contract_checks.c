@@ -179,7 +179,7 @@ void try(u64 n, char *answer, size_t answer_size)
 	if (!contract_wrong())
 		try_rooms(n, &room, want);
 	if (!contract_wrong())
-		try_kept(n);
+		try_retention(n);
 	if (!contract_wrong())
 		try_nested(n, &room, want);
 	try_always(&t, n, &room, want, SAMPLES, SAMPLES, answer, answer_size);

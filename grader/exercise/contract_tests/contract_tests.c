@@ -70,14 +70,14 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		try(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "top"))
 		top(n, answer, sizeof(answer));
-	else if (!strcmp(verb, "kept"))
-		kept(n, answer, sizeof(answer));
-	else if (!strcmp(verb, "pace"))
-		pace(n, false, answer, sizeof(answer));
-	else if (!strcmp(verb, "vector-pace"))
-		pace(n, true, answer, sizeof(answer));
-	else if (!strcmp(verb, "together"))
-		together(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "retention"))
+		result_retention(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "yield-interval"))
+		yield_interval(n, false, answer, sizeof(answer));
+	else if (!strcmp(verb, "vector-interval"))
+		yield_interval(n, true, answer, sizeof(answer));
+	else if (!strcmp(verb, "concurrency"))
+		concurrent_calls(n, answer, sizeof(answer));
 	else
 		return -EINVAL;
 	if (contract_wrong())

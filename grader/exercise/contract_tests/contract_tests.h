@@ -123,8 +123,8 @@ void try(u64 n, char *answer, size_t answer_size);
 void top(u64 n, char *answer, size_t answer_size);
 
 /* Complain unless compute stores the number F(@n) itself. */
-void try_kept(u64 n);
-void kept(u64 n, char *answer, size_t answer_size);
+void try_retention(u64 n);
+void result_retention(u64 n, char *answer, size_t answer_size);
 
 /* Return whether a block holds the number @digits, in limbs to any base. */
 bool number_in(const char *block, size_t bytes, const char *digits,
@@ -134,10 +134,10 @@ bool number_in(const char *block, size_t bytes, const char *digits,
  * Measure the intervals between the yields of long calls up to @max_n, see
  * yield_interval.c. @vectors: the stage has vector files.
  */
-void pace(u64 max_n, bool vectors, char *answer, size_t size);
+void yield_interval(u64 max_n, bool vectors, char *answer, size_t size);
 
 /* Run calls on two CPUs at the same time. */
-void together(u64 n, char *answer, size_t size);
+void concurrent_calls(u64 n, char *answer, size_t size);
 
 /*
  * Record that a call of F(@n) runs with a failure of allocation or yield @place

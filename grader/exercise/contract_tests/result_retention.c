@@ -93,7 +93,7 @@ static void change_words(struct contract_call *t, const union fib_value *f,
 			"no block holds the number itself when compute is through: it leaves work to decimal");
 }
 
-void try_kept(u64 n)
+void try_retention(u64 n)
 {
 	size_t size = test_digits_bound(n) + 1;
 	struct contract_call t = {};
@@ -113,8 +113,8 @@ void try_kept(u64 n)
 	kvfree(digits);
 }
 
-void kept(u64 n, char *answer, size_t answer_size)
+void result_retention(u64 n, char *answer, size_t answer_size)
 {
-	try_kept(n);
-	scnprintf(answer, answer_size, "kept\n");
+	try_retention(n);
+	scnprintf(answer, answer_size, "retention\n");
 }

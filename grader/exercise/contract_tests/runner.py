@@ -63,7 +63,7 @@ SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
 # The unit of the second is the slower of products and of multiply-adds of doubles.
-PACE, VECTOR_PACE = "pace", "vector-pace"
+INTERVAL, VECTOR_INTERVAL = "yield-interval", "vector-interval"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
 # The names that one_call.c gives to an injected failure, in an answer and in the log of a panic.
@@ -176,9 +176,9 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
-        *([f"kept {speed.n}"] if speed and stage.traits.numbers else []),
-        f"{VECTOR_PACE if stage.traits.vector else PACE} {top}",
-        f"together {min(top, 100)}",
+        *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
+        f"{VECTOR_INTERVAL if stage.traits.vector else INTERVAL} {top}",
+        f"concurrency {min(top, 100)}",
     ]
     return [f"{question} {seed} {modulus}" for question in questions_asked]
 
@@ -218,7 +218,7 @@ def _judged(
                 said = f"fib_limbs says {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", said)
                 shortest, longest = LIMB_BITS
-        elif verb in (PACE, VECTOR_PACE):
+        elif verb in (INTERVAL, VECTOR_INTERVAL):
             yield from _paced(stage, got)
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Measure the interval between two yields: the verbs "pace N" and, for a stage with
- * vector files, "vector-pace N". A call that computes for long without a yield keeps
+ * Measure the interval between two yields: the verbs "yield-interval N" and, for a stage with
+ * vector files, "vector-interval N". A call that computes for long without a yield keeps
  * other tasks from the processor, and delays a Ctrl-C.
  */
 #include <linux/kernel.h>
@@ -163,7 +163,7 @@ static struct paced runs(struct contract_call *t, u64 n, char *digits,
 	return p;
 }
 
-void pace(u64 max_n, bool vectors, char *answer, size_t size)
+void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 {
 	struct contract_call t = { .fill = 0x5a, .at_yield = note };
 	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);

@@ -165,9 +165,9 @@ class DriverSession:
             requests = [case.request for case in cases]
             answers = driver_device.ask(self.guest, requests, self.seconds, ahead=0)
             for case, _ in zip(cases, answers):
-                dirt = kernel_log.first_problem(self.guest.console(), self.module)
-                if dirt:
-                    return WrongError(dirt.within(case.named()))
+                problem = kernel_log.first_problem(self.guest.console(), self.module)
+                if problem:
+                    return WrongError(problem.within(case.named()))
         except (MachineError, WrongError):
             pass
         return error
@@ -264,9 +264,9 @@ class DriverSession:
         for race in _RACE.finditer(whole, self._read):
             self._blame_for_race(race, moment)
             self._read = race.end()
-        dirt = kernel_log.first_problem(whole[self._read :], self.module)
-        if dirt:
-            raise WrongError(dirt.within(moment))
+        problem = kernel_log.first_problem(whole[self._read :], self.module)
+        if problem:
+            raise WrongError(problem.within(moment))
 
     def _blame_for_race(self, race: re.Match[str], moment: str) -> None:
         """Raise for a data race that race.c has found, unless it is on another task's variable."""
