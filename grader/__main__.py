@@ -130,9 +130,9 @@ def main(words: list[str]) -> int:
         sandbox.require()
         chosen = [replace(stage, isolated=True) for stage in chosen]
     progress = Progress()
-    chosen_seed, said = seed.chosen(arguments.seed, "--seed ")
-    if said:
-        progress.say(said)
+    chosen_seed, message = seed.chosen(arguments.seed, "--seed ")
+    if message:
+        progress.say(message)
     result = run.grade(
         run.RunOptions(
             stages=chosen,
@@ -152,8 +152,8 @@ def main(words: list[str]) -> int:
         shutil.copy(out / "report.json", arguments.json)
     progress.clear()
     print(terminal.summary(result))
-    if arguments.own and (said := predictions.comparison_with_prediction(result)):
-        print(said)
+    if arguments.own and (message := predictions.comparison_with_prediction(result)):
+        print(message)
     if arguments.stats == "all":
         print(stats_table.stats_table(result))
     print(f"Report: {paths.shown(out / 'index.html')}")

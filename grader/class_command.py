@@ -110,8 +110,8 @@ def _one(arguments: argparse.Namespace) -> int:
         raise LabError(f"{in_one_line(error)}: name another place") from error
     if not made.graded:
         raise LabError(f"{made.status}: {made.cause}")
-    said = f"{made.status}: {made.cause}" if made.cause else made.status
-    print(f"{made.earned} of {made.possible} points; {said}")
+    message = f"{made.status}: {made.cause}" if made.cause else made.status
+    print(f"{made.earned} of {made.possible} points; {message}")
     return 0
 
 

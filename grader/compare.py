@@ -161,9 +161,9 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     names = (paths.shown(both[0].directory), paths.shown(both[1].directory))
     progress = Progress()
-    arguments.seed, said = seed.chosen(arguments.seed, "--seed ")
-    if said:
-        progress.say(said)
+    arguments.seed, message = seed.chosen(arguments.seed, "--seed ")
+    if message:
+        progress.say(message)
     progress.step("set up")
     machines.get("uml").kernel()
     if not arguments.no_exact:

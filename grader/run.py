@@ -153,8 +153,8 @@ def _verify_and_measure(
         for metric in metrics.values():
             finding = metric.measured.findings.get(stage.key)
             if finding is not None:
-                said = f"{finding.status}: {metric.machine.name}: {finding.cause}"
-                progress.say(f"{_label(stage)}: {said}")
+                message = f"{finding.status}: {metric.machine.name}: {finding.cause}"
+                progress.say(f"{_label(stage)}: {message}")
     return rights, [metrics[machine.name] for machine in found]
 
 

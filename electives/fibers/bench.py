@@ -105,11 +105,11 @@ class _Bench:
         command = f"fibers-bench_{library} {size} {slices} {work}"
         begin, switch = [], []
         for _ in range(RUNS[self.metric]):
-            said = self.guest.channel.check(command, SECONDS)
+            output = self.guest.channel.check(command, SECONDS)
             try:
-                (made, made_ns), (all_, all_ns) = (map(int, x.split()) for x in said.splitlines())
+                (made, made_ns), (all_, all_ns) = (map(int, x.split()) for x in output.splitlines())
             except ValueError:
-                raise MachineError(f"{command}: {said.strip()}") from None
+                raise MachineError(f"{command}: {output.strip()}") from None
             begin.append((made if self.metric == "instructions" else made_ns) / size)
             count = slices * (size + 1)
             switch.append((all_ if self.metric == "instructions" else all_ns) / count)

@@ -95,8 +95,8 @@ def _check(recipe_to_check: Recipe) -> None:
         of_kit = kits.read_bytes() if kits else b""
         if text != of_kit and name.endswith((".c", ".h")):
             decoded = (part.decode(errors="replace") for part in (text, of_kit))
-            if said := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
-                raise ModuleNotBuiltError(f"the module of fibers does not build: {said}")
+            if message := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
+                raise ModuleNotBuiltError(f"the module of fibers does not build: {message}")
 
 
 def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:

@@ -166,13 +166,13 @@ def _one(
         )
         result = guest.channel.run(command, test.seconds)
         text, record = test_record.split(result.output)
-        said = text.strip().splitlines()
+        output_lines = text.strip().splitlines()
         if result.status:
-            return said[0] if said else f"exit {result.status}"
+            return output_lines[0] if output_lines else f"exit {result.status}"
         unproved = _unproved(test, record, nonce)
         if unproved:
             return unproved
-        hear(test, said[-1] if said else "")
+        hear(test, output_lines[-1] if output_lines else "")
         left = guest.channel.check("wc -l </proc/fibers", build.PATIENCE).strip()
     except MachineError as error:
         return failure_classification.classify(error, guest, made).cause

@@ -92,9 +92,9 @@ def _finding(
 def _wrong(of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress) -> str:
     for name, todo in of_the_task:
         found = runner.attempt(name, todo, tell=progress.step, to_the_end=False)
-        for test, said in found.items():
-            if said:
-                return f"{test.title}, on {name}: {said}"
+        for test, message in found.items():
+            if message:
+                return f"{test.title}, on {name}: {message}"
     return ""
 
 
@@ -112,9 +112,9 @@ def run(words: list[str]) -> int:
     machine = bench.chosen(_machine(words))
     progress = Progress()
     for name in ("uml", "qemu-smp"):
-        for test, said in runner.attempt(name, QUICK, tell=progress.step).items():
-            if said:
-                raise LabError(f"{test.title}, on {name}: {said}")
+        for test, message in runner.attempt(name, QUICK, tell=progress.step).items():
+            if message:
+                raise LabError(f"{test.title}, on {name}: {message}")
     measured = bench.measure(machine, lambda what: progress.step(f"measure {what}"))
     progress.clear()
     print(f"fibers on uml and qemu-smp: {len(QUICK)} trials each, all right\n")
@@ -147,18 +147,18 @@ def long(words: list[str]) -> int:
     if words:
         raise LabError(f"make elective=fibers check long=1 takes nothing else, not {words[0]}")
     progress = Progress()
-    said: dict[FiberTest, str] = {}
+    message: dict[FiberTest, str] = {}
     fine = True
     for name, some in runner.ALL.items():
         todo = (*some, *runner.LONG.get(name, ()))
         begin = time.monotonic()
-        said.clear()
-        wrong = runner.attempt(name, todo, tell=progress.step, hear=said.__setitem__)
+        message.clear()
+        wrong = runner.attempt(name, todo, tell=progress.step, hear=message.__setitem__)
         progress.clear()
         bad = [f"{test.title}: {what}" for test, what in wrong.items() if what]
         took = f"({time.monotonic() - begin:.0f} s)"
         print(f"{name}: {len(todo) - len(bad)} of {len(todo)} trials are right {took}")
-        for line in [*(f"{t.title}: {what}" for t, what in said.items() if what), *bad]:
+        for line in [*(f"{t.title}: {what}" for t, what in message.items() if what), *bad]:
             print(f"  {line}")
         fine = fine and not bad
     for name, (test, word) in runner.PLANTED.items():

@@ -113,22 +113,22 @@ def compare(folder: Path, request: KbenchRequest) -> int:
             school.wrong[name, compiler] = str(error)
             continue
         ran = native.run(program, case.program_input)
-        if said := _wrong(ran, case):
-            school.wrong[name, compiler] = f"as a process: {said}"
+        if message := _wrong(ran, case):
+            school.wrong[name, compiler] = f"as a process: {message}"
             continue
         entries.append(Entry(case, compiler, ProgramTask.after(program, case.program_input, ran)))
     _count(school, entries, progress)
     progress.clear()
     print(table(school))
-    for (name, compiler), said in sorted(school.wrong.items()):
-        print(f"wrong: {compiler}, {name}: {said}")
+    for (name, compiler), message in sorted(school.wrong.items()):
+        print(f"wrong: {compiler}, {name}: {message}")
     return 1 if school.wrong else 0
 
 
 def _wrong(ran: ProcessRun | kernel.KernelRun, case: ProgramCase) -> str:
     """Return the difference between a run and the expected result, or ""."""
-    said = metrics.differs(ran, case.right)
-    return said.replace("that of the process", "the expected one")
+    message = metrics.differs(ran, case.right)
+    return message.replace("that of the process", "the expected one")
 
 
 def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
@@ -149,8 +149,8 @@ def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
                 except program_failure.ProgramFailure as error:
                     school.wrong[key] = f"in a kernel: {error}"
                     break
-                if said := _wrong(run, entry.case):
-                    school.wrong[key] = f"in a kernel: {said}"
+                if message := _wrong(run, entry.case):
+                    school.wrong[key] = f"in a kernel: {message}"
                 else:
                     school.counts[key] = run.cycles
 

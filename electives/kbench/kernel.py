@@ -118,11 +118,11 @@ def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
     kbuild generates the other objects, which depend on the kernel: one object up to Linux 6.11, two
     later, of which the second (.module-common.o) has the version that a kernel checks.
     """
-    said = (base.directory / ".kbench.ko.cmd").read_text()
-    match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", said)
+    output = (base.directory / ".kbench.ko.cmd").read_text()
+    match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", output)
     if match is None:
         raise LabError(
-            f"this kernel's kbuild links modules in a way that is not known: {said[:200]}"
+            f"this kernel's kbuild links modules in a way that is not known: {output[:200]}"
         )
     own, *others = [base.directory / Path(name).name for name in match[3].split()]
     return match[1].split(), match[2], own, others

@@ -83,8 +83,8 @@ def run(
         if int(number) == signal.SIGABRT:
             return ProcessRun(result.text, 128 + signal.SIGABRT)
         where = f" in {function}" if (function := function_at(program, int(place, 16))) else ""
-        said = _in_words(int(number), int(address, 16), int(stack, 16))
-        return ProcessRun(result.text, 128 + int(number), fault=f"{said}{where}")
+        message = _in_words(int(number), int(address, 16), int(stack, 16))
+        return ProcessRun(result.text, 128 + int(number), fault=f"{message}{where}")
     if result.status is not None and result.status >= 0:  # the program called _exit()
         return ProcessRun(result.text, result.status)
     return ProcessRun(result.text, 1, fault=f"it was ended by signal {-(result.status or 0)}")

@@ -133,9 +133,9 @@ class _ProgramBuilder:
             self.options.isolated,
         )
         if result.status != 0:
-            said = result.error_text
-            errors = re.findall(r"^(.*error: .*)$", said, re.MULTILINE)
-            line = (errors or said.splitlines() or ["clang failed"])[0]
+            output = result.error_text
+            errors = re.findall(r"^(.*error: .*)$", output, re.MULTILINE)
+            line = (errors or output.splitlines() or ["clang failed"])[0]
             line = line.replace(str(source), self.name)
             raise LabError(result.cause and f"{self.name}: clang: {result.cause}" or line)
         return (new / "made.ll").read_text(errors="replace")
@@ -173,9 +173,9 @@ class _ProgramBuilder:
         read = (FOLDER / "native", FOLDER / "kernel")
         result = tools.run(command, new, self.options.isolated, read)
         if result.status != 0:
-            said = result.error_text
-            match = re.search(r"undefined reference to `([^']*)'", said)
-            what = f"{match[1]} is not in the C library" if match else said.strip()[-200:]
+            output = result.error_text
+            match = re.search(r"undefined reference to `([^']*)'", output)
+            what = f"{match[1]} is not in the C library" if match else output.strip()[-200:]
             raise LabError(f"{self.name}: as a program it does not link: {what}")
 
     def _llc(self, new: Path, text: str, target: str, model: str) -> None:
@@ -188,8 +188,8 @@ class _ProgramBuilder:
         )  # fmt: skip
         if result.status == 0 and not result.ended_by:
             return
-        said = result.error_text
-        raise LabError(f"{self.name}{self._of_llc(result.cause, said, text)}")
+        output = result.error_text
+        raise LabError(f"{self.name}{self._of_llc(result.cause, output, text)}")
 
     def _of_llc(self, cause: str, output: str, text: str) -> str:
         if cause:

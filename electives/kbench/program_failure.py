@@ -46,8 +46,8 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
             f"{meaning(console)}{_inside(console, program)}: it ends machine {machine}", False
         )
     if isinstance(error, MachineTimeout):
-        said = meaning(console, "")
-        about = f": {said}{_inside(console, program)}" if said else ""
+        message = meaning(console, "")
+        about = f": {message}{_inside(console, program)}" if message else ""
         # On uml, a fault on a stack that the kernel does not know hangs the machine: see the
         # handout.
         where = (
@@ -56,12 +56,12 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
         return ProgramFailure(f"machine {machine} does not answer in time{about}{where}", True)
     # The last line of a failed command has the reason; for a rejected module, the kernel log has
     # it.
-    said = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
+    message = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
     refused = re.search(
         r".*(?:relocation|[Uu]nknown symbol|Unknown rela|disagrees about).*", console
     )
     log = f"; the kernel log says: {refused[0].strip()}" if refused else ""
-    return ProgramFailure(f"machine {machine}: {said}{log}", False)
+    return ProgramFailure(f"machine {machine}: {message}{log}", False)
 
 
 def meaning(console: str, otherwise: str = "it said nothing") -> str:

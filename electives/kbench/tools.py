@@ -26,8 +26,8 @@ def version() -> int:
     for name in ("clang", "llc"):
         if shutil.which(name) is None:
             raise LabError(f"there is no {name}: {SET_UP}")
-    said = subprocess.run(["llc", "--version"], capture_output=True, text=True).stdout
-    match = re.search(r"LLVM version (\d+)", said)
+    output = subprocess.run(["llc", "--version"], capture_output=True, text=True).stdout
+    match = re.search(r"LLVM version (\d+)", output)
     if match is None or int(match[1]) < OLDEST:
         raise LabError(f"llc is of LLVM {match[1] if match else '?'}: {OLDEST} or later is needed")
     return int(match[1])
@@ -51,8 +51,8 @@ def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str)
     """Run a tool that should not fail. Return its output, or raise LabError."""
     result = run(command, folder, isolated)
     if result.status != 0:
-        said = result.error_text.strip().splitlines()
+        output_lines = result.error_text.strip().splitlines()
         raise LabError(
-            f"{what}: {Path(command[0]).name}: {result.cause or (said or ['failed'])[0]}"
+            f"{what}: {Path(command[0]).name}: {result.cause or (output_lines or ['failed'])[0]}"
         )
     return result.text

@@ -36,7 +36,7 @@ def judge(machine: str) -> list[Finding | None]:
         wrong = [_wrong(run, ran, task) for run, (task, ran) in zip(_outcomes(runs), runs)]
     except LabError as error:  # the learner's sources do not compile
         wrong = [str(error)] * len(runs)
-    return [Finding("wrong", said) if said else None for said in wrong]
+    return [Finding("wrong", message) if message else None for message in wrong]
 
 
 def _outcomes(
@@ -60,10 +60,10 @@ def _wrong(
     name = Path(task.program.name).name
     if isinstance(run, program_failure.ProgramFailure):
         return f"{name}: {run}"
-    said = metrics.differs(run, ran)
-    if not said and run.left_blocks:
-        said = f"{run.left_blocks} blocks are not freed, and all were given back"
-    return f"{name}: {said}" if said else ""
+    message = metrics.differs(run, ran)
+    if not message and run.left_blocks:
+        message = f"{run.left_blocks} blocks are not freed, and all were given back"
+    return f"{name}: {message}" if message else ""
 
 
 def load(words: list[str]) -> int:

@@ -115,8 +115,8 @@ def _must(command: list[str], variant: Variant) -> None:
         raise LabError(f"the kernel with {variant.name} is not built: {result.cause}")
     if result.status:
         result.check_host(FOLDER)
-        said = kernels.complaint(result.text)
-        raise VariantNotBuiltError(f"the kernel with {variant.name} does not compile: {said}")
+        output = kernels.complaint(result.text)
+        raise VariantNotBuiltError(f"the kernel with {variant.name} does not compile: {output}")
 
 
 def log(linux: Path) -> list[str]:
@@ -137,8 +137,8 @@ def log(linux: Path) -> list[str]:
 
 def end_of_image(linux: Path) -> int:
     """Return the end of the executable, rounded up to a page: the heap begins there."""
-    said = run(["nm", str(linux)], BUILD).text
-    found = re.search(r"^([0-9a-f]+) \w _end$", said, re.MULTILINE)
+    output = run(["nm", str(linux)], BUILD).text
+    found = re.search(r"^([0-9a-f]+) \w _end$", output, re.MULTILINE)
     if found is None:
         raise LabError(f"nm finds no end of {paths.shown(linux)}")
     return -(-int(found[1], 16) // PAGE) * PAGE

@@ -99,8 +99,8 @@ def count(program: Path, *arguments: str) -> list[ProfilePart]:
     room = runner.sandbox_view(program.parent, folder)
     result = run(command, LIMITS, room, environment=fixed)
     if result.status != 0:
-        said = result.error_text.strip().splitlines()
-        raise LabError(f"callgrind: {result.cause or (said or ['it said nothing'])[-1]}")
+        output_lines = result.error_text.strip().splitlines()
+        raise LabError(f"callgrind: {result.cause or (output_lines or ['it said nothing'])[-1]}")
     dumps = sorted(
         folder.glob("out.*"), key=lambda path: int(path.suffix[1:]) if path != output else 0
     )

@@ -149,8 +149,8 @@ class BuiltTests:
         out.mkdir(parents=True, exist_ok=True)
         made = str(out / "memblock.o")
         (out / "memblock.c").write_text(text, encoding="utf-8")
-        if where and (said := self._refused(where, name, out)):
-            raise VariantNotBuiltError(said)
+        if where and (message := self._refused(where, name, out)):
+            raise VariantNotBuiltError(message)
         self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
@@ -179,8 +179,10 @@ def _environment() -> dict[str, str]:
 
 
 def _key(kernel: Path) -> str:
-    said = subprocess.run(["gcc", "--version"], capture_output=True, text=True, env=_environment())
-    digest = hashlib.sha256(said.stdout.encode())
+    output = subprocess.run(
+        ["gcc", "--version"], capture_output=True, text=True, env=_environment()
+    )
+    digest = hashlib.sha256(output.stdout.encode())
     shared = [test_record.INCLUDE / name for name in test_record.HEADERS]
     for path in [*sorted(HARNESS.iterdir()), Path(__file__), *shared]:
         digest.update(path.read_bytes())

@@ -91,9 +91,11 @@ def tally(kernel: Counts, other: Counts) -> str:
     """Return the number of states in which the other function is better, and its worst state."""
     fewer = sum(other[key] < count for key, count in kernel.items())
     more = {key: other[key] / count for key, count in kernel.items() if other[key] > count}
-    said = f"fewer instructions in {fewer} of {len(kernel)} states"
+    message = f"fewer instructions in {fewer} of {len(kernel)} states"
     if more:
         call, regions = max(more, key=lambda key: more[key])
         worst = 100 * (more[call, regions] - 1)
-        said += f", more in {len(more)}: at most {worst:.1f} % ({CALLS[call]}, {regions} regions)"
-    return said
+        message += (
+            f", more in {len(more)}: at most {worst:.1f} % ({CALLS[call]}, {regions} regions)"
+        )
+    return message

@@ -49,7 +49,7 @@ def judge(progress: Progress) -> list[Finding | None]:
             wrong[INSTRUCTIONS] = _too_many(plain, own)
     except VariantNotBuiltError as error:
         return [Finding("build-failed", str(error))] * len(numbers)
-    return [Finding("wrong", said) if said else None for said in wrong.values()]
+    return [Finding("wrong", message) if message else None for message in wrong.values()]
 
 
 def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path:
@@ -65,8 +65,8 @@ def _tried(out: Path, number: int) -> str:
     )
     if wrong or number != LAST_MODE:
         return wrong
-    said = runner.kernels_tests(out).wrong
-    return f"the kernel's own tests: {said}" if said else ""
+    message = runner.kernels_tests(out).wrong
+    return f"the kernel's own tests: {message}" if message else ""
 
 
 def _too_many(plain: Sequence[Path], own: Variant) -> str:

@@ -80,8 +80,8 @@ def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
     """
     out = scratch.folder()
     out.chmod(0o755)  # readable for the sandbox's user; the folder above it is private
-    if said := allowed_c.refused_in_source(variant.where, variant.text):
-        raise kernels.VariantNotBuiltError(said)
+    if output := allowed_c.refused_in_source(variant.where, variant.text):
+        raise kernels.VariantNotBuiltError(output)
     name = variant.where or variant.name
     try:
         text = memblock_c(kernel, variant)

@@ -111,9 +111,9 @@ def run(words: list[str]) -> int:
 
     label = f"memblock_add_range() of Linux {kernels.version(kernel)}"
     print(f"{label}, tests passed with NUMA off / on:")
-    for name, passed, said in right[1:]:
+    for name, passed, message in right[1:]:
         lead = f"  {name:8} {passed:>9}  "
-        print(textwrap.fill(f"{lead}{said}", 100, subsequent_indent=" " * len(lead)))
+        print(textwrap.fill(f"{lead}{message}", 100, subsequent_indent=" " * len(lead)))
     print("\nInstructions of one memblock_reserve(), in an array for 128 regions:")
     print(show.table(counts, shares))
     for variant in every[1:]:

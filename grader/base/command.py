@@ -132,12 +132,12 @@ def _nobody_reads() -> bool:
 
 def _of_the_system(error: OSError) -> str:
     """Describe a system error, and suggest another folder if the error is about the results."""
-    said, where = in_one_line(error), error.filename
+    message, where = in_one_line(error), error.filename
     if error.errno not in NO_PLACE or where == STANDARD_OUTPUT:
-        return said
+        return message
     if isinstance(where, str) and not paths.inside(Path(where), paths.BUILD):
-        return said
-    return f"{said}; {OTHER_PLACE}"
+        return message
+    return f"{message}; {OTHER_PLACE}"
 
 
 def _on_stderr(text: str) -> None:

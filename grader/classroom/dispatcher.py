@@ -101,15 +101,15 @@ def run(dispatcher: Dispatcher, todo: Mapping[str, str], progress: Progress) -> 
     if shutil.which("parallel") is None:
         raise LabError("GNU parallel is missing: scripts/setup.sh class installs it")
     (dispatcher.output_folder / "results").mkdir(parents=True, exist_ok=True)
-    with (dispatcher.output_folder / "parallel.err").open("wb") as said:
+    with (dispatcher.output_folder / "parallel.err").open("wb") as error_file:
         process = subprocess.Popen(
             dispatcher.parallel(),
             cwd=dispatcher.output_folder,
             # By default, parallel keeps files in the home directory.
             env={**os.environ, "PARALLEL_HOME": str(dispatcher.output_folder / ".parallel")},
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=error_file,
+            stderr=error_file,
             start_new_session=True,
             preexec_fn=lambda: parent_death.set_parent_death_signal(signal.SIGKILL),  # noqa: PLW1509
         )
@@ -129,7 +129,7 @@ def _attend(
     todo: Mapping[str, str],
     progress: Progress,
 ) -> None:
-    left, begin, said = dict(todo), time.monotonic(), time.monotonic()
+    left, begin, reported_at = dict(todo), time.monotonic(), time.monotonic()
     while process.poll() is None:
         scratch.check_stopped()
         for name in [
@@ -142,8 +142,8 @@ def _attend(
         text = f"graded {count} of {len(todo)}{_remaining(count, len(left), passed)}"
         if progress.live:
             progress.step(text)
-        elif time.monotonic() - said >= SAY_SECONDS:
-            said = time.monotonic()
+        elif time.monotonic() - reported_at >= SAY_SECONDS:
+            reported_at = time.monotonic()
             progress.say(f"[{progress.elapsed():4.0f} s] {text}")
         time.sleep(LOOK_SECONDS)
     progress.clear()

@@ -114,8 +114,8 @@ def _grade(
     prints = dict(_pack(found, out, options.exercise, number, progress))
     todo = {name: p for name, p in prints.items() if not dispatcher.finished_outcome(out, name, p)}
     progress.clear()
-    said = f"{len(found) - len(todo)} are done, {len(todo)} to do" if todo else "all are done"
-    progress.say(f"{len(found)} submissions, {options.exercise.heading}, seed {number}: {said}")
+    message = f"{len(found) - len(todo)} are done, {len(todo)} to do" if todo else "all are done"
+    progress.say(f"{len(found)} submissions, {options.exercise.heading}, seed {number}: {message}")
     dispatcher.run(work, todo, progress)
     shutil.rmtree(out / "packed", ignore_errors=True)
     rows = [ClassRow(s, _outcome(out, s.id, prints[s.id])) for s in found]
@@ -154,9 +154,9 @@ def _outcome(out: Path, name: str, print_of_it: str) -> SubmissionOutcome:
     kept = dispatcher.finished_outcome(out, name, print_of_it)
     if kept:
         return kept
-    said = read(out / "results" / f"{name}.json")
-    if said and not said.graded and said.cause:
-        return said
+    answer = read(out / "results" / f"{name}.json")
+    if answer and not answer.graded and answer.cause:
+        return answer
     last = dispatcher.what_went_wrong(out)
     return SubmissionOutcome(
         print_of_it, NOT_GRADED, f"{NO_RESULT}: {last[-1]}" if last else NO_RESULT

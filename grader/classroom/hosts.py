@@ -24,8 +24,8 @@ def read(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        said = in_one_line(error) if isinstance(error, OSError) else "no text"
-        raise LabError(f"--hosts {path}: {said}; a host a line, like 4/user@host") from error
+        message = in_one_line(error) if isinstance(error, OSError) else "no text"
+        raise LabError(f"--hosts {path}: {message}; a host a line, like 4/user@host") from error
     named = [line.split("#")[0].strip() for line in lines]
     named = [line for line in named if line]
     for line in named:
@@ -75,5 +75,5 @@ def _quoted(path: Path) -> str:
 def _run(command: list[str], host: str) -> None:
     completed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if completed.returncode:
-        said = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
-        raise LabError(f"{host}: {said}; {command[0]} must get through without a question")
+        output = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
+        raise LabError(f"{host}: {output}; {command[0]} must get through without a question")

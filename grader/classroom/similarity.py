@@ -77,9 +77,9 @@ def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -
     try:
         rows = json.loads(result.text)
     except ValueError:
-        said = result.error_text.strip().splitlines()[-1:]
+        output = result.error_text.strip().splitlines()[-1:]
         raise LabError(
-            f"comparing failed: {result.cause or ' '.join(said)}; leave --similarity"
+            f"comparing failed: {result.cause or ' '.join(output)}; leave --similarity"
         ) from None
     made = [SimilarPair(found[int(a)].student, found[int(b)].student, x, y) for a, b, x, y in rows]
     return sorted(made, key=lambda pair: -max(pair.of_one, pair.of_other))

@@ -67,11 +67,11 @@ def class_csv(rows: Sequence[ClassRow], names: Sequence[str]) -> str:
 
 def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
     """Return the results in the format of Gradescope's results.json."""
-    said = [outcome.cause or outcome.status, *outcome.excluded]
+    message = [outcome.cause or outcome.status, *outcome.excluded]
     return {
         "score": outcome.earned,
         "execution_time": outcome.seconds,
-        "output": "\n".join(said),
+        "output": "\n".join(message),
         "tests": [
             {"name": line.name, "score": line.earned, "max_score": line.possible,
              "output": line.remark}

@@ -39,16 +39,16 @@ def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, l
     if result.ended_by:
         raise RejectedSubmission(f"unpacking was stopped: {result.cause}")
     try:
-        said = json.loads(result.text)
+        output = json.loads(result.text)
     except ValueError:
         last = (result.text.strip().splitlines() or [f"status {result.status}"])[-1]
         raise LabError(f"the unpacker failed: {last}") from None
-    if "refused" in said:
-        raise RejectedSubmission(str(said["refused"]))
+    if "refused" in output:
+        raise RejectedSubmission(str(output["refused"]))
     target = folder / exercise.copy_name
     _locate(content, exercise).rename(target)
     shutil.rmtree(content, ignore_errors=True)
-    return target, [str(one) for one in said["left"]]
+    return target, [str(one) for one in output["left"]]
 
 
 def _locate(content: Path, exercise: Exercise) -> Path:

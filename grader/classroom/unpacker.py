@@ -172,8 +172,10 @@ def answer(path: Path, folder: Path) -> dict[str, Any]:
     except RejectedArchive as refused:
         return {"refused": str(refused)}
     except NO_ARCHIVE + (ValueError, NotImplementedError, RuntimeError) as error:
-        said = str(error).splitlines()[:1]
-        return {"refused": f"it is no zip or tar, or damaged ({shown(said[0] if said else '')})"}
+        message = str(error).splitlines()[:1]
+        return {
+            "refused": f"it is no zip or tar, or damaged ({shown(message[0] if message else '')})"
+        }
     return {"taken": taker.taken, "left": taker.left}
 
 

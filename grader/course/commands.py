@@ -34,7 +34,7 @@ from grader.scoring.points import Line
 def start(exercise: Exercise) -> None:
     """Make the copy in work/. Put an existing copy aside only if the learner agrees."""
     there = skeleton.learner_directory(exercise.name)
-    content, said = carry_forward.begin(exercise.name)
+    content, message = carry_forward.begin(exercise.name)
     if there is not None:
         shown = paths.shown(there)
         if skeleton.untouched(exercise.name, there, content):
@@ -59,7 +59,7 @@ def start(exercise: Exercise) -> None:
     for task in exercise.course.tasks:
         files = ", ".join(dict.fromkeys(part.file for part in task.parts))
         print(f"  {task.number}  {task.name} ({files}), {task.points} points")
-    for line in said:
+    for line in message:
         print(line)
     handout = exercise.handout if exercise.handout.is_file() else paths.ROOT / "handouts/README.md"
     print(f"Read {paths.shown(handout)}, then try {exercise.command('check')}")
@@ -79,11 +79,11 @@ def _seed(exercise: Exercise, option: int | None) -> int:
         return 0  # the tests of such exercises use no random numbers
     kept = records.failed_seed(exercise.name)
     if seed.requested(option) is None and kept is not None:
-        chosen, said = kept, f"seed {kept}, with which {exercise.label} did not pass last time"
+        chosen, message = kept, f"seed {kept}, with which {exercise.label} did not pass last time"
     else:
-        chosen, said = seed.chosen(option, "seed=")
-    if said:
-        print(said, file=sys.stderr, flush=True)
+        chosen, message = seed.chosen(option, "seed=")
+    if message:
+        print(message, file=sys.stderr, flush=True)
     return chosen
 
 
@@ -148,16 +148,16 @@ def status() -> None:
         directory = skeleton.learner_directory(exercise.name)
         found = records.recorded(exercise.name)
         if directory is None:
-            said = "not begun"
+            message = "not begun"
         elif found is None:
-            said = "begun, not checked"
+            message = "begun, not checked"
         else:
             result, fresh = found
             changed = "" if fresh else ", changed since"
-            said = f"{result.earned:3} of 100{changed}"
+            message = f"{result.earned:3} of 100{changed}"
         if directory and exercises.pending(exercise, directory):
-            said += f"; made for an older kit: {exercise.command('convert')}"
-        print(f" {_title(exercise):{wide}} {said}")
+            message += f"; made for an older kit: {exercise.command('convert')}"
+        print(f" {_title(exercise):{wide}} {message}")
         # A learner who began with stage 1 may skip the driver. Electives are optional.
         skipped = not exercise.arithmetic and directory is None and any(x.arithmetic for x in began)
         if exercise.stage and not skipped:

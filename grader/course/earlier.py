@@ -109,9 +109,9 @@ def check_again(
         result = check(before, directory, seed_of(before.name), machine, speed=False)
         records.note_right(before.name, state if is_right(result) else "")
         wrong = next((line for line in result.lines if not line.full), None)
-        said = "all right still"
+        message = "all right still"
         if wrong:
-            said = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
+            message = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
         elif before.course.speed:
-            said += ", its speed not measured again"
-        yield result, f"{begin}: {said}"
+            message += ", its speed not measured again"
+        yield result, f"{begin}: {message}"

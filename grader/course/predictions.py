@@ -55,16 +55,16 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
     FILE.parent.mkdir(exist_ok=True)
     rows = _kept() | {str(number): {"n": n, **factors}}
     FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    said = ", ".join(f"{phase} {_times(value)}" for phase, value in factors.items())
-    return f"predicted: stage {number} against stage {number - 1} at n = {n:,}: {said}"
+    message = ", ".join(f"{phase} {_times(value)}" for phase, value in factors.items())
+    return f"predicted: stage {number} against stage {number - 1} at n = {n:,}: {message}"
 
 
 def _times(value: float) -> str:
     """Return a speedup in words: "20 times as fast" or "20 times as slow"."""
     slow = value < 1
     times = 1 / value if slow else value
-    said = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"
-    return "just as fast" if said == "1" else f"{said} times as {'slow' if slow else 'fast'}"
+    message = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"
+    return "just as fast" if message == "1" else f"{message} times as {'slow' if slow else 'fast'}"
 
 
 def comparison_with_prediction(report: Mapping[str, Any]) -> str:
@@ -79,6 +79,6 @@ def comparison_with_prediction(report: Mapping[str, Any]) -> str:
                 and s["phase"] == phase
             ]
             if found and phase in row:
-                said = f"predicted {_times(row[phase])}; measured {', '.join(found)}"
-                lines.append(f"  stage {number}, n = {row['n']:,}, {phase}: {said}")
+                message = f"predicted {_times(row[phase])}; measured {', '.join(found)}"
+                lines.append(f"  stage {number}, n = {row['n']:,}, {phase}: {message}")
     return "\n".join(["Your predictions:", *lines, ""]) if lines else ""

@@ -106,8 +106,8 @@ def _po4a(language: str, *options: str) -> Iterator[Path]:
             [*call, str(folder / "po4a.cfg")], cwd=HANDOUTS.parent, capture_output=True, text=True
         )
         if completed.returncode:
-            said = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[-1]
-            raise LabError(f"po4a: {said}")
+            output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[-1]
+            raise LabError(f"po4a: {output}")
         yield folder
 
 

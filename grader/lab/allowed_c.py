@@ -114,8 +114,8 @@ def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
     The file includes kernel headers, so each build preprocesses it separately. kits: the kit's
     version of the file, whose conditions are allowed.
     """
-    if said := refused_in_source(name, source):
-        return said
+    if message := refused_in_source(name, source):
+        return message
     allowed = {line.strip() for line in kits.splitlines()}
     known = {*re.findall(r"\w+", kits)}
     rows = _rows(source)
@@ -209,8 +209,8 @@ def first_refused(text: str, own: str) -> str:
             for inner in _group(found, i + 1):
                 if _ATTRIBUTES.fullmatch(inner.text.strip("_")):
                     return _refusal(inner, inner.text)
-        elif word == "asm" and (said := _assembly(found, i)):
-            return said
+        elif word == "asm" and (message := _assembly(found, i)):
+            return message
     return ""
 
 

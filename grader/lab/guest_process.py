@@ -239,8 +239,8 @@ def begin(
             raise MachineKilled from error
         # Prefer the panic message, which names the cause; the lines after it are only the stack.
         panics = [line for line in console if "Kernel panic" in line]
-        said = (panics or console[-1:] or ["it said nothing"])[0]
-        raise LabError(f"the machine did not come up ({error}): {said}") from error
+        message = (panics or console[-1:] or ["it said nothing"])[0]
+        raise LabError(f"the machine did not come up ({error}): {message}") from error
     except BaseException:
         if stays:  # remove_all spares machines that stay up
             scratch.kill_those_in(folder)

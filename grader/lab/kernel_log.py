@@ -176,13 +176,13 @@ def crash(console: str, module: Module) -> Finding:
     panics = [x for x in lines if "Kernel panic" in x or "Kernel mode fault" in x]
     large = stack(console, module)
     if large:
-        said = f"the stack has overflowed, it seems: {large}"
-        return Finding("crashed", said, excerpt(console, module))
+        message = f"the stack has overflowed, it seems: {large}"
+        return Finding("crashed", message, excerpt(console, module))
     if not lines:
         texts = [_text(line) for line in console.splitlines()]
         last = [text for text in texts if text and not HARMLESS.search(text)][-1:]
-        said = f"; its last words: {last[0]}" if last else " and said nothing"
-        return Finding("crashed", f"the machine ended{said}", excerpt(console, module))
+        message = f"; its last words: {last[0]}" if last else " and said nothing"
+        return Finding("crashed", f"the machine ended{message}", excerpt(console, module))
     return _finding("crashed", (first or panics or lines)[0], console, module)
 
 

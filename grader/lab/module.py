@@ -173,16 +173,16 @@ def _command(kernel: Kernel, directory: Path, target: str, jobs: int = 2) -> lis
 def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
     directory, made_of = module.directory, digest(recipe, kernel)
     stamp = directory / "built.digest"
-    said = directory / "built.warnings"
+    message = directory / "built.warnings"
     made = [module.path, module.stripped, *(directory / f"{name}.o" for name in _objects(recipe))]
     try:
         if stamp.read_text() == made_of and all(path.is_file() for path in made):
-            return replace(module, warnings=tuple(said.read_text().splitlines()))
+            return replace(module, warnings=tuple(message.read_text().splitlines()))
     except OSError:
         pass
     shared = _compiled(recipe.shared, kernel) if recipe.shared else {}
     _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
-    if said.is_file() and said.read_text():
+    if message.is_file() and message.read_text():
         # Compile all objects again, because otherwise the warnings of unchanged files would vanish.
         for name in recipe.objects:
             (directory / f"{name}.o").unlink(missing_ok=True)
@@ -192,7 +192,7 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     result = _make(_command(kernel, directory, "modules", jobs), room)
     log = readable(result.text, directory, {**recipe.labels, **recipe.shown})
     warnings = _warnings(log)
-    said.write_text("".join(f"{line}\n" for line in warnings))
+    message.write_text("".join(f"{line}\n" for line in warnings))
     if result.ended_by:
         return replace(module, cause=f"the compiler was stopped: {result.cause}", log=log)
     if result.status:
@@ -271,17 +271,17 @@ def _warnings(log: str) -> tuple[str, ...]:
         frame = re.fullmatch(r"(.* warning: )the frame size of (\d+) bytes is larger than .*", line)
         if frame:
             who = function or "a function"
-            said = f"{frame[1]}{who} keeps {int(frame[2]):,} bytes on the stack, {OF_STACK}"
-        found[said if frame else line] = None
+            message = f"{frame[1]}{who} keeps {int(frame[2]):,} bytes on the stack, {OF_STACK}"
+        found[message if frame else line] = None
     return tuple(found)
 
 
 def large_frame(module: Module) -> str:
     """Return the first warning about a large stack frame in the module, or ""."""
     for warning in module.warnings:
-        place, _, said = warning.partition(": warning: ")
-        if said.endswith(OF_STACK):
-            return f"{said} ({':'.join(place.split(':')[:2])})"
+        place, _, message = warning.partition(": warning: ")
+        if message.endswith(OF_STACK):
+            return f"{message} ({':'.join(place.split(':')[:2])})"
     return ""
 
 

@@ -120,8 +120,8 @@ class _StoppedNotice:
         why = "" if self.shown or seconds < SILENCE else why_stopped(self.pid)
         if why:
             self.shown = True
-            said = f"note: the machine's kernel is stopped {why}; make unload ends the machine"
-            print(said, file=sys.stderr, flush=True)
+            message = f"note: the machine's kernel is stopped {why}; make unload ends the machine"
+            print(message, file=sys.stderr, flush=True)
 
 
 def find(begin: str) -> tuple[str, Running]:
@@ -149,8 +149,8 @@ def _take(lock: int, machine: str) -> None:
             scratch.check_stopped()
         if not told and time.monotonic() - begin > SILENCE:
             told = True
-            said = f"note: waiting, another command uses machine {machine}; make unload ends it"
-            print(said, file=sys.stderr, flush=True)
+            message = f"note: waiting, another command uses machine {machine}; make unload ends it"
+            print(message, file=sys.stderr, flush=True)
         time.sleep(0.05)
 
 

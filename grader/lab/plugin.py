@@ -115,5 +115,5 @@ def why_unavailable(qemu: str) -> str:
             )
         except subprocess.TimeoutExpired:
             return "it does not end"
-    said = (run.stderr.strip().splitlines() or [f"status {run.returncode}"])[-1]
-    return said if run.returncode else ""
+    output = (run.stderr.strip().splitlines() or [f"status {run.returncode}"])[-1]
+    return output if run.returncode else ""

@@ -38,8 +38,8 @@ def times_fit(readings: Sequence[Reading], repeat: int) -> bool:
 def check_times(n: int, fits: Sequence[bool], readings: Sequence[Reading]) -> None:
     """Raise WrongAnswer if the times disagree in most rounds of n. fits: one result a round."""
     if fits and sum(fits) < len(fits) / 2:
-        said = statistics.median(sum(reading.ns.values()) for reading in readings)
+        message = statistics.median(sum(reading.ns.values()) for reading in readings)
         seen = statistics.median(reading.outside_ns for reading in readings)
         title = f"the time of F({n}), in {len(fits) - sum(fits)} of {len(fits)} rounds"
-        expected = f"{said:,.0f} ns by the module's account"
+        expected = f"{message:,.0f} ns by the module's account"
         raise WrongAnswer(Failure("measure", n, expected, f"{seen:,.0f} ns by its caller's", title))

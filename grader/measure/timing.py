@@ -380,46 +380,46 @@ def _read(path: str) -> str:
 
 def disturbances(samples: Samples) -> list[str]:
     """Return notes on what may disturb the measurements on this computer, and what to do."""
-    said: list[str] = []
+    message: list[str] = []
     if not samples:
-        return said
+        return message
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     busy = f"{load:.1f} processes want {cores} cores" if load > 1.5 * cores else ""
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
-        said.append(
+        message.append(
             f"the CPU governor is {governor}, so that the clock may change while measuring:"
             " scripts/quiet-cpu grader/run.sh sets it to performance and back"
         )
     turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo") == "0"
     if turbo or _read("/sys/devices/system/cpu/cpufreq/boost") == "1":
-        said.append(
+        message.append(
             "turbo is on, so that the first rounds may run faster than the last:"
             " scripts/quiet-cpu grader/run.sh turns it off and back on"
         )
-    return said + _in_the_figures(samples, busy)
+    return message + _in_the_figures(samples, busy)
 
 
 def _in_the_figures(samples: Mapping[tuple[str, str, int], Series], busy: str) -> list[str]:
     """Return notes on few rounds or large scatter. busy: a text if the computer is busy, or ""."""
-    said: list[str] = []
+    message: list[str] = []
     few = min(len(series.values) for series in samples.values())
     if few < stats.FEWEST:
-        said.append(
+        message.append(
             f"only {few} rounds: no claim is made from fewer than {stats.FEWEST},"
             " leave --quick away"
         )
     wide = sum(_noisy(series.values) for series in samples.values())
     if wide > len(samples) / 4:
         why = busy or "this computer is busy, throttles or is a virtual machine"
-        said.append(
+        message.append(
             f"{wide} of {len(samples)} figures spread by more than a tenth ({why}): faster and"
             " slower are as sure as ever, but differences below a tenth may stay ~; go by the"
             " instructions there, or measure again when it is quiet"
         )
     elif busy:
-        said.append(f"{busy}: close what else runs, then measure again")
-    return said
+        message.append(f"{busy}: close what else runs, then measure again")
+    return message
 
 
 def _noisy(values: list[float]) -> bool:

@@ -254,18 +254,18 @@ def _speedup_rows(entries: list[Json], paint: Painter) -> list[str]:
     for index, row in enumerate(table):
         painted = [_verdict_colour(cell, paint) for cell in row] if index else row
         lines.append("  ".join(painted).rstrip())
-    said = []
+    message = []
     if excluded:
         which = (
             "the greatest n",
             "the least and the greatest n",
             "the least, a middle and the greatest n",
         )
-        said.append(f"{excluded} more in index.html: here {which[most - 1]} of each pair")
+        message.append(f"{excluded} more in index.html: here {which[most - 1]} of each pair")
     if bare:
-        said.append(f"the intervals of {' and '.join(own[:bare])} are in index.html")
-    if said:
-        lines += [paint(DIM, line) for line in _wrap(f"({'; '.join(said)})", "", " ")]
+        message.append(f"the intervals of {' and '.join(own[:bare])} are in index.html")
+    if message:
+        lines += [paint(DIM, line) for line in _wrap(f"({'; '.join(message)})", "", " ")]
     return lines
 
 

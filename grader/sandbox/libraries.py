@@ -15,8 +15,8 @@ _LINE = re.compile(r"^\t(\S+) \(.*\) => (/\S+)$", re.MULTILINE)
 @cache
 def _installed() -> dict[str, Path]:
     """Return the libraries in the loader's cache by name. Of equal names the first is native."""
-    said = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
-    return {name: Path(path) for name, path in reversed(_LINE.findall(said))}
+    output = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
+    return {name: Path(path) for name, path in reversed(_LINE.findall(output))}
 
 
 def _asked_for(program: Path) -> Iterator[Path]:

@@ -101,8 +101,8 @@ def environment(more: dict[str, str]) -> dict[str, str]:
 @cache
 def _has_size() -> bool:
     """Return whether bubblewrap has --size (from 0.7 on). The grader checks sizes in any case."""
-    said = subprocess.run([BWRAP, "--help"], capture_output=True, text=True)
-    return "--size " in said.stdout + said.stderr
+    output = subprocess.run([BWRAP, "--help"], capture_output=True, text=True)
+    return "--size " in output.stdout + output.stderr
 
 
 def command(

@@ -307,9 +307,9 @@ class _Run:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _ended(self, command: list[str]) -> CommandResult:
-        said = [bytes(text) for text in self.said.values()]
+        message = [bytes(text) for text in self.said.values()]
         if not self.ready and not self.ended_by:
-            lines = decoded(b"\n".join(said)).strip().splitlines()
+            lines = decoded(b"\n".join(message)).strip().splitlines()
             raise SetUpError(lines[-1] if lines else "bubblewrap ended and said nothing")
         status, left, error = self.word or (-1, 0, 0)
         if error:
@@ -328,8 +328,8 @@ class _Run:
             ended_as = None
         if self.ended_by in ("time", "cpu"):
             time_limits.note()
-        errors = said[1] if len(said) > 1 else b""
-        return CommandResult(ended_as, said[0], errors, self.ended_by, left, self.limits)
+        errors = message[1] if len(message) > 1 else b""
+        return CommandResult(ended_as, message[0], errors, self.ended_by, left, self.limits)
 
     def _bring_home(self, view: SandboxView) -> None:
         size, files = writable_folders.used(self.stores)

@@ -299,11 +299,11 @@ def ambiguous_ideas(
         tell(f"count the operations of stage {number}")
         found[number] = ideas.counts(machine, _here(machine, number), wanted[number], SEED)
     return [
-        f"stage {number}, {said}"
+        f"stage {number}, {message}"
         for number, own in ideas_of.items()
         for idea in own
         if (
-            said := ideas.inconsistent(
+            message := ideas.inconsistent(
                 idea,
                 found[number][idea.takes],
                 found[idea.plain.stage][idea.plain.takes] if idea.plain else None,

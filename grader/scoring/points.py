@@ -119,14 +119,16 @@ def device_line(course: Course, result: Verified, status: Status) -> Line:
     """
     name, top, points = "device", result.built.stage.manifest.max_n, course.device_points
     if status.name == "ok":
-        said = f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
-        return Line(name, points, points, said, kind=DEVICE)
+        message = (
+            f"loads, unloads, answers all calls, F(0) to F({top:,}) are right, the log is clean"
+        )
+        return Line(name, points, points, message, kind=DEVICE)
     wrong = _first_wrong(result)
     others = [f for f in result.failures if f.test not in ("value", "abi")]
     if status.name != "wrong" or others or wrong is None:
-        said = f"{status.name}: {status.cause}"
+        message = f"{status.name}: {status.cause}"
         repeat = next((f.repeat for f in result.findings if f.repeat), "")
-        return Line(name, 0, points, said, kind=DEVICE, code=status.code, repeat=repeat)
+        return Line(name, 0, points, message, kind=DEVICE, code=status.code, repeat=repeat)
     share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
     if top <= 93:
         share = 0.0 if wrong <= 46 else 0.3

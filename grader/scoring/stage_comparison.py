@@ -111,7 +111,7 @@ def lines_by_n(found: list[ComparisonRow]) -> str:
     lines = []
     for n in sorted({row.n for row in found}):
         own = sorted((row for row in found if row.n == n), key=lambda row: row.metric)
-        said = {
+        message = {
             metric: ", ".join(
                 f"{row.phase} {'~' if row.cost.verdict == '~' else _change(row)}"
                 for row in own
@@ -119,7 +119,7 @@ def lines_by_n(found: list[ComparisonRow]) -> str:
             )
             for metric in dict.fromkeys(row.metric for row in own)
         }
-        parts = "; ".join(f"{UNITS[metric]}: {text}" for metric, text in said.items())
+        parts = "; ".join(f"{UNITS[metric]}: {text}" for metric, text in message.items())
         lines.append(f"n = {n:,}: {parts}")
     return "\n".join(lines)
 

@@ -124,7 +124,7 @@ def unexpected(
     names: the files that were checked; an exception for none of them is not reported.
     """
     used: set[int] = set()
-    said = []
+    message = []
     for complaint in found:
         covering = [
             i
@@ -134,12 +134,12 @@ def unexpected(
         ]
         used.update(covering)
         if not covering:
-            said.append(str(complaint))
+            message.append(str(complaint))
     for i, exception in enumerate(config["exception"]):
         patterns = exception["files"]
         if i not in used and any(fnmatch(name, p) for name in names for p in patterns):
-            said.append(f"{CONFIG.name}: nothing needs the exception for {exception['types']}")
-    return said
+            message.append(f"{CONFIG.name}: nothing needs the exception for {exception['types']}")
+    return message
 
 
 def main() -> int:
@@ -166,9 +166,9 @@ def main() -> int:
             (folder / name).unlink()
         calling = [name for name in names if name not in style_only]
         found += _remembered(source, folder, calling, [*config["slow"], *config["need_ocaml"]])
-    said = unexpected(found, config, names)
-    print("".join(f"{line}\n" for line in said), end="")
-    return 1 if said else 0
+    message = unexpected(found, config, names)
+    print("".join(f"{line}\n" for line in message), end="")
+    return 1 if message else 0
 
 
 if __name__ == "__main__":

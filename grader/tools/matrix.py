@@ -17,8 +17,8 @@ def _column(folder: Path) -> tuple[str, str, dict[str, str]]:
     try:
         report: dict[str, Any] = json.loads((folder / "report" / "report.json").read_text())
     except (OSError, ValueError):
-        said = (folder / "err").read_text(errors="replace").strip().splitlines()
-        return name, said[-1] if said else "it said nothing", {}
+        output_lines = (folder / "err").read_text(errors="replace").strip().splitlines()
+        return name, output_lines[-1] if output_lines else "it said nothing", {}
     found = {f"{stage['number']} {stage['name']}": stage["status"] for stage in report["stages"]}
     return f"{name} ({report['machines'][0]['kernel']})", "", found
 

@@ -65,8 +65,8 @@ def _git(folder: Path, *words: str) -> str:
         ["git", "-C", str(folder), *words], capture_output=True, text=True, env=environment
     )
     if completed.returncode:
-        said = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[0]
-        raise LabError(f"git {words[0]}: {said}")
+        output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[0]
+        raise LabError(f"git {words[0]}: {output}")
     return completed.stdout
 
 

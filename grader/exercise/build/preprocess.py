@@ -137,8 +137,10 @@ def _made(
     isolated: bool,
 ) -> Texts:
     for name, content in files:
-        if said := allowed_c.refused_in_source(f"{shown}/{name}", content.decode(errors="replace")):
-            return Texts(cause=said)
+        if message := allowed_c.refused_in_source(
+            f"{shown}/{name}", content.decode(errors="replace")
+        ):
+            return Texts(cause=message)
     folder = scratch.folder()
     try:
         for part, contents in ((folder / place, files), (folder / KIT, headers)):
@@ -172,13 +174,13 @@ def _preprocessed(
     room = SandboxView(write=(folder,)) if isolated else None
     ours = None if room else module.environment()
     result = sandbox.run(command, module.LIMITS, room, environment=ours, together=True)
-    said = re.sub(rf"(?m)^((?:In file included| +) from |){re.escape(place)}/",
+    output = re.sub(rf"(?m)^((?:In file included| +) from |){re.escape(place)}/",
                   lambda match: f"{match[1]}{shown}/", result.text)  # fmt: skip
     if result.ended_by:
         return Texts(cause=f"the compiler was stopped: {result.cause}")
     if result.status:
         result.check_host(folder)
-        line = diagnostics.error_line(said)
+        line = diagnostics.error_line(output)
         return Texts(cause=f"{line}; {OFFERED}" if _NO_HEADER.search(line) else line)
     found: dict[str, bytes] = {}
     defining: dict[str, bytes] = {}
@@ -190,7 +192,7 @@ def _preprocessed(
         if cause := _wrong(content.decode(errors="surrogateescape"), name, place):
             return Texts(cause=cause.replace(f"{place}/", f"{shown}/"))
         found[name] = content
-    warnings = [line for line in said.splitlines() if re.match(r"\S+:\d+:\d+: warning: ", line)]
+    warnings = [line for line in output.splitlines() if re.match(r"\S+:\d+:\d+: warning: ", line)]
     return Texts(found, defining, "", tuple(warnings))
 
 

@@ -168,13 +168,13 @@ def build_driver(
     recipe = driver_recipe.recipe(stage, text, raced)
     if look:
         recipe = _for_a_debugger(recipe, [driver_recipe.OBJECT])
-    if said := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
-        made = Module(recipe.name, module.folder_of(recipe, kernel), said)
+    if message := allowed_c.refused_with_kernel_headers(shown, text.decode(errors="replace")):
+        made = Module(recipe.name, module.folder_of(recipe, kernel), message)
         return built(made, excluded=tuple(excluded))
     made = _compiled(recipe, kernel, jobs)
     if made.ok and raced:
-        said = driver_contract.evades(made.directory / f"{driver_recipe.OBJECT}.i", shown)
-        made = replace(made, cause=said)
+        message = driver_contract.evades(made.directory / f"{driver_recipe.OBJECT}.i", shown)
+        made = replace(made, cause=message)
     if not made.ok or raced or look:
         return built(made, excluded=tuple(excluded))
     broken = driver_contract.violations(made.directory / f"{driver_recipe.OBJECT}.o", kernel.tree)

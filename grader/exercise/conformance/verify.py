@@ -288,8 +288,8 @@ def verify(
         record.passes("contract")
     for violation in built.violations:
         failure = Failure("contract", None, violation.expected, violation.got)
-        said = f"{violation.got}; stage.h allows {violation.expected}"
-        record.fails(failure, Finding("wrong", said, failure=failure, kind=Code.CONTRACT))
+        message = f"{violation.got}; stage.h allows {violation.expected}"
+        record.fails(failure, Finding("wrong", message, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
     # The contract tests could crash this computer, and a debug kernel has checkers of its own.
     tried = not (machine.is_host or machine.debug)

@@ -129,8 +129,8 @@ def _objtool(made: Module) -> list[str]:
     With indirect branch tracking, objtool runs only on the linked module and not on single objects.
     Without objtool the kernel warns about return instructions that it cannot patch.
     """
-    said = (made.directory / f".{made.name}.o.cmd").read_text()
-    match = re.search(r"; (\S*/objtool .*) \S+\.o$", said, re.MULTILINE)
+    output = (made.directory / f".{made.name}.o.cmd").read_text()
+    match = re.search(r"; (\S*/objtool .*) \S+\.o$", output, re.MULTILINE)
     return match[1].split() if match else []
 
 
@@ -201,9 +201,9 @@ def _judged(
         verb, *numbers = question.split()
         n, _, modulus = map(int, numbers)
         if answer.startswith("wrong: "):
-            said = answer.removeprefix("wrong: ")
-            failure = _failure(n, "what stage.h asks for", said.removeprefix(LEAK))
-            yield replace(failure, kind=Code.LEAK) if said.startswith(LEAK) else failure
+            message = answer.removeprefix("wrong: ")
+            failure = _failure(n, "what stage.h asks for", message.removeprefix(LEAK))
+            yield replace(failure, kind=Code.LEAK) if message.startswith(LEAK) else failure
             continue
         if answer == NO_MEMORY:
             raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")
@@ -215,8 +215,8 @@ def _judged(
             shortest = max(shortest, bits / got["limbs"])
             longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
             if shortest > longest:
-                said = f"fib_limbs says {got['limbs']}"
-                yield _failure(n, "limbs without leading zeros, all of one width", said)
+                message = f"fib_limbs says {got['limbs']}"
+                yield _failure(n, "limbs without leading zeros, all of one width", message)
                 shortest, longest = LIMB_BITS
         elif verb in (INTERVAL, VECTOR_INTERVAL):
             yield from _paced(stage, got)
@@ -255,8 +255,8 @@ def _tried(stage: Stage, n: int, modulus: int, got: dict[str, int]) -> Iterator[
     if (got["digits"], got["residue"]) != right:
         yield _failure(n, expected_values.digits(n), "other digits than those of F(n)")
     if not stage.traits.numbers and got["word"] != expected_values.fibonacci(n):
-        said = f"compute leaves {got['word']:,}: it leaves the work to decimal"
-        yield _failure(n, "the number itself", said)
+        message = f"compute leaves {got['word']:,}: it leaves the work to decimal"
+        yield _failure(n, "the number itself", message)
     if got["stack"] > STACK_BYTES:
         yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
     yield from _memory(stage, n, got["peak"])
@@ -323,14 +323,14 @@ def run(
     guest.channel.check(f"insmod {path}", timeout)
     words = " ".join(f"'{question}'" for question in questions_asked)
     nonce = test_record.draw()
-    said = guest.channel.check(
+    output = guest.channel.check(
         f"echo {test_record.line(nonce).strip()} >{RECORD};"
         f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
         f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
         10 * timeout,  # for all of them; on a busy computer they take seconds
     )
     guest.channel.check(f"rmmod {NAME}", timeout)
-    text, record = test_record.split(said)
+    text, record = test_record.split(output)
     answers = text.splitlines()
     found = list(judge(stage, questions_asked, answers))
     return found or list(_unproved(questions_asked, answers, record, nonce))

@@ -72,9 +72,9 @@ def _calls(session: DriverSession, cpus: str) -> None:
     title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
     session.ask(["store calls 0"])
     _numbers(session, f"reads {COUNT}{cpus}", title, 1)
-    said = session.ask(["show calls"])[0]
-    if said != rf"0 {2 * COUNT}\n":
-        got = system_calls.in_words("show calls", said)
+    output = session.ask(["show calls"])[0]
+    if output != rf"0 {2 * COUNT}\n":
+        got = system_calls.in_words("show calls", output)
         do = "count by an atomic64_t, or under the lock"
         raise wrong(TOGETHER, title, rf'"{2 * COUNT}\n"', f"{got}; {do}")
     _was_raced(session.must_unload("when both have closed their files"))

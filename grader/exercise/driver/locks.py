@@ -42,8 +42,8 @@ def named(
     meaning, excerpt = _lockdep(stage, test)
     if not meaning:
         return finding
-    said = f"{error.what}: no answer: {meaning} (so says lockdep, in the debug kernel)"
-    return replace(finding, cause=said, excerpt=excerpt)
+    message = f"{error.what}: no answer: {meaning} (so says lockdep, in the debug kernel)"
+    return replace(finding, cause=message, excerpt=excerpt)
 
 
 def _lockdep(stage: Stage, test: Callable[[DriverSession], None]) -> tuple[str, str]:

@@ -152,8 +152,8 @@ class DriverSession:
                 raise ended from None
             want = system_calls.in_words(case.request, case.expected)
             happened = ended.finding.cause.removeprefix(f"{about}: ")
-            said = f"{about}: expected {want}, but {happened}"
-            raise WrongError(replace(ended.finding, cause=said), about) from None
+            message = f"{about}: expected {want}, but {happened}"
+            raise WrongError(replace(ended.finding, cause=message), about) from None
 
     def at_its_call(self, cases: Sequence[DriverCase], error: WrongError) -> WrongError:
         """Return what the log says with the call that it is about, by making one at a time."""
@@ -198,8 +198,8 @@ class DriverSession:
         """Load the driver. Raise WrongError if that fails."""
         error = self.load(*parameters)
         if error:
-            said = system_calls.in_words("load", str(error))
-            raise wrong(LOAD, "load", "0", said)
+            message = system_calls.in_words("load", str(error))
+            raise wrong(LOAD, "load", "0", message)
 
     def must_unload(self, moment: str) -> list[TracedCall]:
         """Unload the driver and check what is left. Return all steps since it was loaded."""
@@ -236,10 +236,10 @@ class DriverSession:
             owner = self.blame.owner_of_memory(functions) if step.name == memory else ""
             owners.setdefault(owner, []).append(step)
         for owner, steps in owners.items():
-            said = call_trace.in_words(steps, self._place)
+            message = call_trace.in_words(steps, self._place)
             if moment.endswith("unload") and any(step.name != memory for step in steps):
-                said += ": first_exit must undo that"
-            error = wrong(LOAD, moment, NOTHING_LEFT, said)
+                message += ": first_exit must undo that"
+            error = wrong(LOAD, moment, NOTHING_LEFT, message)
             if not self.blame.takes(owner, error.finding):
                 raise error
 

@@ -41,8 +41,8 @@ class _DriverStress:
             raise self.session.ended(error, what) from None
         self.session.clean(what)
         if result.status:
-            said = result.output.strip().splitlines() or [f"exit {result.status}"]
-            raise WrongError(Finding("wrong", f"{what}: {said[0]}", result.output))
+            output = result.output.strip().splitlines() or [f"exit {result.status}"]
+            raise WrongError(Finding("wrong", f"{what}: {output[0]}", result.output))
         return result.output
 
     def count(self, names: dict[str, str], output: str) -> None:

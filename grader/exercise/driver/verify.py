@@ -165,8 +165,8 @@ def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, st
             failure.expected,
             failure.got,
         ):
-            said = f"{failure.title}: the same is left behind as above, see {names[task]}"
-            return replace(finding, cause=said)
+            message = f"{failure.title}: the same is left behind as above, see {names[task]}"
+            return replace(finding, cause=message)
     return finding
 
 
@@ -240,8 +240,8 @@ class _ConcurrencyMachine:
                 machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
                 built = stage_module.build_driver(self.built.stage, machine.kernel(), raced=True)
             except LabError as error:
-                said = f"not tried, for want of two CPUs: {error}"
-                raise WrongError(Finding("wrong", said)) from None
+                message = f"not tried, for want of two CPUs: {error}"
+                raise WrongError(Finding("wrong", message)) from None
             if not built.ok:
                 raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
             self._session = DriverSession(machine, built.module, blame=self.blame)

@@ -219,8 +219,8 @@ def inconsistent(
     idea: Idea, own: OperationCost | Finding, plain: OperationCost | Finding | None
 ) -> str:
     """Return why an idea's bounds do not separate the kit's method from the plain one, or ""."""
-    if said := unmet(idea, {idea.takes: own}):
-        return f"the kit's own stage does not keep it: {said}"
+    if message := unmet(idea, {idea.takes: own}):
+        return f"the kit's own stage does not keep it: {message}"
     if plain is None or idea.plain is None:
         return ""
     call = f"{idea.plain.takes.call} of stage {idea.plain.stage}"

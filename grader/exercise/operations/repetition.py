@@ -27,5 +27,5 @@ def explained(stage: Stage, finding: Finding) -> Finding:
     asked, ended = test_program.repeat(program, fault, stage.isolated)
     begin = sanitizer_report.when(fault, asked)
     command = sanitizer_report.command(stage.number, fault)
-    said = f"{begin}, {ended or fault.then}; {command} repeats it"
-    return replace(finding, cause=said, repeat=command)
+    message = f"{begin}, {ended or fault.then}; {command} repeats it"
+    return replace(finding, cause=message, repeat=command)

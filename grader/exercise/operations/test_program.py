@@ -173,8 +173,8 @@ def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
         if letter == "U" and name.startswith("bn_") and name not in defined:
             raise _not_built(f"nothing defines {name}, which the tests call")
     for violation in stage_contract.program_violations(objects, judges, stage.traits.vector):
-        said = f"{violation.got}; stage.h allows {violation.expected}"
-        raise NoTestProgramError(Finding("wrong", said, kind=Code.CONTRACT))
+        message = f"{violation.got}; stage.h allows {violation.expected}"
+        raise NoTestProgramError(Finding("wrong", message, kind=Code.CONTRACT))
 
 
 def _prefix(stage: Stage) -> str:
@@ -258,11 +258,11 @@ def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
     """
     request = f"{test_record.line(0)}{fault.what}-at {fault.n} {fault.place}\n"
     result = _run(path, request, isolated)
-    asked, said = sanitizer_report.asked_for(result.error_text)
-    pointer = sanitizer_report.bad_pointer(said)
+    asked, output = sanitizer_report.asked_for(result.error_text)
+    pointer = sanitizer_report.bad_pointer(output)
     if pointer:
-        return asked, f"{pointer}{sanitizer_report.place(said)}"
-    return asked, _last_words(result, said)
+        return asked, f"{pointer}{sanitizer_report.place(output)}"
+    return asked, _last_words(result, output)
 
 
 def _run(path: Path, text: str, isolated: bool) -> CommandResult:
@@ -312,30 +312,30 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
     if result.status == -signal.SIGKILL:
         # A submission cannot send a signal, because it has no system calls.
         raise ProgramKilled
-    said = behind or result.error_text
-    late = re.search(r"^fib: (no answer within \d+ s)$", said, re.MULTILINE)
+    output = behind or result.error_text
+    late = re.search(r"^fib: (no answer within \d+ s)$", output, re.MULTILINE)
     if late:  # see limit_time() in unit_tests.c
         return f"{late[1]}: an endless loop?"
-    unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", said, re.M)
+    unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", output, re.M)
     if unmet:
         return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"
-    assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", said)
+    assertion = re.search(r"(\S+\.[ch]):(\d+): \S+: Assertion `(.*)' failed", output)
     if assertion:
         name = Path(assertion[1]).name
         return f"the assertion {assertion[3]} does not hold ({name}:{assertion[2]})"
-    kind = re.search(r"ERROR: AddressSanitizer: (\S+)|runtime error: (.*)", said)
-    where = re.search(r"(?:#\d+ \S+ in (\w+) )?(?:\S*/)?(\w+\.[ch]):(\d+)", said)
-    if "caused by a WRITE memory access" in said:
-        where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", said)
+    kind = re.search(r"ERROR: AddressSanitizer: (\S+)|runtime error: (.*)", output)
+    where = re.search(r"(?:#\d+ \S+ in (\w+) )?(?:\S*/)?(\w+\.[ch]):(\d+)", output)
+    if "caused by a WRITE memory access" in output:
+        where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", output)
         place = f" ({where[2]}:{where[3]} in {where[1]})" if where else ""
         return f"a write to an operand, or to memory that is nobody's{place}"
     if kind and kind[1] in ("heap-use-after-free", "attempting"):
         twice = "a block is given back twice" if kind[1] == "attempting" else kind[1]
-        return f"{twice}{sanitizer_report.place(said)}"
+        return f"{twice}{sanitizer_report.place(output)}"
     if kind and kind[1] in _OUTSIDE:
-        access = re.search(r"^(READ|WRITE) of size", said, re.M)
+        access = re.search(r"^(READ|WRITE) of size", output, re.M)
         verb = f"{access[1].lower()}s" if access else "reaches"
-        place = sanitizer_report.place(said)
+        place = sanitizer_report.place(output)
         return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {result.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

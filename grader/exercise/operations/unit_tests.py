@@ -86,12 +86,12 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
             f" expected ...{want[begin : at + 12]}..., got ...{got[begin : at + 12]}..."
         )
     sign = "" if tried.request.startswith("decimal") else sign
-    said = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
+    message = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
     if got.startswith("ERROR "):
-        said = f"the return value {got.removeprefix('ERROR ')}"
+        message = f"the return value {got.removeprefix('ERROR ')}"
         if tried.request.startswith("decimal") and got == "ERROR 0":
-            said = f"no digit: {said}"
-    return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {said}"
+            message = f"no digit: {message}"
+    return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {message}"
 
 
 def _no_number(words: Sequence[str]) -> str:
@@ -136,13 +136,13 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         words = words[: words.index("LEAK")]
     if "CHANGED" in words:
         return f"{asked} has changed its operand"
-    said = _no_number(words)
-    if said:
-        return f"{asked}: {said}"
+    message = _no_number(words)
+    if message:
+        return f"{asked}: {message}"
     got = " ".join(words) if words[:1] in (["ERROR"], ["ENOMEM"]) else "".join(words[:1])
     if tried.residues and got.isdecimal():
-        said = _wrong_residue(tried.residues, tried.expected, got)
-        return said and f"{asked}: {said}"
+        message = _wrong_residue(tried.residues, tried.expected, got)
+        return message and f"{asked}: {message}"
     if got != tried.expected:
         return _shown(tried, sign, got)
     if tried.most_bytes is not None:
@@ -159,9 +159,9 @@ def with_ideas(
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
     unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
-    withheld = sum(idea.points for idea, said in unmet if said)
-    said = "; ".join(said for _, said in unmet if said)
-    return replace(tried, withheld=withheld, idea=said)
+    withheld = sum(idea.points for idea, message in unmet if message)
+    message = "; ".join(message for _, message in unmet if message)
+    return replace(tried, withheld=withheld, idea=message)
 
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:

@@ -77,9 +77,9 @@ def violations(path: Path, tree: Path) -> list[ContractViolation]:
     for letter, name in sorted(stage_contract.symbols(path)):
         if letter == "U" and name not in WATCHED and not HARMLESS.fullmatch(name):
             advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
-            said = f" ({advice})" if advice else ""
+            message = f" ({advice})" if advice else ""
             found.append(
-                ContractViolation(f"only what the handout names{said}", f"a use of {name}")
+                ContractViolation(f"only what the handout names{message}", f"a use of {name}")
             )
         elif letter != "U" and OTHERS.match(name):
             found.append(ContractViolation("names of its own", f"a {name}"))

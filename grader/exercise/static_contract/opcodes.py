@@ -169,19 +169,19 @@ def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
     verb = name(insn)
     if vector and _of_vector_files(insn):
         return None
-    said = f"the instruction {verb}"
+    message = f"the instruction {verb}"
     register = _operands(insn)
     vector = register.startswith(_VECTOR_REGISTERS)
     if verb not in ALLOWED:
         if vector or set(insn.groups) & _VECTORS:
-            return f"{said} (floating point or vectors)", INTEGERS
+            return f"{message} (floating point or vectors)", INTEGERS
         if x86.X86_GRP_PRIVILEGE in insn.groups:
-            return f"{said} (for the kernel itself)", ORDINARY
-        return said, ORDINARY
+            return f"{message} (for the kernel itself)", ORDINARY
+        return message, ORDINARY
     if register:
-        return f"{said} with {register}", INTEGERS if vector else ORDINARY
+        return f"{message} with {register}", INTEGERS if vector else ORDINARY
     wrong = _prefix(insn, verb)
-    return (f"{said} with {wrong}", ORDINARY) if wrong else None
+    return (f"{message} with {wrong}", ORDINARY) if wrong else None
 
 
 def segment(insn: Any) -> str:

@@ -400,7 +400,7 @@ class _StressSession:
         found = leak_scan.read(report, self.built.module)
         self.figures.add("leaks", found.blocks)
         if found.meaning:
-            said = f"What it means: {found.meaning}.\n{report}"
+            message = f"What it means: {found.meaning}.\n{report}"
             cause = f"leak scan: {found.meaning}"
-            raise _FoundError(Finding("dirty-log", cause, said, kind=Code.LEAK))
+            raise _FoundError(Finding("dirty-log", cause, message, kind=Code.LEAK))
         self.check_log("leak scan")
