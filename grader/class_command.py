@@ -62,10 +62,10 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--similarity",
-        "--alike",
         action="store_true",
         help="also look for submissions that are alike (for you)",
     )
+    parser.add_argument("--alike", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--one",
         type=Path,
@@ -75,6 +75,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="with --one: its result")
     parser.add_argument("--part-of-a-class", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(words)
+    if arguments.alike:
+        print("note: --alike is called --similarity now", file=sys.stderr)
+        arguments.similarity = True
     if arguments.one:
         where = bool(arguments.json) + bool(arguments.out)
         if where != 1 or arguments.seed is None or arguments.submissions:

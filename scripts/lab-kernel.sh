@@ -168,7 +168,7 @@ check_config() {
 	[ ${#lost[@]} -eq 0 ] && return 0
 	say "Linux $version does not take these options of the lab kernel's fragment:"
 	printf '    %s\n' "${lost[@]}" >&2
-	die "the configuration of $flavour lost ${#lost[@]} option(s): mend scripts/kernel/*.config"
+	die "the configuration of $flavour lost ${#lost[@]} option(s): correct scripts/kernel/*.config"
 }
 
 # Copy the parts of the built tree $1 that modules need to $2.

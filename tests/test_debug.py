@@ -196,7 +196,8 @@ def test_an_option_that_got_lost_is_an_error(tmp_path: Path, final: str, lost: s
     if lost:
         assert f"    {lost}\n" in completed.stderr
         assert (
-            "uml-debug lost 1 option(s): mend scripts/kernel" in completed.stderr.splitlines()[-1]
+            "uml-debug lost 1 option(s): correct scripts/kernel"
+            in completed.stderr.splitlines()[-1]
         )
 
 

@@ -64,7 +64,7 @@ class Run:
     native: bool = False  # at full speed, where valgrind would take minutes
 
     def arguments(self) -> list[str]:
-        """What the program is called with."""
+        """Return the program's arguments."""
         return [self.command, *([] if self.most is None else [str(self.most)]), *self.n]
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def up_to(max_n: int, *candidates: int) -> tuple[str, ...]:
 
 
 def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
-    """What to run for this check; a stage with assembly has a plain C twin to check as well."""
+    """Return the runs of this check. A stage with assembly is also checked in plain C."""
     small = f"0-{min(300, max_n)}"
     failing = f"100-{min(300, max_n)}" if max_n >= 100 else f"0-{max_n}"
     large = up_to(max_n, 1000, 4658, 9999, 10000, 30000, 100000, 300000)
@@ -186,12 +186,12 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
 
 
 def _when(run: Run, asked: str) -> str:
-    """What was made to go wrong in a run of one place."""
+    """Return the fault that a run of one F(n) was made to meet, in words."""
     return sanitizer_report.when(Fault(int(run.n[0]), AT[run.command], run.most or 0, 0), asked)
 
 
 def _what(stderr: str, said: list[str]) -> str:
-    """What came of that."""
+    """Return the first error that a run printed, in one line."""
     pointer = sanitizer_report.bad_pointer(stderr)
     first = next((s for s in said if "ERROR" in s or "runtime error" in s or "fib:" in s), "?")
     first = re.sub(r"^fib: F\(\d+\)[^:]*: |==\d+==\s*", "", first)

@@ -62,7 +62,7 @@ def _wrong(
         return f"{name}: {run}"
     message = metrics.differs(run, ran)
     if not message and run.left_blocks:
-        message = f"{run.left_blocks} blocks are not freed, and all were given back"
+        message = f"{run.left_blocks} blocks are not freed; as a process it frees all"
     return f"{name}: {message}" if message else ""
 
 

@@ -299,7 +299,7 @@ static void release(struct block *block)
 	if (memcmp(zone + ZONE + block->bytes, pattern, ZONE))
 		complain("a byte behind a block of %zu bytes is written to",
 			 block->bytes);
-	contract_compare(block->owner, "where a block is given back");
+	contract_compare(block->owner, "where a block is freed");
 	block->owner->call.blocks--;
 	block->owner->call.bytes -= block->bytes;
 	take_back(block);

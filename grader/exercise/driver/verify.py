@@ -240,7 +240,7 @@ class _ConcurrencyMachine:
                 machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
                 built = stage_module.build_driver(self.built.stage, machine.kernel(), raced=True)
             except LabError as error:
-                message = f"not tried, for want of two CPUs: {error}"
+                message = f"not tried, because it needs two CPUs: {error}"
                 raise WrongError(Finding("wrong", message)) from None
             if not built.ok:
                 raise WrongError(Finding("build-failed", f"for {machine.name}: {built.cause}"))
