@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a call uses: memory, counted, and time, shared with others.
+ * Account for the memory of a call, and let other tasks run during long calls.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,7 +32,9 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	struct fib_block *block = NULL;
 	size_t bytes, total;
 
-	/* No warning in the log: the caller is told, and that is enough. */
+	/*
+	 * The caller gets -ENOMEM, so the kernel need not log a warning, too.
+	 */
 	if (account->self != account)
 		pr_err_ratelimited(
 			"%s is given a call that is not the driver's\n",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The driver's own book on a call. What a stage sees is struct fib_call, which it
- * could change; what the driver goes by is here, under no name that it knows.
+ * The driver's own record of a call, the only one that the driver trusts. A
+ * stage can change struct fib_call, but it cannot access what is declared
+ * here.
  */
 #ifndef FIBDRV_ACCOUNT_H
 #define FIBDRV_ACCOUNT_H
@@ -10,18 +11,19 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* The kernel's headers stand for what a stage has instead. */
+/* The kernel's headers replace freestanding.h, which only stages use. */
 #define FIBDRV_FREESTANDING_H
 #include "stage.h"
 
 /**
- * struct fib_account - a call, and what the driver knows of it
- * @self: this very account: no call of the stage's own making has one
- * @allocations: blocks taken so far
- * @blocks: blocks not yet given back
- * @bytes: bytes in those
- * @peak_bytes: the most that @bytes ever was
- * @call: what the stage is given
+ * struct fib_account - the driver's account of a call
+ * @self: the address of this account, to detect a struct fib_call that a stage
+ *	has made
+ * @allocations: number of blocks allocated so far
+ * @blocks: number of blocks not yet freed
+ * @bytes: bytes in the blocks not yet freed
+ * @peak_bytes: the maximum of @bytes so far
+ * @call: the part that the stage gets
  */
 struct fib_account {
 	const struct fib_account *self;
@@ -33,22 +35,23 @@ struct fib_account {
 };
 
 /**
- * struct fib_block - what is ahead of each block, in the driver and in the contract tests alike
- * @account: the account of the call that the block belongs to
- * @not_bytes: the size of the block, inverted, so that a 0 written there is seen
+ * struct fib_block - the header before each block, also in the contract tests
+ * @account: the account of the call that allocated the block
+ * @not_bytes: the inverted size of the block, so that a 0 written there is
+ *	detected
  *
- * It has 16 bytes, so that the block keeps kmalloc's alignment.
+ * The header has 16 bytes, so that the block keeps kmalloc's alignment.
  */
 struct fib_block {
 	struct fib_account *account;
 	size_t not_bytes;
 };
 
-/* To be initialised by this. */
+/* Every account must be initialised by this macro. */
 #define FIB_ACCOUNT(name) { .self = &(name) }
 
 /**
- * fib_account_agrees() - whether the stage has left its account as it was kept
+ * fib_account_agrees() - return true if the stage has not changed its counters
  */
 bool fib_account_agrees(const struct fib_account *account);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Requests as text, one a line, each answered by one line: what the batch modes
- * of the clients of all devices share. Known everywhere, with H the number of
- * an open file, 0 to BATCH_FILES - 1:
+ * The interface of the batch modes of all devices' clients. Each line of the
+ * input is a request, and each request is answered by one line. All clients
+ * know the following requests, where H is the number of an open file, from 0 to
+ * BATCH_FILES - 1:
  *
  *	open H [r|w|rw]		0
  *	close H			0
- *	seek H OFFSET WHENCE	the new position; WHENCE as a number
- *	ioctl H REQUEST		what it returns; its argument is a null pointer
- *	sync TEXT		TEXT, to find the place in the answers
- *	quit			nothing: ends the batch
+ *	seek H OFFSET WHENCE	the new position; WHENCE is a number
+ *	ioctl H REQUEST		the return value; the argument is a null pointer
+ *	sync TEXT		TEXT, which marks a place in the answers
+ *	quit			no answer: ends the batch
  */
 #ifndef BATCH_H
 #define BATCH_H
@@ -26,33 +27,41 @@ struct request {
 };
 
 /**
- * batch() - answer requests from standard input until there are no more
- * @device: what "open" opens
- * @serve: answers a request of the client's own; false when it knows none such
+ * batch() - answer requests from standard input until it ends
+ * @device: the path of the device, for the request "open"
+ * @serve: answers the requests that only this client knows; returns false for
+ *	unknown requests
  *
- * Return: the exit status: 0, or 2 when there was a request that nobody knows.
+ * Return: the exit status: 0, or 2 after an unknown request.
  */
 int batch(const char *device, bool (*serve)(const struct request *r));
 
-/* Word @i of a request, as a number or as it is; 0 or "" when there is none. */
+/*
+ * Return word @i of a request, as a number or as text; 0 or "" if it is
+ * missing.
+ */
 long long number(const struct request *r, int i);
 const char *word(const struct request *r, int i);
 
-/* The file of request word 1; -1, which no call takes, when H is none. */
+/*
+ * Return the file of request word 1, or -1, an invalid descriptor, for a bad H.
+ */
 int file(const struct request *r);
 
-/* Prints what a call returned, or minus errno. */
+/* Print the result of a call: its return value, or minus errno. */
 void answer(long long ret);
 
-/* Memory is filled with this beforehand: no text, so a change is seen. */
+/* Memory is filled with this byte before a call. It occurs in no text. */
 #define BATCH_FILL 0xa5
 
 /**
- * struct memory - pages that a call is given
- * @address: what the call is given: the first byte, or what the request asks for
- * @pages: the pages themselves
- * @size: bytes in them: a page behind the buffer at least, for a stray write
- * @fill: what the bytes are before the call
+ * struct memory - the memory that a system call gets as its buffer
+ * @address: the address passed to the call: the first byte, or an invalid
+ *	address
+ * @pages: the mapped pages
+ * @size: bytes in the pages; at least one page follows the buffer, to detect
+ *	stray writes
+ * @fill: the value of every byte before the call
  */
 struct memory {
 	unsigned char *address;
@@ -62,35 +71,35 @@ struct memory {
 };
 
 /**
- * memory_map() - pages for a buffer
- * @m: the pages; to be given to memory_unmap
+ * memory_map() - map pages for a buffer
+ * @m: the pages; memory_unmap must release them
  * @size: bytes of the buffer
- * @where: "null" for a null pointer, "half" for a buffer of which the second half is
- *	not there, "fresh" for pages that are not there until they are touched;
- *	anything else for a good one
+ * @where: "null" for a null pointer, "half" for a buffer whose second half is
+ *	not mapped, "fresh" for pages that are mapped only when they are
+ *	touched; anything else for a valid buffer
  *
- * Return: whether there is memory; if not, answer(-1) has been called.
+ * Return: true, or false after answer(-1) if there is not enough memory.
  */
 bool memory_map(struct memory *m, size_t size, const char *where);
 void memory_unmap(const struct memory *m);
 
 /**
- * read_into() - read H SIZE, or pread H SIZE OFFSET
+ * read_into() - serve the request "read H SIZE" or "pread H SIZE OFFSET"
  * @r: the request
- * @has_offset: whether it is pread
- * @m: where the data goes
- * @touched: how many bytes there have changed
+ * @has_offset: true if the request is pread
+ * @m: the memory that the call reads into
+ * @touched: set to the number of bytes in @m that have changed
  *
- * Prints what the call returned, or minus errno, and how many bytes have changed; the
- * rest of the line is the caller's.
+ * Print the return value, or minus errno, and the number of changed bytes. The
+ * caller prints the rest of the line.
  *
- * Return: the bytes at @m->address that may be looked at: none after an error, or
- * if not all of the buffer is there.
+ * Return: the number of bytes at @m->address that the caller may read; 0 after
+ * an error, or if part of the buffer is not mapped.
  */
 size_t read_into(const struct request *r, bool has_offset,
 		 const struct memory *m, size_t *touched);
 
-/* Writes to an open file, closes it and prints what the write returned. */
+/* Write to an open file, close it, and print the return value of the write. */
 void put_text(int fd, const char *text, size_t size);
 
 #endif

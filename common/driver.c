@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * /dev/fibonacci, the same for every stage: fibdrv.h says what it does, stage.h
- * what it asks of the stage it is linked with. The build says which stage that
- * is: FIBDRV_STAGE, FIBDRV_NAME and FIBDRV_MAX_N come from its manifest.
+ * The driver of /dev/fibonacci, which is the same for every stage. fibdrv.h
+ * describes its ABI, and stage.h the functions that a stage must define. The
+ * build defines FIBDRV_STAGE, FIBDRV_NAME and FIBDRV_MAX_N from the stage's
+ * manifest.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,27 +31,29 @@
 #define FIBDRV_NODE "fibonacci"
 
 /*
- * What one batch of a measurement may hold in digits. Large enough that a clock
- * which moves in steps of 256 ns does not matter, small enough for the cache.
+ * The maximum number of digits in one batch of a measurement. It is large
+ * enough that a clock resolution of 256 ns does not matter, and small enough
+ * for the cache.
  */
 #define BATCH_BYTES (64 * 1024)
 #define BATCH_MAX 1024
 
-/* Up to here a measurement checks fib_decimal closely; above, it takes long. */
+/* With more digits, a measurement omits the slow checks of fib_decimal. */
 #define CHECKED_DIGITS 5000
 
 static bool ktime_measure = true;
 
 /*
- * Bytes enough for the digits of F(n). F(n) < phi^n, so that it has at most
- * n * log10(phi) + 1 digits, and log10(phi) = 0.20898764... < 0.2089877.
+ * Return an upper bound of the number of digits of F(n). F(n) < phi^n, so F(n)
+ * has at most n * log10(phi) + 1 digits, and
+ * log10(phi) = 0.20898764... < 0.2089877.
  */
 static size_t digits_bound(u64 n)
 {
 	return div_u64(n * 2089877, 10000000) + 1;
 }
 
-/* fib_decimal into @digits, which has @bound bytes and a guard behind them. */
+/* Call fib_decimal. @digits has @bound bytes, and guard bytes follow them. */
 static ssize_t guarded_decimal(struct fib_call *call, const union fib_value *f,
 			       char *digits, size_t bound, u64 n)
 {
@@ -71,9 +74,10 @@ static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
 }
 
 /*
- * The position stays, and there is no end: the ABI has it from the driver that
- * the course grew out of. Do not imitate it. A read moves *position by what it
- * returns, and returns 0 at the end, as first_read of stage 0 does.
+ * The call does not change the position, and there is no end of file. This part
+ * of the ABI comes from the older driver that the course is based on. Do not
+ * imitate it: a read must advance *position by its return value, and return 0
+ * at the end, as first_read of stage 0 does.
  */
 static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 			   loff_t *position)
@@ -113,9 +117,9 @@ out:
 }
 
 /*
- * The nanoseconds of a computation: inherited, too, and not to be imitated. A
- * write returns how many bytes it has taken; a measurement is for an ioctl, such
- * as FIBDRV_IOC_MEASURE, or for debugfs.
+ * Return the nanoseconds of a computation. This is a part of the older driver,
+ * too: do not imitate it. A write must return the number of bytes that it has
+ * taken. Use an ioctl such as FIBDRV_IOC_MEASURE, or debugfs, for measurements.
  */
 static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 			    size_t size, loff_t *position)
@@ -142,7 +146,7 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 	return err ? err : max_t(u64, ns, 1);
 }
 
-/* User-mode Linux has no cycle counter of its own, but the processor's. */
+/* User-mode Linux has no cycle counter, so read the processor's TSC. */
 static u64 cycles_now(void)
 {
 #if defined(CONFIG_UML) && defined(CONFIG_X86_64)
@@ -173,15 +177,15 @@ static void stopwatch_end(struct stopwatch begin, __u64 *ns, __u64 *cycles)
 }
 
 /*
- * One batch holds some repetitions: their numbers, and the digits of each in
- * a slot of its own.
+ * A batch of repetitions: their numbers, and for each repetition a slot for its
+ * digits.
  */
 struct batch {
 	union fib_value *f;
-	ssize_t *count; /* digits of each, or what fib_decimal returned */
+	ssize_t *count; /* the return values of fib_decimal */
 	char *digits;
-	size_t bound; /* digits in a slot; GUARD_BYTES follow */
-	u32 room; /* slots */
+	size_t bound; /* size of a slot, without GUARD_BYTES */
+	u32 room; /* number of slots */
 };
 
 static int batch_alloc(struct batch *b, u64 n, u32 repeat)
@@ -213,22 +217,26 @@ static char *batch_digits(const struct batch *b, u32 i)
 	return b->digits + i * (b->bound + GUARD_BYTES);
 }
 
-/* The n of repetition @i. */
+/* Return the n of repetition @i. */
 static u64 measure_n(const struct fibdrv_measure *m, u32 i)
 {
 	return m->n - i % (m->spread + 1);
 }
 
 /*
- * Whether a batch is one call of a number so large that it is not computed once
- * more beforehand, only to see what it needs.
+ * Return true if a batch is a single call for a large number. To save time, the
+ * driver does not compute such a number a second time before the measurement to
+ * find its properties.
  */
 static bool batch_is_a_call(const struct batch *b)
 {
 	return b->room == 1 && b->bound > CHECKED_DIGITS;
 }
 
-/* Repetitions @first to @first + @count - 1, each phase timed as a whole. */
+/*
+ * Run repetitions @first to @first + @count - 1, and time each phase as a
+ * whole.
+ */
 static int measure_batch(struct fibdrv_measure *m, struct batch *b, u32 first,
 			 u32 count)
 {
@@ -302,7 +310,7 @@ release:
 	return err;
 }
 
-/* One call for F(n) on its own: what it needs; it also warms the caches. */
+/* Make one call for F(n), to measure its memory and to warm the caches. */
 static int measure_one(struct fibdrv_measure *m, struct batch *b)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
@@ -435,11 +443,13 @@ static struct attribute *fibdrv_attrs[] = {
 ATTRIBUTE_GROUPS(fibdrv);
 
 /*
- * A driver with one device is a miscdevice, as in stage 0, which makes init and
- * exit a call each. This one is older: its files in sysfs are in a class of its
- * own, which a miscdevice cannot have, and programs know their paths.
+ * A driver with one device should be a miscdevice, as in stage 0: then init and
+ * exit need one call each. This driver is not, because programs know the paths
+ * of its files in sysfs, which are in a class of its own. A miscdevice cannot
+ * have such a class.
  *
- * Static, since class_create has changed its arguments over the years.
+ * The class is a static object, because the arguments of class_create have
+ * changed between kernel versions.
  */
 static struct class fibdrv_class = {
 	.name = FIBDRV_NODE,
@@ -465,7 +475,10 @@ static int __init fibdrv_init(void)
 	err = cdev_add(&fibdrv_cdev, fibdrv_number, 1);
 	if (err)
 		goto unregister_class;
-	/* Last: from here on udev and users can find it, and it is ready. */
+	/*
+	 * This must be last, because from here on udev and users can open the
+	 * device.
+	 */
 	device = device_create(&fibdrv_class, NULL, fibdrv_number, NULL,
 			       FIBDRV_NODE);
 	if (IS_ERR(device)) {

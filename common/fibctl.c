@@ -22,7 +22,7 @@ static const char usage[] =
 	"       fibctl info                stage, largest N, is the clock on\n"
 	"       fibctl batch               requests from standard input, see fibctl.h\n";
 
-/* One line that says what failed and, where it is known, what to do. */
+/* Print one line: the problem, and an action if one is known. */
 static int complain(const char *what, int err)
 {
 	const char *advice = "";
@@ -36,7 +36,7 @@ static int complain(const char *what, int err)
 		advice =
 			" (N is larger than this stage's max_n: see fibctl info)";
 	else if (err == EIO)
-		advice = " (make dmesg shows what the driver says of it)";
+		advice = " (make dmesg shows the message of the driver)";
 	fprintf(stderr, "fibctl: %s: %s%s\n", what, strerror(err), advice);
 	return 1;
 }
@@ -53,12 +53,15 @@ static bool parse_number(const char *text, uint64_t *value)
 	return false;
 }
 
-/* The digits of F(@n) in new memory; 0, or errno and nothing to free. */
+/*
+ * Store the digits of F(@n) in new memory. Return 0, or errno without new
+ * memory.
+ */
 static int new_digits(int fd, uint64_t n, char **digits, ssize_t *count)
 {
 	size_t size = fibctl_room(n);
 
-	/* Before room is made for what no stage serves. */
+	/* Fail before a large n causes a large allocation. */
 	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
 		return errno;
 	*digits = malloc(size);
@@ -91,7 +94,7 @@ static int do_read(int fd, char **args)
 	return 0;
 }
 
-/* The clock of write() is off. */
+/* write() does not measure, because ktime_measure is 0. */
 static int no_clock(void)
 {
 	fputs("fibctl: the clock is off: echo 1 > " FIBDRV_SYSFS

@@ -18,15 +18,16 @@
 #include "batch.h"
 #include "fibctl.h"
 
-/* How far behind a buffer a stray write is looked for. */
+/* The number of bytes after a buffer that are checked for stray writes. */
 #define BEHIND 4096
 
-/* Digits that are taken into a residue at once: 10^18 is less than 2^60. */
+/* The number of digits that residue() processes at once: 10^18 < 2^60. */
 #define DIGITS_AT_ONCE 18
 
 /*
  * Store the residue of a decimal number modulo @modulus, of at most 62 bits, in
- * @residue. Return false if @data is no number in decimal without leading zeros.
+ * @residue. Return false if @data is no number in decimal without leading
+ * zeros.
  */
 static bool residue_of(const unsigned char *data, size_t size, uint64_t modulus,
 		       uint64_t *residue)
@@ -87,7 +88,7 @@ static void do_read(const struct request *r, bool has_offset)
 	memory_unmap(&m);
 }
 
-/* Return whether @size bytes at @memory still are as before. */
+/* Return true if none of the @size bytes at @memory has changed. */
 static bool untouched(const unsigned char *memory, size_t size)
 {
 	return !size || (memory[0] == BATCH_FILL &&
@@ -95,8 +96,8 @@ static bool untouched(const unsigned char *memory, size_t size)
 }
 
 /*
- * Read F(n) for all n from the first to the last. What each must leave modulo the
- * modulus follows from the first two by additions.
+ * Serve "verify": read F(n) for all n from the first to the last. The expected
+ * residues follow from the first two by additions.
  */
 static void do_verify(const struct request *r)
 {
@@ -189,7 +190,10 @@ static void set_field(struct fibdrv_measure *m, const char *name,
 	if (!strcmp(name, "reserved"))
 		name = "reserved[7]";
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
-		/* The first bytes are the low ones: little-endian machines. */
+		/*
+		 * This copies the low bytes first, which is right on
+		 * little-endian machines.
+		 */
 		if (!strcmp(f->name, name))
 			memcpy((char *)m + f->offset, &value, f->size);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * One pread() whose instructions the machine's emulator counts: see fibctl.h.
+ * Make one pread() whose instructions the machine's emulator counts: see
+ * fibctl.h.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,20 +19,21 @@
 #include "marker.h"
 
 /*
- * What the kernel has put off is done by then: for the load of a module, and
- * for the pipes below, whose files are freed after a grace period of RCU.
+ * The time that the kernel needs to complete deferred work: that of loading the
+ * module, and that of closing the pipes below, whose files are freed after an
+ * RCU grace period.
  */
 #define SETTLE_NS 50000000
 
-/* Blocks of each size, which is 40 bytes times a power of two, up to 160 KB. */
+/* Number of blocks of each size, and the largest size in units of 40 bytes. */
 #define BLOCKS 8
 #define LARGEST 4096
 
 /*
- * Have the kernel allocate and free blocks of all sizes that a stage may ask
- * for: what they are taken from is then the same in each machine, whatever has
- * happened in it before. A pipe keeps 40 bytes for each of its pages, in a
- * block that is accounted to its process as those of the driver are.
+ * Let the kernel allocate and free blocks of all sizes that a stage may
+ * request. Afterwards the state of the allocator is the same in each machine. A
+ * pipe has 40 bytes for each of its pages, in one block. The kernel charges
+ * this block to the process, as it does with the driver's blocks.
  */
 static void warm_allocator(void)
 {
@@ -52,9 +54,9 @@ static void warm_allocator(void)
 }
 
 /*
- * Let no other task run until the call has ended: what a kernel puts off may take
- * 200,000 instructions. A call is shorter than the second after which the kernel
- * would let others run all the same.
+ * Let no other task run until the call has ended, because deferred work of the
+ * kernel may take 200,000 instructions. The kernel lets other tasks run after a
+ * second, but a call is shorter.
  */
 static void run_alone(bool alone)
 {
@@ -63,7 +65,6 @@ static void run_alone(bool alone)
 	sched_setscheduler(0, alone ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
-/* In spoken_pread.S. */
 long spoken_pread(int fd, char *buffer, size_t size, uint64_t n);
 
 void fibctl_count(const struct request *r)
@@ -71,10 +72,10 @@ void fibctl_count(const struct request *r)
 	struct timespec settle = { .tv_nsec = SETTLE_NS };
 	uint64_t n = (uint64_t)number(r, 2);
 	size_t size = fibctl_room(n);
-	int fd = file(r); /* Here, so that it is not counted. */
+	int fd = file(r); /* parse H before the markers */
 	char *buffer;
 
-	/* Everything is in memory beforehand: no fault is counted. */
+	/* Lock all memory, so that no page fault is counted. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
 		answer(-1);
 		return;

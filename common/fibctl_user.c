@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibctl user: read() by the clock of the process that calls it, beside the
- * kernel's own clock.
+ * fibctl user: measure read() by the clock of the calling process and by the
+ * kernel's clock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +17,14 @@
 
 #include "fibctl.h"
 
-/* Stack touched beforehand, well beyond what the timed calls use. */
+/* Bytes of stack to touch before the timed calls, which use fewer. */
 #define STACK_BYTES (256 * 1024)
 
 struct trip {
-	double user; /* read() from outside, ns */
-	double compute; /* write(): F(n) as a number, by the kernel's clock */
-	double decimal; /* its digits, by the kernel's clock */
-	double difference; /* user less compute less decimal */
+	double user; /* whole read(), in ns by the user's clock */
+	double compute; /* time of write(), by the kernel's clock */
+	double decimal; /* time of the digits, by the kernel's clock */
+	double difference; /* user - compute - decimal */
 	double faults; /* page faults during the read() */
 };
 
@@ -44,7 +44,10 @@ static long faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/* Writes to the stack below its caller, so that no timed call grows it. */
+/*
+ * Write to the stack below the caller's frame, so that no timed call extends
+ * it.
+ */
 static void __attribute__((noinline)) touch_stack(void)
 {
 	volatile char room[STACK_BYTES];
@@ -53,7 +56,7 @@ static void __attribute__((noinline)) touch_stack(void)
 		room[i] = 0;
 }
 
-/* Returns 0 or errno. */
+/* Return 0 or errno. */
 static int one_trip(int fd, uint64_t n, char *buffer, size_t size,
 		    struct trip *trip)
 {
@@ -74,7 +77,7 @@ static int one_trip(int fd, uint64_t n, char *buffer, size_t size,
 		return errno;
 	if (!ns)
 		return ENODATA;
-	/* The one call that tells the digits' time apart. */
+	/* Only this request returns the time of the conversion alone. */
 	if (ioctl(fd, FIBDRV_IOC_MEASURE, &m))
 		return errno;
 	trip->user = (double)(end - begin);
@@ -91,7 +94,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of one field, at @offset, of trips 1 to @count - 1. */
+/* Return the median of the field at @offset of trips 1 to @count - 1. */
 static double median(const struct trip *trips, size_t count, size_t offset,
 		     double *sorted)
 {
@@ -144,17 +147,17 @@ static double clock_cost(void)
 int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	/* log10(phi) < 1/4 digits per n */
+	/* F(n) has fewer than n / 4 + 1 digits */
 	size_t size = (n / 4 + 2 + page - 1) / page * page;
 	struct trip *trips = NULL;
 	double *sorted = NULL;
 	char *buffer;
 	int err = 0;
 
-	/* Before room is made for what no stage serves. */
+	/* Fail before a large n causes a large allocation. */
 	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
 		return errno;
-	/* Fresh pages: touched by the first read() unless touched before. */
+	/* New pages: the first read() touches them if @lock is not set. */
 	buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (buffer == MAP_FAILED)
@@ -173,7 +176,7 @@ int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 		memset(buffer, 0xa5, size);
 		memset(trips, 0xa5, count * sizeof(*trips));
 		touch_stack();
-		now(); /* The clock has a page of its own. */
+		now(); /* this call maps the clock's page, too */
 	}
 	for (size_t i = 0; i < count && !err; i++)
 		err = one_trip(fd, n, buffer, size, &trips[i]);

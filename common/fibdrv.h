@@ -2,33 +2,35 @@
 /*
  * The ABI of /dev/fibonacci, the same for every stage. F(0) = 0, F(1) = 1.
  *
- * Much of it is inherited from the driver that the course grew out of, and kept
- * for the programs that know it. Not to be imitated: a position that is a
- * number and not a place in a file, a read() that neither moves it nor ever
- * ends, a write() that ignores its data and returns nanoseconds, a class of its
- * own for one device. /dev/first of stage 0 has none of these.
+ * Much of it comes from the older driver that the course is based on, because
+ * programs use it. Do not imitate these parts: a position that is a number n
+ * and not a place in a file; a read() that does not advance the position and
+ * has no end of file; a write() that ignores its data and returns nanoseconds;
+ * a class for a single device. /dev/first of stage 0 has none of these.
  *
- * open	   any number of times at once; every open file has its own position.
- * lseek   selects F(position), 0 <= position <= max_n; SEEK_END counts from
- *	   max_n. EINVAL outside that range: a position is never clamped.
- * read    the decimal digits of F(position), without newline or NUL; returns
- *	   their number and leaves the position where it is. pread(fd, buf,
- *	   size, n) asks for F(n) whatever the position.
- *	   ERANGE: size is too small; EINVAL: n > max_n; ENOMEM; EINTR:
- *	   killed meanwhile; EIO: the stage breaks its contract, the kernel
- *	   log says how. With these nothing is copied. EFAULT: buf is not, or
- *	   not all of it, the caller's; some digits may have been copied.
- * write   computes F(position) and returns how many nanoseconds that took by
- *	   the kernel's clock, at least 1. The data is never looked at (the
- *	   kernel refuses an address no user can have: EFAULT).
- *	   EINVAL, ENOMEM, EINTR, EIO as above. With ktime_measure at 0 it
- *	   computes nothing and returns the number of bytes given, of which
- *	   the kernel lets pass 0x7ffff000 at the most.
+ * open	   may be called any number of times; each open file has its own
+ *	   position.
+ * lseek   selects F(position), 0 <= position <= max_n. SEEK_END counts from
+ *	   max_n. Any other position is EINVAL, and is never clamped.
+ * read    copies the decimal digits of F(position), without newline or NUL.
+ *	   Returns their number. Does not change the position. pread(fd, buf,
+ *	   size, n) reads F(n) and ignores the position.
+ *	   ERANGE: size is too small; EINVAL: n > max_n; ENOMEM; EINTR: the
+ *	   caller was killed; EIO: the stage violates its contract, and the
+ *	   kernel log describes how. After these errors nothing is copied.
+ *	   EFAULT: not all of buf is the caller's memory; some digits may have
+ *	   been copied.
+ * write   computes F(position) and returns the time of this computation in
+ *	   nanoseconds by the kernel's clock, at least 1. The data is never
+ *	   read (but the kernel refuses an address that no user can have:
+ *	   EFAULT). EINVAL, ENOMEM, EINTR, EIO as above. If ktime_measure is 0,
+ *	   it computes nothing and returns the number of bytes given, which the
+ *	   kernel limits to 0x7ffff000.
  * ioctl   FIBDRV_IOC_MEASURE below. ENOTTY for any other request.
  *
- * Below /sys/class/fibonacci/fibonacci/:
- *	stage		which stage this is, a decimal number (read-only)
- *	max_n		the largest n served (read-only)
+ * Files in /sys/class/fibonacci/fibonacci/:
+ *	stage		the number of this stage, in decimal (read-only)
+ *	max_n		the largest valid n (read-only)
  *	ktime_measure	1 (default) or 0: whether write measures; EINVAL for
  *			anything that is not the decimal number 0 or 1
  *
@@ -44,7 +46,7 @@
 #define FIBDRV_DEVICE "/dev/fibonacci"
 #define FIBDRV_SYSFS "/sys/class/fibonacci/fibonacci"
 
-/* The most repetitions one FIBDRV_IOC_MEASURE may ask for. */
+/* The maximum number of repetitions of one FIBDRV_IOC_MEASURE. */
 #define FIBDRV_MAX_REPEAT (1u << 20)
 
 /**
@@ -54,27 +56,29 @@
  * @n: in: the largest n of the batch, at most max_n
  * @spread: in: repetition i computes F(n - i % (spread + 1)); at most n
  * @repeat: in: number of repetitions, 1 to FIBDRV_MAX_REPEAT
- * @nonce: in: where the digest starts, so that an answer fits one question
+ * @nonce: in: initial value of the digest, so that each request has its own
+ *	digest
  * @compute_ns: out: kernel time of all repetitions of compute and release
- * @compute_cycles: out: the same in TSC cycles; without a TSC in what the
- *	kernel counts for cycles there, or 0
+ * @compute_cycles: out: the same in TSC cycles; without a TSC, in the kernel's
+ *	unit for cycles, or 0
  * @decimal_ns: out: kernel time of all conversions to decimal
  * @decimal_cycles: out: the same in cycles
  * @compute_allocations: out: blocks allocated by compute, all repetitions
  * @decimal_allocations: out: blocks allocated by decimal, all repetitions
- * @peak_bytes: out: most bytes one call for F(n) held at any moment
+ * @peak_bytes: out: the maximum number of bytes that one call for F(n) held
  * @limbs: out: limbs of F(n)
  * @digits: out: decimal digits produced, all repetitions
  * @digest: out: see below
  * @reserved: in: must be 0
  *
- * Totals, not means. The numbers and digits of a repetition are really
- * produced: @digest starts as @nonce and takes in each repetition in turn,
+ * The times and counts are totals, not means. Each repetition must produce its
+ * number and its digits, because @digest depends on them: it starts as @nonce,
+ * and for each repetition in turn
  *
  *	digest = (digest ^ fnv1a(digits of the repetition)) * 0x100000001b3
  *
- * modulo 2^64, fnv1a being the 64-bit FNV-1a hash. On EINVAL, ENOMEM, EINTR
- * and EIO nothing is written back; on EFAULT part of it may have been.
+ * modulo 2^64, where fnv1a is the 64-bit FNV-1a hash. After EINVAL, ENOMEM,
+ * EINTR and EIO nothing is written back; after EFAULT a part may have been.
  */
 struct fibdrv_measure {
 	__u32 size;

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The ABI of /dev/first, which stage 0 writes: a notebook of Fibonacci numbers.
- * There is one notebook; all who open the device share it.
+ * The ABI of /dev/first, the device of stage 0: a notebook of Fibonacci
+ * numbers. There is only one notebook, which all processes share.
  *
- * At load it holds the lines F(0) to F(FIRST_BEGINNING - 1), each a number and
- * a newline.
+ * When the module is loaded, the notebook contains FIRST_BEGINNING lines: F(0),
+ * F(1) and so on. Each line is a decimal number and a newline.
  *
- * open	  gives each open file a count of its own: the lines it has written.
- *	  ENOMEM when there is no memory for it.
- * lseek  SEEK_SET, SEEK_CUR and SEEK_END count bytes of the text, as in a file,
- *	  from 0 to its end; all else is EINVAL. From a byte in the middle of a
- *	  line it goes back to the first byte of that line. It returns the new
- *	  position. The end of the text belongs to no line: it stays the end.
- * read	  copies the text from the position on, as much as there is and fits,
- *	  and moves the position behind it. At the end of the text it returns 0.
- *	  EFAULT for memory that is not the caller's; the position stays.
- * write  takes one n, 0 to FIRST_MAX_N, in decimal, a newline behind it or not,
- *	  at most FIRST_INPUT bytes in all; puts the line F(n) at the end of the
- *	  text and returns how many bytes the caller gave, not how many the line
- *	  has. EINVAL for what is no such n, EFAULT as read has it, ENOSPC when
- *	  the line does not fit. It neither looks at the position nor moves it.
- * sysfs  below FIRST_SYSFS: lines, how many there are in the notebook, is
- *	  read-only; calls, how many reads and writes there were, those that
- *	  failed as well, takes 0 in decimal, a newline behind it or not, which
- *	  sets it back. All else is EINVAL. (A device of another class has these
- *	  files in its own directory, where /sys/dev/char/MAJOR:MINOR leads.)
- * ioctl  as below; any other request is ENOTTY.
+ * open	  creates a counter for the open file: the number of lines written by
+ *	  this file. ENOMEM if there is no memory for the counter.
+ * lseek  sets the position, which counts bytes of the text as in a file, and
+ *	  returns it. SEEK_SET, SEEK_CUR and SEEK_END are valid, and positions
+ *	  from 0 to the end of the text; anything else is EINVAL. If the new
+ *	  position is within a line, it becomes the first byte of this line.
+ *	  The end of the text is not within a line.
+ * read	  copies text from the position on: the number of bytes requested, or up
+ *	  to the end of the text if that is less. Then it advances the position
+ *	  by this number of bytes and returns the number. At the end of the text
+ *	  it returns 0. EFAULT if the buffer is not the caller's memory; then
+ *	  the position does not change.
+ * write  takes one decimal number n, 0 to FIRST_MAX_N, with or without a plus
+ *	  sign before it and a newline after it, at most FIRST_INPUT bytes in
+ *	  total. A '\0' ends the input; the bytes after it are ignored. It
+ *	  appends the line F(n) to the text, and returns the number of bytes
+ *	  that the caller passed, not the length of the new line. EINVAL if the
+ *	  input is not such a number, EFAULT if the buffer is not the caller's
+ *	  memory, ENOSPC if the line does not fit. write does not use the
+ *	  position.
+ * sysfs  Files in FIRST_SYSFS. lines (read-only) is the number of lines in the
+ *	  notebook. calls is the number of reads and writes, including failed
+ *	  ones; writing 0, in the form that write takes, resets it. Any other
+ *	  input is EINVAL. (A device of another class has these files in
+ *	  its own directory, to which /sys/dev/char/MAJOR:MINOR leads.)
+ * ioctl  The requests below; any other request is ENOTTY.
  */
 #ifndef FIRST_H
 #define FIRST_H
@@ -35,23 +41,23 @@
 
 #define FIRST_DEVICE "/dev/first"
 #define FIRST_SYSFS "/sys/class/misc/first"
-#define FIRST_BYTES 65536 /* room in the notebook */
+#define FIRST_BYTES 65536 /* size of the notebook */
 #define FIRST_BEGINNING 10
 #define FIRST_MAX_N 93
 #define FIRST_LINE 21 /* F(93) has 20 digits */
 #define FIRST_INPUT 16
 
-/* All of one moment: the four belong together. */
+/* All four values must be from the same moment. */
 struct first_info {
-	__u32 lines; /* in the notebook */
-	__u32 bytes; /* of text */
-	__u32 room; /* bytes that are left */
-	__u32 mine; /* lines that this open file wrote, since cleared or not */
+	__u32 lines; /* number of lines in the notebook */
+	__u32 bytes; /* size of the text */
+	__u32 room; /* number of free bytes */
+	__u32 mine; /* lines written by this open file, even if cleared since */
 };
 
-/* EFAULT for memory that is not the caller's. */
+/* EFAULT if the structure is not in the caller's memory. */
 #define FIRST_IOC_INFO _IOR('f', 0x10, struct first_info)
-/* Empties the notebook; returns how many lines there were. */
+/* Deletes all lines of the notebook, and returns their number. */
 #define FIRST_IOC_CLEAR _IO('f', 0x11)
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The types, constants and functions that a stage may use beside those of stage.h.
+ * The types, constants and functions that a stage may use besides those of
+ * stage.h.
  *
  * A stage includes no header of the kernel or of the C library. Its files are
  * preprocessed once, with this header, and the module, the programs and the
- * sanitizers' builds all compile the resulting text. So nothing here may depend
- * on which of them is built.
+ * sanitizers' builds all compile the resulting text. So nothing here may differ
+ * between these builds.
  *
  * The kit's own files have real headers instead. They define
  * FIBDRV_FREESTANDING_H before they include stage.h.
@@ -32,7 +33,10 @@ typedef _Bool bool;
 #define static_assert _Static_assert
 #define offsetof(type, member) __builtin_offsetof(type, member)
 
-/* The errors that a stage returns; the values are those of every Linux system. */
+/*
+ * The errors that a stage returns. They have the same values on all Linux
+ * systems.
+ */
 #define EINTR 4
 #define ENOMEM 12
 #define EINVAL 22
@@ -44,8 +48,8 @@ void *memset(void *to, int byte, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
 
 /*
- * A function that returns a pointer returns an error as one of the last 4095
- * addresses, at which there is never an object: linux/err.h.
+ * An error is returned in place of a pointer as one of the last 4095 addresses,
+ * because no object is there: linux/err.h.
  */
 #define MAX_ERRNO 4095
 
@@ -66,8 +70,9 @@ static inline bool IS_ERR(const void *pointer)
 }
 
 /*
- * Sizes in bytes: linux/overflow.h. A size that does not fit becomes SIZE_MAX,
- * which no allocation can satisfy, and stays SIZE_MAX in what is computed from it.
+ * Arithmetic on sizes in bytes: linux/overflow.h. An overflow gives SIZE_MAX,
+ * which no allocation can satisfy. A sum or product of SIZE_MAX is SIZE_MAX
+ * again.
  */
 #define check_add_overflow(a, b, sum) __builtin_add_overflow(a, b, sum)
 #define check_mul_overflow(a, b, product) __builtin_mul_overflow(a, b, product)
@@ -94,7 +99,7 @@ static inline size_t size_mul(size_t a, size_t b)
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-/* One more than the index of the highest bit of @x; 0 if there is none. */
+/* Return one more than the index of the highest bit of @x, or 0 if @x is 0. */
 static inline int fls64(u64 x)
 {
 #ifdef __x86_64__
@@ -115,8 +120,9 @@ static inline int fls64(u64 x)
 	} while (0)
 
 /*
- * As in the kernel, both operands must be of one type, and each is evaluated once.
- * min_t() converts them first, for a constant, which is an int.
+ * As in the kernel, both operands must have the same type, and each is
+ * evaluated once. min_t() converts both to a type first, because a constant is
+ * an int.
  */
 #define min(a, b)                     \
 	({                            \
@@ -133,5 +139,13 @@ static inline int fls64(u64 x)
 		(void)(&a_ == &b_);   \
 		a_ > b_ ? a_ : b_;    \
 	})
+
+/*
+ * Names that stage.h had before 2026-11-24, for copies that an older kit made;
+ * make stage=N convert renames them there. To be removed with the next change of
+ * stage.h.
+ */
+#define fib_spend fib_account_work
+#define fib_look_up fib_yield
 
 #endif

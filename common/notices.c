@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Lines in the kernel log that a stage asks for: assertions that do not hold,
- * and traces.
+ * Write a stage's failed assertions and traces to the kernel log.
  */
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -10,7 +9,6 @@
 
 #include "account.h"
 
-/* The line has the form of the kernel's own warnings. */
 void fib_assert_failed(const char *file, int line)
 {
 	pr_warn("------------[ cut here ]------------\n");

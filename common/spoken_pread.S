@@ -2,12 +2,12 @@
 /*
  * long spoken_pread(int fd, char *buffer, size_t size, uint64_t n)
  *
- * A pread() between marker instructions, then a marker for each digit that it
- * has read, up to the first byte that is none: see marker.h. In assembly, so
- * that it takes the same number of instructions whatever the compiler:
- * grader/measure/instructions.py knows how many.
+ * Execute a pread() between two marker instructions, and then a marker for each
+ * digit that was read, up to the first byte that is not a digit: see marker.h.
+ * This is in assembly, so that the number of instructions does not depend on
+ * the compiler; grader/measure/instructions.py knows this number.
  *
- * Return: what the system call returned.
+ * Return: the return value of the system call.
  */
 #include <sys/syscall.h>
 
@@ -35,7 +35,7 @@ spoken_pread:
 	shl $4, %ecx
 	add %r9, %rcx
 	jmp *%rcx
-	/* 16 bytes for each digit. */
+	/* The code for each digit has 16 bytes. */
 	.balign 16
 digits:
 	.irp digit, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9

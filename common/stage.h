@@ -2,11 +2,12 @@
 /*
  * The contract between the driver and a stage.
  *
- * A stage is the arithmetic behind /dev/fibonacci: it defines fib_compute,
- * fib_decimal, fib_limbs and fib_release, and nothing else that is seen from
- * outside. It keeps nothing between two calls (no writable static data), takes
- * memory only from fib_alloc, and says how much work it does by fib_account_work. The
- * same sources build as part of a kernel module and as a user-space program.
+ * A stage is the arithmetic behind /dev/fibonacci. It defines fib_compute,
+ * fib_decimal, fib_limbs and fib_release, and no other global symbol. It keeps
+ * no data between two calls (no writable static data), allocates memory only by
+ * fib_alloc, and reports its work by fib_account_work (from stage 3 on; stages 1
+ * and 2 need not call it). The same sources are built as part of a kernel module
+ * and as a user-space program.
  */
 #ifndef FIBDRV_STAGE_H
 #define FIBDRV_STAGE_H
@@ -14,13 +15,13 @@
 #include "freestanding.h"
 
 /**
- * fib_assert_failed() - report an assertion that does not hold
+ * fib_assert_failed() - report a failed assertion
  *
  * The kernel logs a warning; a program ends.
  */
 void __attribute__((cold)) fib_assert_failed(const char *file, int line);
 
-/* States what a function may assume; a broken assumption is reported. */
+/* State a condition that must hold. If it does not hold, it is reported. */
 #define fib_assert(condition)                                  \
 	do {                                                   \
 		if (__builtin_expect(!(condition), 0))         \
@@ -28,11 +29,11 @@ void __attribute__((cold)) fib_assert_failed(const char *file, int line);
 	} while (0)
 
 /*
- * fib_trace() - show a value while you look for a mistake, as printf does
+ * fib_trace() - print a value while you look for a mistake, as printf does
  *
- * It prints a line only in a build that is made for looking: make stage=N load
- * trace=1 (make dmesg shows the lines), make stage=N user trace=1 (on standard
- * error). Anywhere else, and so wherever a stage is graded or measured, it is
+ * It prints a line only in builds with trace=1: make stage=N load trace=1 (make
+ * dmesg shows the lines) and make stage=N user trace=1 (on standard error). In
+ * all other builds, and so wherever a stage is graded or measured, it does
  * nothing, and its arguments are not evaluated.
  */
 void __attribute__((format(printf, 1, 2))) fib_trace_print(const char *format,
@@ -49,9 +50,9 @@ void __attribute__((format(printf, 1, 2))) fib_trace_print(const char *format,
 #endif
 
 /**
- * union fib_value - F(n), as fib_compute leaves it for fib_decimal
+ * union fib_value - F(n), as fib_compute passes it to fib_decimal
  * @word: the number itself (stages 1 and 2)
- * @big: the number on the heap (from stage 3 on), of the stage's own type
+ * @big: the number on the heap (from stage 3 on), in the stage's own type
  */
 union fib_value {
 	u64 word;
@@ -59,12 +60,12 @@ union fib_value {
 };
 
 /**
- * struct fib_call - what one call has used so far
- * @error: the last thing that failed, -ENOMEM or -EINTR; 0 if nothing has
- * @allocations: blocks taken from fib_alloc
- * @blocks: blocks not yet released
- * @bytes: bytes in those blocks, as they were asked for
- * @peak_bytes: the most that @bytes ever was
+ * struct fib_call - the memory and the work of one call so far
+ * @error: the last error, -ENOMEM or -EINTR; 0 if there was none
+ * @allocations: number of blocks allocated by fib_alloc
+ * @blocks: number of blocks not yet freed
+ * @bytes: bytes in the blocks not yet freed, as they were requested
+ * @peak_bytes: the maximum of @bytes so far
  * @work: limb products since the last yield
  */
 struct fib_call {
@@ -77,35 +78,35 @@ struct fib_call {
 };
 
 /**
- * fib_alloc() - memory for @count objects of @size bytes, not cleared
+ * fib_alloc() - allocate memory for @count objects of @size bytes, not cleared
  *
- * Return: the block, aligned for any limb, or NULL when there is no memory;
- * then @call->error is -ENOMEM.
+ * Return: the block, aligned for any limb, or NULL if there is no memory; then
+ * @call->error is -ENOMEM.
  */
 void *fib_alloc(struct fib_call *call, size_t count, size_t size);
 
 /**
- * fib_free() - release a block of fib_alloc; NULL is fine
+ * fib_free() - free a block of fib_alloc; NULL is allowed
  */
 void fib_free(const void *block);
 
 /*
- * The most limb products between two yields: approximately 0.1 ms of work, so that
- * neither a waiting task nor a Ctrl-C waits for long, yet a yield costs less
- * than a thousandth of the work between two of them.
+ * The maximum number of limb products between two yields: approximately 0.1 ms
+ * of work. So a waiting task or a Ctrl-C does not wait for long, and a yield
+ * still costs less than a thousandth of the work between two yields.
  */
 #define FIB_WORK_LIMIT 100000
 
 int fib_yield(struct fib_call *call);
 
 /**
- * fib_account_work() - account for work, and from time to time yield
- * @call: the call the work belongs to
+ * fib_account_work() - account for work, and yield when enough has been done
+ * @call: the call that does the work
  * @products: the work just done or about to be done, in products of two limbs
- *	or steps of like cost; at most FIB_WORK_LIMIT at once
+ *	or operations of similar cost; at most FIB_WORK_LIMIT at once
  *
- * Return: 0, or -EINTR when the caller has been killed: release everything and
- * return; @call->error says the same.
+ * Return: 0, or -EINTR if the caller has been killed. After -EINTR, free all
+ * memory and return; @call->error is -EINTR, too.
  */
 static inline int fib_account_work(struct fib_call *call, size_t products)
 {
@@ -113,46 +114,39 @@ static inline int fib_account_work(struct fib_call *call, size_t products)
 	return call->work < FIB_WORK_LIMIT ? 0 : fib_yield(call);
 }
 
-/*
- * The names of these two in a copy of before 2026-11-24; make stage=N convert
- * renames them there. To be removed with the next change of this contract.
- */
-#define fib_spend fib_account_work
-#define fib_look_up fib_yield
-
 /**
- * fib_compute() - the n-th Fibonacci number
- * @call: account of this call
+ * fib_compute() - compute the n-th Fibonacci number
+ * @call: the account of this call
  * @n: 0 to the stage's max_n, which the driver has checked
- * @f: where F(n) goes; to be released by fib_release
+ * @f: the result; fib_release must release it
  *
  * Return: 0, -ENOMEM or -EINTR; after an error nothing is left to release.
  */
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f);
 
 /**
- * fib_decimal() - the decimal digits of a number
- * @call: account of this call
- * @f: the number; it stays as it is
- * @digits: where the digits go, most significant first, without newline or NUL
- * @size: the room there, in bytes
+ * fib_decimal() - convert a number to decimal digits
+ * @call: the account of this call
+ * @f: the number; must not change
+ * @digits: the result, most significant digit first, without newline or NUL
+ * @size: the size of @digits in bytes
  *
- * Return: the number of digits, at least 1; -ERANGE when they do not fit into
- * @size (what is in @digits is then undefined, nothing beyond it is touched);
- * -ENOMEM or -EINTR.
+ * Return: the number of digits, at least 1; -ERANGE if they do not fit into
+ * @size bytes (the content of @digits is then undefined, and nothing after it
+ * may have changed); -ENOMEM or -EINTR.
  */
 ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size);
 
 /**
- * fib_limbs() - how many limbs the number has, without leading zeros
+ * fib_limbs() - return the number of limbs of a number, without leading zeros
  *
- * Return: at least 1; zero is one limb.
+ * Return: at least 1, because zero has one limb.
  */
 size_t fib_limbs(const union fib_value *f);
 
 /**
- * fib_release() - release what fib_compute took
+ * fib_release() - free the memory of a result of fib_compute
  */
 void fib_release(union fib_value *f);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Whether a stage keeps what stage.h asks of it: see stage_checks.h.
+ * Check at run time that a stage obeys stage.h: see stage_checks.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,6 +13,19 @@
 #include "stage_checks.h"
 
 #define GUARD_BYTE 0xa5
+
+/* Return " (NAME)" for an error that stages often return by mistake, or "". */
+static const char *error_name(long err)
+{
+	switch (err) {
+	case -ERANGE:
+		return " (ERANGE)";
+	case -EINVAL:
+		return " (EINVAL)";
+	default:
+		return "";
+	}
+}
 
 void fib_check_account(const struct fib_account *account, u64 n)
 {
@@ -30,7 +43,8 @@ long fib_check_error(long err, u64 n)
 {
 	if (err == -ENOMEM || err == -EINTR)
 		return err;
-	pr_err_ratelimited("F(%llu): the stage returned %ld\n", n, err);
+	pr_err_ratelimited("F(%llu): the stage returned %ld%s\n", n, err,
+			   error_name(err));
 	return -EIO;
 }
 
@@ -50,7 +64,10 @@ bool fib_guard_holds(const char *digits, size_t bound, u64 n)
 
 bool fib_check_kept(u64 bytes, ssize_t count, u64 n)
 {
-	/* A digit has more than 3.3 bits; the union holds eight bytes itself. */
+	/*
+	 * A digit has more than 3.3 bits; union fib_value itself holds eight
+	 * bytes.
+	 */
 	if (bytes + sizeof(union fib_value) >= div_u64(33 * (u64)count, 80))
 		return true;
 	pr_err_ratelimited(
@@ -69,6 +86,12 @@ int fib_check_decimal(struct fib_call *call, const union fib_value *f,
 	ret = fib_decimal(call, f, digits, count);
 	if (ret == -ENOMEM || ret == -EINTR)
 		return ret;
+	if (ret < 0) {
+		pr_err_ratelimited(
+			"F(%llu): decimal returned %zd%s for a buffer of exactly its %zd bytes\n",
+			n, ret, error_name(ret), count);
+		return -EIO;
+	}
 	if (ret != count || fnv1a(digits, count) != hash) {
 		pr_err_ratelimited(
 			"F(%llu): decimal changes the number it is given\n", n);

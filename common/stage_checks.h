@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Whether a stage keeps what stage.h asks of it: checked at run time, in the
- * calls that measure or print its numbers. A driver whose code is its own needs
- * none of this. Each check prints what is wrong, at a limited rate: any user can
- * make the calls.
+ * Check at run time that a stage obeys stage.h, in the calls that measure or
+ * print its numbers. An ordinary driver does not need such checks, because all
+ * its code is its own. Each check prints a violation at a limited rate, because
+ * any user can make the calls.
  */
 #ifndef FIBDRV_STAGE_CHECKS_H
 #define FIBDRV_STAGE_CHECKS_H
 
 #include "account.h"
 
-/* Behind the room given to fib_decimal, to see whether it keeps to it. */
+/* Bytes after the buffer of fib_decimal, to detect that it writes too far. */
 #define GUARD_BYTES 16
 
 static inline u64 fnv1a(const char *bytes, size_t size)
@@ -23,41 +23,40 @@ static inline u64 fnv1a(const char *bytes, size_t size)
 }
 
 /**
- * fib_check_account() - print what a call for F(@n) has left allocated
+ * fib_check_account() - report memory that a call for F(@n) has not freed
  */
 void fib_check_account(const struct fib_account *account, u64 n);
 
 /**
- * fib_check_error() - what a user may see of an error that a stage returned
- *
- * Return: @err, or -EIO for an error that stage.h does not name.
+ * fib_check_error() - convert a stage's error to an error for the user
  */
 long fib_check_error(long err, u64 n);
 
 /**
- * fib_guard_set() - fill the GUARD_BYTES behind the @bound bytes of @digits
+ * fib_guard_set() - fill the GUARD_BYTES after the @bound bytes of @digits
  */
 void fib_guard_set(char *digits, size_t bound);
 
 /**
- * fib_guard_holds() - whether the bytes behind @digits are as they were filled
+ * fib_guard_holds() - return true if the GUARD_BYTES have not changed
  */
 bool fib_guard_holds(const char *digits, size_t bound, u64 n);
 
 /**
- * fib_check_kept() - whether compute has kept enough to make @count digits from
- * @bytes: what it has allocated for the number
+ * fib_check_kept() - check that compute has stored a number of @count digits
+ * @bytes: the bytes that compute has allocated for the number
  *
- * If it leaves the work to decimal, its own time means nothing.
+ * If compute left its work to decimal, the time of compute would mean nothing.
  */
 bool fib_check_kept(u64 bytes, ssize_t count, u64 n);
 
 /**
- * fib_check_decimal() - whether fib_decimal keeps its promises
- * @digits: the @count digits of F(@n), which it has made of @f
+ * fib_check_decimal() - check that fib_decimal obeys stage.h
+ * @digits: the @count digits of F(@n) that fib_decimal has made from @f
  *
- * The number stays as it is, so that the same digits come again. Too little room
- * is -ERANGE, and nothing behind that room is touched.
+ * A second conversion must give the same digits, because the number must not
+ * change. If the buffer is too small, fib_decimal must return -ERANGE and must
+ * not write after the buffer.
  *
  * Return: 0, -EIO, or an error of fib_decimal.
  */

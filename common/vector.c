@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Sections that use vector registers, see vector.h. It is linked into the module
- * of a stage that has vector files, and into no other.
+ * Sections that use vector registers: see vector.h. This file is linked only
+ * into the modules of stages that have vector files.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,12 +17,15 @@
 
 bool fib_has_avx2(void)
 {
-	/* A kernel that does not save AVX registers has cleared these, too. */
+	/*
+	 * If the kernel does not save AVX registers, it has cleared these two
+	 * features.
+	 */
 	return boot_cpu_has(X86_FEATURE_XSAVE) &&
 	       boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_FMA);
 }
 
-/* /sys/module/fibdrv/parameters/avx2: whether the stage may use AVX2 here. */
+/* /sys/module/fibdrv/parameters/avx2: 1 if the stage may use AVX2 here. */
 static int avx2_get(char *text, const struct kernel_param *unused)
 {
 	return sysfs_emit(text, "%d\n", fib_has_avx2());
@@ -32,9 +35,9 @@ static const struct kernel_param_ops avx2_ops = { .get = avx2_get };
 module_param_cb(avx2, &avx2_ops, NULL, 0444);
 
 /*
- * /sys/module/fibdrv/parameters/longest_section: in cycles of the TSC, which is read
- * directly because get_cycles() is 0 in user-mode Linux. No other task
- * runs on the CPU until a section ends, so that the largest of a CPU is its own.
+ * /sys/module/fibdrv/parameters/longest_section: in TSC cycles. The TSC is read
+ * directly, because get_cycles() is 0 in user-mode Linux. No lock is needed for
+ * the maximum of a CPU, because no other task runs on the CPU during a section.
  */
 static DEFINE_PER_CPU(u64, section_began);
 static DEFINE_PER_CPU(u64, longest_section);

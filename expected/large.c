@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * F(n) as text, for each n named: by GMP, whose arithmetic is binary and shares
- * no code with bc, with Python or with the stages. See make.sh.
- *
- * By mpz_mul only, and F(n) with its neighbour from the top bit of n down:
+ * Print F(n) in decimal for each given n. See make.sh. GMP computes F(n); its
+ * arithmetic is binary and shares no code with bc, with Python or with the
+ * stages. Each F(n) is computed in two ways, whose results must be equal: by
+ * mpz_mul, with F(n - 1), from the top bit of n down,
  *
  *	F(2m) = F(m) (2 F(m - 1) + F(m)), F(2m - 1) = F(m)^2 + F(m - 1)^2
  *
- * and by mpz_fib_ui, GMP's own way; both must agree.
+ * and by GMP's function mpz_fib_ui.
  */
 #include <gmp.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 int main(int argc, char **argv)
 {
-	mpz_t a, b, c, d; /* F(m - 1) and F(m), and what follows from them */
+	mpz_t a, b, c, d; /* F(m - 1), F(m), and the next pair */
 
 	mpz_inits(a, b, c, d, NULL);
 	for (int i = 1; i < argc; i++) {

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 # Make the golden output again with bc, whose decimal arithmetic shares no code with the stages, and
 # above a million with GMP, whose arithmetic is binary: bc would take hours. See README.md. Takes
-# about 20 s; writes nothing unless all of it is there.
+# about 20 s, and writes the files only after all values are computed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# The largest n of each stage; the ends of what the report measures; powers of two and their
-# neighbours; pairs where a number gets one more limb, of 64 or of 32 bits, or one digit more than
-# whole chunks of 19 or of 9; and some at random.
+# The chosen n: the largest n of each stage; the smallest and the largest n that the report
+# measures; powers of two and their neighbours; pairs of n between which F(n) gets one more limb of
+# 64 or of 32 bits, or one digit more than a multiple of 19 or of 9; and some random n.
 chosen=(
 	93 94 185 186 1000 1001 1002 1023 1024 1025 1476 1477 1522 1523 2047 2048 2049 2951 3000
 	4095 4096 4097 4657 4658 5901 5902 6234 8191 8192 8193 9233 9385 9957 9958 9999 10000
@@ -18,23 +18,23 @@ chosen=(
 	131071 131072 262144 300000 460936 460937 524288 683594 909146 909147 1000000
 )
 
-# By GMP. The first is bc's as well: both must say the same of it.
+# GMP computes these n. bc also computes the first of them, and both results must be equal.
 large=(1000000 1234567 2097152 3000000 5000000 9999999 10000000)
 
 command -v bc >/dev/null || {
-	echo "expected/make.sh: bc is missing: scripts/setup.sh, or apt install bc" >&2
+	echo "expected/make.sh: bc not found; run scripts/setup.sh" >&2
 	exit 2
 }
 printf '#include <gmp.h>\n' | "${CC:-gcc}" -E -x c - >/dev/null 2>&1 || {
-	echo "expected/make.sh: GMP is missing: scripts/setup.sh user, or apt install libgmp-dev" >&2
+	echo "expected/make.sh: gmp.h not found; run scripts/setup.sh user" >&2
 	exit 2
 }
-# Here, so that moving the result is one step.
+# Use a folder on the same file system, so that moving the result is one step.
 tmp=$(mktemp -d ./.new.XXXXXX)
 trap 'rm -rf "$tmp"' EXIT
 export BC_LINE_LENGTH=0
 
-# All of them, by one addition each.
+# Compute F(0) to F(1000), each by one addition.
 bc -q >"$tmp/small" <<'END'
 a = 0; b = 1
 for (n = 0; n <= 1000; n++) {
@@ -79,7 +79,7 @@ done=0
 for n in "${chosen[@]}"; do
 	digits=$(printf '%s\nf(%d)\n' "$doubling" "$n" | bc -q)
 	[ -n "$digits" ] || {
-		echo "expected/make.sh: bc gave no F($n)" >&2
+		echo "expected/make.sh: bc printed no F($n); run it again" >&2
 		exit 1
 	}
 	row "$n" "$digits" >>"$tmp/digests"
@@ -93,7 +93,7 @@ for n in "${large[@]}"; do
 	row "$n" "$("$tmp/large" "$n")" >>"$tmp/by-gmp"
 done
 [ "$(tail -n 1 "$tmp/digests")" = "$(head -n 1 "$tmp/by-gmp")" ] || {
-	echo "expected/make.sh: bc and GMP disagree on F(${large[0]})" >&2
+	echo "expected/make.sh: bc and GMP disagree on F(${large[0]}); install other versions" >&2
 	exit 1
 }
 tail -n +2 "$tmp/by-gmp" >>"$tmp/digests"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * What a call uses, in a program: malloc underneath, the same counters as in
- * the module, and failures on demand.
+ * Account for a call in a program: allocate by malloc, keep the same counters
+ * as the module, and make chosen allocations and yields fail.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #include "allocator_state.h"
 
 /*
- * The header of a block is out of bounds for the stage: a checker that can be
- * told so reports the limb below the lowest, as it does the one above the top.
+ * A stage must not access the header of a block. With a checker (ASan or
+ * valgrind) such an access is reported, like an access after the end of the
+ * block.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -52,7 +53,10 @@ void begin_call(struct fib_call *call)
 	allocator.peak_bytes = 0;
 }
 
-/* Says what fails now, and where it is asked for: see sanitizer_report.py. */
+/*
+ * Print which allocation or yield fails, and the stack: see
+ * sanitizer_report.py.
+ */
 static void tell(const char *what, u64 place)
 {
 	if (!allocator.tell)
@@ -81,7 +85,10 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	block->call = call;
 	block->bytes = bytes;
 	hide(block);
-	/* Its own record: the stage can change what is in @call. */
+	/*
+	 * Keep counters here, too, because the stage can change the counters in
+	 * @call.
+	 */
 	allocator.taken++;
 	allocator.blocks++;
 	allocator.bytes += bytes;
@@ -113,9 +120,20 @@ void fib_free(const void *pointer)
 
 int fib_yield(struct fib_call *call)
 {
-	/* No more than FIB_WORK_LIMIT was reported at once. */
-	assert(call->work <= 2 * FIB_WORK_LIMIT);
-	/* At 1 below the limit, whatever is done next exceeds it. */
+	/* Print the same message as the contract tests, and end the program. */
+	if (call->work > 2 * FIB_WORK_LIMIT) {
+		fflush(stdout);
+		fprintf(stderr,
+			"fib: fib_account_work gets %llu products at once, at most %d are allowed\n",
+			(unsigned long long)call->work - FIB_WORK_LIMIT,
+			FIB_WORK_LIMIT);
+		print_stack();
+		abort();
+	}
+	/*
+	 * Start at 1 below the limit, so that any further work leads to a
+	 * yield.
+	 */
 	call->work = allocator.yield_always ? FIB_WORK_LIMIT - 1 : 0;
 	if (++allocator.yields != allocator.kill_at)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Failures on demand: what a program can ask of fib_alloc and fib_yield.
+ * Choose which calls of fib_alloc and fib_yield fail in a program.
  */
 #ifndef FIBDRV_USER_ALLOCATOR_STATE_H
 #define FIBDRV_USER_ALLOCATOR_STATE_H
@@ -8,19 +8,20 @@
 #include "host.h"
 
 /**
- * struct allocator_state - what is to go wrong in the calls that follow
+ * struct allocator_state - the failures and the counters of the calls that
+ * follow
  * @fail_at: the allocation that fails, counted from 1; 0 for none
  * @kill_at: the yield that finds the caller killed; 0 for none
- * @tell: say on stderr where that happens, with the stack if there is a checker
+ * @tell: print the failure to stderr, with the stack if there is a checker
  * @yield_always: yield at every fib_account_work
- * @allocations: allocations asked for so far
- * @yields: yields so far
- * @taken: blocks taken since begin_call
- * @blocks: of those, blocks not yet released
- * @bytes: bytes in them
- * @peak_bytes: the most that @bytes ever was
- * @get: where blocks come from; NULL for malloc
- * @put: takes a block back, and returns whether it came from @get
+ * @allocations: number of allocations requested so far
+ * @yields: number of yields so far
+ * @taken: number of blocks allocated since begin_call
+ * @blocks: number of these blocks that are not yet freed
+ * @bytes: bytes in the blocks not yet freed
+ * @peak_bytes: the maximum of @bytes so far
+ * @get: allocates a block; NULL for malloc
+ * @put: frees a block; returns false if the block is not from @get
  */
 struct allocator_state {
 	u64 fail_at;
@@ -39,7 +40,7 @@ struct allocator_state {
 
 extern struct allocator_state allocator;
 
-/* Begins a call, and counts anew. */
+/* Begin a call, and reset all counters. */
 void begin_call(struct fib_call *call);
 
 #endif

@@ -4,10 +4,10 @@
 
 usage: check.py memcheck|sanitize [--n N --fail K|--kill K] STAGE_DIR...
 
-Builds each stage by common/userspace/Makefile, compares what it says with Python's integers and
-with expected/, makes its allocations fail and its yields find it killed. With --fail or --kill it
-does no more than F(N) with allocation K failing, or killed at yield K. Exit status: 0 when all is
-right, 1 when a stage is wrong, 2 when the check could not be made.
+Build each stage by common/userspace/Makefile, and compare its numbers with Python's integers and
+with expected/. Make its allocations fail, and its yields report that the caller was killed. With
+--fail or --kill, only compute F(N) once, with a failure at allocation K or yield K. Exit status: 0
+if all is right, 1 if a stage is wrong, 2 if the check could not run.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ SANITIZER_OPTIONS = {
 }
 
 
-# The commands of main.c that make one place fail, and what fails there.
+# The commands of main.c that make one call fail, and the kind of the failing call.
 AT = {"fail-at": "fail", "kill-at": "kill"}
 
 
 class Wrong(Exception):
-    """The stage is wrong; the message says how."""
+    """The stage failed a check; the message describes the failure."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the program: a command of main.c, at most how many failures, and some n."""
+    """One run of the program: a command of main.c, the maximum number of failures, and the n."""
 
     command: str
     n: tuple[str, ...]
     most: int | None = None
-    native: bool = False  # at full speed, where valgrind would take minutes
+    native: bool = False  # without valgrind, which would take minutes
 
     def arguments(self) -> list[str]:
         """Return the program's arguments."""
@@ -73,7 +73,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to check one build of a stage."""
+    """The runs that check one build of a stage."""
 
     flavour: str
     wrapper: tuple[str, ...]
@@ -81,18 +81,18 @@ class Plan:
 
 
 def numbers(text: str) -> list[int]:
-    """The n that an argument of the program stands for."""
+    """Return each n in an argument such as 5 or 0-300."""
     low, _, high = text.partition("-")
     return list(range(int(low), int(high or low) + 1))
 
 
 def up_to(max_n: int, *candidates: int) -> tuple[str, ...]:
-    """The candidates a stage serves."""
+    """Return the candidates that are at most max_n, as text."""
     return tuple(str(n) for n in candidates if n <= max_n)
 
 
 def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
-    """Return the runs of this check. A stage with assembly is also checked in plain C."""
+    """Return the runs of this check. If a stage has assembly, also check its plain C."""
     small = f"0-{min(300, max_n)}"
     failing = f"100-{min(300, max_n)}" if max_n >= 100 else f"0-{max_n}"
     large = up_to(max_n, 1000, 4658, 9999, 10000, 30000, 100000, 300000)
@@ -100,7 +100,7 @@ def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
     if max_n > 1000000:  # transforms begin at about 120,000
         failing_large += up_to(max_n, 300000)
     if check == "memcheck":
-        # At full speed the counters tell of every leak: each failure there can be.
+        # Without valgrind, try a failure of each call; the counters of the program show leaks.
         every = 10**9
         runs = [Run("check", (small,)), Run("fail", (failing,), 5), Run("kill", (failing,), 5)]
         runs += [Run(command, (failing,), every, native=True) for command in ("fail", "kill")]
@@ -142,7 +142,7 @@ def build(stage: Path, flavour: str) -> Path:
 
 
 def compare(output: str, run: Run) -> None:
-    """Compare lines of n and F(n) with what they should be."""
+    """Compare lines of n and F(n) with the expected values."""
     wanted = [n for text in run.n for n in numbers(text)]
     lines = output.splitlines()
     if len(lines) != len(wanted):
@@ -186,7 +186,7 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
 
 
 def _when(run: Run, asked: str) -> str:
-    """Return the fault that a run of one F(n) was made to meet, in words."""
+    """Return in words the failure that was injected into a run for one n."""
     return sanitizer_report.when(Fault(int(run.n[0]), AT[run.command], run.most or 0, 0), asked)
 
 
@@ -194,19 +194,19 @@ def _what(stderr: str, said: list[str]) -> str:
     """Return the first error that a run printed, in one line."""
     pointer = sanitizer_report.bad_pointer(stderr)
     first = next((s for s in said if "ERROR" in s or "runtime error" in s or "fib:" in s), "?")
-    first = re.sub(r"^fib: F\(\d+\)[^:]*: |==\d+==\s*", "", first)
+    first = re.sub(r"^fib: F\(\d+\): (?:when [^,]*, )?|==\d+==\s*", "", first)
     return (pointer or first) + sanitizer_report.place(stderr)
 
 
 def check_place(stage: Path, run: Run) -> None:
-    """Make one call of a stage go wrong at one place."""
+    """Run one call of a stage in which one allocation or yield fails."""
     program = build(stage, "asan")
     execute(program, Plan("asan", ()), run)
     print(f"{stage.name}: {run}: the error is returned, and all is released", flush=True)
 
 
 def check_stage(check: str, stage: Path) -> None:
-    """Do all runs of a check for one stage, saying what is being done."""
+    """Run one check for one stage in all its variants, and print each step."""
     flavour = "plain" if check == "memcheck" else "asan"
     program = build(stage, flavour)
     max_n = int(subprocess.check_output([str(program), "max_n"], text=True))
@@ -220,15 +220,15 @@ def check_stage(check: str, stage: Path) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """The command line; a mistake in it is one line, as others are."""
+    """A parser that raises LabError, so that a wrong argument is reported in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise it."""
-        raise LabError(f"{message}; check.py --help shows the usage")
+        """Raise LabError."""
+        raise LabError(message, "run common/userspace/check.py --help")
 
 
 def main(arguments: list[str]) -> int:
-    """The command line: see the head of this file."""
+    """Run the check that the command line names. Return the exit status."""
     parser = _Parser(prog="check.py", description=__doc__)
     parser.add_argument("check", choices=("memcheck", "sanitize"))
     parser.add_argument("--n", type=int)
@@ -242,14 +242,17 @@ def main(arguments: list[str]) -> int:
     at: Run | None = None
     if options.fail or options.kill:
         if options.n is None:
-            raise LabError("say which n, like make stage=3 sanitize n=1000 fail=5")
+            raise LabError("n is missing", "give it, like make stage=3 sanitize n=1000 fail=5")
         name = "fail-at" if options.fail else "kill-at"
         at = Run(name, (str(options.n),), options.fail or options.kill)
     if check == "memcheck" and not shutil.which("valgrind"):
-        raise LabError("valgrind is missing: scripts/setup.sh user, or apt install valgrind")
+        raise LabError("valgrind not found", "run scripts/setup.sh user")
     for stage in stages:
         if not (stage / "exercise.toml").is_file():
-            raise LabError(f"{stage} is not a stage: it has no exercise.toml")
+            raise LabError(
+                f"{stage} is not a stage: it has no exercise.toml",
+                "give a directory like stages/3-bignum-u32",
+            )
     for stage in stages:
         try:
             if at:

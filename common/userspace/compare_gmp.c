@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Stages against GMP, in one process and in rounds: in each round everybody
- * computes the same F(n) in turn, so that whatever slows the CPU down for a
- * while slows down everybody.
+ * Compare stages with GMP in one process and in rounds. In each round all
+ * contenders compute the same F(n) in turn, so that a disturbance of the CPU
+ * affects all of them.
  *
  *	compare_gmp rounds N MAX_N:STAGE.SO...
  *	compare_gmp memory N MAX_N:STAGE.SO...
  *	compare_gmp version
  *
- * rounds prints an empty line when it has made sure that all digits agree, and
- * then makes one for each number of turns that it reads, so that other processes
- * can work in between. For each contender that goes as far as N it prints
+ * rounds checks that all digits agree and prints an empty line. Then it reads
+ * numbers of turns, and makes one round for each, so that other processes can
+ * work between two rounds. For each contender with N <= MAX_N it prints
  *	n  round  contender (0 is GMP, 1 the first stage)  compute ns  decimal ns
- * and an empty line when the round is over. A figure is the mean of a
- * batch of calls that takes BATCH_NS.
+ * and an empty line after the round. A time is the mean of a batch of calls
+ * that takes BATCH_NS.
  *
- * memory prints the most bytes that a call has on the heap, beside the text:
+ * memory prints the peak heap use of a call, without the text of the digits:
  *	n  digits  contender  bytes
  */
 #include <dlfcn.h>
@@ -35,9 +35,9 @@ struct contender {
 	ssize_t (*decimal)(struct fib_call *call, const union fib_value *f,
 			   char *digits, size_t size);
 	void (*release)(union fib_value *f);
-	u64 compute_calls; /* in a batch */
+	u64 compute_calls; /* calls in a batch */
 	u64 decimal_calls;
-	double compute_ns; /* of a call, in this round */
+	double compute_ns; /* time of a call in this round */
 	double decimal_ns;
 };
 
@@ -48,7 +48,7 @@ static void __attribute__((noreturn)) quit(const char *what, const char *whom)
 	exit(1);
 }
 
-/* GMP as a stage: its number lies on the heap, too. */
+/* GMP with the interface of a stage: its number is on the heap, too. */
 static int gmp_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	mpz_ptr z = malloc(sizeof(*z));
@@ -131,7 +131,7 @@ static void load(struct contender *c, const char *argument)
 	c->release = symbol(library, "fib_release");
 }
 
-/* CPU time: who else wants the CPU meanwhile does not count. */
+/* CPU time does not include the time in which other processes use the CPU. */
 static u64 now(void)
 {
 	struct timespec t;
@@ -140,7 +140,7 @@ static u64 now(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* Nanoseconds for so many calls of compute. */
+/* Return the nanoseconds that this number of calls of compute takes. */
 static u64 time_compute(const struct contender *c, u64 n, u64 calls)
 {
 	struct fib_call call = {};
@@ -156,7 +156,7 @@ static u64 time_compute(const struct contender *c, u64 n, u64 calls)
 	return now() - begin;
 }
 
-/* The same of decimal. */
+/* Return the nanoseconds that this number of calls of decimal takes. */
 static u64 time_decimal(const struct contender *c, u64 n, u64 calls,
 			char *digits, size_t size)
 {
@@ -189,7 +189,9 @@ static void prepare(struct contender *c, u64 n, char *digits, size_t size,
 	if (expected &&
 	    (count != strlen(expected) || memcmp(digits, expected, count)))
 		quit("a stage's digits are not GMP's", "decimal");
-	/* Twice as many until they take long enough for the clock. */
+	/*
+	 * Double the number of calls until they take long enough for the clock.
+	 */
 	c->compute_calls = c->decimal_calls = 1;
 	while (time_compute(c, n, c->compute_calls) < BATCH_NS)
 		c->compute_calls *= 2;
@@ -204,8 +206,8 @@ static void end_of_answer(void)
 }
 
 /*
- * One round, of so many turns; somebody else begins each. What counts is the
- * shortest of a contender's turns: the one that least came in between of.
+ * Make one round of @turns turns; each turn begins with another contender. The
+ * shortest time of a contender counts, because it is the least disturbed one.
  */
 static void make_round(struct contender *contenders, int count, int round,
 		       int turns, u64 n, char *digits, size_t size)
@@ -219,9 +221,9 @@ static void make_round(struct contender *contenders, int count, int round,
 		if (n > c->max_n)
 			continue;
 		/*
-		 * Computes once before the clock runs: where one call is a
-		 * whole batch, whose data the caches hold would depend on
-		 * who was the last.
+		 * Convert first: this computes the number once before the clock
+		 * runs. If a batch is a single call, the state of the caches
+		 * would otherwise depend on the contender before.
 		 */
 		decimal = time_decimal(c, n, c->decimal_calls, digits, size);
 		compute = time_compute(c, n, c->compute_calls);
@@ -283,7 +285,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < count; i++)
 		load(&contenders[i], argv[i + 2]);
 
-	size = n / 4 + 32; /* log10(phi) < 1/4 */
+	size = n / 4 + 32; /* F(n) has fewer than n / 4 + 1 digits */
 	digits = malloc(size);
 	expected = malloc(size);
 	if (!digits || !expected)

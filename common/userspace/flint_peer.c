@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * FLINT's decimal arithmetic (its module radix, from FLINT 3.6 on) as a stage: the
- * same pairs of Lucas numbers, in limbs of 10^19. A shared object for
- * compare_gmp.c.
+ * FLINT's decimal arithmetic (its module radix, from FLINT 3.6 on) with the
+ * interface of a stage. It computes the same pairs of Lucas numbers, in limbs
+ * of 10^19. It is a shared object for compare_gmp.c.
  */
 #include <flint/flint.h>
 #include <flint/radix.h>
@@ -12,13 +12,12 @@
 
 #define DIGITS 19
 
-/* An integer: FLINT's functions take an array and a length. */
 struct number {
 	nn_ptr limb;
 	slong size;
 };
 
-/* struct bignum stands for any type of a stage's own. */
+/* A stage may define struct bignum as it likes. */
 struct bignum {
 	struct number a, b, c, d;
 	ulong limb[];
@@ -42,7 +41,7 @@ static void trim(struct number *a)
 		a->size--;
 }
 
-/* c = a * b + addend, not negative */
+/* c = a * b + addend, which must not be negative */
 static void mul_add(struct number *c, const struct number *a,
 		    const struct number *b, int addend)
 {
@@ -93,7 +92,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	all = malloc(bytes);
 	if (!all)
 		return -ENOMEM;
-	/* What FLINT takes for itself on the way is not counted. */
+	/* The temporary memory of FLINT is not included in the peak. */
 	call->peak_bytes = bytes;
 	a = (struct number){ all->limb, 1 };
 	b = (struct number){ all->limb + room, 1 };

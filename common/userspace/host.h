@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The kit's own programs include this ahead of stage.h: the C library's headers
- * stand for what a stage has instead of them.
+ * The kit's own programs include this file before stage.h: the C library's
+ * headers replace freestanding.h, which only stages use.
  */
 #ifndef FIBDRV_USER_HOST_H
 #define FIBDRV_USER_HOST_H
@@ -33,7 +33,7 @@ typedef long long s64;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
-/* As in freestanding.h, for programs that call a stage's own functions. */
+/* Like freestanding.h, for programs that call a stage's internal functions. */
 static inline bool IS_ERR(const void *pointer)
 {
 	return (unsigned long)pointer >= (unsigned long)-4095;

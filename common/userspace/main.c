@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * A stage as a program: the very sources of the module, to be run under
- * valgrind, the sanitizers, callgrind and a debugger.
+ * Build a stage as a program, from the same sources as the module, to run it
+ * under valgrind, the sanitizers, callgrind and a debugger.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,18 +13,18 @@
 static const char usage[] =
 	"usage: fib max_n              the largest n of this stage\n"
 	"       fib fib N...           n and F(n), a line each\n"
-	"       fib check N...         the same, and put to the test what a\n"
-	"                              stage promises of decimal\n"
+	"       fib check N...         the same, and check that decimal keeps\n"
+	"                              its contract\n"
 	"       fib fail MOST N...     make the allocations of F(n) fail, one\n"
 	"                              after the other, or MOST of them at\n"
 	"                              even distances\n"
-	"       fib kill MOST N...     be killed at the yields, likewise\n"
+	"       fib kill MOST N...     the same for being killed at a yield\n"
 	"       fib fail-at K N...     make allocation K of F(n) fail\n"
 	"       fib kill-at K N...     be killed at yield K of F(n)\n"
 	"       fib time ROUNDS N...   ns for compute and decimal, each the\n"
 	"                              least of ROUNDS; allocations, peak\n"
 	"                              bytes and limbs\n"
-	"       fib profile REPEAT N...  compute and convert, in silence\n"
+	"       fib profile REPEAT N...  compute and convert, print nothing\n"
 	"N is a number or a range such as 0-300.\n";
 
 static void __attribute__((noreturn, format(printf, 2, 3)))
@@ -41,7 +41,7 @@ quit(int status, const char *format, ...)
 	exit(status);
 }
 
-/* As many bytes as the driver gives fib_decimal for F(n), see driver.c. */
+/* Return the size of the buffer for fib_decimal, as in driver.c. */
 static size_t digits_bound(u64 n)
 {
 	return n * 2089877 / 10000000 + 1;
@@ -56,7 +56,7 @@ static char *room_for(size_t bytes)
 	return room;
 }
 
-/* Prints F(n) as both F(n) and its digits come from the stage. */
+/* Let the stage compute and convert F(n), and print the digits. */
 static void run_fib(u64 n, u64 unused)
 {
 	struct fib_call call;
@@ -80,8 +80,9 @@ static void run_fib(u64 n, u64 unused)
 }
 
 /*
- * As run_fib. Beyond that: decimal leaves the number as it is, needs no more
- * room than the digits take, says so when it has less, and writes no further.
+ * Like run_fib, and check that decimal does not change the number, needs no
+ * more bytes than there are digits, reports a smaller buffer, and writes only
+ * into the buffer.
  */
 static void run_check(u64 n, u64 unused)
 {
@@ -104,7 +105,9 @@ static void run_check(u64 n, u64 unused)
 	if (!fib_limbs(&f))
 		quit(1, "F(%llu) has no limb", n);
 
-	/* Blocks of exactly the size, so that a checker sees what is beyond. */
+	/*
+	 * Allocate exactly @size bytes, so that a checker detects an overflow.
+	 */
 	for (int less = 0; less <= 2 && less <= count; less++) {
 		size_t size = less == 2 ? 0 : count - less;
 
@@ -129,24 +132,27 @@ static void run_check(u64 n, u64 unused)
 		     compute.bytes, compute.blocks);
 }
 
-/* What goes wrong in this call, to continue a message. */
+/* Return the failure injected into this call, as part of a message. */
 static const char *failure(void)
 {
 	static char text[64];
 
 	text[0] = '\0';
 	if (allocator.fail_at)
-		snprintf(text, sizeof(text), ", allocation %llu failing",
+		snprintf(text, sizeof(text),
+			 " when allocation %llu was made to fail,",
 			 allocator.fail_at);
 	if (allocator.kill_at)
-		snprintf(text, sizeof(text), ", killed at yield %llu",
+		snprintf(text, sizeof(text),
+			 " when yield %llu found the caller killed,",
 			 allocator.kill_at);
 	return text;
 }
 
 /*
- * Computes and converts F(n), with whatever allocator asks for. Returns whether it
- * came to an end; else it must have failed with @error and left nothing.
+ * Compute and convert F(n) with the failures that the variable allocator
+ * requests. Return true if no call failed. A call that failed must have
+ * returned @error and freed all memory.
  */
 static bool survives(u64 n, int error, char *digits)
 {
@@ -161,12 +167,12 @@ static bool survives(u64 n, int error, char *digits)
 		fib_release(&f);
 	}
 	if (allocator.blocks || allocator.bytes)
-		quit(1, "F(%llu)%s: %llu bytes in %llu blocks are left", n,
+		quit(1, "F(%llu):%s %llu bytes in %llu blocks are left", n,
 		     failure(), allocator.bytes, allocator.blocks);
 	if (result > 0 && !call.error)
 		return true;
 	if (result != error || call.error != error)
-		quit(1, "F(%llu)%s: %zd is returned, %d noted, %d expected", n,
+		quit(1, "F(%llu):%s %zd is returned, %d noted, %d expected", n,
 		     failure(), result, call.error, error);
 	return false;
 }
@@ -174,9 +180,9 @@ static bool survives(u64 n, int error, char *digits)
 static u64 failing_calls;
 
 /*
- * F(n) with one thing going wrong, at each of @count places in turn: at all of
- * them if they are no more than @most, else evenly spread. The last is always
- * among them: it is one in decimal.
+ * Compute F(n) once for each of its @count allocations or yields, and make this
+ * one fail. If there are more than @most, use only @most of them, at equal
+ * distances. Always use the last, because it is in decimal.
  */
 static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
 			 char *digits)
@@ -186,7 +192,7 @@ static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
 	for (u64 i = 1; i <= runs; i++) {
 		*place = i * count / runs;
 		if (survives(n, error, digits))
-			quit(1, "F(%llu) does not mind failure %llu of %llu", n,
+			quit(1, "F(%llu) ignores failure %llu of %llu", n,
 			     *place, count);
 		failing_calls++;
 	}
@@ -223,10 +229,10 @@ static void at(u64 n, int error)
 	char *digits = room_for(digits_bound(n));
 
 	if (survives(n, error, digits))
-		quit(1,
-		     "F(%llu) makes no more than %llu allocations and looks up %llu times",
+		quit(1, "F(%llu) makes only %llu allocations and %llu yields",
 		     n, allocator.allocations, allocator.yields);
-	printf("F(%llu)%s: reported, and cleaned up after\n", n, failure());
+	printf("F(%llu):%s the error is returned, and all is released\n", n,
+	       failure());
 	free(digits);
 }
 
@@ -305,7 +311,7 @@ static void run_profile(u64 n, u64 repeat)
 	free(digits);
 }
 
-/* A number as a whole argument or up to @stop; @next is what follows it. */
+/* Parse a number, which @stop or the end must follow. Set @next to the rest. */
 static u64 number(const char *argument, const char *text, char stop,
 		  const char **next)
 {

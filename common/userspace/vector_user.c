@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Sections that use vector registers, in a program: the kernel takes care of the
- * registers there. What is checked is that sections begin and end in turn.
+ * Sections that use vector registers, in a program, where the kernel saves the
+ * registers. Only check that each section ends before the next one begins.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 static __thread bool within;
 
-/* FIB_NO_AVX2 in the environment: as on a processor without it. */
+/* With FIB_NO_AVX2 in the environment, behave like a processor without AVX2. */
 bool fib_has_avx2(void)
 {
 	return __builtin_cpu_supports("avx2") &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * /dev/first, a notebook of Fibonacci numbers that all who open it share:
- * first.h says what each call answers.
+ * The driver of /dev/first, a notebook of Fibonacci numbers that all processes
+ * share. first.h describes the result of each call.
  */
 #include <linux/atomic.h>
 #include <linux/device.h>
@@ -21,7 +21,7 @@ static DEFINE_MUTEX(first_lock);
 
 /* The notebook. */
 static char *first_text; /* FIRST_BYTES of memory */
-static size_t first_used; /* bytes of text in it */
+static size_t first_used; /* number of bytes of text in first_text */
 static u32 first_lines;
 
 /* Reads and writes since the last store to the attribute "calls". */
@@ -29,10 +29,10 @@ static atomic64_t first_calls;
 
 /* Kept for each open file, in its private_data. */
 struct first_file {
-	u32 lines; /* that it has written */
+	u32 lines; /* lines written by this open file */
 };
 
-/* Given: F(@n) and a newline, in @line. Returns the number of bytes. */
+/* Given: write F(@n) and a newline to @line. Return the number of bytes. */
 static size_t first_line(char line[FIRST_LINE + 1], unsigned int n)
 {
 	u64 a = 0, b = 1;
@@ -46,7 +46,7 @@ static size_t first_line(char line[FIRST_LINE + 1], unsigned int n)
 	return scnprintf(line, FIRST_LINE + 1, "%llu\n", a);
 }
 
-/* Given: appends a line to the text, which has room for it. */
+/* Given: append a line to the text. There must be enough space for the line. */
 static void first_append(const char *line, size_t size)
 {
 	memcpy(first_text + first_used, line, size);
@@ -54,7 +54,7 @@ static void first_append(const char *line, size_t size)
 	first_lines++;
 }
 
-/* Given: writes the lines that the notebook has at load. */
+/* Given: write the lines that the notebook contains after load. */
 static void first_begin(void)
 {
 	char line[FIRST_LINE + 1];
@@ -68,7 +68,7 @@ static void first_begin(void)
 	}
 }
 
-/* Each open file has a struct first_file of its own, all zero at first. */
+/* Create the counter of the open file: a struct first_file that is all zero. */
 static int first_open(struct inode *inode, struct file *file)
 {
 	struct first_file *mine = kzalloc(sizeof(*mine), GFP_KERNEL);
@@ -79,14 +79,17 @@ static int first_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* What open took, release gives back. */
+/* Free the counter that first_open allocated. */
 static int first_release(struct inode *inode, struct file *file)
 {
 	kfree(file->private_data);
 	return 0;
 }
 
-/* The position is file->f_pos, and always the beginning of a line. */
+/*
+ * The position is file->f_pos. After an lseek it is the beginning of a line, or
+ * the end of the text; after a read it may be anywhere.
+ */
 static loff_t first_llseek(struct file *file, loff_t offset, int whence)
 {
 	loff_t ret = -EINVAL;
@@ -116,9 +119,9 @@ unlock:
 }
 
 /*
- * @buf is an address in the caller's memory: it may be wrong, and only
- * copy_to_user may follow it. *@position can be behind the end, since the text
- * may have been cleared; it moves when all has gone well.
+ * @buf is an address in the caller's memory. It may be invalid, so only
+ * copy_to_user may use it. *@position can be after the end of the text, because
+ * the text may have been cleared. It must change only if the read succeeds.
  */
 static ssize_t first_read(struct file *file, char __user *buf, size_t size,
 			  loff_t *position)
@@ -141,7 +144,7 @@ unlock:
 	return ret;
 }
 
-/* The bytes at @buf are no string: there is no '\0' behind them. */
+/* The bytes at @buf are not a string: no '\0' follows them. */
 static ssize_t first_write(struct file *file, const char __user *buf,
 			   size_t size, loff_t *position)
 {
@@ -270,7 +273,7 @@ static int __init first_init(void)
 	if (!first_text)
 		return -ENOMEM;
 	first_begin();
-	/* Last: from here on users can find it, and it must be ready. */
+	/* This must be last, because from here on users can open the device. */
 	err = misc_register(&first_device);
 	if (err)
 		goto free_text;

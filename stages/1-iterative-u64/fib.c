@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * F(n) one after the other: n additions of 64-bit words.
+ * Compute F(n) by a loop: n additions of 64-bit words.
  *
- * F(93) is the last that fits: F(93) < 2^64 < F(94). On the way to F(93) the
- * word b becomes F(94) modulo 2^64. That does no harm: the sums are all taken
- * modulo 2^64, so that a is F(n) modulo 2^64 at the end, which is F(n) itself.
+ * F(93) is the largest that fits: F(93) < 2^64 < F(94). In the computation of
+ * F(93), b becomes F(94) modulo 2^64. This is harmless, because all sums are
+ * modulo 2^64: at the end a is F(n) modulo 2^64, which is F(n) itself.
  */
 #include "stage.h"
 

@@ -14,10 +14,10 @@ typedef u64 limb_t;
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, each less than LIMB_BASE, the least significant first
- * @size: how many; at least 1, and the top one is 0 only in the number 0
- * @capacity: how many there is room for
- * @call: the call that pays for it, in memory and in work
- * @room: for the making of long products; shared by all of a block
+ * @size: number of limbs, at least 1; the top limb is 0 only in the number 0
+ * @capacity: number of limbs for which there is memory
+ * @call: the account for its memory and its work
+ * @room: work space for long products; all numbers of a block share it
  */
 struct bignum {
 	limb_t *limb;

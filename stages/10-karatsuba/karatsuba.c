@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Karatsuba's method: of two factors in halves, a = a0 + a1 X and b = b0 + b1 X,
+ * Karatsuba's method: if two factors are split into halves, a = a0 + a1 X and
+ * b = b0 + b1 X, then
  *
  *	a * b = a0 * b0 + ((a0 + a1) * (b0 + b1) - a0 * b0 - a1 * b1) X + a1 * b1 X^2
  *
- * has three products of halves instead of four (Karatsuba and Ofman, 1962; Knuth,
- * volume 2, 4.3.3). It is applied to columns, not to numbers: X is a place, sums of
- * limbs are not carried, and columns are added and subtracted modulo 2^128. Only
- * the columns at the end must be right.
+ * needs three products of halves instead of four (Karatsuba and Ofman, 1962;
+ * Knuth, volume 2, 4.3.3). Here it is applied to columns, not to numbers: X
+ * stands for a position, the sums of limbs are not carried, and columns are
+ * added and subtracted modulo 2^128. Only the final columns must be right.
  *
- * For columns of twice as many products, limbs are made digits from -B / 2 to
- * B / 2 first, and a column is a signed number. A product is B^2 / 4 at most.
+ * A column must hold twice as many products as in column.h. Therefore limbs are
+ * first converted to digits from -B / 2 to B / 2, whose product is at most
+ * B^2 / 4, and a column is a signed number.
  */
 #include "column.h"
 #include "karatsuba.h"
 
 /*
- * Digits of a block, and halvings of it. Sums of 2^LEVELS digits, of which one,
- * the top digit of the number, may be as large as B, come to no more than
+ * The limits of halvings, and of digits in a leaf and a block. A sum of
+ * 2^LEVELS digits, one of which, the number's top digit, may be B, is at most
  *
  *	15 * B / 2 + B = 8.5 * 10^18 < 2^63.
  */
@@ -26,19 +28,20 @@
 #define BLOCK_DIGITS (LEAF_DIGITS << LEVELS)
 
 /*
- * What makes any column positive, and what the column above then takes off again.
- * Of 672 products two can have a top digit in them, B^2 / 2 at most instead of
- * B^2 / 4, or one has both, B^2: a column is at most 168.75 B^2, either way. From
- * there to 170 B^2, and from 338.75 B^2 to 2^128, which is 340.28 B^2, there is
- * room for carries and limbs, all of them together less than 400 B.
+ * BIAS makes every column positive, and the column above subtracts BIAS_CARRY
+ * again. Of 672 products, either two contain a top digit and are at most
+ * B^2 / 2 instead of B^2 / 4, or one contains both top digits and is at most
+ * B^2. So a column is between -168.75 B^2 and 168.75 B^2. With BIAS, which is
+ * 170 B^2, it is between 1.25 B^2 and 338.75 B^2. Carries and limbs add less
+ * than 400 B, so it stays between 0 and 2^128, which is 340.28 B^2.
  */
 #define BIAS_CARRY ((column_t)LIMB_BASE * 170)
 #define BIAS (BIAS_CARRY * LIMB_BASE)
 
 /**
- * struct cut - how factors are cut into blocks, and blocks into leaves
- * @digits: of a block, LEAF_DIGITS or fewer times 2^levels
- * @levels: how often a block is halved
+ * struct cut - the split of factors into blocks, and of blocks into leaves
+ * @digits: digits of a block: at most LEAF_DIGITS, times 2^levels
+ * @levels: number of times that a block is halved
  */
 struct cut {
 	size_t digits;
@@ -47,7 +50,10 @@ struct cut {
 
 static struct cut cut(size_t a_size, size_t b_size)
 {
-	/* Blocks of the shorter factor, unless both are of about one length. */
+	/*
+	 * Use the length of the shorter factor, unless both have a similar
+	 * length.
+	 */
 	size_t size = a_size / 2 < b_size ? a_size : b_size;
 	size_t blocks = (size - 1) / BLOCK_DIGITS + 1;
 	size_t leaf = (size - 1) / blocks + 1;
@@ -60,19 +66,19 @@ static struct cut cut(size_t a_size, size_t b_size)
 	return (struct cut){ leaf << levels, levels };
 }
 
-/* How many blocks there are in so many limbs. */
+/* Return the number of blocks in @size limbs. */
 static size_t blocks_of(size_t size, size_t digits)
 {
 	return (size - 1) / digits + 1;
 }
 
 /**
- * karatsuba_room() - bytes enough for karatsuba_mul
+ * karatsuba_room() - return the size of karatsuba_mul's work space in bytes
  * @size: limbs of the product
  *
- * Digits of both factors, up to whole blocks; columns of a block and, for each
- * halving, three columns for each digit of a half: together three for each of
- * the block.
+ * The work space holds the digits of both factors, rounded up to whole blocks,
+ * and five columns for each digit of a block: two for the product of two
+ * blocks, and three for all levels of the recursion together.
  */
 size_t karatsuba_room(size_t size)
 {
@@ -83,9 +89,9 @@ size_t karatsuba_room(size_t size)
 }
 
 /*
- * d[] = the signed digits of a[], from -B / 2 to B / 2, and zeros above them up to
- * @room. The top digit is what it is: no digit above takes a carry from it. (Knuth,
- * volume 2, 4.1, calls a number system with such digits balanced.)
+ * d[] = the signed digits of a[], from -B / 2 to B / 2, and zeros above them up
+ * to @room. The top digit may be larger, because it has no digit above to carry
+ * to. (Knuth, volume 2, 4.1, calls a number system with such digits balanced.)
  */
 static void signed_digits(limb_t *d, size_t room, const limb_t *a, size_t size)
 {
@@ -101,7 +107,7 @@ static void signed_digits(limb_t *d, size_t room, const limb_t *a, size_t size)
 	memset(d + size, 0, (room - size) * sizeof(*d));
 }
 
-/* c[] = the 2 * size - 1 columns of a[] * b[], and a column of 0. */
+/* c[] = the 2 * size - 1 columns of a[] * b[], and one more, which is 0. */
 static inline void comba_leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
 				  size_t size)
 {
@@ -112,7 +118,7 @@ static inline void comba_leaf_mul(column_t *c, const limb_t *a, const limb_t *b,
 	}
 }
 
-/* The same of a[]^2: all products but those on the diagonal occur twice. */
+/* c[] = the columns of a[]^2. All products except the squares occur twice. */
 static inline void comba_leaf_square(column_t *c, const limb_t *a, size_t size)
 {
 	for (size_t k = 0; k < 2 * size; k++) {
@@ -133,7 +139,7 @@ static inline void add_halves(limb_t *s, const limb_t *a, size_t half)
 		s[i] = a[i] + a[half + i];
 }
 
-/* Adds the product in the middle, less the others, to those of the halves. */
+/* Add the middle product, minus the products of the halves, to the result. */
 static inline void add_middle(column_t *c, const column_t *middle, size_t half)
 {
 	for (size_t i = 0; i < half; i++) {
@@ -146,11 +152,11 @@ static inline void add_middle(column_t *c, const column_t *middle, size_t half)
 }
 
 /*
- * c[] = the columns of a[] * b[], 2 * size of them, the top one of which is 0.
- * If b is a, it is a square. There is room for three columns a digit.
+ * c[] = the 2 * size columns of a[] * b[], of which the top one is 0. If b is
+ * @a, it is a square. The work space has three columns for each digit.
  *
- * The function calls itself @levels deep, which is LEVELS at most: five frames on
- * the kernel's stack.
+ * The function is recursive. Its depth is @levels, at most LEVELS, so it needs
+ * at most five frames on the kernel's stack.
  */
 static int karatsuba_columns(struct fib_call *call, column_t *c,
 			     const limb_t *a, const limb_t *b, size_t size,
@@ -190,7 +196,7 @@ static int karatsuba_columns(struct fib_call *call, column_t *c,
 	return 0;
 }
 
-/* c[] += the number that @count columns make, modulo B^size */
+/* c[] += the number that consists of @count columns, modulo B^size */
 static void add_columns(limb_t *c, size_t size, const column_t *column,
 			size_t count)
 {
@@ -204,7 +210,7 @@ static void add_columns(limb_t *c, size_t size, const column_t *column,
 						   (BIAS - BIAS_CARRY));
 	carry.large += carry.small;
 	carry.large -= BIAS_CARRY;
-	/* What is carried further is 0, 1 or -1. */
+	/* From here on the carry is 0, 1 or -1. */
 	for (; carry.large && i < size; i++) {
 		sum = c[i] + (limb_t)carry.large;
 		carry.large = 0;
@@ -220,16 +226,16 @@ static void add_columns(limb_t *c, size_t size, const column_t *column,
 
 /**
  * karatsuba_mul() - c[] = a[] * b[]
- * @call: the call that pays for it
+ * @call: the call that does the work
  * @c: the product, a_size + b_size limbs
  * @a: a factor
- * @a_size: its limbs
- * @b: a factor, no longer than @a; a square is faster if it is @a
- * @b_size: its limbs
- * @room: as much as karatsuba_room says
+ * @a_size: number of limbs of @a
+ * @b: a factor, at most as long as @a; for a square pass @a, which is faster
+ * @b_size: number of limbs of @b
+ * @room: work space of karatsuba_room() bytes
  *
- * Block by block. As a product of blocks may be negative, all is added up modulo
- * B^(a_size + b_size).
+ * The product is the sum of the products of all blocks. These may be negative,
+ * so the sum is computed modulo B^(a_size + b_size).
  *
  * Return: 0 or -EINTR.
  */
@@ -255,7 +261,7 @@ int karatsuba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 		for (size_t j = 0; j < b_blocks; j++) {
 			size_t at = (i + j) * by.digits;
 
-			/* Of a square, only one of two that are the same. */
+			/* In a square, skip one of two equal products. */
 			if (a == b && j > i)
 				break;
 			err = karatsuba_columns(call, column, x + i * by.digits,

@@ -2,13 +2,14 @@
 /*
  * Arithmetic modulo the prime P = 2^58 - C, with C = 6 * 2^24 - 1, in u64.
  *
- * P is a pseudo-Mersenne prime, and one of Solinas's: 2^58 is C modulo P, so what is
- * above 58 bits comes back below them, multiplied by C. (Solinas, "Generalized
- * Mersenne numbers", 1999.) And P - 1 is a multiple of 2^25, so there are roots of
- * unity of every order up to 2^25 that is a power of 2.
+ * P is a pseudo-Mersenne prime (Solinas, "Generalized Mersenne numbers", 1999):
+ * 2^58 is C modulo P, so the bits above the lowest 58 can be multiplied by C
+ * and added to the lowest 58. P - 1 is a multiple of 2^25, so roots of unity
+ * exist of every order that is a power of 2, up to 2^25.
  *
- * A number modulo P has many representations. What each function accepts and
- * returns is said in multiples of P; 64 bits have room for 64 of them.
+ * A number modulo P has many representations. The comment of each function
+ * states its range, for arguments and results, in multiples of P. 64 bits can
+ * hold 64 P.
  */
 #ifndef FIELD_H
 #define FIELD_H
@@ -29,25 +30,29 @@ struct shoup_factor {
 	u64 quotient;
 };
 
-/* The same modulo P; from any x to less than 2^58 + 64 * C < 2 P. */
+/* Return x modulo P, for any x; the result is less than 2^58 + 64 * C < 2 P. */
 static inline u64 solinas_fold(u64 x)
 {
 	return x - (x >> PRIME_BITS) * PRIME;
 }
 
-/* The same less P, if it is not less than P; from x < 2 P to x < P. */
+/*
+ * Return x, or x - P if x >= P. x must be less than 2 P; the result is less
+ * than P.
+ */
 static inline u64 subtract_prime(u64 x)
 {
 	return x - (-(u64)(x >= PRIME) & PRIME);
 }
 
 /*
- * x * factor modulo P, less than 2 P, for any x: Shoup's multiplication by a
- * constant, which needs no division because the factor's quotient is known. (It
- * comes from his library NTL; Harvey, "Faster arithmetic for number-theoretic
- * transforms", 2014, section 2, proves it.) The quotient is at most that of
- * x * w / P, and falls short by less than 1 for its own rounding, as x < 2^64, and
- * by less than 1 for that of factor.quotient.
+ * Return x * factor modulo P, less than 2 P, for any x. This is Shoup's
+ * multiplication by a constant, which needs no division because the factor's
+ * quotient is known. (It comes from his library NTL; Harvey, "Faster arithmetic
+ * for number-theoretic transforms", 2014, section 2, proves it.) The computed
+ * quotient is at most the quotient of x * w / P. It is too small by less than 1
+ * for its own rounding, because x < 2^64, and by less than 1 for that of
+ * factor.quotient.
  */
 static inline u64 shoup_mul(u64 x, struct shoup_factor factor)
 {
@@ -57,9 +62,10 @@ static inline u64 shoup_mul(u64 x, struct shoup_factor factor)
 }
 
 /*
- * x * y modulo P, less than 3 P, for any x and y. As 2^58 is C modulo P, what is
- * above 58 bits comes back multiplied by C: first 59 bits, then 27, and then
- * less than 2^54.
+ * Return x * y modulo P, less than 3 P, for any x and y. 2^58 is C modulo P, so
+ * the bits above the lowest 58 are multiplied by C. There are 59 such bits in
+ * the product. Times C they have 27 such bits, which times C are less than
+ * 2^54.
  */
 static inline u64 solinas_mul(u64 x, u64 y)
 {
@@ -72,9 +78,13 @@ static inline u64 solinas_mul(u64 x, u64 y)
 }
 
 /*
- * A factor from w < P. As 1 / P = (1 + C / 2^58 + (C / 2^58)^2 ...) / 2^58, its
- * quotient is 64 * w + w * C / 2^52, and less than 4 more. What is missing shows
- * in the remainder, which is less than 5 P, and w * 2^64 is 0 modulo 2^64.
+ * Return the factor w < P with its quotient. As
+ *
+ *	1 / P = (1 + C / 2^58 + (C / 2^58)^2 + ...) / 2^58,
+ *
+ * the quotient is 64 * w + w * C / 2^52, plus less than 4. The missing part
+ * follows from the remainder, which is less than 5 P, because w * 2^64 is 0
+ * modulo 2^64.
  */
 static inline struct shoup_factor shoup_factor_of(u64 w)
 {
@@ -89,7 +99,7 @@ static inline struct shoup_factor shoup_factor_of(u64 w)
 	return factor;
 }
 
-/* 1 / 2^bits modulo P: 2^bits * (P - 1) / 2^bits is -1. */
+/* Return 1 / 2^bits modulo P: it is -(P - 1) / 2^bits, because P - 1 is -1. */
 static inline struct shoup_factor inverse_of_power(unsigned int bits)
 {
 	return shoup_factor_of(PRIME - ((PRIME - 1) >> bits));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Products of long numbers, by Karatsuba's method.
+ * Products of long numbers by Karatsuba's method.
  */
 #ifndef KARATSUBA_H
 #define KARATSUBA_H
 
 #include "bignum.h"
 
-/* Limbs of the shorter factor, and of a square, from which on it pays. */
+/*
+ * Minimum limbs of the shorter factor, or of a square, to use this method.
+ */
 #define KARATSUBA_LIMBS 43
 #define KARATSUBA_SQUARE_LIMBS 65
 

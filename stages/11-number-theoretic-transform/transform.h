@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Number-theoretic transforms: from the coefficients of a polynomial to its values
- * at roots of unity, and back.
+ * Number-theoretic transforms: from the coefficients of a polynomial to its
+ * values at roots of unity, and back.
  */
 #ifndef TRANSFORM_H
 #define TRANSFORM_H
@@ -10,16 +10,16 @@
 
 #define TRANSFORM_POINTS_MAX ((size_t)1 << 19)
 
-/* Points between two calls of fib_account_work, and what is done at each of them. */
+/* Points between two calls of fib_account_work, and the work for each point. */
 #define AT_ONCE ((size_t)4096)
 #define POINT_WORK 4
 
 /**
- * struct ntt - what transforms of one call share
- * @f: room for the points of a factor, and then of the product
- * @g: the same for the other factor
- * @minus_one: -1
- * @made: how many roots there are so far
+ * struct ntt - the data that all transforms of one call share
+ * @f: the points of a factor, and then of the product
+ * @g: the points of the other factor
+ * @minus_one: the number -1 modulo P
+ * @made: number of roots computed so far
  * @roots: the factor of each node
  */
 struct ntt {
@@ -31,9 +31,9 @@ struct ntt {
 };
 
 /**
- * struct shape - how many points a truncated transform has, and of which polynomials
- * @main: points of x^main - 1; a power of 2
- * @parts: 0, or main / parts more points, of node @parts, 2 or 4
+ * struct shape - the points of a truncated transform
+ * @main: number of points of x^main - 1; a power of 2
+ * @parts: @main / the number of additional points, 2 or 4; 0 for none
  */
 struct shape {
 	size_t main;

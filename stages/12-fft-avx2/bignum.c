@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Natural numbers of any size: the result of an operation goes into c, a number
- * of the caller's that has room for it. Operands stay as they are, and may be
- * one and the same number; whether c may be one of them, each operation says,
- * and also the room it needs, where that is more than the result takes.
+ * Natural numbers of any size. The result of an operation is stored in c, a
+ * number of the caller with enough capacity. Operands do not change, and both
+ * may be the same number. Each operation states whether c may be an operand,
+ * and which capacity c needs if that is more than the size of the result.
  *
- * Return, of those that take long: 0 or -EINTR. After an error c is still a
- * number, but which one is undefined.
+ * Return, for operations that take long: 0 or -EINTR. After an error c is still
+ * a valid number, but its value is undefined.
  */
 #include "bignum.h"
 #include "column.h"
 #include "karatsuba.h"
 #include "ntt.h"
 
-/* Columns between two calls of fib_account_work, of at most 6250 products each. */
+/*
+ * Columns between two calls of fib_account_work, with at most 6250 products
+ * each.
+ */
 #define COLUMNS_AT_ONCE 16
 
 /*
@@ -32,7 +35,7 @@ static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
 	for (i = 0; i < b_size; i++) {
 		limb_t sum = a[i] + b[i] + carry;
 
-		/* As likely as not, hence no branch. */
+		/* No branch, because no CPU can predict the carry. */
 		carry = sum >= LIMB_BASE;
 		c[i] = sum - (-carry & LIMB_BASE);
 	}
@@ -59,7 +62,7 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 
 	fib_assert(a_size >= b_size);
 	for (i = 0; i < b_size; i++) {
-		/* Modulo 2^64, where what is negative has the top bit set. */
+		/* Modulo 2^64, so a negative difference has the top bit set. */
 		limb_t difference = a[i] - b[i] - borrow;
 
 		borrow = difference >> 63;
@@ -75,8 +78,9 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 }
 
 /*
- * The limb of a column: of @sum, @count products from a[] up and b[] down, each
- * @times times, and what is carried.
+ * Return the limb of a column. The column is the sum of @sum, of the carry, and
+ * of @count products: a[] ascending times b[] descending, each counted @times
+ * times.
  */
 static inline limb_t next_limb(struct carry *carry, column_t sum,
 			       const limb_t *a, const limb_t *b, size_t count,
@@ -87,9 +91,9 @@ static inline limb_t next_limb(struct carry *carry, column_t sum,
 }
 
 /*
- * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. Column by column,
- * which is Comba's method (product scanning): all a[i] * b[k - i], of which limb k
- * is made.
+ * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. This is
+ * Comba's method (product scanning): limb k is computed from column k, which is
+ * the sum of all a[i] * b[k - i].
  */
 static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
 				      struct carry carry, const limb_t *a,
@@ -97,7 +101,7 @@ static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
 				      size_t b_size)
 {
 	for (size_t k = from; k < to; k++) {
-		/* i begins at first, k - i at last, which is in b. */
+		/* i starts at `first`, and k - i, the index of b, at `last` */
 		size_t last = min(k, b_size - 1), first = k - last;
 		size_t count = min(last + 1, a_size - first);
 
@@ -107,9 +111,9 @@ static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
 }
 
 /*
- * c[] = limbs @from to @to of a[]^2, likewise. By symmetry: the products of two
- * different limbs all occur twice in their column, so that half of them are
- * computed; that of a limb with itself occurs once, in every other column.
+ * c[] = limbs @from to @to of a[]^2, also by Comba's method. By symmetry, each
+ * product of two different limbs occurs twice in its column, so only half of
+ * them are computed. The square of a limb occurs once, in every second column.
  */
 static struct carry comba_square_columns(limb_t *c, size_t from, size_t to,
 					 struct carry carry, const limb_t *a,
@@ -131,7 +135,7 @@ static struct carry comba_square_columns(limb_t *c, size_t from, size_t to,
 static int comba_mul(struct fib_call *call, limb_t *c, const limb_t *a,
 		     size_t a_size, const limb_t *b, size_t b_size)
 {
-	size_t top = a_size + b_size - 1; /* the limb above the columns */
+	size_t top = a_size + b_size - 1; /* the limb above the last column */
 	struct carry carry = {};
 	int err;
 
@@ -167,7 +171,7 @@ static int comba_square(struct fib_call *call, limb_t *c, const limb_t *a,
 	return 0;
 }
 
-/* c[0] and c[1], the product of two limbs. */
+/* Store the product of two limbs in c[0] and c[1]. */
 static void limb_mul(limb_t *c, limb_t a, limb_t b)
 {
 	struct carry carry = {};
@@ -176,14 +180,14 @@ static void limb_mul(limb_t *c, limb_t a, limb_t b)
 	c[1] = carry.large + carry.small;
 }
 
-/* Gives up leading zeros. */
+/* Remove leading zeros. */
 static void bn_trim(struct bignum *a)
 {
 	while (a->size > 1 && !a->limb[a->size - 1])
 		a->size--;
 }
 
-/* Puts a limb on top of the others, unless it is 0. */
+/* Append a limb as the new top limb, unless it is 0. */
 static void bn_push(struct bignum *a, limb_t top)
 {
 	if (!top)
@@ -193,12 +197,12 @@ static void bn_push(struct bignum *a, limb_t top)
 }
 
 /**
- * bn_create() - new numbers, all in one block
- * @call: the call that pays for them
- * @count: how many
- * @size: how many limbs each has room for, at least 1
+ * bn_create() - create numbers, all in one block
+ * @call: the account for their memory and their work
+ * @count: how many numbers
+ * @size: the capacity of each in limbs, at least 1
  *
- * The numbers come first in the block, then the limbs of each in turn, then room
+ * The block contains first the numbers, then the limbs of each, then work space
  * for products.
  *
  * Return: the first of the numbers, all of which are 0, or ERR_PTR(-ENOMEM).
@@ -235,8 +239,8 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 }
 
 /**
- * bn_free() - free numbers, all that were created together
- * @a: the first of them; NULL is fine, an ERR_PTR is not
+ * bn_free() - free all numbers that were created together
+ * @a: the first of these numbers; may be NULL, but must not be an ERR_PTR
  */
 void bn_free(struct bignum *a)
 {
@@ -273,7 +277,7 @@ void bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_sub() - c = a - b
- * @c: the difference; may be @a or @b; has room for as many limbs as @a
+ * @c: the difference; may be @a or @b; has capacity for as many limbs as @a
  * @a: a number
  * @b: a number, no larger than @a
  */
@@ -291,7 +295,7 @@ void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_increase() - a += b
- * @a: a number, with room for a limb more if there is a carry
+ * @a: a number, with capacity for one more limb if there is a carry
  * @b: less than B
  */
 void bn_increase(struct bignum *a, limb_t b)
@@ -320,12 +324,12 @@ void bn_decrease(struct bignum *a, limb_t b)
 
 /**
  * bn_div5() - c = a / 5
- * @c: the quotient; may be @a; has room for as many limbs
+ * @c: the quotient; may be @a; has capacity for as many limbs
  * @a: a multiple of 5
  *
- * B is a multiple of 5, too: what a limb leaves over is a fifth of B, or some of
- * them, in the limb below, and in none further down. These are plain 64-bit
- * divisions by a constant.
+ * B is a multiple of 5, too. So the remainder r of a limb adds r * B / 5 to the
+ * quotient's limb below, and nothing to the limbs further down. These are plain
+ * 64-bit divisions by a constant.
  */
 void bn_div5(struct bignum *c, const struct bignum *a)
 {
@@ -345,7 +349,7 @@ void bn_div5(struct bignum *c, const struct bignum *a)
 
 /**
  * bn_mul() - c = a * b
- * @c: the product; neither @a nor @b; has room for the limbs of both
+ * @c: the product; must not be @a or @b; has capacity for the limbs of both
  * @a: a number
  * @b: a number
  */
@@ -380,7 +384,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_square() - c = a * a
- * @c: the square; not @a; has room for twice its limbs
+ * @c: the square; must not be @a; has capacity for twice as many limbs
  * @a: a number
  */
 int bn_square(struct bignum *c, const struct bignum *a)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a number: it is made of them, limb by limb.
+ * Print the decimal digits of a number, whose limbs are already decimal.
  */
 #include "digits.h"
 
-/* What printing a limb costs, in products of two limbs. */
+/* The cost of printing a limb, in products of two limbs. */
 #define LIMB_WORK 16
-/* Limbs between two looks at the work done. */
+/* Limbs between two calls of fib_account_work. */
 #define LIMBS_AT_ONCE 1024
 
 #define HALF 1000000000ULL
@@ -24,18 +24,20 @@ static const char pairs[] = "00010203040506070809"
 			    "90919293949596979899";
 
 /*
- * Writes nine digits, of half a limb x.
+ * Write the nine digits of half a limb, x.
  *
- * x / 10^8 as a fraction of 2^32: before the point there is the first digit, and
- * each product with 100 brings two more there, exactly. It may be too large by
- * what still belongs to the last digit, 2^32 / 10^8 > 42.9, but not too small.
+ * x / 10^8 is computed as a fixed-point number with 32 fraction bits. Its
+ * integer part is the first digit. Each product of the fraction with 100 has
+ * the next two digits as its integer part, exactly. The number may be too large
+ * by less than one unit of the last digit, 2^32 / 10^8 > 42.9, but not too
+ * small.
  *
  * SCALE is 2^57 / 10^8 rounded up, which is too large by less than 1:
  *
  *	python3 -c 'print(2**57 // 10**8 + 1)'
  *
- * With x < 10^9 < 2^30 this makes the fraction too large by less than 2^5. The
- * shift rounds down, and the + 1 makes up for it: together less than 33.
+ * As x < 10^9 < 2^30, this makes the number too large by less than 2^5. The
+ * shift rounds down, and the + 1 compensates for that: together less than 33.
  */
 static inline void half_digits(char *digits, u64 half)
 {
@@ -46,19 +48,19 @@ static inline void half_digits(char *digits, u64 half)
 #pragma GCC unroll 4
 	for (int i = 1; i < HALF_DIGITS; i += 2) {
 		fraction = (u64)(u32)fraction * 100;
-		/* Without the prefix it may be a call, in the kernel. */
+		/* Without the prefix, the kernel may call a function here. */
 		__builtin_memcpy(digits + i, pairs + 2 * (fraction >> 32), 2);
 	}
 }
 
-/* Writes eighteen digits. The divisions are plain ones of 64 bits. */
+/* Write eighteen digits, by plain 64-bit divisions. */
 static inline void limb_digits(char *digits, limb_t limb)
 {
 	half_digits(digits, limb / HALF);
 	half_digits(digits + HALF_DIGITS, limb % HALF);
 }
 
-/* How many digits a limb has without leading zeros, but at least 1. */
+/* Return the number of digits of a limb without leading zeros, at least 1. */
 static size_t limb_width(const char *digits)
 {
 	size_t zeros = 0;
@@ -78,7 +80,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 
 	if (a->digits)
 		return digits_print(call, digits, size, a->digits);
-	/* The first limb of the number is the only one cut short. */
+	/* Only the first limb is written without leading zeros. */
 	limb_digits(first, a->limb[a->size - 1]);
 	width = limb_width(first);
 	total = width + (a->size - 1) * LIMB_DIGITS;

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Integers in base 10^4 whose digits have a sign: about -5000 to 5000. There is
- * more than one way to write a number so, and that is the use of it: a sum of a few
- * digits carries into the next place, but not through it, so that all places can
- * be done at once.
+ * Integers in base 10^4 with signed digits, approximately -5000 to 5000. A
+ * number can be written in more than one way with such digits. This is useful:
+ * the carry of a sum of a few digits changes the next digit, but never produces
+ * another carry, so all positions can be computed in parallel.
  *
- * A product leaves digits of at most 5011, sums of them at most 5002; no more than
- * DIGIT_MAX all of them.
+ * The absolute value of a digit is at most 5011 after a product, at most 5002
+ * after a sum of products, and never more than DIGIT_MAX.
  *
- * The digits of a number whose absolute value is less than 10^(4 s) / 2 fit into
- * s places.
+ * The digits of a number whose absolute value is less than 10^(4 s) / 2 fit
+ * into s positions.
  */
 #include "digits_avx2.h"
 #include "vector.h"
 
-/* Digits that an operation may reach beyond the last: a carry's, and a vector's. */
+/*
+ * Number of digits that an operation may write after the end of a number.
+ */
 #define BEYOND (2 * DIGITS_AT_ONCE)
 
-/* What a group of 16 digits costs, in products of two limbs. */
+/* The cost of an operation on 16 digits, in products of two limbs. */
 #define GROUP_WORK 4
 
 static size_t whole_vectors(size_t size)
@@ -26,7 +28,7 @@ static size_t whole_vectors(size_t size)
 }
 
 /**
- * digits_room() - digits that an array needs for a number of @size digits
+ * digits_room() - return the length of an array for a number of @size digits
  */
 size_t digits_room(size_t size)
 {
@@ -34,8 +36,8 @@ size_t digits_room(size_t size)
 }
 
 /**
- * digits_trim() - give up leading zeros
- * @a: a number; behind its digits there are zeros up to a whole vector
+ * digits_trim() - remove leading zeros
+ * @a: a number, padded with zeros to a multiple of DIGITS_AT_ONCE digits
  */
 void digits_trim(struct digits *a)
 {
@@ -43,7 +45,7 @@ void digits_trim(struct digits *a)
 		a->size--;
 }
 
-/* Zeros behind the digits, up to @size of them all together. */
+/* Pad the number with zeros to @size digits. */
 static void clear_up_to(const struct digits *a, size_t size)
 {
 	if (size > a->size)
@@ -58,7 +60,7 @@ static void print_digit(char *text, s16 digit)
 		text[i] = '0' + digit % 10;
 }
 
-/* Writes the four digits of a number of 16 decimal digits. */
+/* Store a number of 16 decimal digits as four digits in base 10^4. */
 static void put_16(s16 *digit, u64 number)
 {
 	for (size_t i = 0; i < 4; i++) {
@@ -69,7 +71,7 @@ static void put_16(s16 *digit, u64 number)
 
 /**
  * digits_from_limbs() - c = a
- * @c: the digits; there is room for 9 for each two limbs, and one more
+ * @c: the digits, in an array of 9 digits for each two limbs and one more
  * @a: a natural number
  */
 void digits_from_limbs(struct digits *c, const struct bignum *a)
@@ -77,7 +79,7 @@ void digits_from_limbs(struct digits *c, const struct bignum *a)
 	const u64 e16 = 10000000000000000ULL;
 	s16 carry = 0;
 
-	/* Two limbs have 36 decimal digits: 16, 2 + 2 and 16. */
+	/* Split two limbs of 18 digits into 16, 2 + 2 and 16 digits. */
 	for (size_t i = 0; i < a->size; i += 2) {
 		limb_t low = a->limb[i];
 		limb_t high = i + 1 < a->size ? a->limb[i + 1] : 0;
@@ -101,12 +103,12 @@ void digits_from_limbs(struct digits *c, const struct bignum *a)
 
 /**
  * digits_combine() - c = x * a + y * b
- * @call: the call that pays for it
+ * @call: the call that does the work
  * @c: the result; may be @a or @b
  * @x: -1, 1 or 2
  * @a: a number
  * @y: -1, 1 or 2
- * @b: a number; both have room for a digit more than the longer one has
+ * @b: a number; both arrays must have one more digit than the longer number
  *
  * Return: 0 or -EINTR.
  */
@@ -137,7 +139,7 @@ int digits_combine(struct fib_call *call, struct digits *c, int x,
 
 /**
  * digits_div5() - a = a / 5
- * @call: the call that pays for it
+ * @call: the call that does the work
  * @a: a multiple of 5
  *
  * Return: 0 or -EINTR.
@@ -166,7 +168,7 @@ int digits_div5(struct fib_call *call, struct digits *a)
 
 /**
  * digits_make_unique() - make all digits 0 to 9999
- * @call: the call that pays for it
+ * @call: the call that does the work
  * @a: a number, not negative
  *
  * Return: 0 or -EINTR.
@@ -193,7 +195,7 @@ int digits_make_unique(struct fib_call *call, struct digits *a)
 }
 
 /**
- * digits_width() - how many decimal digits a number has
+ * digits_width() - return the number of decimal digits of a number
  * @a: a number that digits_make_unique has been applied to; not 0
  */
 size_t digits_width(const struct digits *a)
@@ -208,13 +210,12 @@ size_t digits_width(const struct digits *a)
 
 /**
  * digits_print() - write a number as text, most significant digit first
- * @call: the call that pays for it
- * @text: where it goes
- * @size: the room there, in characters
+ * @call: the call that does the work
+ * @text: the destination
+ * @size: its size in characters
  * @a: a number that digits_make_unique has been applied to; not 0
  *
- * Return: the number of characters; -ERANGE when there is no room for them, or
- * -EINTR.
+ * Return: the number of characters; -ERANGE if they do not fit, or -EINTR.
  */
 ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 		     const struct digits *a)
@@ -224,7 +225,7 @@ ssize_t digits_print(struct fib_call *call, char *text, size_t size,
 	char first[DIGIT_WIDTH];
 	int err;
 
-	/* The first digit is the only one that is cut short. */
+	/* Only the first digit is written without leading zeros. */
 	print_digit(first, a->digit[left]);
 	if (total > size)
 		return -ERANGE;

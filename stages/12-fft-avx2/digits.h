@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Integers in base 10^4 whose digits have a sign.
+ * Integers in base 10^4 with signed digits.
  */
 #ifndef DIGITS_H
 #define DIGITS_H
@@ -9,18 +9,21 @@
 
 #define DIGIT_BASE 10000
 #define DIGIT_WIDTH 4
-/* The largest absolute value of a digit that an operation leaves: see digits.c. */
+/* The maximum absolute value of a digit after any operation: see digits.c. */
 #define DIGIT_MAX 5012
-/* Vectors of digits: arrays are aligned to one and have whole ones. */
+/*
+ * Digits in a vector. Arrays are aligned to vectors and consist of whole
+ * vectors.
+ */
 #define DIGITS_AT_ONCE 16
-/* Digits that are printed at once. */
+/* Digits that are printed in one step. */
 #define PRINTED_AT_ONCE 8
 
 /**
  * struct digits - an integer
- * @digit: its digits, the least significant first, up to DIGIT_MAX either way;
- *	behind them zeros, up to a multiple of DIGITS_AT_ONCE
- * @size: how many; the top one is not 0
+ * @digit: its digits, the least significant first, from -DIGIT_MAX to
+ *	DIGIT_MAX; zeros follow, up to a multiple of DIGITS_AT_ONCE
+ * @size: number of digits; the top one is not 0
  */
 struct digits {
 	s16 *digit;

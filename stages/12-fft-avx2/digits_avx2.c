@@ -25,14 +25,14 @@ static __always_inline s16x16 broadcast(s16 x)
 	return (s16x16){ x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x };
 }
 
-/* Shifts by one place; what moves in is the top of @below. */
+/* Shift up by one position; the top of @below moves in. */
 static __always_inline s16x16 up1(s16x16 below, s16x16 a)
 {
 	return shuffle(below, a, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
 		       27, 28, 29, 30);
 }
 
-/* Shifts by one place down; what moves in is the bottom of @above. */
+/* Shift down by one position; the bottom of @above moves in. */
 static __always_inline s16x16 down1(s16x16 a, s16x16 above)
 {
 	return shuffle(a, above, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
@@ -40,8 +40,9 @@ static __always_inline s16x16 down1(s16x16 a, s16x16 above)
 }
 
 /*
- * What a sum of digits carries, and leaves: from up to 15015 either way it carries
- * 2 at most, so that no carry leads to another.
+ * Compute the carries of sums of digits, and the remaining digits. A sum is
+ * from -15015 to 15015, so a carry is from -2 to 2, and no carry produces
+ * another one.
  */
 static __always_inline s16x16 carry_of(s16x16 sum)
 {
@@ -56,9 +57,9 @@ static __always_inline s16x16 carry_of(s16x16 sum)
  * @c: the result; may be @a or @b
  * @x: -1, 1 or 2
  * @a: digits
- * @y: -1, 1 or 2; @x and @y together make no more than three of a digit
+ * @y: -1, 1 or 2; |@x| + |@y| must be at most 3
  * @b: digits
- * @count: how many; a multiple of DIGITS_AT_ONCE
+ * @count: number of digits; a multiple of DIGITS_AT_ONCE
  * @carry: from the digits below
  *
  * Return: the carry to the digits above.
@@ -78,7 +79,7 @@ int digits_avx2_combine(s16 *c, int x, const s16 *a, int y, const s16 *b,
 	return below[15];
 }
 
-/* The upper halves of 32 bits of the products. */
+/* Return the upper 32 bits of the products. */
 static __always_inline s16x16 mul_high(s16x16 a, s16 factor)
 {
 	s32x8 low = __builtin_convertvector(
@@ -94,8 +95,9 @@ static __always_inline s16x16 mul_high(s16x16 a, s16 factor)
 }
 
 /*
- * x / 5 rounded down, for x from -DIGIT_MAX on: 13108 / 2^16 is 1 / 5 and less
- * than 1.3 * 10^-5 more, which comes to less than 1 / 5 for what is below 15000.
+ * Return x / 5 rounded down, for x >= -DIGIT_MAX. 13108 / 2^16 is more than
+ * 1 / 5, by less than 1.3 * 10^-5, which changes the result by less than 1 / 5
+ * if x is less than 15000.
  */
 static __always_inline s16x16 fifth_of(s16x16 x)
 {
@@ -105,13 +107,14 @@ static __always_inline s16x16 fifth_of(s16x16 x)
 }
 
 /**
- * digits_avx2_fifth() - a[] = a[] / 5, of a multiple of 5
- * @a: the digits; one more is read, of those above
- * @count: how many; a multiple of DIGITS_AT_ONCE
+ * digits_avx2_fifth() - a[] = a[] / 5, for a multiple of 5
+ * @a: the digits; the digit after the last one is read, too
+ * @count: number of digits; a multiple of DIGITS_AT_ONCE
  * @carry: from the digits below
  *
- * What is left of a digit, 0 to 4, is that many fifths of the base in the digit
- * below: so none waits for another.
+ * The remainder r of a digit, 0 to 4, adds r times a fifth of the base to the
+ * digit below, and does not change further digits. So no digit waits for
+ * another one.
  *
  * Return: the carry to the digits above.
  */
@@ -136,16 +139,20 @@ int digits_avx2_fifth(s16 *a, size_t count, int carry)
 }
 
 /*
- * Doubles to which 0x1.8p52 was added end with the bits of an integer: the lower 32
- * of eight. The places are in the order 0 1 4 5 2 3 6 7, since no instruction takes
- * them out of two vectors in order. Unsigned, since arithmetic must wrap around.
+ * After 0x1.8p52 has been added to a double, its lowest bits are those of an
+ * integer. Return the lower 32 bits of eight doubles, in the order 0 1 4 5 2 3
+ * 6 7, because no instruction takes these bits from two vectors in order. The
+ * result is unsigned, because arithmetic must wrap around.
  */
 static __always_inline u32x8 integers(double4 a, double4 b)
 {
 	return (u32x8)shuffle((float8)a, (float8)b, 0, 2, 8, 10, 4, 6, 12, 14);
 }
 
-/* The next place, in that order: @below is what the vector below has left here. */
+/*
+ * Shift to the next position, in that order. Values from the vector below are
+ * in @below.
+ */
 static __always_inline s32x8 next_place(s32x8 a, s32x8 *below)
 {
 	s32x8 turned = shuffle(a, a, 7, 0, 5, 2, 1, 4, 3, 6);
@@ -155,11 +162,14 @@ static __always_inline s32x8 next_place(s32x8 a, s32x8 *below)
 	return next;
 }
 
-/* Digits from coefficients, 8 in the order above: see digits_avx2_from_doubles. */
+/*
+ * Compute 8 digits in the order above from coefficients: see
+ * digits_avx2_from_doubles.
+ */
 static __always_inline s32x8 digits_of_8(const double4 *x, double scale,
 					 s32x8 below[3])
 {
-	const double shift = 0x1.8p52; /* the next double is 1 more */
+	const double shift = 0x1.8p52; /* the next double is larger by 1 */
 	const double scale1 = scale / DIGIT_BASE, scale2 = scale1 / DIGIT_BASE;
 	u32x8 part0 = integers(x[0] * scale + shift, x[2] * scale + shift);
 	u32x8 part1 = integers(x[0] * scale1 + shift, x[2] * scale1 + shift);
@@ -174,21 +184,23 @@ static __always_inline s32x8 digits_of_8(const double4 *x, double scale,
 }
 
 /**
- * digits_avx2_from_doubles() - digits of a number, from coefficients
- * @digit: where the digits go
- * @x: the first coefficient; four lie behind each other, and the next four
- *	8 places behind these
- * @count: how many; a multiple of DIGITS_AT_ONCE
- * @scale: what to multiply them by; then each is near an integer of less than
- *	9 * 10^12
- * @carry: from the digits below, and then to those above
+ * digits_avx2_from_doubles() - compute digits of a number from coefficients
+ * @digit: the digits
+ * @x: the first coefficient; four are consecutive, and the next four begin 8
+ *	elements later
+ * @count: number of digits; a multiple of DIGITS_AT_ONCE
+ * @scale: multiplied by this, each coefficient is close to an integer of less
+ *	than 9 * 10^12
+ * @carry: in: from the digits below; out: to the digits above
  *
- * An integer X is taken apart: Q is X / B, rounded, and R is X / B^2, rounded. Its
- * place gets X - B Q, the next one Q - B R, the one behind that R. The first two
- * are at most B / 2, and R is at most 90,000. The sum of the three that come to a
- * place carries at most 10, by a product with 6711 / 2^26, which is 1 / B and less
- * than 2 * 10^-9 more. So what is left is at most 5001, and a digit 5011. Where a
- * result is known to be small, the lower 32 bits of all operands are enough.
+ * Each integer X is split: Q is X / B, rounded, and R is X / B^2, rounded.
+ * X - B Q is added to its own position, Q - B R to the next one, and R to the
+ * one after. The absolute values of the first two are at most B / 2, and R is
+ * at most 90,000. The sum of the three values of a position has a carry of at
+ * most 10. The carry is computed by a multiplication by 6711 / 2^26, which is
+ * more than 1 / B by less than 2 * 10^-9. So at most 5001 remains, and a digit
+ * is at most 5011. If a result is known to be small, the lower 32 bits of all
+ * operands are enough.
  */
 void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
 			      double scale, struct digits_carry *carry)
@@ -200,7 +212,9 @@ void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
 	for (size_t i = 0; i < count; i += DIGITS_AT_ONCE, x += 32) {
 		s32x8 low = digits_of_8((const double4 *)x, scale, below);
 		s32x8 high = digits_of_8((const double4 *)x + 4, scale, below);
-		/* The order is now 0 8 1 9 4 12 5 13, then 2 10 3 11 6 14 7 15. */
+		/*
+		 * The order is now 0 8 1 9 4 12 5 13 and 2 10 3 11 6 14 7 15.
+		 */
 		s16x16 both = shuffle((s16x16)low, (s16x16)((u32x8)high << 16),
 				      0, 17, 2, 19, 4, 21, 6, 23, 8, 25, 10, 27,
 				      12, 29, 14, 31);
@@ -215,8 +229,8 @@ void digits_avx2_from_doubles(s16 *digit, const double *x, size_t count,
 }
 
 /*
- * Bits @low, for the lower eight places, and @high, two for each place, of which
- * the lower one counts: as vector of -1 and 0.
+ * Return a vector of -1 and 0 for the bits @low (the lower eight positions) and
+ * @high. Each position has two bits, of which the lower one counts.
  */
 static __always_inline s16x16 mask_of(unsigned int bits)
 {
@@ -230,7 +244,7 @@ static __always_inline s16x16 mask_of(unsigned int bits)
 	return (x & bit) != 0;
 }
 
-/* Two bits for each place: those of a vector of -1 and 0. */
+/* Return two bits for each position of a vector of -1 and 0. */
 static __always_inline unsigned int bits_of(s16x16 mask)
 {
 	return __builtin_ia32_pmovmskb256((char32)mask);
@@ -239,15 +253,16 @@ static __always_inline unsigned int bits_of(s16x16 mask)
 /**
  * digits_avx2_make_unique() - make all digits 0 to 9999
  * @a: the digits
- * @count: how many; a multiple of DIGITS_AT_ONCE
- * @borrow: whether the digits below borrow
+ * @count: number of digits; a multiple of DIGITS_AT_ONCE
+ * @borrow: true if the digits below borrow
  *
- * A digit borrows if it is negative, or if it is 0 and the one below borrows. That
- * is how carries run through an addition of two bits a place, of which both are
- * set in one number where a digit is negative, and in the other where it is
- * negative or 0: carry look-ahead by the processor's own adder.
+ * A digit borrows if it is negative, or if it is 0 and the digit below borrows.
+ * The carries of an addition behave in the same way. So add two numbers with
+ * two bits for each digit: in the first, both are set for a negative digit; in
+ * the second, also for the digit 0. The processor's adder then computes all
+ * borrows at once (carry look-ahead).
  *
- * Return: whether the top digit borrows.
+ * Return: true if the top digit borrows.
  */
 bool digits_avx2_make_unique(s16 *a, size_t count, bool borrow)
 {
@@ -258,7 +273,10 @@ bool digits_avx2_make_unique(s16 *a, size_t count, bool borrow)
 		u64 sum = negative + not_above + borrow;
 
 		borrow = sum >> 32;
-		/* Where a carry comes in, the sum differs from one without. */
+		/*
+		 * A bit of the sum differs from the XOR if a carry was added to
+		 * it.
+		 */
 		x += mask_of(sum ^ negative ^ not_above);
 		store(a + i, x + ((x < 0) & (s16)DIGIT_BASE));
 	}
@@ -267,12 +285,13 @@ bool digits_avx2_make_unique(s16 *a, size_t count, bool borrow)
 
 /**
  * digits_avx2_print() - write digits as text, four characters each
- * @text: where they go, the most significant first
+ * @text: the destination, the most significant digit first
  * @digit: the digits, 0 to 9999
- * @count: how many; a multiple of 8
+ * @count: number of digits; a multiple of 8
  *
- * Division by multiplication: 5243 / 2^19 is 1 / 100 and less than 10^-6 more, and
- * 103 / 2^10 is 1 / 10 and less than 0.0006 more, both right for what comes.
+ * Division by multiplication: 5243 / 2^19 is more than 1 / 100 by less than
+ * 10^-6, and 103 / 2^10 is more than 1 / 10 by less than 0.0006. Both are
+ * accurate enough for all dividends that occur.
  */
 void digits_avx2_print(char *text, const s16 *digit, size_t count)
 {
@@ -285,7 +304,10 @@ void digits_avx2_print(char *text, const s16 *digit, size_t count)
 		x = __builtin_convertvector(group, s32x8);
 		x = shuffle(x, x, 7, 6, 5, 4, 3, 2, 1, 0);
 		hundreds = x * 5243 >> 19;
-		/* The hundreds in the lower half, the rest in the upper one. */
+		/*
+		 * The quotient by 100 is in the lower half, the remainder in
+		 * the upper half.
+		 */
 		pairs = (u16x16)((x << 16) - hundreds * ((100 << 16) - 1));
 		tens = pairs * 103 >> 10;
 		pairs = tens + ((pairs - tens * 10) << 8) + 0x3030;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Operations on digits that compute in vector registers: each may be called
- * between fib_fpu_begin and fib_fpu_end only, for no more than DIGITS_SECTION
+ * Operations on digits that compute in vector registers. They may be called
+ * only between fib_fpu_begin and fib_fpu_end, for at most DIGITS_SECTION
  * digits.
  */
 #ifndef DIGITS_AVX2_H
@@ -9,12 +9,12 @@
 
 #include "digits.h"
 
-/* The most digits in one section; a multiple of DIGITS_AT_ONCE. */
+/* The maximum number of digits in one section; a multiple of DIGITS_AT_ONCE. */
 #define DIGITS_SECTION 16384
 
 /**
- * struct digits_carry - what the places of a product hand on to those above
- * @up: a carry, what else belongs to the next place, and what to the one behind it
+ * struct digits_carry - the carry of a product to higher positions
+ * @up: a carry, a value for the next position, and a value for the one after it
  */
 struct digits_carry {
 	s32 up[3];

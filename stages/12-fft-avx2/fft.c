@@ -2,52 +2,60 @@
 /*
  * Products of long numbers by a fast Fourier transform in doubles.
  *
- * A number is taken for a polynomial with a digit for each coefficient. For a
- * product of up to 2N digits it is enough to know the polynomial modulo x^(2N) + 1;
- * and that is to know it, with complex coefficients, modulo x^N - i, where the
- * upper half of the coefficients is the imaginary part of the lower half: the
- * right-angle convolution (Crandall and Pomerance, Prime Numbers, 9.5.3).
+ * A number is a polynomial whose coefficients are its digits. For a product of
+ * up to 2N digits it is enough to know the product modulo x^(2N) + 1. With
+ * complex coefficients this is equivalent to x^N - i, where the upper half of
+ * the coefficients is the imaginary part of the lower half: the right-angle
+ * convolution (Crandall and Pomerance, Prime Numbers, 9.5.3).
  *
- * The transform splits polynomials, as that of stage 11 does: what one leaves
- * modulo x^(4m) - w^4 it leaves, in quarters f0 + f1 x^m + f2 x^2m + f3 x^3m, as
+ * The transform splits polynomials, as that of stage 11 does. In quarters, let
+ * f0 + f1 x^m + f2 x^2m + f3 x^3m be the remainder of a polynomial modulo
+ * x^(4m) - w^4. Then its remainders
  *
  *	f0 + (i^j w) f1 + (i^j w)^2 f2 + (i^j w)^3 f3 modulo x^m - i^j w
  *
- * for j = 0 to 3, which are nodes of a tree. All of a node has the same roots,
- * hence one vector serves many coefficients, and nothing is ever reordered. At the
- * top it is not 4 but 3, 5 or 7 parts, and 2, as the length needs; the lengths
- * are 4, 5, 6 and 7 times a power of 2.
+ * for j = 0 to 3 are the children of this node in a tree. All coefficients of a
+ * node use the same roots, so one vector of roots serves many coefficients, and
+ * nothing is ever reordered. At the top there are also splits into 3, 5 or 7
+ * and into 2 parts, depending on the length: lengths are 4, 5, 6 and 7 times a
+ * power of 2.
  *
- * Below the top passes there are rows, whose nodes have the same arguments but for
- * what the row adds. With the bits of k reversed behind the binary point, node k of
- * a level has w = exp(2 pi i * reversed(k) / 4) times the root of row and level:
- * one table serves all rows, levels and lengths.
+ * The top passes split a polynomial into rows. The nodes of all rows have the
+ * same arguments, except for an angle that depends on the row. Node k of a
+ * level has w = exp(2 pi i * reversed(k) / 4) times the root of row and level,
+ * where reversed(k) has the bits of k in reverse order after the binary point.
+ * So one table serves all rows, levels and lengths.
  *
- * Why the results are right
+ * Error analysis
  *
- * A double has 53 bits, u = 2^-53. An addition of complex numbers is off by u of
- * the sum at most; a product by sqrt(5) u, 2.24 u, of the product (Brent, Percival
- * and Zimmermann, Error bounds on complex floating-point multiplication, Math.
- * Comp. 76, 2007), with fused multiply-add or without. Their argument for a
- * transform, layer by layer, is used here for radix 4:
+ * A double has 53 bits; let u = 2^-53. The error of an addition of complex
+ * numbers is at most u times the sum. The error of a product is at most sqrt(5)
+ * u = 2.24 u times the product (Brent, Percival and Zimmermann, Error bounds on
+ * complex floating-point multiplication, Math. Comp. 76, 2007), with or without
+ * fused multiply-add. Their argument for a transform, layer by layer, is used
+ * here for radix 4:
  *
- * On the way down a layer multiplies the Euclidean norm by 2 (radix p: sqrt(p)). If
- * it is off by h u of the norm of its result, then k layers are off by (h1 + ... +
- * hk) u, but for terms of u^2. If the parts of x and y in the last nodes are off by
- * dx u and dy u, a coefficient of x y is off by (dx + dy) u |x| |y|: it is the mean
- * of coefficients of the parts' products, and these are no more than the products
- * of the norms, whose sum is no more than the product of the sums. On the way up, a
- * result of a layer is off by h u of the sum of what it is made of, and again the
- * mean of all these sums is no more than |x| |y|. So a coefficient is off by
+ * A layer of the forward transform multiplies the Euclidean norm by 2 (radix p:
+ * by sqrt(p)). If the error of each layer is h u times the norm of its result,
+ * then the error of k layers is (h1 + ... + hk) u times the norm, except for
+ * terms in u^2. If the errors of the parts of x and y in the last nodes are dx
+ * u and dy u, then the error of a coefficient of x y is (dx + dy) u |x| |y|:
+ * the coefficient is a mean of the coefficients of the products of the parts.
+ * These are at most the products of the norms, whose sum is at most the product
+ * of the sums. In the inverse transform, the error of a result of a layer is h
+ * u times the sum of the layer's inputs, and the mean of all these sums is at
+ * most |x| |y|, too. So the error of a coefficient is at most
  *
  *	(2 d + s + r) u |x| |y|
  *
- * where d adds up h for the layers on the way down, r on the way up, and s is what
- * products and the division by N / 4 in the end add: 17.96 and 2.
+ * where d is the sum of h for the layers of the forward transform, r is this
+ * sum for the inverse transform, and s is the error of the products and of the
+ * division by N / 4 at the end: 17.96 and 2.
  *
- * Constants are made of integers in units of 2^-62. Sine and cosine are off by less
- * than 5 of these; made a double, by sqrt(1/2) u: 0.72 u. An entry of the table is a
- * product of up to 10 of them: 0.85 u. Then, in units of u,
+ * Constants are computed as integers in units of 2^-62. The error of a sine or
+ * a cosine is less than 5 units, and its conversion to double adds sqrt(1/2) u:
+ * 0.72 u. An entry of the table is a product of up to 10 such constants: 0.85
+ * u. Then, in units of u,
  *
  *	w	0.72 + 0.85 + 2.24 = 3.81	of row and table
  *	w^2	2 * 3.81 + 2.24 = 9.86
@@ -57,52 +65,60 @@
  *	radix 4, at the top	h =  0.72 + 2.24 + 2 additions < 5
  *	radix 2, at the top	h =  0.72 + 2.24 + 1 addition < 4
  *
- * In radix p = 3, 5, 7 a part goes through an addition, 1; a product with a cosine,
- * and one with a sine, which are off by 0.51 and rounded by 1; up to (p - 1) / 2
- * additions, and one more. Sine and cosine together are at most sqrt(2). That is
- * sqrt(2) (3.51 + (p - 1) / 2) of the sum of the parts, and of the norm sqrt(p)
- * times as much: 11.1, 17.5, 24.4. So h is less than 12, 18 and 25.
+ * In radix p = 3, 5, 7 each part takes an addition (error 1); a product with a
+ * cosine and a product with a sine, whose error is 0.51 before rounding and 1
+ * by rounding; up to (p - 1) / 2 additions; and a last addition. Sine and
+ * cosine together are at most sqrt(2). The error is sqrt(2)
+ * (3.51 + (p - 1) / 2) times the sum of the parts, and sqrt(p) times as much of
+ * the norm: 11.1, 17.5, 24.4. So h is less than 12, 18 and 25.
  *
- * The tree ends with polynomials of four coefficients, which are multiplied modulo
- * x^4 - c, where c is w or w turned by right angles. A sum of k real products, one
- * after another, is off by k u of the sum of their absolute values. The real part
- * of a sum of products a[i] b[j] has two for each, with absolute values of at most
- * |a[i]| |b[j]| together, and so has the imaginary part. A coefficient is such a
- * sum plus c times another: with two for the product by c, there are never more
- * than 10 real products one after another. So it is off by 10 sqrt(2) and what c is
- * off, 3.81, which is less than 17.96, of the sum of all |a[i]| |b[j]|: no more than
- * the product of the norms.
+ * The leaves of the tree are polynomials of four coefficients, which are
+ * multiplied modulo x^4 - c, where c is w, or w rotated by right angles. The
+ * error of a sum of k real products, computed one after another, is k u times
+ * the sum of their absolute values. The real part of a sum of products a[i]
+ * b[j] has two real products for each of them, whose absolute values together
+ * are at most |a[i]| |b[j]|; the same holds for the imaginary part. A
+ * coefficient is such a sum plus c times another such sum. With two real
+ * products for the multiplication by c, at most 10 real products are added one
+ * after another. So the error of a coefficient is 10 sqrt(2) plus the error of
+ * c, 3.81, which is less than 17.96, times the sum of all |a[i]| |b[j]|, which
+ * is at most the product of the norms.
  *
- * Digits are at most DIGIT_MAX, so that |x| |y| <= N * DIGIT_MAX^2. What error_fits
- * requires of each transform is therefore a proof that rounding to the nearest
- * integer gives the product. For N = 5 * 2^16, the longest, the bound is 0.42.
+ * Digits are at most DIGIT_MAX, so |x| |y| <= N * DIGIT_MAX^2. Therefore the
+ * condition that error_fits checks for each transform proves that rounding to
+ * the nearest integer gives the exact product. For the longest transform,
+ * N = 5 * 2^16, the bound is 0.42.
  */
 #include "fft_avx2.h"
 #include "vector.h"
 
-/* 1 in the units of a constant, 2^-62. */
+/* The number 1 in the unit of constants, 2^-62. */
 #define ONE_BITS 62
 #define ONE (1LL << ONE_BITS)
 /* pi / 4 * 2^64 */
 #define QUARTER_PI 14488038916154245685ULL
 
-/* Blocks that the top passes take at once, in all rows: 16 KB. */
+/* Blocks that a top pass processes at once, in all rows: 16 KB. */
 #define BLOCKS_AT_ONCE 256
-/* Blocks of constants that are made doubles at once, and the cost of a constant. */
+/*
+ * Constant blocks converted to doubles at once; work to compute a
+ * constant.
+ */
 #define CONSTANTS_AT_ONCE 1024
 #define CONSTANT_WORK 4
 #define ROOT_WORK 40
 
-/* x * y, with 62 bits behind the point, rounded down */
+/* Return x * y, rounded down, for numbers with 62 fraction bits. */
 static inline u64 times(u64 x, u64 y)
 {
 	return (unsigned __int128)x * y >> ONE_BITS;
 }
 
 /*
- * exp(2 pi i * angle / 2^64), by the Taylor series of sine and cosine around the
- * nearest multiple of a right angle. The arc is pi / 4 at most: terms from x^20 on
- * are less than 2^-68. Those of a small arc, 2^-6, are so from x^10 on.
+ * Return exp(2 pi i * angle / 2^64), by the Taylor series of sine and cosine
+ * around the nearest multiple of a right angle. The arc is at most pi / 4, so
+ * the terms from x^20 on are less than 2^-68. If the arc is less than 2^-6, the
+ * terms from x^10 on are.
  */
 static struct fft_root root_of(u64 angle)
 {
@@ -114,7 +130,10 @@ static struct fft_root root_of(u64 angle)
 	struct fft_root root, turned;
 
 	if (arc >> 56) {
-		/* With constants to divide by, it is no division. */
+		/*
+		 * Unrolled, so that the divisors are constants and no division
+		 * is needed.
+		 */
 #pragma GCC unroll 9
 		for (u64 k = 9; k > 0; k--) {
 			cosine = ONE -
@@ -142,7 +161,7 @@ static struct fft_root root_of(u64 angle)
 	return root;
 }
 
-/* part / whole of a full turn, where part < whole, with less than 2^-64 missing */
+/* Return part / whole of a full turn, where part < whole, rounded down. */
 static u64 angle_of(u64 part, u64 whole)
 {
 	u64 high = (part << 32) / whole, rest = (part << 32) % whole;
@@ -150,7 +169,7 @@ static u64 angle_of(u64 part, u64 whole)
 	return (high << 32) + (rest << 32) / whole;
 }
 
-/* The bound on errors, in hundredths of u |x| |y|; see above. */
+/* Return the error bound, in hundredths of u |x| |y|: see above. */
 static u64 error_units(const struct fft_shape *s)
 {
 	u64 down = 0, up = 1796 + 200;
@@ -167,8 +186,8 @@ static u64 error_units(const struct fft_shape *s)
 }
 
 /*
- * Return whether that is less than 1 / 2 of an integer, and a hundredth to spare for the
- * terms of u^2.
+ * Return true if the error is less than 1 / 2, minus a hundredth for the terms
+ * in u^2.
  */
 static bool error_fits(const struct fft_shape *s)
 {
@@ -178,8 +197,8 @@ static bool error_fits(const struct fft_shape *s)
 }
 
 /*
- * The shortest length for a product of @digits, or a longer one: 4, 5, 6 or 7
- * times a power of 2, and how it is split.
+ * Return the shortest length that is enough for a product of @digits digits,
+ * and its split. A length is 4, 5, 6 or 7 times a power of 2.
  */
 static struct fft_shape shape_for(size_t digits)
 {
@@ -197,7 +216,10 @@ static struct fft_shape shape_for(size_t digits)
 		s.row /= 2;
 	s.rows = s.points / s.row;
 	s.columns = BLOCKS_AT_ONCE / s.rows & -4UL;
-	/* What is taken at once is then not in the same sets of a cache. */
+	/*
+	 * The gap keeps blocks that are used together out of the same cache
+	 * sets.
+	 */
 	s.stride = s.row / FFT_BLOCK_POINTS + s.columns;
 	s.odd = part == 4 ? 1 : part == 6 ? 3 : part;
 	part = s.rows / s.odd;
@@ -206,21 +228,22 @@ static struct fft_shape shape_for(size_t digits)
 	return s;
 }
 
-/* Blocks of the table: a root for each node of 16 points. */
+/* Return the blocks of the table: a root for each node of 16 points. */
 static size_t table_blocks(const struct fft_shape *s)
 {
 	return s->row / 16 / FFT_BLOCK_POINTS;
 }
 
-/* Blocks of points, with the gaps between rows. */
+/* Return the blocks of all points, with the gaps between rows. */
 static size_t all_blocks(const struct fft_shape *s)
 {
 	return s->rows * s->stride;
 }
 
 /**
- * fft_digits() - digits that the array of a factor needs, with the zeros behind
- * @digits: of the longest product, and no fewer than twice those of a factor
+ * fft_digits() - return the length of a factor's array, including zeros at the
+ * end
+ * @digits: digits of the longest product, at least twice as many as of a factor
  */
 size_t fft_digits(size_t digits)
 {
@@ -228,8 +251,8 @@ size_t fft_digits(size_t digits)
 }
 
 /**
- * fft_room() - bytes enough for fft_create
- * @digits: of the longest product
+ * fft_room() - return the size of the work space for fft_create in bytes
+ * @digits: digits of the longest product
  */
 size_t fft_room(size_t digits)
 {
@@ -239,7 +262,7 @@ size_t fft_room(size_t digits)
 				     1) * sizeof(struct fft_block);
 }
 
-/* Makes doubles of @count integers. */
+/* Convert @count integers to doubles. */
 static void make_doubles(s64 *value, size_t count)
 {
 	fib_fpu_begin();
@@ -248,8 +271,9 @@ static void make_doubles(s64 *value, size_t count)
 }
 
 /*
- * Makes the table, as integers and then as doubles. Entry 2^j + k is entry k turned
- * by what bit j adds, 2^-(j + 1) of a right angle. All are in the first quadrant.
+ * Make the table, first as integers and then as doubles. Entry 2^j + k is entry
+ * k, rotated by 2^-(j + 1) of a right angle. All entries are in the first
+ * quadrant.
  */
 static int make_table(struct fib_call *call, struct fft *fft)
 {
@@ -289,12 +313,12 @@ static int make_table(struct fib_call *call, struct fft *fft)
 }
 
 /**
- * fft_create() - what products of one call share
- * @call: the call that pays for it
- * @room: as much as fft_room says
- * @digits: of the longest product
+ * fft_create() - set up the transforms of one call
+ * @call: the call that does the work
+ * @room: work space of fft_room() bytes
+ * @digits: digits of the longest product
  *
- * Return: the transforms, or ERR_PTR(-EINTR) when the caller has been killed.
+ * Return: the transforms, or ERR_PTR(-EINTR) if the caller has been killed.
  */
 struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 {
@@ -313,7 +337,9 @@ struct fft *fft_create(struct fib_call *call, void *room, size_t digits)
 	return err ? ERR_PTR(err) : fft;
 }
 
-/* The roots of the top passes; in fft->angle, what each leads to. */
+/*
+ * Compute the roots of the top passes, and the resulting angles in fft->angle.
+ */
 static void make_top(struct fft *fft)
 {
 	struct fft_root *root = fft->top;
@@ -321,7 +347,10 @@ static void make_top(struct fft *fft)
 	size_t nodes = p;
 	u64 next[FFT_ROWS] = {};
 
-	/* i^p is a root of i of order p; the others are turned by j / p. */
+	/*
+	 * i^p is a p-th root of i; the other roots are rotated by j / p of a
+	 * turn.
+	 */
 	for (unsigned int j = 0; j < p; j++) {
 		u64 turned = p > 1 ? angle_of(j, p) : 0;
 
@@ -357,7 +386,10 @@ static void make_top(struct fft *fft)
 	make_doubles(&fft->top[0].re, 2 * (root - fft->top));
 }
 
-/* Makes all that depends on the length, unless it is that of the product before. */
+/*
+ * Compute all that depends on the length, unless the length is the same as
+ * before.
+ */
 static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 {
 	size_t before = fft->shape.points;
@@ -385,13 +417,13 @@ static int prepare(struct fib_call *call, struct fft *fft, size_t digits)
 	return 0;
 }
 
-/* The blocks of a row that the top passes may do within one section. */
+/* Return the number of a row's blocks that fit into a section of a top pass. */
 static size_t columns_at_once(const struct fft *fft)
 {
 	return FFT_SECTION / FFT_BLOCK_POINTS / fft->shape.rows & -4UL;
 }
 
-/* f[] = the coefficients of a number, down to the rows. */
+/* f[] = the rows of a number: its digits after the top passes */
 static int top(struct fib_call *call, const struct fft *fft,
 	       struct fft_block *f, const struct digits *a)
 {
@@ -414,8 +446,8 @@ static int top(struct fib_call *call, const struct fft *fft,
 }
 
 /*
- * f[] = f[] g[] modulo the polynomial of a node, times @points / 4; f may be g. What
- * is too long for a section is split, once or twice.
+ * f[] = f[] g[] modulo the polynomial of a node, times @points / 4; f may be g.
+ * A node that is too long for a section is split, once or twice.
  */
 static int multiply(struct fib_call *call, const struct fft *fft,
 		    const struct fft_root *level, size_t node,
@@ -448,7 +480,7 @@ static int multiply(struct fib_call *call, const struct fft *fft,
 	return 0;
 }
 
-/* Adds to digits what the row below carries. */
+/* Add the carry of the row below to digits. */
 static void carry_over(s16 *digit, const struct digits_carry *carry)
 {
 	s64 sum = (s64)carry->up[2] * DIGIT_BASE + carry->up[1] + carry->up[0];
@@ -464,7 +496,7 @@ static void carry_over(s16 *digit, const struct digits_carry *carry)
 	}
 }
 
-/* c = the number whose coefficients the rows lead to, plus @addend. */
+/* c = the number whose rows are in fft->f, plus @addend */
 static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
 		     size_t size, int addend)
 {
@@ -493,13 +525,13 @@ static int digits_of(struct fib_call *call, struct fft *fft, struct digits *c,
 
 /**
  * fft_mul() - c = a * b + addend
- * @call: the call that pays for it
- * @c: the product; may be @a or @b, or reach over both; has room for twice as many
- *	digits as fft_digits says of the product
- * @a: a number, with room for as many digits as fft_digits says
- * @b: a number, likewise; a square is faster if it is @a
+ * @call: the call that does the work
+ * @c: the product; may be @a or @b, or overlap both; needs an array twice as
+ *	long as fft_digits() of the product
+ * @a: a number, in an array of fft_digits() digits
+ * @b: a number, also in such an array; for a square pass @a, which is faster
  * @addend: -2 to 2
- * @fft: as fft_create has made it, for no fewer digits
+ * @fft: from fft_create, for at least as many digits
  *
  * Return: 0 or -EINTR.
  */
@@ -510,7 +542,10 @@ int fft_mul(struct fib_call *call, struct digits *c, const struct digits *a,
 	struct fft_block *g = a == b ? fft->f : fft->g;
 	int err;
 
-	/* Of a factor, the imaginary parts are 0: it must fit into the real ones. */
+	/*
+	 * A factor must fit into the real parts, because its imaginary parts
+	 * are 0.
+	 */
 	err = prepare(call, fft, max(size, 2 * max(a->size, b->size))) ?:
 		      top(call, fft, fft->f, a);
 	if (!err && g != fft->f)

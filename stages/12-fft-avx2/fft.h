@@ -7,17 +7,19 @@
 
 #include "digits_avx2.h"
 
-/* Rows of the top passes, and levels of radix 4 below a row, at most. */
+/* Maximum number of rows, and of levels of radix 4 within a row. */
 #define FFT_ROWS 28
 #define FFT_LEVELS 6
-/* Points of a row: 64 at least, and 16384 at most: 256 KB, for the L2 cache. */
+/*
+ * Points of a row: at least 64, and at most 16384 (256 KB) to fit the L2 cache.
+ */
 #define FFT_ROW_MIN 64
 #define FFT_ROW_MAX 16384
 
 /**
  * struct fft_root - a point of the unit circle
- * @re: its real part, a double; while it is made, an integer in units of 2^-62
- * @im: its imaginary part, likewise
+ * @re: its real part, a double; at first an integer in units of 2^-62
+ * @im: its imaginary part, in the same form
  */
 struct fft_root {
 	s64 re;
@@ -26,8 +28,8 @@ struct fft_root {
 
 /**
  * struct fft_block - four complex points, as two vectors of doubles
- * @re: four real parts; while they are made, integers in units of 2^-62
- * @im: four imaginary parts, likewise
+ * @re: four real parts; at first integers in units of 2^-62
+ * @im: four imaginary parts, in the same form
  */
 struct fft_block {
 	s64 re[4];
@@ -41,12 +43,12 @@ struct fft_block {
  * @points: complex points: @rows * @row
  * @rows: rows that the top passes split a polynomial into
  * @row: points of a row: a power of 4
- * @columns: blocks of each row that the top passes take at once: whole vectors of
- *	digits
+ * @columns: blocks of each row that a top pass processes at once: whole vectors
+ *	of digits
  * @stride: blocks from one row to the next
  * @odd: radix of the first top pass: 3, 5 or 7; 1 for none
- * @two: whether a pass of radix 2 follows
- * @fours: how many passes of radix 4 follow, before the rows
+ * @two: true if a pass of radix 2 follows the first pass
+ * @fours: number of passes of radix 4 that follow, before the rows
  */
 struct fft_shape {
 	size_t points;
@@ -63,15 +65,17 @@ struct fft_shape {
  * struct fft - transforms of one length, and the roots of unity they use
  * @shape: the length
  * @wheel: the roots of order shape.odd
- * @top: of each node of the passes of radix 2 and 4, one root, or three
- * @angle: of each row, the argument of the constant its polynomial has
- * @row_root: of each row and level, the last excepted, the 4th root of the constant
- *	of the first node
- * @carry: of each half of the coefficients and each row, what its digits carry
+ * @top: one root for each node of the pass of radix 2, three for each node of
+ *	radix 4
+ * @angle: for each row, the argument of the constant in its polynomial
+ * @row_root: for each row and each level except the last, the 4th root of the
+ *	constant of the first node
+ * @carry: for each half of the coefficients and each row, the carry of its
+ *	digits
  * @table: exp(2 pi i * reversed(k) / 4), with the bits of k reversed behind the
  *	binary point
- * @f: room for the points of a factor, and then of the product
- * @g: the same for the other factor, unless it is a square
+ * @f: the points of a factor, and then of the product
+ * @g: the points of the other factor, unless the product is a square
  */
 struct fft {
 	struct fft_shape shape;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Transforms in vectors of four doubles: real parts in one, imaginary parts in
- * another, so that complex arithmetic needs no shuffles.
+ * Transforms in vectors of four doubles. Real parts and imaginary parts are in
+ * separate vectors, so complex arithmetic needs no shuffles.
  *
- * A butterfly is the same for each coefficient of a node, as fft.c says, until a
- * node has four coefficients only. There the last level is left with 16 points in
- * registers, which are transposed: then a vector has the same coefficient of four
- * nodes, and polynomials of four coefficients are multiplied as on paper.
+ * As fft.c explains, a butterfly is the same for each coefficient of a node,
+ * until a node has only four coefficients. Then 16 points are in registers, and
+ * they are transposed for the last level: now a vector has the same coefficient
+ * of four nodes, and polynomials of four coefficients are multiplied as on
+ * paper.
  */
 #include "fft_avx2.h"
 #include "simd.h"
@@ -29,7 +30,7 @@ static __always_inline double4 broadcast(double x)
 	return (double4){ x, x, x, x };
 }
 
-/* The real and the imaginary part of a root, whose doubles lie in integers. */
+/* Load the parts of a root, whose doubles are stored in integers. */
 static __always_inline double real(const struct fft_root *root)
 {
 	double x;
@@ -91,7 +92,7 @@ mul_add(struct complex4 x, struct complex4 a, struct complex4 b)
 				  x.im + a.re * b.im + a.im * b.re };
 }
 
-/* x + a^2, with 2 a */
+/* x + a^2; @twice is 2 a */
 static __always_inline struct complex4
 add_square(struct complex4 x, struct complex4 a, struct complex4 twice)
 {
@@ -99,7 +100,7 @@ add_square(struct complex4 x, struct complex4 a, struct complex4 twice)
 				  x.im + twice.re * a.im };
 }
 
-/* a * b, with the conjugate of b: its inverse if it is on the unit circle. */
+/* a times the conjugate of b, which is 1 / b if b is on the unit circle */
 static __always_inline struct complex4 mul_conjugate(struct complex4 a,
 						     struct complex4 b)
 {
@@ -124,8 +125,8 @@ static __always_inline struct powers powers_of(struct complex4 w)
 }
 
 /*
- * The powers for a node of a row: the row's root for the level, and the node's
- * place in the table.
+ * Return the powers for a node of a row: the row's root for this level, times
+ * the node's entry in the table.
  */
 static __always_inline struct powers
 node_powers(const struct fft *fft, const struct fft_root *level, size_t node)
@@ -137,7 +138,7 @@ node_powers(const struct fft *fft, const struct fft_root *level, size_t node)
 	return powers_of(mul(broadcast_root(level), broadcast_root(&place)));
 }
 
-/* A transform of length 4. */
+/* Do a transform of length 4. */
 static __always_inline void radix4_twisted(struct complex4 z[4])
 {
 	struct complex4 even = add(z[0], z[2]), odd = add(z[1], z[3]);
@@ -150,8 +151,8 @@ static __always_inline void radix4_twisted(struct complex4 z[4])
 }
 
 /*
- * Radix 4: from the four quarters a polynomial modulo x^(4m) - w^4, to what it
- * leaves modulo x^m - w, x^m + w, x^m - i w and x^m + i w.
+ * Radix 4: from the four quarters of a polynomial modulo x^(4m) - w^4, compute
+ * its remainders modulo x^m - w, x^m + w, x^m - i w and x^m + i w.
  */
 static __always_inline void radix4(struct complex4 z[4], const struct powers *p)
 {
@@ -161,7 +162,7 @@ static __always_inline void radix4(struct complex4 z[4], const struct powers *p)
 	radix4_twisted(z);
 }
 
-/* The way back, times 4. */
+/* The inverse of radix4, times 4. */
 static __always_inline void radix4_inverse(struct complex4 z[4],
 					   const struct powers *p)
 {
@@ -195,7 +196,7 @@ static __always_inline void radix4_pass(struct complex4 *f, size_t quarter,
 	}
 }
 
-/* Rows of a 4 by 4 matrix become its columns. */
+/* Transpose a 4 by 4 matrix. */
 static __always_inline void transpose_reals(double4 *a, double4 *b, double4 *c,
 					    double4 *d)
 {
@@ -216,7 +217,10 @@ static __always_inline void transpose(struct complex4 z[4])
 	transpose_reals(&z[0].im, &z[1].im, &z[2].im, &z[3].im);
 }
 
-/* The parts that 16 points leave modulo four nodes, one in each place of a vector. */
+/*
+ * The coefficients of 16 points in four nodes; each vector has one of each
+ * node.
+ */
 static __always_inline void forward16(struct complex4 z[4],
 				      const struct complex4 *f,
 				      const struct powers *p)
@@ -257,7 +261,7 @@ multiply4(struct complex4 a[4], const struct complex4 b[4], struct complex4 c)
 	a[2] = mul_add(low[2], high6, c);
 }
 
-/* a^2, likewise */
+/* a^2 modulo x^4 - c */
 static __always_inline void square4(struct complex4 a[4], struct complex4 c)
 {
 	struct complex4 twice0 = add(a[0], a[0]), twice1 = add(a[1], a[1]);
@@ -274,8 +278,8 @@ static __always_inline void square4(struct complex4 a[4], struct complex4 c)
 }
 
 /*
- * 16 points of f times those of g, or f squared if g is f; of either the
- * coefficients modulo the node's polynomial, times 4 at the end.
+ * f = 4 * f * g, or 4 * f^2 if @square, modulo the polynomial of a node with 16
+ * points.
  */
 static __always_inline void multiply16(struct complex4 *f,
 				       const struct complex4 *g,
@@ -298,7 +302,7 @@ static __always_inline void multiply16(struct complex4 *f,
 	f[3] = z[3];
 }
 
-/* 64 points, of a node at @level. */
+/* Like multiply16 for a node with 64 points, but times 16; changes g. */
 static __always_inline void multiply64(const struct fft *fft,
 				       const struct fft_root *level,
 				       size_t node, struct complex4 *f,
@@ -311,7 +315,7 @@ static __always_inline void multiply64(const struct fft *fft,
 	radix4_pass(f, 4, 4, &p, false);
 	if (!square)
 		radix4_pass(g, 4, 4, &p, false);
-	/* Of the four nodes below at once. */
+	/* Process the four child nodes at once. */
 	of_four = powers_of(mul(table[node], broadcast_root(level + 1)));
 	for (size_t i = 0; i < 4; i++) {
 		const double *w = (const double *)&of_four + i;
@@ -326,7 +330,10 @@ static __always_inline void multiply64(const struct fft *fft,
 	radix4_pass(f, 4, 4, &p, true);
 }
 
-/* These have large frames, and fft_avx2_multiply, which calls itself, small ones. */
+/*
+ * Not inlined: these need large frames, and the recursion below needs small
+ * ones.
+ */
 static noinline void square_leaf(const struct fft *fft,
 				 const struct fft_root *level, size_t node,
 				 struct complex4 *f)
@@ -342,9 +349,9 @@ static noinline void multiply_leaf(const struct fft *fft,
 }
 
 /**
- * fft_avx2_constants() - make doubles of integers in units of 2^-62
+ * fft_avx2_constants() - convert integers in units of 2^-62 to doubles
  * @value: the integers; each is replaced by its double, rounded once
- * @count: how many
+ * @count: number of integers
  */
 void fft_avx2_constants(s64 *value, size_t count)
 {
@@ -361,7 +368,7 @@ void fft_avx2_constants(s64 *value, size_t count)
  * @level: the row's roots, from the node's level on
  * @node: index of the node on its level
  * @f: its coefficients; replaced by those of its four children
- * @points: how many; no more than FFT_ROW_MAX
+ * @points: number of coefficients; at most FFT_ROW_MAX
  */
 void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,
 		   size_t node, struct fft_block *f, size_t points)
@@ -373,7 +380,7 @@ void fft_avx2_pass(const struct fft *fft, const struct fft_root *level,
 }
 
 /**
- * fft_avx2_pass_inverse() - the way back, times 4
+ * fft_avx2_pass_inverse() - the inverse of fft_avx2_pass(), times 4
  */
 void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
 			   size_t node, struct fft_block *f, size_t points)
@@ -390,11 +397,11 @@ void fft_avx2_pass_inverse(const struct fft *fft, const struct fft_root *level,
  * @level: the row's roots, from the node's level on
  * @node: index of the node on its level
  * @f: a polynomial; replaced by the product times @points / 4
- * @g: the other one, left undefined; @f for a square
- * @points: how many coefficients: a power of 4, 64 to FFT_SECTION
+ * @g: the other polynomial, undefined afterwards; @f for a square
+ * @points: number of coefficients: a power of 4, 64 to FFT_SECTION
  *
- * Each child is done with before the next begins, so that it stays in the cache
- * on the whole way down and up.
+ * Each child is completed before the next one begins, so that it stays in the
+ * cache through all its levels and back.
  */
 void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 		       size_t node, struct fft_block *f, struct fft_block *g,
@@ -418,7 +425,7 @@ void fft_avx2_multiply(const struct fft *fft, const struct fft_root *level,
 	fft_avx2_pass_inverse(fft, level, node, f, points);
 }
 
-/* Four digits as doubles; the four behind them are read, too. */
+/* Load four digits as doubles; the four digits after them are read, too. */
 static __always_inline double4 load_digits(const s16 *digit)
 {
 	s16x8 digits;
@@ -430,8 +437,8 @@ static __always_inline double4 load_digits(const s16 *digit)
 }
 
 /*
- * The part at @at, from where @digit is not NULL: then the coefficients are digits
- * still, and real. The first pass takes them from there, times a root.
+ * Load a part from @digit, or from @at if @digit is NULL. Digits are real
+ * numbers, which the first pass multiplies by a root as it loads them.
  */
 static __always_inline struct complex4
 part_times(const struct complex4 *at, const s16 *digit, struct complex4 w)
@@ -444,7 +451,7 @@ part_times(const struct complex4 *at, const s16 *digit, struct complex4 w)
 	return (struct complex4){ x * w.re, x * w.im };
 }
 
-/* The part that is not multiplied. */
+/* Load the part that is not multiplied by a root. */
 static __always_inline struct complex4 part(const struct complex4 *at,
 					    const s16 *digit)
 {
@@ -469,9 +476,9 @@ static __always_inline struct complex4 turn(struct complex4 z, unsigned int k)
 }
 
 /**
- * struct wheel - real and imaginary parts of the roots of odd order, without the first
+ * struct wheel - real and imaginary parts of the roots of odd order, except 1
  * @cosine: the real part of root j and of root p - j
- * @sine: the imaginary part of root j, and that of root p - j but for the sign
+ * @sine: the imaginary part of root j; root p - j has the opposite sign
  */
 struct wheel {
 	double4 cosine[4];
@@ -492,11 +499,12 @@ static __always_inline struct wheel wheel_of(const struct fft *fft,
 }
 
 /*
- * Radix p, odd. The parts of a polynomial modulo x^(pm) - i become those of one
- * modulo y^(pm) - 1 with x^m = i^p y^m, since i^(p p) is i: part t is turned by p t
- * right angles. Then there is a transform of length p. Parts t and p - t have
- * cosines in common, and sines but for the sign: @sum and @difference are theirs,
- * for t = 1 to (p - 1) / 2.
+ * Radix p, odd. The substitution x^m = i^p y^m changes the parts of a
+ * polynomial modulo x^(pm) - i to those of one modulo y^(pm) - 1, because
+ * i^(p^2) = i: part t is rotated by p t right angles. Then a transform of
+ * length p follows. Parts t and p - t have the same cosines, and sines of
+ * opposite sign. @sum and @difference are the sum and the difference of these
+ * parts, for t = 1 to (p - 1) / 2.
  */
 static __always_inline void
 odd_transform(struct complex4 *z, const struct wheel *w, struct complex4 first,
@@ -537,8 +545,8 @@ odd_transform(struct complex4 *z, const struct wheel *w, struct complex4 first,
 
 /*
  * The first of the top passes, for blocks @first to @end of each row, from
- * @digits. These are real; turned, every other part is imaginary. Of t and p - t
- * one is even, so that sums and differences need no addition.
+ * @digits. These are real; every second part becomes imaginary by the rotation.
+ * One of t and p - t is even, so sums and differences need no addition.
  */
 static __always_inline void odd_pass(const struct fft *fft, struct complex4 *f,
 				     const s16 *digits, const unsigned int p,
@@ -582,7 +590,7 @@ static __always_inline void odd_pass(const struct fft *fft, struct complex4 *f,
 	}
 }
 
-/* The way back, times p. */
+/* The inverse of odd_pass, times p. */
 static __always_inline void odd_pass_inverse(const struct fft *fft,
 					     struct complex4 *f,
 					     const unsigned int p, size_t first,
@@ -612,7 +620,7 @@ static __always_inline void odd_pass_inverse(const struct fft *fft,
 	}
 }
 
-/* Radix 2, for a node of @rows rows; from @digits unless these are NULL. */
+/* Radix 2, for a node of @rows rows; from @digits unless @digits is NULL. */
 static __always_inline void
 radix2_pass(const struct fft *fft, struct complex4 *f, const s16 *digits,
 	    size_t rows, const struct fft_root *root, size_t first, size_t end)
@@ -640,7 +648,7 @@ radix2_pass(const struct fft *fft, struct complex4 *f, const s16 *digits,
 	}
 }
 
-/* The way back, times 2. */
+/* The inverse of radix2_pass, times 2. */
 static __always_inline void radix2_pass_inverse(const struct fft *fft,
 						struct complex4 *f, size_t rows,
 						const struct fft_root *root,
@@ -661,7 +669,7 @@ static __always_inline void radix2_pass_inverse(const struct fft *fft,
 	}
 }
 
-/* The roots of a node of the top passes of radix 4. */
+/* Load the roots of a node of a top pass of radix 4. */
 static __always_inline struct powers top_powers(const struct fft_root *root)
 {
 	return (struct powers){ broadcast_root(&root[0]),
@@ -669,7 +677,7 @@ static __always_inline struct powers top_powers(const struct fft_root *root)
 				broadcast_root(&root[2]) };
 }
 
-/* Radix 4, for all rows, from @digits: the first pass, if it is the first. */
+/* Radix 4, for all rows, from @digits, if this is the first pass. */
 static __always_inline void digits_pass(const struct fft *fft,
 					struct complex4 *f, const s16 *digits,
 					const struct fft_root *root,
@@ -714,12 +722,15 @@ static __always_inline void top4_pass(const struct fft *fft, struct complex4 *f,
 			    inverse);
 }
 
-/* The top passes, for no more blocks of each row than the cache holds of all. */
+/*
+ * The top passes, for as many blocks of each row as fit together into the
+ * cache.
+ */
 static void top_passes(const struct fft *fft, struct complex4 *f,
 		       const s16 *digits, size_t first, size_t end)
 {
 	const struct fft_root *root = fft->top;
-	size_t rows = fft->shape.rows / fft->shape.odd; /* of a node */
+	size_t rows = fft->shape.rows / fft->shape.odd; /* rows of a node */
 	size_t nodes = fft->shape.odd;
 
 	if (fft->shape.odd == 3)
@@ -787,12 +798,12 @@ static void top_passes_inverse(const struct fft *fft, struct complex4 *f,
 }
 
 /**
- * fft_avx2_top() - the coefficients of a number, led through the top passes
+ * fft_avx2_top() - do the top passes for a number
  * @fft: the transform
- * @f: where they go
- * @digits: those of the number; fft->shape.points of them
- * @first: the first block of each row to do
- * @end: the one behind the last
+ * @f: the resulting rows
+ * @digits: the digits of the number, fft->shape.points of them
+ * @first: the first block of each row to process
+ * @end: the block after the last one
  */
 void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 		  size_t first, size_t end)
@@ -803,7 +814,10 @@ void fft_avx2_top(const struct fft *fft, struct fft_block *f, const s16 *digits,
 	}
 }
 
-/* The digits of blocks @first to @end of each row, if the number has these digits. */
+/*
+ * Compute the digits of blocks @first to @end of each row, if the number has
+ * them.
+ */
 static void carry(struct fft *fft, s16 *digit, size_t size, size_t first,
 		  size_t end)
 {
@@ -827,12 +841,12 @@ static void carry(struct fft *fft, s16 *digit, size_t size, size_t first,
 }
 
 /**
- * fft_avx2_digits() - the way back through the top passes, and digits of what is left
+ * fft_avx2_digits() - do the inverse top passes, and compute the digits
  * @fft: the transform; @fft->f holds the rows
- * @digit: where the digits go, of whole rows
- * @size: how many there are, rounded up to whole rows
- * @first: the first block of each row to do
- * @end: the one behind the last
+ * @digit: the resulting digits, of whole rows
+ * @size: number of digits, rounded up to whole rows
+ * @first: the first block of each row to process
+ * @end: the block after the last one
  */
 void fft_avx2_digits(struct fft *fft, s16 *digit, size_t size, size_t first,
 		     size_t end)

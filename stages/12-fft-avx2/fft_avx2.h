@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * The parts of a transform that compute in vector registers: each may be called
- * between fib_fpu_begin and fib_fpu_end only, and none takes longer than
+ * The parts of a transform that compute in vector registers. They may be called
+ * only between fib_fpu_begin and fib_fpu_end, and none takes longer than
  * FFT_SECTION points need.
  */
 #ifndef FFT_AVX2_H
@@ -9,7 +9,7 @@
 
 #include "fft.h"
 
-/* The most points that are transformed within one section. */
+/* The maximum number of points that are transformed in one section. */
 #define FFT_SECTION 4096
 
 void fft_avx2_constants(s64 *value, size_t count);

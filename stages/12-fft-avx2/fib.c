@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * F(n) by pairs of Lucas numbers: one step for each bit of n but the last, from
- * the top bit down. L(0) = 2, L(1) = 1, and from there on as Fibonacci numbers. F
- * and L are the Lucas sequences U and V for P = 1 and Q = -1, and these steps are
- * the Lucas chain: Crandall and Pomerance, "Prime Numbers", 3.6.
+ * F(n) by pairs of Lucas numbers: one step for each bit of n except the last
+ * one, from the top bit down. L(0) = 2, L(1) = 1, and each further Lucas number
+ * is the sum of the two before it. F and L are the Lucas sequences U and V for
+ * P = 1 and Q = -1, and these steps are the Lucas chain: Crandall and
+ * Pomerance, "Prime Numbers", 3.6.
  *
  *	L(2k)     = L(k)^2 - 2 * (-1)^k
  *	L(2k + 2) = L(k + 1)^2 + 2 * (-1)^k
  *	L(2k + 1) = L(2k + 2) - L(2k)
  *
- * A step is two squares, where Fibonacci pairs need a product more. The last
- * step leads back:
+ * A step needs two squares; a step with Fibonacci numbers needs a product, too.
+ * The last step converts back to Fibonacci numbers:
  *
  *	5 * F(k)     = 2 * L(k + 1) - L(k)
  *	5 * F(k + 1) = 2 * L(k) + L(k + 1)
@@ -21,11 +22,12 @@
 #include "fft.h"
 #include "vector.h"
 
-/* From this n on, transforms in floating point pay, if there is AVX2. */
+/* From this n on, transforms in floating point are faster, if there is AVX2. */
 #define FFT_N 25000
 /*
- * The largest k whose L(k) is computed in limbs then: from 86, where one limb ends,
- * to FFT_N / 4, so that there is room.
+ * If n >= FFT_N, L(k) is computed in limbs up to this k. The value must be from
+ * 86, the largest k for one limb, to FFT_N / 4, so that there is enough
+ * capacity.
  */
 #define BEGIN_N 6000
 
@@ -33,14 +35,14 @@
 #define LIMB_N 86
 
 /*
- * L(k) and L(k + 1) while both fit into one limb; k is made of the top bits of n. A
- * step from k leads to L(2k + 2) at most.
+ * Compute L(k) and L(k + 1) while each fits in one limb. k is made of the top
+ * bits of n. A step from k leads to L(2k + 2) at most.
  *
- * Return: how many bits of n are left, the last one among them.
+ * Return: the number of bits of n that are left, including the last one.
  */
 static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 {
-	/* How many bits n has; n | 1 because there is no clz of 0. */
+	/* The number of bits of n; n | 1, because clz is undefined for 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
 	limb_t x = 2, y = 1;
 	u64 k = 0;
@@ -99,19 +101,19 @@ static int fib_from_lucas(struct bignum *c, const struct bignum *a,
 }
 
 /*
- * Limbs enough for any number on the way to F(n).
+ * Return a capacity for every number in the computation of F(n).
  *
  * phi^86 < B, since phi^86 + phi^-86 is the Lucas number
- * L(86) = 939587134549734843, and B = 10^18. F(n) <= phi^n, which is less than
- * B^(n / 86), rounded up to whole limbs: at most n / 86 + 1 of them. The largest
- * number before that is at most L(n / 2 + 2) + 2, or three times L(n / 2 + 1):
- * less than 8 * phi^(n / 2), which takes as many limbs, or one more if n < 86.
+ * L(86) = 939587134549734843, and B = 10^18. F(n) <= phi^n < B^(n / 86), which
+ * fits into n / 86 + 1 limbs; the quotient is rounded down. All earlier numbers
+ * are at most L(n / 2 + 2) + 2 or 3 L(n / 2 + 1), and so less than
+ * 8 * phi^(n / 2). They need at most as many limbs, or one more if n < 86.
  *
- * One more, because a product takes the limbs of both factors while it is made,
- * the top one of which may turn out to be 0; not more than one, since factors of
- * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ * One more limb, because a product needs the limbs of both factors while it is
+ * computed, even if its top limb is then 0. One more limb is enough, because
+ * factors of s and t limbs are at least B^(s - 1) and B^(t - 1).
  *
- * A plain 64-bit division, which does not link on a 32-bit kernel.
+ * This plain 64-bit division does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {
@@ -120,22 +122,22 @@ static size_t limbs_needed(u64 n)
 
 /**
  * struct pair - numbers for the steps
- * @a: L(k), k being the bits so far
+ * @a: L(k), where k is made of the bits of n processed so far
  * @b: L(k + 1)
- * @c: room for what follows from @a
- * @d: room for what follows from @b
+ * @c: the next number computed from @a
+ * @d: the next number computed from @b
  */
 struct pair {
 	struct bignum *a, *b, *c, *d;
 };
 
-/* L(k) and L(k + 1), with k the bits of n but the last @until, at least one. */
+/* Compute L(k) and L(k + 1), where k is n without its last @until >= 1 bits. */
 static __always_inline int lucas_pair(struct pair *p, u64 n, int until)
 {
 	int bits = begin_with_limbs(p->a->limb, p->b->limb, n), err;
 
 	for (int i = bits - 1; i >= until; i--) {
-		bool odd = n & 2ULL << i; /* k */
+		bool odd = n & 2ULL << i; /* true if k is odd */
 
 		err = lucas_double(p->c, p->a, !odd);
 		if (err)
@@ -154,10 +156,10 @@ static __always_inline int lucas_pair(struct pair *p, u64 n, int until)
 	return 0;
 }
 
-/* F(n) in limbs, as stage 11. */
+/* Compute F(n) in limbs, as stage 11 does. */
 static int compute_limbs(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *number; /* all there are, in one block */
+	struct bignum *number; /* all numbers are in one block */
 	struct pair p;
 	int err;
 
@@ -171,7 +173,7 @@ static int compute_limbs(struct fib_call *call, u64 n, union fib_value *f)
 	err = fib_from_lucas(p.c, p.a, p.b, p.d, n);
 	if (err)
 		goto free_numbers;
-	/* The block is freed by the first of its numbers. */
+	/* The first number frees the whole block. */
 	if (p.c != number)
 		bn_swap(p.c, number);
 	f->big = number;
@@ -182,7 +184,7 @@ free_numbers:
 	return err;
 }
 
-/* The digits of L(k) and L(k + 1), which are few enough for limbs. */
+/* Convert L(k) and L(k + 1), which were computed in limbs, to digits. */
 static int digits_begin(struct fib_call *call, struct digits *a,
 			struct digits *b, u64 n, int until)
 {
@@ -203,7 +205,7 @@ static int digits_begin(struct fib_call *call, struct digits *a,
 	return err;
 }
 
-/* a = L(2k) or L(2k + 1), b = L(2k + 1) or L(2k + 2), from L(k) and L(k + 1). */
+/* a, b = L(2k), L(2k + 1) or L(2k + 1), L(2k + 2), from L(k) and L(k + 1) */
 static int digits_step(struct fib_call *call, struct digits *a,
 		       struct digits *b, struct fft *fft, bool odd, bool next)
 {
@@ -241,9 +243,10 @@ static int digits_end(struct fib_call *call, struct digits *a, struct digits *b,
 }
 
 /*
- * F(n) in digits. phi^19 + phi^-19 is the Lucas number L(19) = 9349, which is less
- * than DIGIT_BASE: so phi^n takes n / 19 digits, rounded up; and one more leaves
- * room for the sign. Numbers on the way are less than 8 * phi^(n / 2).
+ * Compute F(n) in digits. phi^19 + phi^-19 is the Lucas number L(19) = 9349,
+ * which is less than DIGIT_BASE, so phi^n fits into n / 19 digits, rounded up.
+ * One more digit is for the sign. All numbers before F(n) are less than
+ * 8 * phi^(n / 2).
  */
 static noinline int compute_digits(struct fib_call *call, u64 n,
 				   union fib_value *f)
@@ -286,7 +289,7 @@ static noinline int compute_digits(struct fib_call *call, u64 n,
 	err = digits_end(call, &block->a, &block->b, fft, n);
 	if (err)
 		goto free_block;
-	/* As if it had limbs. */
+	/* Return the number of limbs that F(n) would have in base 10^18. */
 	block->number.size =
 		(digits_width(&block->a) + LIMB_DIGITS - 1) / LIMB_DIGITS;
 	f->big = &block->number;

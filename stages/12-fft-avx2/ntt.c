@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Products by a number-theoretic transform. A number is taken for a polynomial
- * with six decimal digits a coefficient. Its values at enough points determine
- * it, the values of a product are the products of the values, and the points are
- * roots of unity modulo a prime P: so they can be had, and led back, in
- * n log n steps. (Knuth, volume 2, 4.3.3 C; Pollard, "The fast Fourier transform in
- * a finite field", 1971.)
+ * Products by a number-theoretic transform. A number is a polynomial whose
+ * coefficients have six decimal digits each. Its values at enough points
+ * determine it, and the values of a product are the products of the values. The
+ * points are roots of unity modulo a prime P, so both the values and, from
+ * them, the coefficients take n log n steps. (Knuth, volume 2, 4.3.3 C;
+ * Pollard, "The fast Fourier transform in a finite field", 1971.)
  *
- * In a product of N coefficients each is a sum of at most N / 2 products, of less
- * than 10^12 each. With N <= 2^19 that is less than 2.63 * 10^17, and P is more
- * than 2.88 * 10^17: nothing is lost by computing modulo P.
+ * In a product of N coefficients each is a sum of at most N / 2 products, of
+ * less than 10^12 each. With N <= 2^19 that is less than 2.63 * 10^17, and P is
+ * more than 2.88 * 10^17, so a coefficient is known if it is known modulo P.
  */
 #include "ntt.h"
 #include "transform.h"
@@ -18,7 +18,7 @@
 #define LIMB_POINTS 3
 
 /**
- * ntt_room() - bytes enough for ntt_create
+ * ntt_room() - return the size of the work space for ntt_create in bytes
  * @size: limbs of the longest product
  */
 size_t ntt_room(size_t size)
@@ -32,8 +32,8 @@ size_t ntt_room(size_t size)
 }
 
 /**
- * ntt_create() - what products of one call share
- * @room: as much as ntt_room says
+ * ntt_create() - set up the transforms of one call
+ * @room: work space of ntt_room() bytes
  * @size: limbs of the longest product
  */
 struct ntt *ntt_create(void *room, size_t size)
@@ -50,8 +50,8 @@ struct ntt *ntt_create(void *room, size_t size)
 }
 
 /*
- * f[] = the coefficients of a number, six digits each, and zeros up to @points. The
- * divisions are plain ones of 64 bits.
+ * f[] = the coefficients of a number, six digits each, and zeros up to @points.
+ * These are plain 64-bit divisions.
  */
 static int points_of(struct fib_call *call, u64 *f, size_t points,
 		     const limb_t *a, size_t a_size)
@@ -120,13 +120,13 @@ static int mul_points(struct fib_call *call, u64 *f, const u64 *g,
 
 /**
  * ntt_mul() - c[] = a[] * b[]
- * @call: the call that pays for it
+ * @call: the call that does the work
  * @c: the product, a_size + b_size limbs
  * @a: a factor
- * @a_size: its limbs
- * @b: a factor; a square is faster if it is @a
- * @b_size: its limbs
- * @ntt: as ntt_create has made it, for no fewer limbs
+ * @a_size: number of limbs of @a
+ * @b: a factor; for a square pass @a, which is faster
+ * @b_size: number of limbs of @b
+ * @ntt: from ntt_create, for at least as many limbs
  *
  * Return: 0 or -EINTR.
  */

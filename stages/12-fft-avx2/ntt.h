@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Products of very long numbers, by a number-theoretic transform.
+ * Products of very long numbers by a number-theoretic transform.
  */
 #ifndef NTT_H
 #define NTT_H
 
 #include "bignum.h"
 
-/* Limbs of the shorter factor from which on it pays. */
+/* Minimum limbs of the shorter factor to use this method. */
 #define NTT_LIMBS 673
 
 size_t ntt_room(size_t size);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Vectors of 32 bytes, in the language that GCC and Clang add to C. Functions that
- * take or return one are __always_inline: a call would pass it through memory.
+ * Vectors of 32 bytes, by the vector extensions of GCC and Clang. Functions
+ * that take or return a vector are __always_inline, because a call would pass
+ * the vector through memory.
  */
 #ifndef SIMD_H
 #define SIMD_H
@@ -22,7 +23,10 @@ typedef char char32 __attribute__((vector_size(32)));
 
 #define shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 
-/* Four integers as doubles; of __builtin_convertvector GCC 12 makes four instructions. */
+/*
+ * Convert four integers to doubles. GCC 12 needs four instructions for
+ * __builtin_convertvector.
+ */
 #if __has_builtin(__builtin_ia32_cvtdq2pd256)
 #define doubles(x) __builtin_ia32_cvtdq2pd256(x)
 #else

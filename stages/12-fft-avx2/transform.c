@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The transform halves polynomials. What a polynomial f of degree < m leaves
- * modulo x^m - w^2, it leaves, in halves f0 + x^(m/2) f1, as
+ * The transform splits polynomials in halves. Let f0 + x^(m/2) f1 be the
+ * remainder of a polynomial modulo x^m - w^2. Then its remainders
  *
- *	f0 + w f1 modulo x^(m/2) - w	and	f0 - w f1 modulo x^(m/2) + w.
+ *	f0 + w f1 modulo x^(m/2) - w	and	f0 - w f1 modulo x^(m/2) + w
  *
- * These are nodes of a tree: node 0 is x^m - 1, and below node k there are 2k
- * and 2k + 1. All of a node is multiplied by one factor, roots[k]; whatever the
- * level, and however long the transform: a table for the longest one serves all.
+ * can be computed from the halves. These are the nodes of a tree: node 0 is
+ * x^m - 1, and the children of node k are 2k and 2k + 1. All coefficients of a
+ * node are multiplied by one factor, roots[k]. This factor does not depend on
+ * the level or the length of the transform, so one table serves all transforms.
  *
- * The butterflies are Harvey's: values are multiplied by Shoup's method, and are
- * not reduced until they must be (David Harvey, "Faster arithmetic for
- * number-theoretic transforms", Journal of Symbolic Computation 60, 2014). Here two
- * levels are one step, and there is so much room in 64 bits that the way forward
- * never reduces.
+ * The butterflies are Harvey's: values are multiplied by Shoup's method, and
+ * are reduced as late as possible (David Harvey, "Faster arithmetic for
+ * number-theoretic transforms", Journal of Symbolic Computation 60, 2014). Here
+ * one step does two levels. 64 bits have so much headroom that the forward
+ * transform never reduces.
  *
- * A transform may be truncated: it has 5/4 or 3/2 of a power of 2 as its points
- * (van der Hoeven, "The truncated Fourier transform and applications", 2004, does
- * so for any number of points).
+ * A transform may be truncated: it then has 5/4 or 3/2 of a power of 2 as its
+ * number of points (van der Hoeven, "The truncated Fourier transform and
+ * applications", 2004, allows any number of points).
  */
 #include "transform.h"
 
@@ -25,12 +26,15 @@
 #define ROOT 126359799829102084ULL
 #define ROOT_ORDER_BITS 20
 
-/* Points that are transformed in the cache, level by level. */
+/*
+ * With this many points or fewer, all levels are done in the cache, one by one.
+ */
 #define CACHE_POINTS 2048
 
 /*
- * How deep forward() and inverse() call themselves: each call has a quarter of the
- * points, down to CACHE_POINTS. That is five frames on the kernel's stack.
+ * Maximum recursion depth of forward() and inverse(): each call has a quarter
+ * of the points, down to CACHE_POINTS. That is five frames on the kernel's
+ * stack.
  */
 #define DEPTH_MAX 4
 
@@ -38,8 +42,8 @@ static_assert(TRANSFORM_POINTS_MAX >> 2 * DEPTH_MAX <= CACHE_POINTS,
 	      "a transform recurses deeper than stated");
 
 /**
- * truncated_shape() - the shortest transform with enough points
- * @points: how many are enough
+ * truncated_shape() - return the shortest transform with enough points
+ * @points: the minimum number of points
  */
 struct shape truncated_shape(size_t points)
 {
@@ -56,9 +60,10 @@ struct shape truncated_shape(size_t points)
 }
 
 /*
- * Makes roots until there are @count, a power of 2. Of 2^j up to 2^(j + 1), the
- * first is a root of order 2^(j + 2); the others are those below, times it: so
- * roots[2k] is a square root of roots[k], and roots[2k + 1] that of -roots[k].
+ * Compute roots until there are @count, a power of 2. For indices from 2^j to
+ * 2^(j + 1) - 1, the first root has order 2^(j + 2), and the others are the
+ * roots at 1 to 2^j - 1 times the first. So roots[2k] is a square root of
+ * roots[k], and roots[2k + 1] one of -roots[k].
  */
 static int make_roots(struct fib_call *call, struct ntt *ntt, size_t count)
 {
@@ -88,8 +93,8 @@ static int make_roots(struct fib_call *call, struct ntt *ntt, size_t count)
 }
 
 /*
- * -1 / roots[node]. A root of node 2^j + i is that of i turned by so much; the
- * others of the level, read backwards, are their inverses but for the sign.
+ * Return -1 / roots[node]. The roots of a level in reverse order are the
+ * inverses of these roots, with the opposite sign.
  */
 static inline struct shoup_factor inverse_root(const struct ntt *ntt,
 					       size_t node)
@@ -100,10 +105,10 @@ static inline struct shoup_factor inverse_root(const struct ntt *ntt,
 }
 
 /*
- * Two levels, from a node to those of its children's children, for @count of a
- * quarter's points: f[i] and, @quarter further each, three more.
+ * Do two levels, from a node to its grandchildren, for @count points of a
+ * quarter: f[i], and three more at distances of @quarter.
  *
- * Of any size on the way in, values are less than 4 P larger on the way out.
+ * Input values may have any size; output values are larger by less than 4 P.
  */
 static void harvey_forward_radix4(u64 *f, size_t quarter, size_t count,
 				  const struct shoup_factor *roots, size_t node)
@@ -127,7 +132,7 @@ static void harvey_forward_radix4(u64 *f, size_t quarter, size_t count,
 	}
 }
 
-/* One level, to single points. */
+/* Do one level, to single points. */
 static void harvey_forward_radix2(u64 *f, size_t nodes,
 				  const struct shoup_factor *roots)
 {
@@ -139,7 +144,7 @@ static void harvey_forward_radix2(u64 *f, size_t nodes,
 	}
 }
 
-/* A node of not too many points, level by level. */
+/* Do all levels of a node with few points, one after another. */
 static void forward_block(u64 *f, size_t points,
 			  const struct shoup_factor *roots, size_t node)
 {
@@ -157,9 +162,9 @@ static void forward_block(u64 *f, size_t points,
 }
 
 /*
- * A node of @points, a power of 2, with values less than 4 P: to its values, in
- * the order of the tree. There are 19 levels at most, each of which adds 2 P: 42 P
- * is less than 2^63.4.
+ * Transform a node of @points coefficients, a power of 2, each less than 4 P,
+ * to its values, in the order of the tree. There are at most 19 levels, and
+ * each adds 2 P: 42 P is less than 2^63.4.
  */
 static int forward(struct fib_call *call, u64 *f, size_t points,
 		   const struct ntt *ntt, size_t node)
@@ -191,8 +196,8 @@ static int forward(struct fib_call *call, u64 *f, size_t points,
 }
 
 /*
- * The way back, but for the factor 1 / 4: two levels, for @count of a quarter's
- * points. Values are less than 4 P, on the way in as on the way out.
+ * The inverse of two levels, without the factor 1 / 4, for @count points of a
+ * quarter. Input and output values are less than 4 P.
  */
 static void harvey_inverse_radix4(u64 *f, size_t quarter, size_t count,
 				  const struct ntt *ntt, size_t node)
@@ -214,7 +219,7 @@ static void harvey_inverse_radix4(u64 *f, size_t quarter, size_t count,
 	}
 }
 
-/* One level, from single points, at nodes from @node on. */
+/* The inverse of one level, from single points, for the nodes from @node on. */
 static void harvey_inverse_radix2(u64 *f, size_t nodes, const struct ntt *ntt,
 				  size_t node)
 {
@@ -227,7 +232,7 @@ static void harvey_inverse_radix2(u64 *f, size_t nodes, const struct ntt *ntt,
 	}
 }
 
-/* A node of not too many points, level by level. */
+/* Do all levels of a node with few points, one after another. */
 static void inverse_block(u64 *f, size_t points, const struct ntt *ntt,
 			  size_t node)
 {
@@ -246,7 +251,7 @@ static void inverse_block(u64 *f, size_t points, const struct ntt *ntt,
 	}
 }
 
-/* From the values of a node back to the polynomial, times @points. */
+/* Transform the values of a node back to coefficients, times @points. */
 static int inverse(struct fib_call *call, u64 *f, size_t points,
 		   const struct ntt *ntt, size_t node)
 {
@@ -277,13 +282,13 @@ static int inverse(struct fib_call *call, u64 *f, size_t points,
 }
 
 /*
- * With x^(main / parts) = w at the additional points, where w^parts = -1: what f,
- * in parts f0 + f1 x^(main / parts) + ..., leaves there is
+ * Compute the remainders for the additional points. There x^(main / parts) = w,
+ * where w^parts = -1, so the remainder of f = f0 + f1 x^(main / parts) + ... is
  *
- *	f0 + w f1 + w^2 f2 ... - f[parts],
+ *	f0 + w f1 + w^2 f2 ... - f[parts].
  *
- * and modulo x^main - 1 f[parts] is added to f0. Coefficients are less than P on
- * the way in.
+ * Modulo x^main - 1, f[parts] is added to f0. Input coefficients must be less
+ * than P.
  */
 static int truncated_split(struct fib_call *call, u64 *f, struct shape s,
 			   const struct ntt *ntt)
@@ -310,8 +315,8 @@ static int truncated_split(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /*
- * The way back, from values less than 4 P, both times main to all coefficients,
- * times 2 * main.
+ * The inverse: from both remainders times main, with values less than 4 P, to
+ * all coefficients times 2 * main.
  */
 static int truncated_join(struct fib_call *call, u64 *f, struct shape s,
 			  const struct ntt *ntt)
@@ -345,25 +350,27 @@ static int truncated_join(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /**
- * transform_roots() - make the roots that a transform needs
- * @call: the call that pays for it
- * @ntt: where they are kept, for longer and shorter transforms
+ * transform_roots() - compute the roots that a transform needs
+ * @call: the call that does the work
+ * @ntt: stores the roots, also for other transforms
  * @s: the shape of the transform
  *
  * Return: 0 or -EINTR.
  */
 int transform_roots(struct fib_call *call, struct ntt *ntt, struct shape s)
 {
-	/* The way back with additional points reads the last level whole. */
+	/*
+	 * The inverse with additional points reads all roots of the last level.
+	 */
 	return make_roots(call, ntt, s.parts ? s.main : s.main / 2);
 }
 
 /**
- * transform() - from coefficients to values
- * @call: the call that pays for it
- * @f: all coefficients, less than P; then the values, less than 42 P
- * @s: how many, and which
- * @ntt: with the roots for that shape
+ * transform() - transform coefficients to values
+ * @call: the call that does the work
+ * @f: in: all coefficients, less than P; out: the values, less than 42 P
+ * @s: the shape of the transform
+ * @ntt: has the roots for this shape
  *
  * Return: 0 or -EINTR.
  */
@@ -384,11 +391,12 @@ int transform(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /**
- * transform_back() - from values to coefficients
- * @call: the call that pays for it
- * @f: the values, less than 4 P; then the coefficients, divided by transform_scale()
- * @s: how many, and which
- * @ntt: with the roots for that shape
+ * transform_back() - transform values to coefficients
+ * @call: the call that does the work
+ * @f: in: the values, less than 4 P; out: the coefficients, divided by
+ *	transform_scale()
+ * @s: the shape of the transform
+ * @ntt: has the roots for this shape
  *
  * Return: 0 or -EINTR.
  */
@@ -407,8 +415,8 @@ int transform_back(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /**
- * transform_scale() - the factor that transform_back() leaves out
- * @s: the shape of the transform
+ * transform_scale() - return the factor by which transform_back() does not
+ * multiply
  */
 struct shoup_factor transform_scale(struct shape s)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a 64-bit word: divide by ten, last digit first.
+ * Convert a 64-bit word to decimal: divide by ten; the last digit comes first.
  *
  * These are plain divisions of 64-bit numbers. They do not link on a 32-bit
  * kernel, because the compiler calls a function of its own library for them,
- * which the kernel does not have; code for both takes div_u64_rem() of
- * linux/math64.h. A stage is for 64-bit kernels.
+ * which the kernel does not have. Code for 32-bit kernels, too, must use
+ * div_u64_rem() of linux/math64.h. A stage is for 64-bit kernels only.
  */
 #include "stage.h"
 

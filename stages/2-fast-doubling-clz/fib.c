@@ -5,10 +5,10 @@
  *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
  *	F(2k + 1) = F(k)^2 + F(k + 1)^2
  *
- * F(93) is the last that fits: F(93) < 2^64 < F(94). Larger numbers than F(n)
- * occur on the way, cut to 64 bits. That does no harm: there are only sums,
- * differences and products, all taken modulo 2^64, so that a is F(n) modulo
- * 2^64 at the end, which is F(n) itself.
+ * F(93) is the largest that fits: F(93) < 2^64 < F(94). Numbers larger than
+ * F(n) occur in the computation, truncated to 64 bits. This is harmless,
+ * because all sums, differences and products are modulo 2^64, so a is F(n)
+ * modulo 2^64 at the end, which is F(n) itself.
  */
 #include "stage.h"
 
@@ -17,7 +17,7 @@ typedef u64 limb_t;
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	limb_t a = 0,
-	       b = 1; /* F(k) and F(k + 1), k being the bits of n so far */
+	       b = 1; /* F(k) and F(k + 1); k: the bits of n done so far */
 	/* The top bit of n; n | 1 because clz is undefined for 0. */
 	int top = 63 - __builtin_clzll(n | 1);
 

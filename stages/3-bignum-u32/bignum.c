@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Natural numbers of any size: every operation returns a new number, which its
- * caller frees, or an ERR_PTR: -ENOMEM or -EINTR. Operands stay as they are, and
- * may be one and the same number.
+ * Natural numbers of any size. Every operation returns a new number, which the
+ * caller must free, or an ERR_PTR: -ENOMEM or -EINTR. Operands do not change,
+ * and both may be the same number.
  *
- * Knuth, "The Art of Computer Programming", volume 2, 4.3.1 has the algorithms of
- * all stages up to 7; GMP calls such functions on limbs mpn, those on numbers mpz.
+ * Knuth, "The Art of Computer Programming", volume 2, 4.3.1, has the algorithms
+ * up to stage 7. GMP names functions on limbs mpn, on numbers mpz.
  */
 #include "bignum.h"
 
@@ -59,7 +59,7 @@ static void limbs_complement(limb_t *c, size_t c_size, const limb_t *b,
 /*
  * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS.
  *
- * Return: what is shifted out of the top limb.
+ * Return: the bits shifted out of the top limb.
  */
 static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 			   unsigned int shift)
@@ -75,7 +75,7 @@ static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 	return top;
 }
 
-/* Gives up leading zeros. */
+/* Remove leading zeros. */
 static struct bignum *bn_trim(struct bignum *a)
 {
 	while (a->size > 1 && !a->limb[a->size - 1])
@@ -84,11 +84,11 @@ static struct bignum *bn_trim(struct bignum *a)
 }
 
 /**
- * bn_create() - a new number, its limbs all zero
- * @call: the call that pays for it
- * @size: how many limbs, at least 1
+ * bn_create() - create a number, with all limbs zero
+ * @call: the account for its memory and its work
+ * @size: number of limbs, at least 1
  *
- * Fewer limbs may be in use later; the room stays @size limbs.
+ * The number may use fewer limbs later; its capacity stays @size limbs.
  *
  * Return: the number, which is 0 until its limbs are set, or ERR_PTR(-ENOMEM).
  */
@@ -113,7 +113,7 @@ free_number:
 
 /**
  * bn_free() - free a number
- * @a: the number; NULL is fine, an ERR_PTR is not
+ * @a: the number; may be NULL, but must not be an ERR_PTR
  */
 void bn_free(struct bignum *a)
 {
@@ -124,8 +124,8 @@ void bn_free(struct bignum *a)
 }
 
 /**
- * bn_dup() - a copy
- * @a: what is copied
+ * bn_dup() - copy a number
+ * @a: the number to copy
  */
 struct bignum *bn_dup(const struct bignum *a)
 {
@@ -161,9 +161,9 @@ struct bignum *bn_add(const struct bignum *a, const struct bignum *b)
  * @a: a number
  * @b: a number, no larger than @a
  *
- * By two's complement: a - b = a + (B^m - b) - B^m, with the m limbs of a. As
- * a - b >= 0, the sum a + (B^m - b) is B^m or more (unless b is 0), and B^m is
- * the carry that is dropped.
+ * By two's complement: a - b = a + (B^m - b) - B^m, where a has m limbs. As
+ * a >= b, the sum a + (B^m - b) is at least B^m (unless b is 0). B^m is the
+ * carry, which is dropped.
  */
 struct bignum *bn_sub(const struct bignum *a, const struct bignum *b)
 {
@@ -190,7 +190,7 @@ free_complement:
 /**
  * bn_lshift() - a * 2^bits
  * @a: a number
- * @bits: how far
+ * @bits: number of bits to shift by
  */
 struct bignum *bn_lshift(const struct bignum *a, size_t bits)
 {
@@ -205,7 +205,7 @@ struct bignum *bn_lshift(const struct bignum *a, size_t bits)
 	return bn_trim(c);
 }
 
-/* Frees @old, which @new was made from; @new may be an ERR_PTR. */
+/* Free @old, from which @new was computed; @new may be an ERR_PTR. */
 static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
 {
 	bn_free(old);

@@ -8,14 +8,14 @@
 #include "stage.h"
 
 typedef u32 limb_t;
-typedef u64 dlimb_t; /* twice as wide: a product of limbs and two limbs more */
+typedef u64 dlimb_t; /* can hold a product of two limbs plus two limbs */
 #define LIMB_BITS 32
 
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, the least significant first
- * @size: how many; at least 1, and the top one is 0 only in the number 0
- * @call: the call that pays for it, in memory and in work
+ * @size: number of limbs, at least 1; the top limb is 0 only in the number 0
+ * @call: the account for its memory and its work
  */
 struct bignum {
 	limb_t *limb;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a number, bit by bit: from the top bit down, the digits
- * double, and the bit is the carry into the last one.
+ * Convert a number to decimal, bit by bit: for each bit, from the top bit down,
+ * double the digits; the bit is the carry into the last digit.
  */
 #include "bignum.h"
 
@@ -22,7 +22,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 			carry = twice > 9;
 			digits[i] = carry ? twice - 10 : twice;
 		}
-		/* Zero, alone, has a digit too. */
+		/* Only zero keeps a leading zero. */
 		if (carry || !count) {
 			if (count == size)
 				return -ERANGE;

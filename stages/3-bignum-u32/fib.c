@@ -5,9 +5,9 @@
  *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
  *	F(2k + 1) = F(k)^2 + F(k + 1)^2
  *
- * Of the last step only one half is made, since F(n) is all that is asked for.
- * Numbers double in length from step to step, and their products quadruple: the
- * last step is three quarters of the work, its half three eighths.
+ * The last step computes only F(n). In each step the numbers become twice as
+ * long, and a product takes four times as long, so the last step is three
+ * quarters of the work. Leaving out half of it saves three eighths.
  */
 #include "bignum.h"
 
@@ -55,9 +55,9 @@ free_a2:
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *c, *d; /* the two that follow from them */
-	/* How many bits n has; n | 1 because there is no clz of 0. */
+	struct bignum *a, *b; /* F(k), F(k + 1); k: the bits of n done so far */
+	struct bignum *c, *d; /* the two numbers of the next k */
+	/* The number of bits of n; n | 1, because clz is undefined for 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
 	int err;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Natural numbers of any size: the result of an operation goes into c, a number
- * of the caller's that grows if it has to. Operands stay as they are, and may
- * be one and the same number; whether c may be one of them, each operation
- * says.
+ * Natural numbers of any size. The result of an operation is stored in c, a
+ * number of the caller, which grows if necessary. Operands do not change, and
+ * both may be the same number. Each operation states whether c may be an
+ * operand.
  *
- * Return: 0, -ENOMEM or -EINTR. After an error c is still a number, but which
- * one is undefined.
+ * Return: 0, -ENOMEM or -EINTR. After an error c is still a valid number, but
+ * its value is undefined.
  */
 #include "bignum.h"
 
@@ -59,17 +59,17 @@ static void limbs_complement(limb_t *c, size_t c_size, const limb_t *b,
 }
 
 /*
- * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or
- * begin above it.
+ * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or begin at a higher
+ * address.
  *
- * Return: what is shifted out of the top limb.
+ * Return: the bits shifted out of the top limb.
  */
 static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 			   unsigned int shift)
 {
 	limb_t top = (dlimb_t)a[size - 1] << shift >> LIMB_BITS;
 
-	/* From the top down: nothing is overwritten before it is read. */
+	/* Go down, so that no limb is overwritten before it is read. */
 	for (size_t i = size - 1; i > 0; i--) {
 		dlimb_t two = (dlimb_t)a[i] << LIMB_BITS | a[i - 1];
 
@@ -79,14 +79,14 @@ static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 	return top;
 }
 
-/* Gives up leading zeros. */
+/* Remove leading zeros. */
 static void bn_trim(struct bignum *a)
 {
 	while (a->size > 1 && !a->limb[a->size - 1])
 		a->size--;
 }
 
-/* Makes room for @size limbs; @a keeps its value. */
+/* Ensure a capacity of @size limbs. The value of @a does not change. */
 static int bn_reserve(struct bignum *a, size_t size)
 {
 	limb_t *limb;
@@ -103,7 +103,7 @@ static int bn_reserve(struct bignum *a, size_t size)
 	return 0;
 }
 
-/* Puts a limb on top of the others, unless it is 0. */
+/* Append a limb as the new top limb, unless it is 0. */
 static int bn_push(struct bignum *a, limb_t top)
 {
 	int err;
@@ -118,9 +118,9 @@ static int bn_push(struct bignum *a, limb_t top)
 }
 
 /**
- * bn_create() - a new number
- * @call: the call that pays for it
- * @size: how many limbs it has room for, at least 1
+ * bn_create() - create a number
+ * @call: the account for its memory and its work
+ * @size: its capacity in limbs, at least 1
  *
  * Return: the number, which is 0, or ERR_PTR(-ENOMEM).
  */
@@ -146,7 +146,7 @@ free_number:
 
 /**
  * bn_free() - free a number
- * @a: the number; NULL is fine, an ERR_PTR is not
+ * @a: the number; may be NULL, but must not be an ERR_PTR
  */
 void bn_free(struct bignum *a)
 {
@@ -158,8 +158,8 @@ void bn_free(struct bignum *a)
 
 /**
  * bn_copy() - c = a
- * @c: the copy; not @a
- * @a: what is copied
+ * @c: the copy; must not be @a
+ * @a: the number to copy
  */
 int bn_copy(struct bignum *c, const struct bignum *a)
 {
@@ -197,13 +197,13 @@ int bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_sub() - c = a - b
- * @c: the difference; may be @b, but not @a
+ * @c: the difference; may be @b, but must not be @a
  * @a: a number
  * @b: a number, no larger than @a
  *
- * By two's complement: a - b = a + (B^m - b) - B^m, with the m limbs of a. As
- * a - b >= 0, the sum a + (B^m - b) is B^m or more (unless b is 0), and B^m is
- * the carry that is dropped. Meanwhile, c is the complement.
+ * By two's complement: a - b = a + (B^m - b) - B^m, where a has m limbs. As
+ * a >= b, the sum a + (B^m - b) is at least B^m (unless b is 0). B^m is the
+ * carry, which is dropped. Before the sum, c holds the complement.
  */
 int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
@@ -228,7 +228,7 @@ int bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
  * bn_lshift() - c = a * 2^bits
  * @c: the product; may be @a
  * @a: a number
- * @bits: how far
+ * @bits: number of bits to shift by
  */
 int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 {
@@ -244,13 +244,13 @@ int bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 	memset(c->limb, 0, limbs * sizeof(*c->limb));
 	c->size = a->size + limbs;
 	err = bn_push(c, top);
-	bn_trim(c); /* if it is zero */
+	bn_trim(c); /* a may be zero */
 	return err;
 }
 
 /**
  * bn_mul() - c = a * b
- * @c: the product; neither @a nor @b
+ * @c: the product; must not be @a or @b
  * @a: a number
  * @b: a number
  *
@@ -264,7 +264,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	int err;
 
 	fib_assert(c != a && c != b);
-	/* All the room now: a product of m and n limbs has at most m + n. */
+	/* Reserve all: a product of m and n limbs has at most m + n limbs. */
 	err = bn_reserve(c, a->size + b->size);
 	if (err)
 		return err;
@@ -293,7 +293,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_square() - c = a * a
- * @c: the square; not @a
+ * @c: the square; must not be @a
  * @a: a number
  */
 int bn_square(struct bignum *c, const struct bignum *a)

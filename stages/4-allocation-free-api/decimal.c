@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a number, bit by bit: from the top bit down, the digits
- * double, and the bit is the carry into the last one.
+ * Convert a number to decimal, bit by bit: for each bit, from the top bit down,
+ * double the digits; the bit is the carry into the last digit.
  */
 #include "bignum.h"
 
@@ -12,16 +12,17 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 
 	for (size_t bit = bn_bits(f->big); bit-- > 0;) {
 		char carry = bn_bit(f->big, bit);
+		int err = fib_account_work(call, count);
 
-		if (fib_account_work(call, count))
-			return -EINTR;
+		if (err)
+			return err;
 		for (size_t i = 0; i < count; i++) {
 			char twice = 2 * digits[i] + carry;
 
 			carry = twice > 9;
 			digits[i] = carry ? twice - 10 : twice;
 		}
-		/* Zero, alone, has a digit too. */
+		/* Only zero keeps a leading zero. */
 		if (carry || !count) {
 			if (count == size)
 				return -ERANGE;

@@ -8,10 +8,10 @@
 #include "stage.h"
 
 typedef u32 limb_t;
-typedef u64 dlimb_t; /* twice as wide: a product of limbs and two limbs more */
+typedef u64 dlimb_t; /* can hold a product of two limbs plus two limbs */
 #define LIMB_BITS 32
 
-/* a * b, of which the lower limb is returned; the upper one goes to @high. */
+/* Compute a * b. Return the lower limb, and store the upper limb in @high. */
 static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
 {
 	dlimb_t product = (dlimb_t)a * b;
@@ -23,9 +23,9 @@ static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, the least significant first
- * @size: how many; at least 1, and the top one is 0 only in the number 0
- * @capacity: how many there is room for
- * @call: the call that pays for it, in memory and in work
+ * @size: number of limbs, at least 1; the top limb is 0 only in the number 0
+ * @capacity: number of limbs for which there is memory
+ * @call: the account for its memory and its work
  */
 struct bignum {
 	limb_t *limb;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a number, by chunks: divided by 10^9 again and again, its
- * remainders are nine digits each, the last ones first.
+ * Convert a number to decimal by chunks: divide it by 10^9 again and again.
+ * Each remainder has nine digits, and the last nine come first.
  */
 #include "bignum.h"
 
@@ -20,9 +20,9 @@ static limb_t limbs_div_chunk(limb_t *a, size_t size)
 
 	for (size_t i = size; i-- > 0;) {
 		/*
-		 * Less than CHUNK * B, as rest < CHUNK: the quotient fits. A
-		 * plain 64-bit division does not link on a 32-bit kernel,
-		 * which has div_u64_rem() for it.
+		 * rest < CHUNK, so the quotient fits into a limb. A plain
+		 * 64-bit division does not link on a 32-bit kernel, which has
+		 * div_u64_rem() for it.
 		 */
 		dlimb_t two = (dlimb_t)rest << LIMB_BITS | a[i];
 
@@ -32,7 +32,7 @@ static limb_t limbs_div_chunk(limb_t *a, size_t size)
 	return rest;
 }
 
-/* How many digits a chunk has without leading zeros, but at least 1. */
+/* Return the number of digits of a chunk without leading zeros, at least 1. */
 static unsigned int chunk_width(limb_t chunk)
 {
 	unsigned int width = 1;
@@ -42,7 +42,7 @@ static unsigned int chunk_width(limb_t chunk)
 	return width;
 }
 
-/* Writes @width digits of a chunk, from the last one back. */
+/* Write @width digits of a chunk, the last digit first. */
 static void chunk_digits(char *digits, unsigned int width, limb_t chunk)
 {
 	while (width--) {
@@ -55,8 +55,8 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size)
 {
 	struct bignum *a;
-	size_t left; /* limbs of what is still to be divided */
-	size_t first = size; /* the digits found are digits[first] to the end */
+	size_t left; /* limbs of the number still to be divided */
+	size_t first = size; /* digits from this index on are done */
 	ssize_t ret;
 
 	a = bn_create(call, f->big->size);
@@ -76,7 +76,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		chunk = limbs_div_chunk(a->limb, left);
 		if (!a->limb[left - 1])
 			left--;
-		/* The first chunk of the number is the only one cut short. */
+		/* Only the first chunk is written without leading zeros. */
 		width = left ? CHUNK_DIGITS : chunk_width(chunk);
 		if (width > first) {
 			ret = -ERANGE;

@@ -1,40 +1,41 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Decimal digits of a number, by chunks: divided by 10^19 again and again, its
- * remainders are nineteen digits each, the last ones first.
+ * Convert a number to decimal by chunks: divide it by 10^19 again and again.
+ * Each remainder has nineteen digits, and the last nineteen come first.
  */
 #include "bignum.h"
 
 /* The largest power of ten in a limb. */
 #define CHUNK 10000000000000000000ULL
 #define CHUNK_DIGITS 19
-/* Its reciprocal: (B^2 - 1) / CHUNK - B, rounded down, with B = 2^LIMB_BITS. */
+/* CHUNK's reciprocal: (B^2 - 1) / CHUNK - B, rounded down; B = 2^LIMB_BITS. */
 #define CHUNK_RECIPROCAL 0xd83c94fb6d2ac34aULL
 
 /*
- * (high * B + low) / CHUNK, where high < CHUNK, so that the quotient is a limb.
- * The division instruction would do it, but takes up to ten times as long on
- * one CPU as on another; two multiplications do not. This is algorithm 4 of
- * Moeller and Granlund, "Improved division by invariant integers", IEEE
- * Transactions on Computers 60 (2011); GMP calls it udiv_qrnnd_preinv.
+ * Divide high * B + low by CHUNK, where high < CHUNK, so the quotient is a
+ * limb. The division instruction takes up to ten times as long on one CPU as on
+ * another. Two multiplications do not, so this is algorithm 4 of Moeller and
+ * Granlund, "Improved division by invariant integers", IEEE Transactions on
+ * Computers 60 (2011), which GMP calls udiv_qrnnd_preinv.
  *
- * Why it is right: let u = high * B + low, d = CHUNK, where B / 2 <= d < B, and
- * w = B + CHUNK_RECIPROCAL; w * d = B^2 - s with 1 <= s <= d. Then
+ * Proof: let u = high * B + low, d = CHUNK, where B / 2 <= d < B, and
+ * w = B + CHUNK_RECIPROCAL, so w * d = B^2 - s with 1 <= s <= d. Then
  * w * high + low = q1 * B + q0 is less than B^2, and q1 + 1 is nearly the
- * quotient: the remainder to go with it, r = u - (q1 + 1) * d, is given by
+ * quotient. The remainder of this quotient, r = u - (q1 + 1) * d, satisfies
  *
  *	B * r = s * high + (B - d) * low + d * q0 - d * B.
  *
- * Nothing but the last term is negative: r >= -d, and r > q0 - B. From s <= d,
- * high < d and low < B follows r < ((B - d) * (B - d) + d * q0) / B, a mean of
- * B - d and q0, hence r < max(B - d, q0). And r modulo B is at hand. There are
- * three cases:
- *	r < 0: then r + B > q0; r + d is the remainder.
- *	0 <= r <= q0: then r < B <= 2 * d; r or r - d is the remainder.
- *	r > q0 and r >= 0: then r < B - d <= d; r is the remainder. It looks like
- *	the first case, but r + d, which is less than B, loses d again below.
+ * Only the last term is negative, so r >= -d, and r > q0 - B. From s <= d,
+ * high < d and low < B it follows that r < ((B - d) * (B - d) + d * q0) / B, a
+ * weighted mean of B - d and q0, so r < max(B - d, q0). The code computes r
+ * modulo B. There are three cases:
+ *	r < 0: then r + B > q0, and r + d is the remainder.
+ *	0 <= r <= q0: then r < B <= 2 * d, and r or r - d is the remainder.
+ *	r > q0 and r >= 0: then r < B - d <= d, and r is the remainder. The
+ *	code cannot distinguish this from the first case, so it adds d.
+ *	But r + d < B, so the second comparison subtracts d again.
  *
- * Return: the quotient; the remainder goes to @rest.
+ * Return: the quotient. Store the remainder in @rest.
  */
 static limb_t moller_granlund_div(limb_t *rest, limb_t high, limb_t low)
 {
@@ -43,9 +44,9 @@ static limb_t moller_granlund_div(limb_t *rest, limb_t high, limb_t low)
 	q0 = limb_mul(&q1, CHUNK_RECIPROCAL, high);
 	q0 += low;
 	q1 += high + (q0 < low);
-	q1++; /* may wrap around to 0, and then comes back */
+	q1++; /* may wrap to 0; then q1 -= back corrects it */
 	low -= q1 * CHUNK;
-	/* As likely as not, hence no branch: no CPU predicts it. */
+	/* No branch, because no CPU can predict this comparison. */
 	back = low > q0;
 	q1 -= back;
 	low = back ? low + CHUNK : low;
@@ -72,8 +73,8 @@ static limb_t limbs_div_chunk(limb_t *a, size_t size)
 }
 
 /*
- * How many digits a chunk has without leading zeros, but at least 1. As below, the
- * divisions are plain ones of 64 bits, which do not link on a 32-bit kernel.
+ * Return the number of digits of a chunk without leading zeros, at least 1. The
+ * 64-bit divisions here and below do not link on a 32-bit kernel.
  */
 static unsigned int chunk_width(limb_t chunk)
 {
@@ -84,7 +85,7 @@ static unsigned int chunk_width(limb_t chunk)
 	return width;
 }
 
-/* Writes @width digits of a chunk, from the last one back. */
+/* Write @width digits of a chunk, the last digit first. */
 static void chunk_digits(char *digits, unsigned int width, limb_t chunk)
 {
 	while (width--) {
@@ -97,8 +98,8 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		    char *digits, size_t size)
 {
 	struct bignum *a;
-	size_t left; /* limbs of what is still to be divided */
-	size_t first = size; /* the digits found are digits[first] to the end */
+	size_t left; /* limbs of the number still to be divided */
+	size_t first = size; /* digits[first] to the end are found */
 	ssize_t ret;
 
 	a = bn_create(call, f->big->size);
@@ -118,7 +119,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 		chunk = limbs_div_chunk(a->limb, left);
 		if (!a->limb[left - 1])
 			left--;
-		/* The first chunk of the number is the only one cut short. */
+		/* Only the first chunk is written without leading zeros. */
 		width = left ? CHUNK_DIGITS : chunk_width(chunk);
 		if (width > first) {
 			ret = -ERANGE;

@@ -5,9 +5,9 @@
  *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
  *	F(2k + 1) = F(k)^2 + F(k + 1)^2
  *
- * Of the last step only one half is made, since F(n) is all that is asked for.
- * Numbers double in length from step to step, and their products quadruple: the
- * last step is three quarters of the work, its half three eighths.
+ * The last step computes only F(n). In each step the numbers become twice as
+ * long, and a product takes four times as long, so the last step is three
+ * quarters of the work. Leaving out half of it saves three eighths.
  */
 #include "bignum.h"
 
@@ -15,14 +15,14 @@
 #define LIMB_N 93
 
 /*
- * F(k) and F(k + 1) while both fit into one limb, by the loop of stage 2; k is made
- * of the top bits of n. A step from k leads to F(2k + 2) at most.
+ * Compute F(k) and F(k + 1) while each fits in a limb, by the loop of stage 2.
+ * k is made of the top bits of n. A step from k leads to F(2k + 2) at most.
  *
- * Return: how many bits of n are left, the last one among them.
+ * Return: the number of bits of n that are left, including the last one.
  */
 static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 {
-	/* How many bits n has; n | 1 because there is no clz of 0. */
+	/* The number of bits of n; n | 1, because clz is undefined for 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
 	limb_t x = 0, y = 1;
 	u64 k = 0;
@@ -72,8 +72,8 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *a, *b; /* F(k), F(k + 1); k: the bits of n done so far */
+	struct bignum *c, *d; /* the two numbers of the next k */
 	struct bignum *t; /* scratch */
 	int bits, err;
 
@@ -122,7 +122,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	if (err)
 		goto free_t;
 	f->big = c;
-	c = NULL; /* it is the caller's now */
+	c = NULL; /* the caller owns it now */
 
 free_t:
 	bn_free(t);

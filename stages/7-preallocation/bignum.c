@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Natural numbers of any size: the result of an operation goes into c, a number
- * of the caller's that has room for it. Operands stay as they are, and may be
- * one and the same number; whether c may be one of them, each operation says,
- * and also the room it needs, where that is more than the result takes.
+ * Natural numbers of any size. The result of an operation is stored in c, a
+ * number of the caller with enough capacity. Operands do not change, and both
+ * may be the same number. Each operation states whether c may be an operand,
+ * and which capacity c needs if that is more than the size of the result.
  *
- * Return, of those that take long: 0 or -EINTR. After an error c is still a
- * number, but which one is undefined.
+ * Return, for operations that take long: 0 or -EINTR. After an error c is still
+ * a valid number, but its value is undefined.
  */
 #include "bignum.h"
 
 /*
- * B is one more than the largest limb: 2^LIMB_BITS. No type holds the sum of
- * two limbs, but its carry shows in a comparison: modulo B, a sum is less than
- * either of its terms if, and only if, it was B or more.
+ * B is one more than the largest limb: 2^LIMB_BITS. No type can hold the sum of
+ * two limbs, so a comparison finds the carry: the sum modulo B is less than
+ * each of its terms if, and only if, the sum is B or more.
  */
 
 /*
@@ -33,7 +33,7 @@ static limb_t limbs_add(limb_t *c, const limb_t *a, size_t a_size,
 		limb_t ai = a[i] + carry;
 		limb_t sum = ai + b[i];
 
-		/* Not both: when ai is carried, it is 0. */
+		/* At most one of the two sums carries. */
 		carry = (ai < carry) + (sum < ai);
 		c[i] = sum;
 	}
@@ -61,7 +61,7 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 		limb_t ai = a[i] - borrow;
 		limb_t difference = ai - b[i];
 
-		/* Not both: when ai borrows, it is B - 1. */
+		/* At most one of the two differences borrows. */
 		borrow = (ai > a[i]) + (difference > ai);
 		c[i] = difference;
 	}
@@ -75,19 +75,19 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 }
 
 /*
- * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or
- * begin above it.
+ * c[] = a[] * 2^shift, 0 <= shift < LIMB_BITS; c may be a, or begin at a higher
+ * address.
  *
- * Return: what is shifted out of the top limb.
+ * Return: the bits shifted out of the top limb.
  */
 static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 			   unsigned int shift)
 {
 	unsigned int down = LIMB_BITS - 1 - shift;
-	/* Down by LIMB_BITS - shift, which may be LIMB_BITS: in two steps. */
+	/* LIMB_BITS - shift may be LIMB_BITS, so shift down in two steps. */
 	limb_t top = a[size - 1] >> 1 >> down;
 
-	/* From the top down: nothing is overwritten before it is read. */
+	/* Go down, so that no limb is overwritten before it is read. */
 	for (size_t i = size - 1; i > 0; i--)
 		c[i] = a[i] << shift | a[i - 1] >> 1 >> down;
 	c[0] = a[0] << shift;
@@ -95,7 +95,7 @@ static limb_t limbs_lshift(limb_t *c, const limb_t *a, size_t size,
 }
 
 /*
- * c[] += a[] * factor, both of @size limbs; c is not a.
+ * c[] += a[] * factor, where both have @size limbs; c must not be a.
  *
  * Return: the carry beyond the top limb.
  */
@@ -104,15 +104,15 @@ static limb_t limbs_addmul(limb_t *c, const limb_t *a, size_t size,
 {
 	limb_t carry = 0;
 
-	/* Here the time goes, and a fourth of it would go into counting i. */
+	/* This is the hot loop, and counting i would take a quarter of it. */
 #pragma GCC unroll 4
 	for (size_t i = 0; i < size; i++) {
 		limb_t high, low = limb_mul(&high, a[i], factor);
 
 		/*
-		 * No more than (B - 1)^2 + 2 (B - 1) = B^2 - 1: high is never
-		 * carried. The carry comes last, for only it has to wait for
-		 * the limb before.
+		 * At most (B - 1)^2 + 2 (B - 1) = B^2 - 1, so high never
+		 * overflows. The carry is added last, because only the carry
+		 * depends on the limb before.
 		 */
 		low += c[i];
 		high += low < c[i];
@@ -124,7 +124,7 @@ static limb_t limbs_addmul(limb_t *c, const limb_t *a, size_t size,
 }
 
 /*
- * c[] += the square of each limb of a[], at twice its place; c has 2 * size
+ * c[] += the square of each limb of a[], at twice its index; c has 2 * size
  * limbs, and the sum must fit into them.
  */
 static void limbs_add_squares(limb_t *c, const limb_t *a, size_t size)
@@ -134,7 +134,7 @@ static void limbs_add_squares(limb_t *c, const limb_t *a, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		limb_t high, low = limb_mul(&high, a[i], a[i]);
 
-		/* As above. */
+		/* At most B^2 - 1, as in limbs_addmul. */
 		low += carry;
 		high += low < carry;
 		c[2 * i] += low;
@@ -145,14 +145,14 @@ static void limbs_add_squares(limb_t *c, const limb_t *a, size_t size)
 	fib_assert(!carry);
 }
 
-/* Gives up leading zeros. */
+/* Remove leading zeros. */
 static void bn_trim(struct bignum *a)
 {
 	while (a->size > 1 && !a->limb[a->size - 1])
 		a->size--;
 }
 
-/* Puts a limb on top of the others, unless it is 0. */
+/* Append a limb as the new top limb, unless it is 0. */
 static void bn_push(struct bignum *a, limb_t top)
 {
 	if (!top)
@@ -162,12 +162,12 @@ static void bn_push(struct bignum *a, limb_t top)
 }
 
 /**
- * bn_create() - new numbers, all in one block
- * @call: the call that pays for them
- * @count: how many
- * @size: how many limbs each has room for, at least 1
+ * bn_create() - create numbers, all in one block
+ * @call: the account for their memory and their work
+ * @count: how many numbers
+ * @size: the capacity of each in limbs, at least 1
  *
- * The numbers come first in the block, then the limbs of each in turn.
+ * The block contains first the numbers, then the limbs of each.
  *
  * Return: the first of the numbers, all of which are 0, or ERR_PTR(-ENOMEM).
  */
@@ -192,8 +192,8 @@ struct bignum *bn_create(struct fib_call *call, size_t count, size_t size)
 }
 
 /**
- * bn_free() - free numbers, all that were created together
- * @a: the first of them; NULL is fine, an ERR_PTR is not
+ * bn_free() - free all numbers that were created together
+ * @a: the first of these numbers; may be NULL, but must not be an ERR_PTR
  */
 void bn_free(struct bignum *a)
 {
@@ -212,8 +212,8 @@ void bn_swap(struct bignum *a, struct bignum *b)
 
 /**
  * bn_copy() - c = a
- * @c: the copy; not @a
- * @a: what is copied
+ * @c: the copy; must not be @a
+ * @a: the number to copy
  */
 void bn_copy(struct bignum *c, const struct bignum *a)
 {
@@ -243,7 +243,7 @@ void bn_add(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_sub() - c = a - b
- * @c: the difference; may be @a or @b; has room for as many limbs as @a
+ * @c: the difference; may be @a or @b; has capacity for as many limbs as @a
  * @a: a number
  * @b: a number, no larger than @a
  */
@@ -263,7 +263,7 @@ void bn_sub(struct bignum *c, const struct bignum *a, const struct bignum *b)
  * bn_lshift() - c = a * 2^bits
  * @c: the product; may be @a
  * @a: a number
- * @bits: how far
+ * @bits: number of bits to shift by
  */
 void bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 {
@@ -276,16 +276,16 @@ void bn_lshift(struct bignum *c, const struct bignum *a, size_t bits)
 	memset(c->limb, 0, limbs * sizeof(*c->limb));
 	c->size = a->size + limbs;
 	bn_push(c, top);
-	bn_trim(c); /* if it is zero */
+	bn_trim(c); /* a may be zero */
 }
 
 /**
  * bn_mul() - c = a * b
- * @c: the product; neither @a nor @b; has room for the limbs of both
+ * @c: the product; must not be @a or @b; has capacity for the limbs of both
  * @a: a number
  * @b: a number
  *
- * Limb by limb: a row of products for each limb of a.
+ * Schoolbook multiplication: a row of products for each limb of a.
  */
 int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 {
@@ -314,12 +314,12 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 
 /**
  * bn_square() - c = a * a
- * @c: the square; not @a; has room for twice its limbs
+ * @c: the square; must not be @a; has capacity for twice as many limbs
  * @a: a number
  *
- * By symmetry: the products of two different limbs all occur twice, so that
- * half of them are computed, and doubled; those of a limb with itself, on the
- * diagonal, occur once.
+ * By symmetry: each product of two different limbs occurs twice, so only half
+ * of these products are computed, and then doubled. The product of a limb with
+ * itself, on the diagonal, occurs once.
  */
 int bn_square(struct bignum *c, const struct bignum *a)
 {
@@ -342,7 +342,7 @@ int bn_square(struct bignum *c, const struct bignum *a)
 			limbs_addmul(c->limb + 2 * i + 1, a->limb + i + 1,
 				     size - 1 - i, a->limb[i]);
 	}
-	/* Twice that is less than a * a < B^(2 * size): nothing falls out. */
+	/* Twice this sum is less than a * a < B^(2 * size): no bit is lost. */
 	limbs_lshift(c->limb, c->limb, 2 * size, 1);
 	limbs_add_squares(c->limb, a->limb, size);
 	c->size = 2 * size;

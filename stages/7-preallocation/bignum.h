@@ -11,9 +11,9 @@ typedef u64 limb_t;
 #define LIMB_BITS 64
 
 /*
- * a * b, of which the lower limb is returned; the upper one goes to @high. The
- * compiler's own 128-bit numbers do the same where there is no mulq, or where
- * the build says FIB_NO_ASM.
+ * Compute a * b. Return the lower limb, and store the upper limb in @high.
+ * Without mulq, or if the build defines FIB_NO_ASM, the compiler's 128-bit
+ * integers compute the same.
  */
 static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
 {
@@ -33,9 +33,9 @@ static inline limb_t limb_mul(limb_t *high, limb_t a, limb_t b)
 /**
  * struct bignum - a natural number on the heap
  * @limb: its limbs, the least significant first
- * @size: how many; at least 1, and the top one is 0 only in the number 0
- * @capacity: how many there is room for
- * @call: the call that pays for it, in memory and in work
+ * @size: number of limbs, at least 1; the top limb is 0 only in the number 0
+ * @capacity: number of limbs for which there is memory
+ * @call: the account for its memory and its work
  */
 struct bignum {
 	limb_t *limb;

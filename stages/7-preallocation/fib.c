@@ -5,9 +5,9 @@
  *	F(2k)     = F(k) * (2 * F(k + 1) - F(k))
  *	F(2k + 1) = F(k)^2 + F(k + 1)^2
  *
- * Of the last step only one half is made, since F(n) is all that is asked for.
- * Numbers double in length from step to step, and their products quadruple: the
- * last step is three quarters of the work, its half three eighths.
+ * The last step computes only F(n). In each step the numbers become twice as
+ * long, and a product takes four times as long, so the last step is three
+ * quarters of the work. Leaving out half of it saves three eighths.
  */
 #include "bignum.h"
 
@@ -15,14 +15,14 @@
 #define LIMB_N 93
 
 /*
- * F(k) and F(k + 1) while both fit into one limb, by the loop of stage 2; k is made
- * of the top bits of n. A step from k leads to F(2k + 2) at most.
+ * Compute F(k) and F(k + 1) while each fits in a limb, by the loop of stage 2.
+ * k is made of the top bits of n. A step from k leads to F(2k + 2) at most.
  *
- * Return: how many bits of n are left, the last one among them.
+ * Return: the number of bits of n that are left, including the last one.
  */
 static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 {
-	/* How many bits n has; n | 1 because there is no clz of 0. */
+	/* The number of bits of n; n | 1, because clz is undefined for 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
 	limb_t x = 0, y = 1;
 	u64 k = 0;
@@ -66,22 +66,22 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
 }
 
 /*
- * Limbs enough for any number on the way to F(n).
+ * Return a capacity for every number in the computation of F(n).
  *
- * The largest is F(n). (All others are sums, differences and products that lead
- * to it. Twice F(k + 1) leads down again, but is no more than F(k + 3), hence
- * than F(2k), if k >= 3, and else it is no more than 4. F(k + 1) is no more than
- * F(2k), if k >= 1, and else it is 1.)
+ * The largest number is F(n). (Sums and products only grow. A difference
+ * follows 2 F(k + 1), which is at most F(k + 3), and so at most F(2k), if
+ * k >= 3; for smaller k it is at most 4. F(k + 1) is at most F(2k) if k >= 1;
+ * for k = 0 it is 1.)
  *
  * F(n) <= phi^n, and phi^36 < 2^25, since phi^36 + phi^-36 is the Lucas number
- * L(36) = 33385282, and 2^25 = 33554432. So F(n) < 2^(25 n / 36), which fits into
- * 25 n / 36 / LIMB_BITS + 1 limbs, the quotient rounded down.
+ * L(36) = 33385282, and 2^25 = 33554432. So F(n) < 2^(25 n / 36), which fits
+ * into 25 n / 36 / LIMB_BITS + 1 limbs; the quotient is rounded down.
  *
- * One more, because a product takes the limbs of both factors while it is made,
- * the top one of which may turn out to be 0; not more than one, since factors of
- * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ * One more limb, because a product needs the limbs of both factors while it is
+ * computed, even if its top limb is then 0. One more limb is enough, because
+ * factors of s and t limbs are at least B^(s - 1) and B^(t - 1).
  *
- * A plain 64-bit division, which does not link on a 32-bit kernel.
+ * This plain 64-bit division does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {
@@ -90,9 +90,9 @@ static size_t limbs_needed(u64 n)
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *number; /* all there are, in one block */
-	struct bignum *a, *b; /* F(k) and F(k + 1), k being the bits so far */
-	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *number; /* all numbers are in one block */
+	struct bignum *a, *b; /* F(k), F(k + 1); k: the bits of n done so far */
+	struct bignum *c, *d; /* the two numbers of the next k */
 	struct bignum *t; /* scratch */
 	int bits, err;
 
@@ -123,7 +123,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	err = n & 1 ? fib_odd(c, a, b, t) : fib_even(c, a, b, t);
 	if (err)
 		goto free_numbers;
-	/* The block is freed by the first of its numbers. */
+	/* The first number frees the whole block. */
 	if (c != number)
 		bn_swap(c, number);
 	f->big = number;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A column of a product: the sum of all a[i] * b[k - i], of which limb k is made.
- * To go by columns, not by rows, is Comba's method, or product scanning: P. G.
- * Comba, "Exponentiation cryptosystems on the IBM PC", IBM Systems Journal 29
- * (1990).
+ * A column of a product: the sum of all a[i] * b[k - i], from which limb k is
+ * computed. To compute by columns instead of rows is Comba's method, or product
+ * scanning: P. G. Comba, "Exponentiation cryptosystems on the IBM PC", IBM
+ * Systems Journal 29 (1990).
  *
- * B is one more than the largest limb: LIMB_BASE, 10^18. 128 bits have room for
+ * B is one more than the largest limb: LIMB_BASE, 10^18. 128 bits can hold
  *
  *	340 * (B - 1)^2 + 2^128 / B < 2^128
  *
- * that is, for 340 products and whatever the column before has to carry. Hence a
- * column is summed first, without a look at it, and made a limb at the end.
+ * that is, 340 products and any carry from the column before. Therefore a
+ * column is first summed without any check for overflow, and then reduced to a
+ * limb.
  *
- * 128-bit numbers exist on 64-bit kernels only. So do the plain 64-bit divisions
- * here and in other files: on a 32-bit kernel they would not link.
+ * 128-bit integers exist on 64-bit kernels only. The plain 64-bit divisions
+ * here and in other files do not link on a 32-bit kernel either.
  */
 #ifndef COLUMN_H
 #define COLUMN_H
@@ -24,22 +25,24 @@ typedef unsigned __int128 column_t;
 #define COLUMN_PRODUCTS 340
 
 /*
- * sum / B, or up to 5 less, without a division. As in Barrett's reduction the
- * quotient comes from a multiplication by a reciprocal ("Handbook of Applied
- * Cryptography", 14.3.3), and what it falls short by is corrected later. Of
+ * Return sum / B, or up to 4 less, without a division. As in Barrett reduction,
+ * the quotient is computed by a multiplication by a reciprocal ("Handbook of
+ * Applied Cryptography", 14.3.3), and its error is corrected later. For
  * s = high * 2^64 + low,
  *
  *	s / B = high * 18 + high * f + low / B, with f = 2^64 / B - 18 = 0.4467...
  *
- * the first term is exact. For the second, FRACTION is f * 2^64 rounded down:
+ * The first term is exact. For the second term, FRACTION is f * 2^64 rounded
+ * down:
  *
  *	python3 -c 'print(2**128 // 10**18 - 18 * 2**64)'
  *
- * This takes less than 1 off the term, and the shift, which rounds down as well,
- * less than 1. For the third, low / B is less than 18.4468, low / 2^60 less than
- * 16 and by the factor 2^60 / B smaller: by less than 2.4468, and rounding down
- * takes less than 1. Together the result is never above s / B, and falls short
- * by less than 5.4468.
+ * This makes the term too small by less than 0.375, and the shift, which rounds
+ * down, by less than 1 more. The third term, low / B, is less than 18.4468.
+ * low / 2^60 is used instead, which is less than 16 and smaller by the factor
+ * 2^60 / B: so it is too small by less than 2.4468, and rounding down adds less
+ * than 1. In total the result is never more than s / B, and too small by less
+ * than 0.375 + 1 + 2.4468 + 1 < 4.822.
  */
 static inline column_t column_quotient(column_t sum)
 {
@@ -51,9 +54,9 @@ static inline column_t column_quotient(column_t sum)
 }
 
 /**
- * struct carry - what a column hands on to those above it
- * @large: to be added to the next sum; by then it need not be exact
- * @small: what was missing in it, at most 5; to be added to the next limb
+ * struct carry - the carry from a column to the columns above it
+ * @large: must be added to the next sum; it need not be exact
+ * @small: the error of @large, at most 4; must be added to the next limb
  */
 struct carry {
 	column_t large;
@@ -61,11 +64,11 @@ struct carry {
 };
 
 /*
- * Takes the limb at its place out of a column, whose @sum has @carry->large in
- * it, and leaves the rest in @carry.
+ * Return the limb of a column whose @sum includes @carry->large, and store the
+ * new carry in @carry.
  *
- * The quotient is all that the next column waits for. What remains, less than
- * 5.4468 B, is made a limb beside that: B * 5.4468 + 5 < 2^63.
+ * The next column depends only on the quotient. The remainder, less than 4.822
+ * B, is reduced to a limb at the same time: B * 4.822 + 4 < 2^63.
  */
 static inline limb_t column_limb(struct carry *carry, column_t sum)
 {
@@ -83,7 +86,10 @@ static inline column_t limb_product(const limb_t *a, const limb_t *b)
 	return (column_t)*a * *b;
 }
 
-/* a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] ..., of no more than a column takes */
+/*
+ * a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] + ...; at most as many as a column
+ * can hold
+ */
 static inline column_t comba_column(const limb_t *a, const limb_t *b,
 				    size_t count)
 {
@@ -97,7 +103,7 @@ static inline column_t comba_column(const limb_t *a, const limb_t *b,
 		a += 2;
 		b -= 2;
 	}
-	/* Here the time goes, and a fifth of it would go into counting. */
+	/* This is the hot loop, and counting would take a fifth of its time. */
 	for (count /= 4; count; count--, a += 4, b -= 4) {
 		sum += limb_product(a, b);
 		sum += limb_product(a + 1, b - 1);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * F(n) by pairs of Lucas numbers: one step for each bit of n but the last, from
- * the top bit down. L(0) = 2, L(1) = 1, and from there on as Fibonacci numbers. F
- * and L are the Lucas sequences U and V for P = 1 and Q = -1, and these steps are
- * the Lucas chain: Crandall and Pomerance, "Prime Numbers", 3.6.
+ * F(n) by pairs of Lucas numbers: one step for each bit of n except the last
+ * one, from the top bit down. L(0) = 2, L(1) = 1, and each further Lucas number
+ * is the sum of the two before it. F and L are the Lucas sequences U and V for
+ * P = 1 and Q = -1, and these steps are the Lucas chain: Crandall and
+ * Pomerance, "Prime Numbers", 3.6.
  *
  *	L(2k)     = L(k)^2 - 2 * (-1)^k
  *	L(2k + 2) = L(k + 1)^2 + 2 * (-1)^k
  *	L(2k + 1) = L(2k + 2) - L(2k)
  *
- * A step is two squares, where Fibonacci pairs need a product more. The last
- * step leads back:
+ * A step needs two squares; a step with Fibonacci numbers needs a product, too.
+ * The last step converts back to Fibonacci numbers:
  *
  *	5 * F(k)     = 2 * L(k + 1) - L(k)
  *	5 * F(k + 1) = 2 * L(k) + L(k + 1)
@@ -23,14 +24,14 @@
 #define LIMB_N 86
 
 /*
- * L(k) and L(k + 1) while both fit into one limb; k is made of the top bits of n. A
- * step from k leads to L(2k + 2) at most.
+ * Compute L(k) and L(k + 1) while each fits in one limb. k is made of the top
+ * bits of n. A step from k leads to L(2k + 2) at most.
  *
- * Return: how many bits of n are left, the last one among them.
+ * Return: the number of bits of n that are left, including the last one.
  */
 static int begin_with_limbs(limb_t *a, limb_t *b, u64 n)
 {
-	/* How many bits n has; n | 1 because there is no clz of 0. */
+	/* The number of bits of n; n | 1, because clz is undefined for 0. */
 	int bits = 64 - __builtin_clzll(n | 1);
 	limb_t x = 2, y = 1;
 	u64 k = 0;
@@ -89,19 +90,19 @@ static int fib_from_lucas(struct bignum *c, const struct bignum *a,
 }
 
 /*
- * Limbs enough for any number on the way to F(n).
+ * Return a capacity for every number in the computation of F(n).
  *
  * phi^86 < B, since phi^86 + phi^-86 is the Lucas number
- * L(86) = 939587134549734843, and B = 10^18. F(n) <= phi^n, which is less than
- * B^(n / 86), rounded up to whole limbs: at most n / 86 + 1 of them. The largest
- * number before that is at most L(n / 2 + 2) + 2, or three times L(n / 2 + 1):
- * less than 8 * phi^(n / 2), which takes as many limbs, or one more if n < 86.
+ * L(86) = 939587134549734843, and B = 10^18. F(n) <= phi^n < B^(n / 86), which
+ * fits into n / 86 + 1 limbs; the quotient is rounded down. All earlier numbers
+ * are at most L(n / 2 + 2) + 2 or 3 L(n / 2 + 1), and so less than
+ * 8 * phi^(n / 2). They need at most as many limbs, or one more if n < 86.
  *
- * One more, because a product takes the limbs of both factors while it is made,
- * the top one of which may turn out to be 0; not more than one, since factors of
- * s and t limbs are at least B^(s - 1) and B^(t - 1).
+ * One more limb, because a product needs the limbs of both factors while it is
+ * computed, even if its top limb is then 0. One more limb is enough, because
+ * factors of s and t limbs are at least B^(s - 1) and B^(t - 1).
  *
- * A plain 64-bit division, which does not link on a 32-bit kernel.
+ * This plain 64-bit division does not link on a 32-bit kernel.
  */
 static size_t limbs_needed(u64 n)
 {
@@ -110,9 +111,9 @@ static size_t limbs_needed(u64 n)
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *number; /* all there are, in one block */
-	struct bignum *a, *b; /* L(k) and L(k + 1), k being the bits so far */
-	struct bignum *c, *d; /* the two that follow from them */
+	struct bignum *number; /* all numbers are in one block */
+	struct bignum *a, *b; /* L(k), L(k + 1); k: the bits of n done so far */
+	struct bignum *c, *d; /* the two numbers of the next k */
 	int bits, err;
 
 	number = bn_create(call, 4, limbs_needed(n));
@@ -125,7 +126,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 
 	bits = begin_with_limbs(a->limb, b->limb, n);
 	for (int i = bits - 1; i > 0; i--) {
-		bool odd = n & 2ULL << i; /* k */
+		bool odd = n & 2ULL << i; /* true if k is odd */
 
 		err = lucas_double(c, a, !odd);
 		if (err)
@@ -144,7 +145,7 @@ int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 	err = fib_from_lucas(c, a, b, d, n);
 	if (err)
 		goto free_numbers;
-	/* The block is freed by the first of its numbers. */
+	/* The first number frees the whole block. */
 	if (c != number)
 		bn_swap(c, number);
 	f->big = number;
