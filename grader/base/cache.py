@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Keep small values in the lab's cache: one JSON file for each, named by what it depends on.
+"""Store small values in the lab's cache, in a JSON file for each key.
 
 Writing is atomic. A file that cannot be read counts as absent, because every cached value can be
 computed again.
@@ -19,7 +19,7 @@ from grader.base.errors import LabError, in_one_line
 
 
 def read(folder: str, name: str) -> dict[str, Any]:
-    """Return the value kept under a name, or {} if the file is missing or unreadable."""
+    """Return the value stored under a name, or {} if the file is missing or unreadable."""
     try:
         value = json.loads((paths.CACHE / folder / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -28,7 +28,7 @@ def read(folder: str, name: str) -> dict[str, Any]:
 
 
 def write(folder: str, name: str, value: dict[str, Any]) -> None:
-    """Keep a value under a name, replacing the old value; raise LabError if that fails."""
+    """Store a value under a name and replace the old value. Raise LabError if that fails."""
     path = paths.CACHE / folder / f"{name}.json"
     new = path.with_suffix(f".new{os.getpid()}")
     try:
@@ -44,8 +44,8 @@ def write(folder: str, name: str, value: dict[str, Any]) -> None:
 def locked(folder: str, name: str, wait: Callable[[], None]) -> Iterator[None]:
     """Hold a lock that excludes all other threads and processes on this computer.
 
-    Call wait() first if another thread or process holds the lock. The lock is released when its
-    process ends.
+    Call wait() first if another thread or process holds the lock. The lock is released when the
+    process that holds it ends.
     """
     path = paths.CACHE / "locks" / f"{folder}-{name}.lock"
     try:
@@ -64,6 +64,6 @@ def locked(folder: str, name: str, wait: Callable[[], None]) -> Iterator[None]:
 
 def _unusable(error: OSError) -> LabError:
     return LabError(
-        f"the cache cannot be written ({in_one_line(error)}): set XDG_CACHE_HOME to a directory"
-        " of yours"
+        f"the cache cannot be written: {in_one_line(error)}",
+        "set XDG_CACHE_HOME to a directory that you can write",
     )

@@ -20,16 +20,15 @@ from pathlib import Path
 from typing import TextIO
 
 from grader.base import paths, progress, scratch
-from grader.base.errors import HostFault, LabError, MachineError, in_one_line
+from grader.base.errors import CommandError, MachineError, in_one_line
 
 UNDONE = 2
 STOPPED = 128 + signal.SIGINT  # for every signal, not only SIGINT
 UNREAD = 128 + signal.SIGPIPE
 
 STANDARD_OUTPUT = "standard output"
-# Errors that another folder for the results may avoid.
+# The errors for which the message suggests another folder for the results.
 NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
-OTHER_PLACE = "free some space, or set LAB_BUILD to another folder"
 
 
 def end(name: str, work: Callable[[], int], stopped: str = "nothing is left running") -> int:
@@ -51,20 +50,21 @@ def end(name: str, work: Callable[[], int], stopped: str = "nothing is left runn
                 scratch.remove_all(for_good=True)
     except KeyboardInterrupt:
         status, why = STOPPED, f"stopped; {stopped}"
-    except (LabError, HostFault) as error:
+    except CommandError as error:
         status, why = UNDONE, str(error)
     except MachineError as error:
-        status, why = UNDONE, f"the machine does not answer ({error})"
+        status, why = UNDONE, f"the machine does not answer ({error}); run the command again"
     except OSError as error:
         gone = isinstance(error, BrokenPipeError) and _nobody_reads()
         status, why = (UNREAD, "") if gone else (UNDONE, _of_the_system(error))
     except Exception:
         _on_stderr(traceback.format_exc())
-        status, why = UNDONE, "this is a fault of the kit's own, see above"
+        status, why = UNDONE, "this is a fault of the kit; report the lines above"
     else:
         why = ""
     _on_stderr(f"{name}: {' '.join(why.splitlines())}\n" if why else "")
-    # Flush now: at exit Python would print its own message and change the status if this failed.
+    # Flush now, because if this failed at exit, Python would print its own message and change the
+    # status.
     for stream in (sys.stdout, sys.stderr):
         _flush_or_discard(stream)
     return status
@@ -76,14 +76,15 @@ def _open_what_is_closed() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # open() returns the lowest free number, which is that of the closed stream.
+            # open() returns the lowest free descriptor, which is the descriptor of the closed
+            # stream.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output; the filename of its OSErrors is STANDARD_OUTPUT."""
+    """Standard output, whose OSErrors have the filename STANDARD_OUTPUT."""
 
     def write(self, text: str) -> int:
         with _named():
@@ -115,15 +116,13 @@ def _status(work: Callable[[], int]) -> int:
     try:
         status = work()
     except SystemExit as request:  # from argparse, after its help or error message
-        if isinstance(request.code, str):
-            raise LabError(request.code) from None
-        status = request.code or 0
+        status = int(request.code or 0)
     sys.stdout.flush()
     return status
 
 
 def _nobody_reads() -> bool:
-    """Return whether standard output or error is a pipe whose read end is closed."""
+    """Return whether standard output or standard error is a pipe whose read end is closed."""
     poll = select.poll()
     for number in (1, 2):
         poll.register(number, 0)
@@ -131,13 +130,12 @@ def _nobody_reads() -> bool:
 
 
 def _of_the_system(error: OSError) -> str:
-    """Describe a system error, and suggest another folder if the error is about the results."""
-    message, where = in_one_line(error), error.filename
-    if error.errno not in NO_PLACE or where == STANDARD_OUTPUT:
-        return message
-    if isinstance(where, str) and not paths.inside(Path(where), paths.BUILD):
-        return message
-    return f"{message}; {OTHER_PLACE}"
+    """Describe a system error. Suggest another folder if the error is about the results."""
+    where, action = error.filename, "correct this and run the command again"
+    elsewhere = isinstance(where, str) and not paths.inside(Path(where), paths.BUILD)
+    if error.errno in NO_PLACE and not elsewhere:
+        action = "free some space, or set LAB_BUILD to another folder"
+    return f"{in_one_line(error)}; {action}"
 
 
 def _on_stderr(text: str) -> None:

@@ -12,14 +12,26 @@ from grader.base import time_limits
 from grader.base.printable import in_a_line
 
 
-class LabError(Exception):
-    """The command cannot be carried out. The text is one line that says what to do; exit 2."""
+class CommandError(Exception):
+    """The command cannot be carried out; exit 2. The text is one line: the problem; the action."""
+
+    def __init__(self, problem: str, action: str) -> None:
+        super().__init__(problem, action)
+        self.problem, self.action = problem, action
+
+    def __str__(self) -> str:
+        return " ".join(f"{self.problem}; {self.action}".splitlines())
 
 
-class HostFault(Exception):  # noqa: N818 - it is no error of what was being done
-    """A fault of this computer. The text is one line that says what to do; exit 2.
+class LabError(CommandError):
+    """The command cannot be run, because its arguments are wrong or a program is missing."""
 
-    HostFault is no LabError, because code that turns a LabError into a verdict must not do so here.
+
+class HostFault(CommandError):
+    """A fault of this computer.
+
+    HostFault is not a LabError: some code turns a LabError into a verdict, and a fault of this
+    computer must never become a verdict.
     """
 
 
@@ -28,8 +40,8 @@ class MachineKilled(HostFault):
 
     def __init__(self) -> None:
         super().__init__(
-            "the machine was killed on this computer, for want of memory most often: nothing"
-            " can be said of what it ran; close other programs and try again"
+            "the machine was killed on this computer, probably because memory is short",
+            "close other programs and run the command again",
         )
 
 
@@ -38,14 +50,15 @@ class ProgramKilled(HostFault):
 
     def __init__(self) -> None:
         super().__init__(
-            "a program was killed on this computer, probably because memory is short; close other"
-            " programs and try again"
+            "a program was killed on this computer, probably because memory is short",
+            "close other programs and run the command again",
         )
 
 
 # The text of strerror(ENOSPC).
 DISK_FULL = "No space left on device"
-# Upper bound of the space for the build of a stage. If less is free, a failure may be due to that.
+# Upper bound of the space that the build of a stage needs. If less is free, the full disk may be
+# the cause of a failure.
 DISK_BYTES = 16 << 20
 
 
@@ -71,17 +84,19 @@ def check_disk(folder: Path) -> None:
 
 def full_disk(place: Path, variable: str) -> HostFault:
     """Return the exception for a full disk, whose text names the variable to set."""
-    return HostFault(f"{DISK_FULL}: {place}; free some, or set {variable} to a folder elsewhere")
+    return HostFault(
+        f"{place}: {DISK_FULL}", f"free some space, or set {variable} to another folder"
+    )
 
 
 def in_one_line(error: OSError) -> str:
-    """Return the text of a system error and its file name, printable and in one line."""
-    place = f": {in_a_line(os.fsdecode(error.filename))}" if error.filename else ""
-    return f"{error.strerror or error}{place}"
+    """Return the file name and the text of a system error, printable and in one line."""
+    place = f"{in_a_line(os.fsdecode(error.filename))}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
 
 
 class MachineError(Exception):
-    """The machine did not do what was asked of it."""
+    """The machine did not carry out a request."""
 
 
 class MachineDied(MachineError):
@@ -89,7 +104,7 @@ class MachineDied(MachineError):
 
 
 class MachineTimeout(MachineError):
-    """The machine did not answer in time, because something in it hangs or loops."""
+    """The machine did not answer in time, because a program in the machine hangs or loops."""
 
     def __init__(self, *words: object) -> None:
         super().__init__(*words)

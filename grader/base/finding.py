@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-# Longer values of expected and got are cut around their first difference.
+# If the expected and the actual value are longer than this, only the text around their first
+# difference is shown.
 WIDE = 48
 
 
@@ -65,7 +66,7 @@ class Failure:
         return shorter if len(self.expected) != len(self.got) else None
 
     def in_a_line(self, what: str = "") -> str:
-        """Return expected and got in one line; long numbers are cut around their first difference.
+        """Return expected and got in one line; shorten long numbers to their first difference.
 
         what: the title to use if the failure has none.
         """
@@ -96,7 +97,7 @@ class Finding:
         return self.kind or Code(self.status)
 
     def within(self, step: str) -> Finding:
-        """Return a copy of the finding whose cause begins with the name of a step."""
+        """Return a copy of the finding, with the name of a step at the beginning of its cause."""
         return replace(self, cause=f"{step}: {self.cause}")
 
 

@@ -5,8 +5,8 @@
     the solution, any number of lines
     /* } task 1, until then: return 0; */
 
-The code after "until then" replaces the solution in the skeleton. It may be missing, and keeps the
-rest of the source working as far as possible.
+The code after "until then" replaces the solution in the skeleton, so that the rest of the source
+works as far as possible. This code may be omitted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK = re.compile(r"/\* (?:task \d+ \{|\} task \d+)")
 
 @dataclass(frozen=True)
 class MarkedRegion:
-    """A marked region: its task, the solution, and its first line, counted from 1."""
+    """A marked region: its task, the solution, and the number of its first line, from 1."""
 
     task: int
     solution: str
@@ -46,7 +46,7 @@ def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
     """
     made = _PASSAGE.sub(lambda m: m[3] if int(m[2]) in solved else _left(m), text)
     if _MARK.search(made):
-        raise LabError(f"{name}: a mark of a task has no end, or an end no beginning")
+        raise LabError(f"{name}: the begin or end mark of a task is missing", "add it")
     return made
 
 

@@ -24,7 +24,8 @@ WORK = ROOT / (os.environ.get("LAB_WORK") or "work")
 # Environment variable with the folder of an untrusted submission to an elective.
 SUBMISSION = "LAB_SUBMISSION"
 BUILD = Path(os.environ.get("LAB_BUILD") or ROOT / "build").absolute()
-# scripts/lib.sh chooses the cache folder and sets LAB_CACHE for all that scripts/python.sh runs.
+# scripts/lib.sh chooses the cache folder and sets LAB_CACHE for each program that scripts/python.sh
+# runs.
 CACHE = Path(os.environ.get("LAB_CACHE") or Path.home() / ".cache" / KIT)
 
 
@@ -34,7 +35,7 @@ def inside(path: Path, folder: Path) -> bool:
 
 
 def shown(path: Path) -> str:
-    """Return a path relative to the checkout if it is inside, else absolute; printable."""
+    """Return a path as printable text, relative to the checkout if it is inside, else absolute."""
     path = path.absolute()
     return in_a_line(str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path))
 
@@ -53,4 +54,6 @@ def for_make(path: Path) -> str:
     for name in (str(path), os.path.relpath(path, ROOT)):
         if re.fullmatch(r"[\w./+-]+", name, re.ASCII):
             return name
-    raise LabError(f"{path}: make takes no name with blanks or the like: choose another folder")
+    raise LabError(
+        f"{path}: make accepts no blanks or special characters in a name", "choose another folder"
+    )

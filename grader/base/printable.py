@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make untrusted text printable, once, where it enters.
+r"""Make untrusted text printable as soon as it is read.
 
 A submission can influence compiler messages, program output, the kernel log and file names. A
 terminal interprets some characters as commands, and some characters change the order of the text
-around them. printable() replaces such characters by escape sequences: \\x1b, \\u202e.
+around them. printable() replaces such characters by escape sequences: \x1b, \u202e.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Characters that need a closer look; most texts have none.
+# Characters that may have to be replaced; most texts have none of them.
 _NOT_PLAIN = re.compile(r"[^ -~\n\t]")
 # Persian and several Indian scripts need the two joiners, which reorder nothing.
 _JOINERS = "\u200c\u200d"
@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def in_a_line(text: str) -> str:
-    """Return the text printable and without newlines and tabs, for names."""
+    """Return a name as printable text without newlines and tabs."""
     return re.sub(r"[\n\t]", _written_out, _NOT_PLAIN.sub(_written_out, text))
 
 

@@ -11,7 +11,7 @@ VECTORS = frozenset({"avx2", "fma"})
 
 
 def has_vectors() -> bool:
-    """Return whether programs may use AVX2 and FMA here."""
+    """Return whether programs may use AVX2 and FMA on this computer."""
     lines = CPUINFO.read_text().splitlines()
     flags = next((line for line in lines if line.startswith("flags")), "")
     return VECTORS.issubset(flags.split())

@@ -24,12 +24,12 @@ def clear() -> bool:
 
 
 def _note(live: Progress | None) -> None:
-    global _live  # noqa: PLW0603 - as the terminal is
+    global _live  # noqa: PLW0603 - there is only one terminal
     _live = live
 
 
 class Progress:
-    """A progress display: the current step, its count and the elapsed time."""
+    """A progress display with the current step, the number of steps and the elapsed time."""
 
     def __init__(self) -> None:
         self.begin = time.monotonic()
@@ -64,7 +64,8 @@ class Progress:
     def substeps(self, what: str, always: bool = False) -> Callable[[str], None]:
         """Return a function that shows the steps of a longer task, as "what: step".
 
-        A step is "name" or "name: detail". Without a terminal, show a detail only if always is set.
+        A step is "name" or "name: detail". Without a terminal, show a detail only if
+        `always` is set.
         """
 
         def tell(step: str) -> None:

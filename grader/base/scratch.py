@@ -29,13 +29,14 @@ _making = threading.Lock()
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    global _stopped  # noqa: PLW0603 - a signal has no other place to leave a word
+    global _stopped  # noqa: PLW0603 - a signal handler can only set a global
     _stopped = True
     raise KeyboardInterrupt
 
 
 def _not_raised(unraisable: sys.UnraisableHookArgs) -> None:
-    # Raised, for example, in a callback of fork. check_stopped raises it again.
+    # Python discards this exception, for example, in a callback of fork. So check_stopped raises it
+    # again.
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
 
@@ -64,11 +65,11 @@ def check_stopped() -> None:
 
 
 def base() -> Path:
-    """Return the folder for machines. Its path is short, since a socket path may have 107 bytes."""
+    """Return the folder for machines. Its path is short, because socket paths are limited."""
     path = Path(tempfile.gettempdir()) / f"{paths.KIT}-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid():
-        raise LabError(f"{path} belongs to somebody else: set TMPDIR to a folder of yours")
+        raise LabError(f"{path} belongs to another user", "set TMPDIR to a folder of yours")
     return path
 
 
@@ -152,9 +153,14 @@ def processes_in(path: Path) -> list[int]:
     return [pid for pid, _, entry in _alive() if _works_in(entry, path)]
 
 
+def group_members(group: int) -> Iterator[Path]:
+    """Yield the /proc entry of every process of a group."""
+    return (entry for _, its_group, entry in _alive() if its_group == group)
+
+
 def group_runs(group: int) -> bool:
     """Return whether any process of a group runs."""
-    return any(its_group == group for _, its_group, _ in _alive())
+    return any(True for _ in group_members(group))
 
 
 def kill_group(pid: int) -> None:
@@ -185,7 +191,7 @@ def remove_all(for_good: bool = False) -> None:
 
     for_good: the process is about to end, so other threads can no longer make new folders.
     """
-    global _stopped  # noqa: PLW0603 - as above
+    global _stopped  # noqa: PLW0603 - see _stop
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         with _making:
@@ -197,7 +203,8 @@ def remove_all(for_good: bool = False) -> None:
             stays = any(_works_in(entry, path) for path in _staying)
             if pid == group and _parent(entry) == os.getpid() and not stays:
                 kill_group(pid)
-        # Not earlier: user-mode Linux makes its folder again if it starts after the removal.
+        # Remove the folders last, because user-mode Linux makes its folder again if it starts after
+        # the removal.
         for path in list(_folders):
             remove(path)
     finally:

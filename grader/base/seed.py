@@ -8,7 +8,7 @@ import secrets
 
 from grader.base.errors import LabError
 
-# Small enough to type.
+# A user can easily type six digits.
 LARGEST = 999_999
 
 
@@ -20,7 +20,9 @@ def requested(option: int | None) -> int | None:
     if not named:
         return None
     if not (named.isascii() and named.isdigit()):
-        raise LabError(f"LAB_SEED is {named!r}: it is a number, the seed, or it is not set")
+        raise LabError(
+            f"LAB_SEED is {named!r}, which is not a number", "set it to a number, or to nothing"
+        )
     return int(named)
 
 

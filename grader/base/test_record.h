@@ -29,7 +29,8 @@
  * struct test_record - the checks that a test has done
  * @nonce: key of the digest, drawn by the grader
  * @checks: number of checks
- * @digest: XOR of a number for each check; the order of threads does not matter
+ * @digest: XOR of one number for each check, so that the order of threads does
+ * not matter
  */
 struct test_record {
 	unsigned long long nonce;
@@ -63,7 +64,7 @@ static inline void test_record_begin(struct test_record *record,
 	}
 }
 
-/* Counts a check that has been done. @value: the value it checked, or 0. */
+/* Adds a check to the record. @value: the value that was checked, or 0. */
 static inline void test_record_check(struct test_record *record,
 				     unsigned long long value)
 {

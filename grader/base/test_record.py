@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 # The folder of test_record.h, and the headers to copy.
 INCLUDE = Path(__file__).resolve().parent
 HEADERS = ("test_record.h", "test_support.h")
-# Maximum number of checks; it bounds the memory that the comparison takes.
+# Maximum number of checks, which limits the memory that the comparison takes.
 MOST = 20_000_000
 _LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
 
@@ -63,12 +63,12 @@ def _mix(x: Values) -> Values:
 
 
 def unvalued(checks: int) -> Values:
-    """Return an array of zeros: the values of this many checks that have no value."""
+    """Return the values of this many checks that have no value, an array of zeros."""
     return np.zeros(min(checks, MOST), np.uint64)
 
 
 def texts(lines: Iterable[str]) -> Values:
-    """Return the values of checks of one line of text each."""
+    """Return the values of checks, each of which compares one line of text."""
     values = []
     for text in lines:
         value = 0xCBF29CE484222325
@@ -87,7 +87,7 @@ def digest(nonce: int, values: Values) -> int:
 
 
 def fault(record: Record | None, nonce: int, values: Values) -> str:
-    """Return an error message if the record is not that of a test with these checks, or ""."""
+    """Return an error message if a test with these checks has another record; else ""."""
     if record is None:
         return "the test ended before its last check: it has printed no record"
     if record.checks != len(values):

@@ -12,7 +12,7 @@ _count = 0
 
 def note(times: int = 1) -> None:
     """Count time limits that have expired."""
-    global _count  # noqa: PLW0603 - of this process, wherever it was reached
+    global _count  # noqa: PLW0603 - one count for the whole process
     _count += times
 
 

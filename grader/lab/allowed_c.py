@@ -112,7 +112,7 @@ def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
     """Return an error message for a construct that can tell the builds of a file apart, or "".
 
     The file includes kernel headers, so each build preprocesses it separately. kits: the kit's
-    version of the file, whose conditions are allowed.
+    version of the file; the conditions in this version are allowed.
     """
     if message := refused_in_source(name, source):
         return message

@@ -23,7 +23,7 @@ def time_writes(guest: Running, file: str, text: str, times: int, timeout: float
 
 
 def count_writes(guest: Running, file: str, text: str, times: int, timeout: float) -> list[int]:
-    """Write as time_writes does. Return the number of module instructions in each write.
+    """Write like time_writes(). Return the number of module instructions in each write.
 
     The machine must run with the counting plugin. Instructions of the kernel are not counted,
     because a timer interrupt can make the kernel do unrelated work during a write.
@@ -31,6 +31,6 @@ def count_writes(guest: Running, file: str, text: str, times: int, timeout: floa
     time_writes(guest, file, text, times, timeout)
     events = plugin.events(guest.folder)[-2 * times :]
     if [event.name for event in events] != [plugin.BEGIN, plugin.END] * times:
-        raise MachineError(f"cost {file}: other events than those of {times} writes")
+        raise MachineError(f"cost {file}: the recorded events are not those of {times} writes")
     pairs = zip(events[::2], events[1::2])
     return [(end.counts - begin.counts).module for begin, end in pairs]

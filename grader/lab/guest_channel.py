@@ -7,17 +7,20 @@ import os
 import secrets
 import select
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.base import scratch
-from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
 from grader.base.printable import decoded
 
 PUT_BYTES = 2048
 # Limit of unanswered requests, in bytes; a serial line's input buffer holds 4095 bytes.
 AHEAD_BYTES = 2000
+# The maximum number of times that a request is sent again because it arrived damaged.
+REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,19 @@ SLICE_SECONDS = 0.2
 
 
 class Deadline:
-    """A time limit that does not count the time in which this computer stood still.
+    """A time limit that does not count the time in which the guest could not run.
 
     If this process wakes up late, because the computer was busy or suspended, the guest probably
-    did not run either. That delay is therefore not charged to the guest.
+    did not run either, so that delay does not count. starved() returns for how many seconds the
+    guest has waited for a processor since the last call; these seconds do not count either.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, starved: Callable[[], float] = lambda: 0.0) -> None:
         self._left = seconds
+        self._starved = starved
 
     def expired(self) -> bool:
-        """Return whether the time limit has expired."""
+        """Return whether the time limit has expired by now."""
         return self._left < 0.001
 
     def select(self, read: list[int], write: list[int]) -> bool:
@@ -51,19 +56,35 @@ class Deadline:
         wait = max(0.0, min(self._left, SLICE_SECONDS))
         begin = time.monotonic()
         readable, writable, _ = select.select(read, write, [], wait)
-        self._left -= min(time.monotonic() - begin, wait)
-        return bool(readable or writable)
+        waited = min(time.monotonic() - begin, wait)
+        ready = bool(readable or writable)
+        # A tenth of the wait always counts, so that the time limit expires in any case.
+        self._left -= waited if ready else max(waited - self._starved(), waited / 10)
+        return ready
+
+
+def _with_checksum(request: str) -> bytes:
+    """Return the line for a request: its Adler-32 checksum in hexadecimal, and the request."""
+    text = request.encode()
+    return b"%08x %s\n" % (zlib.adler32(text), text)
 
 
 class GuestChannel:
     """The channel to a machine: two FIFOs, and a function that returns whether it is alive."""
 
-    def __init__(self, to_machine: Path, from_machine: Path, alive: Callable[[], bool]) -> None:
-        # Open both for reading and writing, so that open() does not block and a closed other end is
-        # no end of file.
+    def __init__(
+        self,
+        to_machine: Path,
+        from_machine: Path,
+        alive: Callable[[], bool],
+        starved: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        # Open both for reading and writing, so that open() does not block, and so that read() does
+        # not return end of file when the other end is closed.
         self._out = os.open(to_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._in = os.open(from_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._alive = alive
+        self._starved = starved
         # Called while a request waits, with the seconds since the last bytes from the machine.
         self.silent: Callable[[float], None] = lambda _seconds: None
         self._buffer = b""
@@ -72,6 +93,9 @@ class GuestChannel:
         """Close the FIFOs."""
         os.close(self._out)
         os.close(self._in)
+
+    def _deadline(self, seconds: float) -> Deadline:
+        return Deadline(seconds, self._starved)
 
     def _fill(self, deadline: Deadline) -> None:
         """Wait for more bytes from the machine."""
@@ -97,7 +121,7 @@ class GuestChannel:
             elif not deadline.expired():
                 self.silent(time.monotonic() - begin)
             else:
-                raise MachineTimeout("it takes no more requests")
+                raise MachineTimeout("the program in the machine accepts no more requests")
 
     def _until(self, marker: bytes, deadline: Deadline) -> bytes:
         """Return the bytes before marker, and consume these bytes and the marker."""
@@ -111,16 +135,28 @@ class GuestChannel:
         status = int(self._until(b"\n", deadline))
         return GuestCommandResult(status, decoded(output))
 
+    def _begin(self, request: str, name: str, deadline: Deadline) -> None:
+        """Send a request, and wait until its command starts."""
+        start, damaged = f"\x01{name}\n".encode(), f"\x03{name}\n".encode()
+        for _ in range(1 + REPEATS):
+            self._send(_with_checksum(request), deadline)
+            while start not in self._buffer and damaged not in self._buffer:
+                self._fill(deadline)
+            if start in self._buffer:
+                self._until(start, deadline)
+                return
+            self._until(damaged, deadline)
+        raise LabError("the serial line of the machine damages requests", "run the command again")
+
     def wait_ready(self, timeout: float) -> None:
         """Wait for at most timeout seconds until the machine has booted."""
-        self._end("ready", Deadline(timeout))
+        self._end("ready", self._deadline(timeout))
 
     def run(self, command: str, timeout: float) -> GuestCommandResult:
         """Run a shell command in the machine, with empty standard input."""
         name = secrets.token_hex(8)
-        deadline = Deadline(timeout)
-        self._send(f"run {name} {command}\n".encode(), deadline)
-        self._until(f"\x01{name}\n".encode(), deadline)
+        deadline = self._deadline(timeout)
+        self._begin(f"run {name} {command}", name, deadline)
         return self._end(name, deadline)
 
     def check(self, command: str, timeout: float) -> str:
@@ -132,15 +168,16 @@ class GuestChannel:
 
     def kill_command(self) -> None:
         """Kill the running command, even if another process started it."""
-        self._send(b"kill\n", Deadline(2))
+        self._send(b"kill\n", self._deadline(2))
 
     def put(self, path: str, content: bytes, timeout: float) -> None:
         """Write a file of the machine; raise MachineError if that fails."""
         for offset in range(0, max(len(content), 1), PUT_BYTES):
             chunk = content[offset : offset + PUT_BYTES]
             name = secrets.token_hex(8)
-            deadline = Deadline(timeout)
-            self._send(f"put {name} {path} {offset} {len(chunk)}\n".encode() + chunk, deadline)
+            deadline = self._deadline(timeout)
+            request = f"put {name} {path} {offset} {len(chunk)}"
+            self._send(_with_checksum(request) + chunk, deadline)
             if self._end(name, deadline).status:
                 raise MachineError(f"{path}: the machine could not store it")
 
@@ -160,21 +197,20 @@ class GuestChannel:
         sent before the first of them is answered; 0: one request at a time.
         """
         name = secrets.token_hex(8)
-        deadline = Deadline(timeout)
-        self._send(f"feed {name} {whole or f'exec {client}'}\n".encode(), deadline)
-        self._until(f"\x01{name}\n".encode(), deadline)
+        deadline = self._deadline(timeout)
+        self._begin(f"feed {name} {whole or f'exec {client}'}", name, deadline)
         waiting: list[int] = []
         for request in requests:
             line = request.encode() + b"\n"
             while waiting and sum(waiting) + len(line) > ahead:
                 yield self._answer(client, timeout)
                 waiting.pop(0)
-            self._send(line, Deadline(timeout))
+            self._send(line, self._deadline(timeout))
             waiting.append(len(line))
         for _ in waiting:
             yield self._answer(client, timeout)
-        self._send(b"quit\n", Deadline(timeout))
-        result = self._end(name, Deadline(timeout))
+        self._send(b"quit\n", self._deadline(timeout))
+        result = self._end(name, self._deadline(timeout))
         if result.status:
             raise MachineError(f"{client}: exit {result.status}: {result.output.strip()}")
 
@@ -184,17 +220,16 @@ class GuestChannel:
         timeout: seconds for one answer.
         """
         name = secrets.token_hex(8)
-        deadline = Deadline(timeout)
-        self._send(f"run {name} exec {client} <{path}\n".encode(), deadline)
-        self._until(f"\x01{name}\n".encode(), deadline)
+        deadline = self._deadline(timeout)
+        self._begin(f"run {name} exec {client} <{path}", name, deadline)
         for _ in range(count):
             yield self._answer(client, timeout)
-        result = self._end(name, Deadline(timeout))
+        result = self._end(name, self._deadline(timeout))
         if result.status:
             raise MachineError(f"{client}: exit {result.status}: {result.output.strip()}")
 
     def _answer(self, client: str, timeout: float) -> str:
-        answer = self._until(b"\n", Deadline(timeout))
+        answer = self._until(b"\n", self._deadline(timeout))
         if answer.startswith(b"\x02"):
             name = client.split(maxsplit=1)[0]
             raise MachineError(f"{name} ended early, exit {decoded(answer).split()[-1]}")

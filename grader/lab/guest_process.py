@@ -25,7 +25,7 @@ from grader.lab.guest_channel import GuestChannel
 from grader.lab.machines import Contents
 from grader.sandbox import SandboxView
 
-# Seconds that the machine takes to boot on the computer for which the time-outs were chosen.
+# The boot time in seconds on the computer for which the time-outs were chosen.
 NOMINAL_BOOT = 0.5
 BOOT_TIMEOUT = 120.0
 # From linux/prctl.h.
@@ -34,6 +34,28 @@ PR_SET_PTRACER_ANY = -1
 
 # The serial lines of a machine: the channel for commands, and a shell on machines that stay up.
 LINES = ("channel", "shell")
+
+
+class RunDelay:
+    """The time for which the threads of a process group were ready but had no processor."""
+
+    def __init__(self, group: int) -> None:
+        self._group = group
+        self._seconds: dict[str, float] = {}
+
+    def increase(self) -> float:
+        """Return the longest wait of a thread for a CPU since the last call, in seconds.
+
+        Return 0 on a kernel without these statistics: see Documentation/scheduler/sched-stats.rst.
+        """
+        before, self._seconds = self._seconds, {}
+        for process in scratch.group_members(self._group):
+            for path in process.glob("task/*/schedstat"):
+                try:
+                    self._seconds[path.parent.name] = int(path.read_text().split()[1]) / 1e9
+                except (OSError, IndexError, ValueError):  # the thread has ended
+                    pass
+        return max((now - before.get(name, now) for name, now in self._seconds.items()), default=0)
 
 
 class GuestProcess:
@@ -55,7 +77,9 @@ class GuestProcess:
         self._stopped = False
         self._status = 0
         self.supervisor: socket.socket | None = None  # set if the machine is confined
-        self.channel = GuestChannel(folder / "channel.in", folder / "channel.out", self.alive)
+        self.channel = GuestChannel(
+            folder / "channel.in", folder / "channel.out", self.alive, RunDelay(pid).increase
+        )
 
     @property
     def speed_factor(self) -> float:
@@ -145,9 +169,10 @@ _LIBC = ctypes.CDLL(None)
 
 # A shell script that waits for the end of this process, even by SIGKILL. It then kills the process
 # group of a machine and removes the machine's files. The parent-death signal alone is not enough,
-# because only the first process of the machine gets it: a process that user-mode Linux has just
-# forked asks to be traced by its parent, and if that is init by then, the process stops for ever.
-# The script kills several times, because some host kernels miss a process that is being forked.
+# because only the first process of the machine gets that signal. A process that user-mode Linux has
+# just forked asks its parent to trace it; if init has become the parent, the process stops for
+# ever. The script kills several times, because some host kernels miss a process that is being
+# forked.
 GUARD = """\
 read -r _
 for _ in 1 2 3 4 5 6 7 8; do kill -KILL -- "-$1" || break; sleep 0.1; done
@@ -162,7 +187,7 @@ def _killed_with_us() -> None:
 
 def _may_be_traced() -> None:
     scratch.let_signals_in()
-    # Let make gdb attach without root where Yama allows only parents to trace.
+    # Let gdb (`make gdb`) attach without root, also where Yama allows only parents to trace.
     _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
@@ -237,10 +262,13 @@ def begin(
         shutil.rmtree(folder, ignore_errors=True)
         if killed:
             raise MachineKilled from error
-        # Prefer the panic message, which names the cause; the lines after it are only the stack.
+        # Prefer the panic message, which names the cause. The lines after the message are only the
+        # stack.
         panics = [line for line in console if "Kernel panic" in line]
-        message = (panics or console[-1:] or ["it said nothing"])[0]
-        raise LabError(f"the machine did not come up ({error}): {message}") from error
+        message = (panics or console[-1:] or ["it printed nothing"])[0]
+        raise LabError(
+            f"the machine did not come up ({error}): {message}", "run make doctor"
+        ) from error
     except BaseException:
         if stays:  # remove_all spares machines that stay up
             scratch.kill_those_in(folder)
@@ -256,7 +284,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
     """Start the guard, which ends a machine and removes its folder when this process has ended."""
     return subprocess.Popen(
         ["sh", "-c", GUARD, "sh", str(pid), str(folder)],
-        stdin=subprocess.PIPE,  # only this process writes to it, so it closes with this process
+        stdin=subprocess.PIPE,  # this pipe has no other writer, so it closes when this process ends
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.base import paths
+from grader.base import object_store, paths
 from grader.base.errors import LabError, check_disk
 
 GUEST = Path(__file__).resolve().parent / "guest"
@@ -41,15 +41,25 @@ def _compiled(
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
     new = output.with_suffix(f".new{os.getpid()}")
-    gcc = subprocess.run(
-        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", *(f"-I{folder}" for folder in include),
-         "-o", str(new), *map(str, sources), *options],
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    if gcc.returncode:
-        check_disk(output.parent)
-        raise LabError(f"{output.name} does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
+    stored = object_store.key(object_store.compiler_version("gcc"), flags, options, digest)
+    if found := object_store.fetch(stored):
+        new.write_bytes(found["program"])
+        new.chmod(0o755)
+    else:
+        gcc = subprocess.run(
+            ["gcc", *flags, *(f"-I{folder}" for folder in include), "-o", str(new),
+             *map(str, sources), *options],
+            capture_output=True,
+            text=True,
+        )  # fmt: skip
+        if gcc.returncode:
+            check_disk(output.parent)
+            raise LabError(
+                f"{output.name} does not compile: {gcc.stderr.strip().splitlines()[-1]}",
+                "run make doctor",
+            )
+        object_store.keep(stored, {"program": new.read_bytes()})
     new.replace(output)
     stamp.write_text(digest)
     return output

@@ -58,34 +58,57 @@ def _sudo() -> list[str]:
     return [] if os.geteuid() == 0 else ["sudo"]
 
 
-def why_unavailable() -> str:
-    """Return why no module can be loaded here and what to do, in one line; "" if one can."""
+def unavailable() -> LabError | None:
+    """Return the reason why no module can be loaded here; None if one can."""
     system = os.uname()
-    other = "use machine=uml or machine=qemu"
+    other = "choose machine=uml or machine=qemu"
     if (system.sysname, system.machine) != ("Linux", "x86_64"):
-        return f"this is {system.sysname} on {system.machine}, not Linux on x86-64: {other}"
+        return LabError(
+            "machine=host is not available: "
+            f"this is {system.sysname} on {system.machine}, not Linux on x86-64",
+            other,
+        )
     if not (_root() / "proc/modules").exists():
-        return f"this kernel ({system.release}) is built without loadable modules: {other}"
+        return LabError(
+            "machine=host is not available: "
+            f"this kernel ({system.release}) is built without loadable modules",
+            other,
+        )
     if _read("proc/sys/kernel/modules_disabled") == "1":
-        return f"loading modules is switched off until this computer starts anew: {other}"
+        return LabError(
+            "machine=host is not available: "
+            "loading modules is switched off until this computer is restarted",
+            other,
+        )
     lockdown = re.search(r"\[(\w+)\]", _read("sys/kernel/security/lockdown"))
     if lockdown and lockdown[1] != "none":
-        return (
-            f"the kernel is locked down ({lockdown[1]}, as secure boot does) and takes signed"
-            f" modules only: {other}, or switch secure boot off"
+        return LabError(
+            "machine=host is not available: "
+            f"the kernel is locked down ({lockdown[1]}, as secure boot does) and"
+            " accepts only signed modules",
+            f"{other}, or switch secure boot off",
         )
     if _read("sys/module/module/parameters/sig_enforce") == "Y":
-        return f"the kernel takes signed modules only (module.sig_enforce): {other}"
+        return LabError(
+            "machine=host is not available: "
+            "the kernel accepts only signed modules (module.sig_enforce)",
+            other,
+        )
     if not (_root() / f"lib/modules/{system.release}/build/Makefile").is_file():
-        return (
-            f"the headers of this kernel are missing: install linux-headers-{system.release}"
-            f" (sudo apt-get install linux-headers-{system.release})"
+        return LabError(
+            "machine=host is not available: the headers of this kernel are missing",
+            f"run sudo apt-get install linux-headers-{system.release}",
         )
     if shutil.which("insmod") is None and not Path("/sbin/insmod").exists():
-        return "there is no insmod: install kmod (sudo apt-get install kmod)"
+        return LabError(
+            "machine=host is not available: insmod not found", "run sudo apt-get install kmod"
+        )
     if _sudo() and shutil.which("sudo") is None:
-        return f"loading a module takes root, and there is no sudo here: {other}"
-    return ""
+        return LabError(
+            "machine=host is not available: loading a module needs root, and sudo is not installed",
+            other,
+        )
+    return None
 
 
 def _is_loaded(module: str) -> bool:
@@ -105,7 +128,7 @@ def _record() -> Path:
 
 
 def _owner(module: str) -> Path | None:
-    """Return the folder of the machine that loaded the module; None if this kit did not."""
+    """Return the folder of the machine that loaded the module; None if it was not this kit."""
     try:
         record = json.loads(_record().read_text())
         return Path(record["folder"]) if record["build_id"] == _build_id(module) else None
@@ -127,7 +150,10 @@ def _unload(module: str) -> None:
     )
     if completed.returncode:
         reason = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise LabError(f"the module {module} cannot be unloaded ({reason}): close what uses it")
+        raise LabError(
+            f"the module {module} cannot be unloaded ({reason})",
+            "close the files that keep it in use",
+        )
     _record().unlink(missing_ok=True)
 
 
@@ -213,10 +239,12 @@ class HostRunning:
             target = self.folder / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             return target
-        raise LabError("machine host is this computer: use your own shell")
+        raise LabError(
+            f"machine=host is this computer, so {path} is not copied to it", "use your own shell"
+        )
 
     def killed(self) -> bool:
-        """Return False: if this computer had ended, this code would not run."""
+        """Return False, because this code would not run if this computer had been killed."""
         return False
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
@@ -266,7 +294,7 @@ class Host:
         self._agreed = False
 
     def verifier(self) -> Host:
-        """Return this machine, because none with the same kernel is faster."""
+        """Return this machine, because no faster machine has the same kernel."""
         return self
 
     def facts(self) -> dict[str, str]:
@@ -280,9 +308,8 @@ class Host:
 
     def kernel(self) -> Kernel:
         """Return this computer's kernel; raise LabError if no module can be loaded."""
-        reason = why_unavailable()
-        if reason:
-            raise LabError(f"no machine host: {reason}")
+        if reason := unavailable():
+            raise reason
         release = os.uname().release
         tree = _root() / f"lib/modules/{release}/build"
         config = re.search(
@@ -305,18 +332,25 @@ class Host:
         if os.environ.get("LAB_YES") != "1":
             if not sys.stdin.isatty():
                 raise LabError(
-                    "no machine host: it loads modules into this computer's own kernel;"
-                    " say yes=1 (or LAB_YES=1) if that is what you want"
+                    "machine=host is not available: "
+                    "a module in this computer's kernel needs consent",
+                    "give yes=1 (or set LAB_YES=1) if you want that",
                 )
             print(notice, end="", file=sys.stderr)
-            print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+            print("go on? [y/N] ", end="", file=sys.stderr, flush=True)
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-                raise LabError("no machine host: not agreed to, nothing was done")
+                raise LabError(
+                    "machine=host is not available: you did not agree, and nothing was done",
+                    "choose another machine",
+                )
         else:
             print(notice, end="", file=sys.stderr)
         # Let sudo ask for a password now, so that it does not ask during a measurement.
         if _sudo() and subprocess.run([*_sudo(), "-v"]).returncode:
-            raise LabError("no machine host: sudo refuses, and loading a module takes root")
+            raise LabError(
+                "machine=host is not available: loading a module needs root, and sudo refused",
+                "choose another machine",
+            )
         self._agreed = True
 
     def _clear(self, module: str) -> None:
@@ -329,11 +363,11 @@ class Host:
         owner = _owner(module)
         if owner is None:
             raise LabError(
-                f"no machine host: a module {module} that is not from this kit is loaded: unload"
-                f" it first (sudo rmmod {module})"
+                f"machine=host is not available: the loaded module {module} is not from this kit",
+                f"run sudo rmmod {module} first",
             )
         if (owner / "state.json").is_file():
-            raise LabError(f"{module} is loaded here by make load: make unload first")
+            raise LabError(f"{module} is loaded here by make load", "run make unload first")
         _unload(module)
 
     def boot(self, contents: Contents = NOTHING) -> HostRunning:

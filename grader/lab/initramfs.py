@@ -43,7 +43,7 @@ def pack(output: Path, files: Mapping[str, Path]) -> None:
 def standard(files: Mapping[str, Path]) -> dict[str, Path]:
     """Return the standard files of every machine together with these files."""
     if not BUSYBOX.is_file():
-        raise LabError("there is no /bin/busybox: run scripts/setup.sh")
+        raise LabError("/bin/busybox is missing", "run scripts/setup.sh")
     ours = {
         "/init": GUEST / "init",
         "/etc/profile": GUEST / "profile",
@@ -86,7 +86,9 @@ def _make(output: Path, files: Mapping[str, Path], whole: bool) -> None:
     if cpio.returncode:
         if disk_full(output.parent):
             raise OSError(errno.ENOSPC, DISK_FULL)
-        raise LabError(f"cpio makes no initramfs: {decoded(cpio.stderr).strip()}")
+        raise LabError(
+            f"cpio cannot make the initramfs: {decoded(cpio.stderr).strip()}", "run make doctor"
+        )
     shutil.rmtree(root)
 
 

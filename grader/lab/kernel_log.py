@@ -22,7 +22,8 @@ SUSPECT = re.compile(
     r"|sleeping function|soft lockup|rcu.*stall|Unable to handle|unable to handle"
     r"|segfault|Out of memory|page allocation failure|cannot create duplicate"
 )
-# A warning contains file:line and function+...; their order depends on the kernel's version.
+# A warning contains file:line and function+...; the order of these parts depends on the kernel's
+# version.
 WARNED = re.compile(r"WARNING: (?:CPU.* at )?(\S+:\d+)(?: at)? ([A-Za-z_]\w*)[\w.]*\+0x")
 # The message of user-mode Linux for an access to unmapped memory.
 FAULT = re.compile(r"Kernel panic - not syncing: Kernel mode fault at addr (0x[0-9a-f]+), ip .*")
@@ -47,7 +48,7 @@ def suspects(console: str, module: Module) -> list[str]:
 
 
 def first_place(console: str, module: Module) -> str:
-    """Return the first place in the module that the log names: "in function, file:line" or ""."""
+    """Return the first source line of the module in the log: "in function, file:line" or ""."""
     lines = console.splitlines()
     # Look at the instruction pointer before the stack.
     lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
@@ -108,7 +109,7 @@ def _short(place: str, module: Module) -> str:
 
 
 def excerpt(console: str, module: Module, max_lines: int = 30) -> str:
-    """Return at most max_lines lines from the first suspect line on, or else the last lines."""
+    """Return at most max_lines lines from the first suspect line on, or else from the end."""
     lines = [_text(line) for line in console.splitlines()]
     for i, line in enumerate(lines):
         if _is_suspect(line, module):
@@ -124,18 +125,22 @@ def _cause(line: str, console: str, module: Module) -> str:
         return f"WARNING in {warned[2]}, {warned[1]}"
     fault = FAULT.fullmatch(line)
     if fault:
-        null = "a null pointer" if int(fault[1], 16) < 4096 else "a bad pointer"
-        line = f"{null} is followed (address {fault[1]})"
+        address = int(fault[1], 16)
+        line = f"{'a null' if address < 4096 else 'a bad'} pointer is followed"
+        if not address:
+            # For a non-canonical address the processor reports no address, and UML prints 0.
+            line += ", or an index is far outside of its array"
+        line += f" (address {fault[1]})"
     line = line.replace("Kernel panic - not syncing: ", "kernel panic: ")
     # User-mode Linux reports a processor exception as a signal: 8 is SIGFPE, 4 SIGILL, 7 SIGBUS.
     line = line.replace("Kernel mode signal 8", "an arithmetic fault, such as division by zero")
-    line = line.replace("Kernel mode signal 4", "an instruction that there is none of")
+    line = line.replace("Kernel mode signal 4", "an invalid instruction")
     line = line.replace(
         "Kernel mode signal 7",
-        "there is no room left for the machine's memory: free some in /dev/shm, or set TMPDIR",
+        "no space is left for the machine's memory: free some in /dev/shm, or set TMPDIR",
     )
     if line.startswith(f"{module.name}: "):
-        return line  # a message of the module, for which the stack holds no place
+        return line  # the stack is unrelated to a message of the module
     place = first_place(console, module)
     known = place.rsplit(", ", 1)[-1] in line
     return f"{line} {place}" if place and not known else line
@@ -181,7 +186,7 @@ def crash(console: str, module: Module) -> Finding:
     if not lines:
         texts = [_text(line) for line in console.splitlines()]
         last = [text for text in texts if text and not HARMLESS.search(text)][-1:]
-        message = f"; its last words: {last[0]}" if last else " and said nothing"
+        message = f"; its last words: {last[0]}" if last else " and printed nothing"
         return Finding("crashed", f"the machine ended{message}", excerpt(console, module))
     return _finding("crashed", (first or panics or lines)[0], console, module)
 

@@ -21,7 +21,8 @@ class LogPatterns:
     allocate: str = "kmalloc"
     free: str = "kfree"
     header_bytes: int = 0  # Bytes of the allocator's header in front of each block.
-    # The module's own messages: a pattern, and an explanation that may refer to its groups.
+    # The module's own messages: a pattern, and an explanation that may refer to the groups of the
+    # pattern.
     meanings: tuple[tuple[str, str], ...] = ()
     leak: str = r"(?!)"  # A pattern for the module's own message about a leak.
 
@@ -48,7 +49,8 @@ STACK = (
 )
 
 
-# A leak in Linux 6.1 itself: the name of a class whose registration fails without memory.
+# A leak in Linux 6.1 itself: when the registration of a class fails because memory is short, the
+# kernel does not free the name of the class.
 _KERNELS_OWN = re.compile(r"\bkobject_set_name\+\S+\n.*\b__class_register\+")
 
 
@@ -64,7 +66,7 @@ def sentence(console: str, about: LogContext) -> str:
 
 
 def leaks(report: str, about: LogContext) -> str:
-    """Return the leaks of a kmemleak report, grouped by the place of allocation; "" if none."""
+    """Return the leaks of a kmemleak report by the source line of the allocation, or ""."""
     blocks: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for part in _leaked(report):
@@ -75,7 +77,7 @@ def leaks(report: str, about: LogContext) -> str:
             total[where] += int(match[1])
     return "; ".join(
         f"{_count(count, 'block')} of memory ({total[where]:,} bytes), allocated {where},"
-        f" {'is' if count == 1 else 'are'} never given back and nothing points there any more"
+        f" {'is' if count == 1 else 'are'} never freed and nothing points there any more"
         for where, count in blocks.most_common(3)
     )
 
@@ -145,21 +147,21 @@ def _kasan(match: re.Match[str], report: str, about: LogContext) -> str:
     allocated_in = f" allocated {by}" if by else ""
     if kind in ("double-free", "invalid-free", "double-free or invalid-free"):
         again = f"; the first time {_user_of(freed, about, 2)}" if freed else ""
-        return f"a block{allocated_in} is given back twice, or is none{again}"
+        return f"a block{allocated_in} is freed twice, or is none{again}"
     if "use-after-free" in kind:
         gone = _user_of(freed, about, 2)
         stack = report.split("Call Trace:", 1)[-1].split("Allocated by task", maxsplit=1)[0]
         used = _user_of(stack, about, 2)
         return (
-            f"{what} in a block{allocated_in} that had been given back{' ' * bool(gone)}{gone}"
+            f"{what} in a block{allocated_in} that had been freed{' ' * bool(gone)}{gone}"
             f"{'; used ' * bool(used)}{used}"
         )
     if "null-ptr" in kind:
-        return f"{what} by a null pointer: was there memory, and did anybody look?"
+        return f"{what} by a null pointer: was the result of the allocation checked?"
     if "out-of-bounds" in kind and access:
         place = _where_to(report, int(access[3], 16), allocated, about.dialect)
         return f"{what} {place}{allocated_in}"
-    return f"{what} at an address that is nobody's: a pointer was never set, or is spoilt"
+    return f"{what} at an unmapped address: a pointer was never set, or was overwritten"
 
 
 def _where_to(report: str, address: int, allocated: str, dialect: LogPatterns) -> str:
@@ -211,11 +213,13 @@ def _recursive(_match: re.Match[str], report: str, about: LogContext) -> str:
 def _fault(match: re.Match[str], report: str, about: LogContext) -> str:
     address = int(match[1], 16)
     if address >= _NULL_PAGE:
-        return f"the pointer {match[1]} leads nowhere: it was never set, or is spoilt"
+        return f"the pointer {match[1]} leads nowhere: it was never set, or was overwritten"
     user = _user_of(report, about)
+    # The lab kernel prints address 0 also for an address that is not canonical.
+    index = "" if address else ", or an index is far outside of its array"
     return (
-        f"a null pointer is used{' ' * bool(user)}{user}; if it came from"
-        f" {about.dialect.allocate}, nobody has looked whether there was memory"
+        f"a null pointer is used{' ' * bool(user)}{user}{index}; if the pointer came from"
+        f" {about.dialect.allocate}, its result was not checked"
     )
 
 

@@ -73,7 +73,7 @@ class Running(Protocol):
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
         """Return the original owner of a node, given its current owner.
 
-        They differ on machine host only, which runs chown after insmod.
+        The two owners differ only on machine host, which runs chown after insmod.
         """
 
     def stop(self) -> None:
@@ -126,14 +126,17 @@ def counting() -> CountingMachine:
     machine.kernel()
     reason = machine.cannot_count()
     if reason:
-        raise LabError(f"{qemu.QEMU} takes no plugin, so no instructions are counted: {reason}")
+        raise LabError(
+            f"{qemu.QEMU} supports no plugins, so instructions cannot be counted: {reason}",
+            "run make doctor",
+        )
     return machine
 
 
 def get(name: str) -> Machine:
     """Return the machine with this name; raise LabError if it does not exist."""
     if name not in MACHINES:
-        raise LabError(f"there is no machine {name}: choose one of {', '.join(MACHINES)}")
+        raise LabError(f"there is no machine {name}", f"choose one of {', '.join(MACHINES)}")
     module, attribute = MACHINES[name].split(":")
     machine: Machine = getattr(importlib.import_module(module), attribute)
     return machine

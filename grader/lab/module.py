@@ -9,12 +9,12 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader import sandbox
-from grader.base import paths, scratch
+from grader.base import object_store, paths, scratch
 from grader.base.errors import LabError
 from grader.lab.log_diagnostics import LogPatterns
 from grader.sandbox import COMPILER, CommandResult, SandboxView, kernel_build_paths
@@ -24,7 +24,8 @@ from grader.sandbox import COMPILER, CommandResult, SandboxView, kernel_build_pa
 LIMITS = COMPILER
 
 
-# The end of the warning about a large frame. The kernel's own functions use a few KB of the stack.
+# The end of the message about a large stack frame. A frame may not fill the stack, because the
+# kernel's own functions also need a few KB of it.
 OF_STACK = "and a kernel's stack has 16 KB in all"
 
 
@@ -51,13 +52,15 @@ class Recipe:
     objects: tuple[str, ...]  # Object names in link order, without suffix.
     flags: tuple[str, ...] = ()  # Compiler flags; $(src) is the build directory.
     settings: tuple[str, ...] = ()  # Further lines for kbuild, like NAME := VALUE.
-    # Names for the directories in debug information, by directory: independent of the build path.
+    # Names that replace directories in debug information, which is then independent of the build
+    # path.
     labels: Mapping[str, str] = field(default_factory=dict)
-    # Labels of support code: a crash there is attributed to the caller if that is known.
+    # Labels of support code. A crash in support code is attributed to its caller, if the caller is
+    # known.
     support: tuple[str, ...] = ()
-    # Names for the directories in compiler messages, where they differ from the labels.
+    # Names that replace directories in compiler messages, where they differ from the labels.
     shown: Mapping[str, str] = field(default_factory=dict)
-    isolated: bool = False  # Whether to compile it in the sandbox, as an untrusted submission.
+    isolated: bool = False  # Whether to compile in the sandbox, as an untrusted submission.
     # Objects to link first, which are compiled once, outside the sandbox, for all recipes.
     shared: Recipe | None = None
     dialect: LogPatterns = field(default_factory=LogPatterns)
@@ -135,19 +138,81 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
     with _locked(directory.with_suffix(".lock")):
         if not stamp.is_file() or stamp.read_text() != made_of:
             _prepare(directory, recipe, recipe.files, kernel)
-            # Link one object only, because a module would have undefined symbols.
-            result = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
-            if result.status or result.ended_by:
-                result.check_host(directory)
-                why = result.cause or _error_line(readable(result.text, directory, recipe.labels))
-                raise LabError(f"what all modules share does not compile here: {why}")
+            stored = _store_key(recipe, kernel)
+            if not _fetch(stored, directory):
+                _make_shared(recipe, kernel, directory)
+                _keep(stored, recipe, directory)
             stamp.write_text(made_of)
         files = {name: text for name, text in recipe.files.items() if name.endswith(".h")}
         for name in recipe.objects:
-            record = (directory / name).with_name(f".{Path(name).name}.o.cmd")
             files[f"{name}.o_shipped"] = (directory / f"{name}.o").read_bytes()
-            files[record.relative_to(directory).as_posix()] = record.read_bytes()
+            files[_record(name)] = (directory / _record(name)).read_bytes()
         return files
+
+
+def _make_shared(recipe: Recipe, kernel: Kernel, directory: Path) -> None:
+    # Link one object only, because a module would have undefined symbols.
+    result = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
+    if result.status or result.ended_by:
+        result.check_host(directory)
+        why = result.cause or _error_line(readable(result.text, directory, recipe.labels))
+        raise LabError(
+            f"the code that all modules share does not compile here: {why}", "run make doctor"
+        )
+
+
+def _record(name: str) -> str:
+    """Return the name of the file in which kbuild records the command that makes an object."""
+    return Path(name).with_name(f".{Path(name).name}.o.cmd").as_posix()
+
+
+def _store_key(recipe: Recipe, kernel: Kernel) -> str:
+    """Return the key of a build in the store, which outlives build directories and kernel trees."""
+    tree: list[tuple[int, int]] = []
+    for name in (".config", "Module.symvers"):
+        with suppress(OSError):
+            about = (kernel.tree / name).stat()
+            tree.append((about.st_mtime_ns, about.st_size))
+    # Include this file, so that a change of it invalidates all stored results.
+    return object_store.key(digest(recipe, kernel), tree, Path(__file__).read_bytes())
+
+
+# A placeholder for the build directory in a stored command record.
+_DIRECTORY = b"$(directory)"
+# The modification time of objects from the store. It is older than all sources, so make compiles
+# every object again after a change of any source. Modules get the current time instead, because gdb
+# warns if a module is older than its sources.
+_OLD = 86400
+
+
+def _keep(key: str, recipe: Recipe, directory: Path) -> None:
+    """Store the results of a build."""
+    # Also store the objects and kbuild's commands, with which kbench links its module again.
+    name = recipe.name
+    names = [f"{name}.ko", f"{name}.stripped.ko", f".{name}.ko.cmd", _record(name)]
+    names += [f"{name}.o", f"{name}.mod.o", ".module-common.o"]
+    for name in _objects(recipe):
+        names += [f"{name}.o", f"{name}.i", _record(name)]
+    found = {name: directory / name for name in names if (directory / name).is_file()}
+    files = {name: path.read_bytes() for name, path in found.items()}
+    for name in (name for name in files if name.endswith(".cmd")):
+        files[name] = files[name].replace(os.fsencode(directory), _DIRECTORY)
+    object_store.keep(key, files)
+
+
+def _fetch(key: str, directory: Path) -> bool:
+    """Put the results of an equal build into a directory. Return whether the store has them."""
+    files = object_store.fetch(key)
+    for name, content in files.items():
+        path = directory / name
+        path.unlink(missing_ok=True)
+        is_record = name.endswith(".cmd")
+        path.write_bytes(
+            content.replace(_DIRECTORY, os.fsencode(directory)) if is_record else content
+        )
+        if path.suffix != ".ko":
+            os.utime(path, (_OLD, _OLD))
+    return bool(files)
 
 
 def digest(recipe: Recipe, kernel: Kernel) -> str:
@@ -165,8 +230,12 @@ def _prepare(directory: Path, recipe: Recipe, files: Mapping[str, bytes], kernel
 
 
 def _command(kernel: Kernel, directory: Path, target: str, jobs: int = 2) -> list[str]:
+    # KCFLAGS also reaches the file that kbuild generates, whose debug information would otherwise
+    # hold the path of this directory. Kbuild's ccflags-y do not reach it.
+    flags = f"KCFLAGS=-ffile-prefix-map={directory}=."
     return [
-        "make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}", target
+        "make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
+        flags, target,
     ]  # fmt: skip
 
 
@@ -182,6 +251,11 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
         pass
     shared = _compiled(recipe.shared, kernel) if recipe.shared else {}
     _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
+    stored = _store_key(recipe, kernel)
+    if not recipe.isolated and _fetch(stored, directory):
+        message.write_text("")
+        stamp.write_text(made_of)
+        return module
     if message.is_file() and message.read_text():
         # Compile all objects again, because otherwise the warnings of unchanged files would vanish.
         for name in recipe.objects:
@@ -201,6 +275,8 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     stripped = _make(["strip", "--strip-debug", "-o", str(module.stripped), str(module.path)], room)
     if stripped.status:
         return replace(module, cause=f"strip: {stripped.text.strip()}", log=log)
+    if not recipe.isolated and not warnings:
+        _keep(stored, recipe, directory)
     stamp.write_text(made_of)
     return replace(module, log=log, warnings=warnings)
 
@@ -299,7 +375,7 @@ def _error_line(log: str) -> str:
         if match:
             return match[0].strip()
     lines = [line for line in log.splitlines() if line.strip()]
-    return lines[-1] if lines else "make failed and said nothing"
+    return lines[-1] if lines else "make failed and printed nothing"
 
 
 def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:

@@ -96,7 +96,7 @@ def _words(place: Path) -> _LastWords:
 
 
 def attach(machine: str) -> Running | None:
-    """Return that machine if it is up; otherwise save its log, remove its files, return None."""
+    """Return this machine if it is up. Otherwise save its log, remove its files, return None."""
     place = folder(machine)
     words = _words(place)  # read first: attach removes the files of an ended machine
     running = machines.get(machine).attach(place)
@@ -116,7 +116,7 @@ class _StoppedNotice:
     shown: bool = False
 
     def silent(self, seconds: float) -> None:
-        """Print the note if the machine is stopped and has been silent for SILENCE seconds."""
+        """Print the note if the machine is stopped and has sent nothing for SILENCE seconds."""
         why = "" if self.shown or seconds < SILENCE else why_stopped(self.pid)
         if why:
             self.shown = True
@@ -135,8 +135,10 @@ def find(begin: str) -> tuple[str, Running]:
         if running is not None:
             return name, running
         if crashed:
-            raise LabError("the machine has ended by itself: make dmesg shows its last words")
-    raise LabError(f"no machine is up: {begin} starts one")
+            raise LabError(
+                "the machine has ended by itself", "run make dmesg to see its last messages"
+            )
+    raise LabError("no machine is up", f"run {begin}")
 
 
 def _take(lock: int, machine: str) -> None:
@@ -196,22 +198,24 @@ def swap(machine: str, running: Running, module: Module, what: str, path: str) -
             result = channel.run(f"rmmod {module.name} 2>&1", timeout)
             if result.status:
                 raise LabError(
-                    f"{what} that is loaded cannot be unloaded ({result.output.strip()}):"
-                    " close what uses it, or make unload"
+                    f"{what} is loaded and cannot be unloaded ({result.output.strip()})",
+                    "close the files that keep it in use, or run make unload",
                 )
         _note_module(folder(machine), module)
         channel.put(path, module.stripped.read_bytes(), timeout)
         result = channel.run(f"insmod {path} 2>&1", timeout)
     except MachineError as error:
         finding = kernel_log.crash(running.console(), module)
-        raise LabError(f"loading ended the machine ({error}): {finding.cause}") from error
+        raise LabError(
+            f"the machine crashed during insmod ({error}): {finding.cause}", "correct the source"
+        ) from error
     if result.status:
-        raise LabError(f"insmod: {result.output.strip()}; make dmesg may say more")
+        raise LabError(f"insmod: {result.output.strip()}", "run make dmesg, which may say more")
 
 
 def sections(running: Running, module: str) -> dict[str, str]:
     """Return the addresses of the sections of a loaded module, by name."""
-    # Return all sections, because gdb takes a missing section for a part of .text.
+    # Do not omit a section, because gdb would assume that it is a part of .text.
     command = f"cd /sys/module/{module}/sections && grep . .[a-z]*"
     result = running.channel.run(command, CALL_TIMEOUT)
     lines = result.output.splitlines() if result.status == 0 else []
@@ -241,7 +245,7 @@ def run(command: str, begin: str) -> int:
         raise
     except MachineError as error:
         _words(folder(name)).keep(died=not running.alive())
-        raise LabError(f"{error}: make dmesg shows its last words") from error
+        raise LabError(str(error), "run make dmesg to see its last messages") from error
     sys.stdout.write(result.output)
     return result.status
 
@@ -255,7 +259,9 @@ def shell(begin: str) -> int:
             running.channel.put("/tmp/script", script, CALL_TIMEOUT * running.speed_factor)
         return run(". /etc/profile >/dev/null; . /tmp/script", begin)
     if name == "host":
-        raise LabError("machine host is this computer: use your own shell")
+        raise LabError(
+            "machine=host is this computer, so it has no shell of its own", "use your own shell"
+        )
     place = folder(name)
     to_shell = os.open(place / "shell.in", os.O_RDWR | os.O_CLOEXEC)
     from_shell = os.open(place / "shell.out", os.O_RDWR | os.O_CLOEXEC)
@@ -270,7 +276,7 @@ def shell(begin: str) -> int:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
         print()
     if not running.alive():
-        raise LabError("the machine has ended: make dmesg shows its last words")
+        raise LabError("the machine has ended", "run make dmesg to see its last messages")
     return 0
 
 
@@ -294,8 +300,8 @@ def dmesg(begin: str) -> int:
     if any(attach(name) is not None for name in machines.MACHINES):
         return run("dmesg", begin)
     if not last_log().is_file():
-        raise LabError(f"no machine is up and none has been: {begin} starts one")
-    print(f"(the last machine's; it is down, {paths.shown(last_log())})", file=sys.stderr)
+        raise LabError("no machine is up, and no earlier machine has left a log", f"run {begin}")
+    print(f"(log of the last machine, which has ended: {paths.shown(last_log())})", file=sys.stderr)
     sys.stdout.write(console_text(last_log().read_bytes()))
     sys.stdout.flush()
     if _last_end().is_file():

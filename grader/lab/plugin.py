@@ -29,7 +29,7 @@ def output(folder: Path) -> Path:
     """Make the file that the plugin writes to, writable for the user that QEMU runs as."""
     path = folder / OUTPUT
     path.touch()
-    path.chmod(0o666)  # safe, because only the owner can enter the folder
+    path.chmod(0o666)  # this is safe, because only the owner can enter the folder
     return path
 
 
@@ -54,6 +54,8 @@ class Counts:
     """Numbers of executed instructions, by the region of memory, and of interrupts.
 
     products: the products of 32-bit words that the module's instructions have computed.
+    divisions: the module's division instructions.
+    vectors: the module's instructions on vectors of 256 bits.
     """
 
     user: int
@@ -61,8 +63,10 @@ class Counts:
     module: int
     elsewhere: int
     products: int
+    divisions: int
+    vectors: int
     interrupts: int
-    interrupted: int  # Those instructions of kernel that belong to interrupts.
+    interrupted: int  # The instructions counted in `kernel` that belong to interrupts.
 
     def __sub__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, k) - getattr(other, k) for k in self.__dataclass_fields__))

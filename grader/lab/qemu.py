@@ -34,22 +34,25 @@ QEMU = "qemu-system-x86_64"
 # with ERMS the kernel copies with "rep movsb", which counts one instruction for each byte.
 EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
 # Further features for a module with vector files: AVX2, FMA, the features that QEMU requires for
-# them, and XSAVE, with which the kernel saves the vector registers.
-AVX2 = "+ssse3,+sse4.1,+sse4.2,+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
+# them, and XSAVE, with which the kernel saves the vector registers. LZCNT ("abm") must be there,
+# too: from glibc 2.41 on, memrchr() and other functions use the instruction LZCNT on every
+# processor with AVX2. Without the feature, the same bytes are the instruction BSR, which returns
+# another result.
+AVX2 = "+abm,+ssse3,+sse4.1,+sse4.2,+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
 
 KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
-    # The same addresses in every boot.
+    # Load the kernel at the same addresses in every boot.
     " nokaslr"
-    # Debian and Ubuntu clear each allocated block. Clearing is no work of the module, so it must
-    # not be counted.
+    # The kernels of Debian and Ubuntu clear each allocated block. This work must not be counted,
+    # because it is not the module's.
     " init_on_alloc=0 init_on_free=0"
-    # A guest with one user needs no mitigations. They would add instructions to each indirect call
-    # and return, depending on the vulnerabilities of the CPU model.
+    # A guest with one user needs no mitigations. The mitigations would add instructions to each
+    # indirect call and return, depending on the vulnerabilities of the CPU model.
     " mitigations=off"
     " audit=0 apparmor=0"
 )
-# Skip the timer check, which waits busily and is not needed under emulation.
+# Skip the kernel's timer check, a busy wait that is not needed under emulation.
 EMULATED_ARGUMENTS = "no_timer_check"
 # With counting, the TSC runs at 1 GHz of guest time. The calibration of the local APIC timer waits
 # busily, which takes seconds under emulation; one CPU does not need that timer.
@@ -117,7 +120,7 @@ class Qemu:
         if self is KVM:
             reason = kvm.why_unavailable(_entry() / "vmlinuz")
             if reason:
-                raise LabError(f"no machine qemu-kvm: {reason}; say machine=qemu")
+                raise LabError(f"no machine qemu-kvm: {reason}", "choose machine=qemu")
 
     def _view(self, folder: Path, counts: bool = False) -> SandboxView:
         """Return the files that QEMU sees besides the system's programs and firmware."""
@@ -155,7 +158,7 @@ class Qemu:
             return self._view(folder, counts=digits is not None)
 
         around = Surroundings(view=room if confined else None)
-        if self is not KVM:  # KVM boots fast, and its CPU differs between computers
+        if self is not KVM:  # KVM boots fast, and its CPU is not the same everywhere
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
             alone = Surroundings(view=self._view if confined else None)
             kept = snapshot.obtain(_entry().parent, self.name, self._command, facts, alone)
@@ -163,7 +166,7 @@ class Qemu:
                 try:
                     return snapshot.resume(kept, contents, command, around)
                 except MachineKilled:
-                    raise  # the snapshot is not at fault
+                    raise  # in this case the snapshot is not at fault
                 except LabError:
                     snapshot.remove(kept)
         return guest_process.start(contents, command, around)
@@ -200,7 +203,7 @@ def _run_script(name: str, *arguments: str) -> str:
         [str(paths.SCRIPTS / name), *arguments], stdout=subprocess.PIPE, text=True
     )
     if script.returncode:
-        raise LabError("the machine qemu is not there: see the message above")
+        raise LabError("there is no machine qemu", "follow the message above")
     return script.stdout.strip()
 
 
@@ -216,7 +219,9 @@ def _kernel() -> Kernel:
     if shutil.which(command) is None:
         _run_script("setup.sh", "qemu")
         if shutil.which(command) is None:
-            raise LabError(f"the kernel was compiled with {command}: install that package")
+            raise LabError(
+                f"the kernel was compiled with {command}, which is missing", "install that package"
+            )
     return Kernel(
         key=_entry().name,
         tree=_entry() / "build",

@@ -94,7 +94,7 @@ def resume(place: Path, contents: Contents, machine: Command, around: Surroundin
             _share(say)
             control.hand_over(say)
             say("migrate-incoming", uri="fd:devices")
-            # Wait, because bytes sent earlier would get lost: the serial line does not exist yet.
+            # Wait until the serial line exists, because bytes sent earlier would be lost.
             say("", event="RESUME")
         # Use a pipe, so that the archive is never in the machine's memory as a whole.
         guest.channel.check("cd / && file_transfer | cpio -idmu 2>&1", BOOT_TIMEOUT)
@@ -312,7 +312,7 @@ def _migrated(say: Any) -> None:
         if status in ("failed", "cancelled"):
             break
         time.sleep(0.02)
-    raise MachineError("QEMU does not keep the machine")
+    raise MachineError("QEMU could not save a snapshot of the machine")
 
 
 def _share(say: Any) -> None:

@@ -23,7 +23,8 @@ def complaints(
     shown: display names of folders below directory ("" for directory itself). Messages about other
     files, such as kernel headers, are left out. target: the target for make.
     """
-    # Set KBUILD_CHECKSRC, not C=2: Debian's headers of Linux 7 lack a script that C=2 needs.
+    # Set KBUILD_CHECKSRC and not C=2, because Debian's headers of Linux 7 lack a script that C=2
+    # needs.
     make = subprocess.run(
         ["make", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
          "KBUILD_CHECKSRC=2", f"CHECK=sparse {_KNOWN}", target],
@@ -33,11 +34,12 @@ def complaints(
     )  # fmt: skip
     output = make.stdout + make.stderr
     if "CHECK" not in output:
-        return [f"sparse has looked at nothing in {directory}: {output.strip()[-300:]}"]
+        return [f"sparse has checked no file in {directory}: {output.strip()[-300:]}"]
     found = []
     for line in output.splitlines():
         for folder, name in shown.items():
-            # The directory is optional: messages about preprocessed files have relative names.
+            # The directory is optional, because messages about preprocessed files have relative
+            # names.
             begin = rf"({re.escape(str(directory))}/)?{re.escape(folder)}"
             if match := re.match(rf"{begin}(?=/[^/\s]+: (warning|error):)", line):
                 found.append(f"{name}{line[match.end() :]}")

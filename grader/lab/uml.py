@@ -49,7 +49,7 @@ class Uml:
             [str(paths.SCRIPTS / "lab-kernel.sh"), self.name], stdout=subprocess.PIPE, text=True
         )
         if script.returncode:
-            raise LabError("there is no lab kernel: see the message above")
+            raise LabError("there is no lab kernel", "follow the message above")
         return Path(script.stdout.strip())
 
     def is_built(self) -> bool:
@@ -58,7 +58,7 @@ class Uml:
         return subprocess.run(script, capture_output=True).returncode == 0
 
     def verifier(self) -> Uml:
-        """Return this machine, because none with the same kernel is faster."""
+        """Return this machine, because no faster machine has the same kernel."""
         return self
 
     def facts(self) -> dict[str, str]:
@@ -67,7 +67,10 @@ class Uml:
 
     def _executable(self) -> Path:
         if self._linux and not os.access(self._linux, os.X_OK):
-            raise LabError(f"{self._linux} is no kernel that can be run")
+            raise LabError(
+                f"{self._linux} is not a kernel that can be run",
+                "set LAB_LINUX to the executable of a kernel",
+            )
         return self._linux or self.entry() / "linux"
 
     def kernel(self) -> Kernel:
@@ -157,8 +160,8 @@ def memory_folder(size: int) -> Path:
         tried[folder] = reason
     reasons = "; ".join(f"{folder}: {reason}" for folder, reason in tried.items())
     raise LabError(
-        f"no room for the machine's memory of {size >> 20} MB ({reasons}): set TMPDIR to a folder"
-        " with as much free that is not mounted noexec"
+        f"no room for the machine's memory of {size >> 20} MB ({reasons})",
+        "set TMPDIR to a folder with as much free that is not mounted noexec",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Print whether a sandbox is available on this computer, for scripts/doctor.sh."""
+"""Print for scripts/doctor.sh whether a sandbox is available on this computer."""
 
 import sys
 
@@ -7,5 +7,5 @@ from grader.sandbox import why_unavailable
 
 if __name__ == "__main__":
     why = why_unavailable()
-    print(why or "a command was run in one")
+    print(why or "a command has run in a sandbox")
     sys.exit(1 if why else 0)

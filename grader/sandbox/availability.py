@@ -17,27 +17,30 @@ from grader.sandbox.mounts import BWRAP, SandboxView
 from grader.sandbox.running import run
 from grader.sandbox.starting import SetUpError
 
-WAY_OUT = "or --no-sandbox, for trees that you trust"
-
 
 def why_unavailable() -> str:
     """Return why no sandbox is available and what to do, in one line; "" if one is available."""
+    return str(_unavailable() or "")
+
+
+def _unavailable() -> LabError | None:
     if shutil.which(BWRAP) is None:
-        return "bubblewrap is missing: scripts/setup.sh sandbox installs it"
+        return LabError("bubblewrap not found", "run scripts/setup.sh sandbox")
     return _refused()
 
 
 @cache
-def _refused() -> str:
+def _refused() -> LabError | None:
     if platform.system() != "Linux":
-        return f"a sandbox needs Linux, this is {platform.system()}"
+        return LabError(f"a sandbox needs Linux, this is {platform.system()}", "use Linux")
     try:
         result = run(["true"], ResourceLimits(wall_seconds=20), SandboxView())
     except SetUpError as error:
-        return _cure(str(error))
-    return (
-        "" if result.status == 0 else f"true fails in the sandbox: {result.cause or result.status}"
-    )
+        return _cure(error.problem)
+    if result.status == 0:
+        return None
+    cause = result.cause or f"status {result.status}"
+    return LabError(f"the command true fails in the sandbox: {cause}", "run make doctor")
 
 
 def require() -> None:
@@ -45,9 +48,11 @@ def require() -> None:
     if shutil.which(BWRAP) is None:
         # setup.sh reports its progress and its errors itself.
         subprocess.run([str(paths.SCRIPTS / "setup.sh"), "sandbox"], stdout=subprocess.DEVNULL)
-    why = why_unavailable()
-    if why:
-        raise LabError(f"no sandbox: {why}; {WAY_OUT}")
+    if why := _unavailable():
+        raise LabError(
+            f"no sandbox: {why.problem}",
+            f"{why.action}, or give --no-sandbox for trees that you trust",
+        )
 
 
 def _setting(name: str) -> str:
@@ -57,7 +62,7 @@ def _setting(name: str) -> str:
         return ""
 
 
-def _cure(message: str) -> str:
+def _cure(message: str) -> LabError:
     message = message.removeprefix("bwrap: ")
     if os.geteuid():
         for name, refusing, allowing, who in (
@@ -66,18 +71,18 @@ def _cure(message: str) -> str:
             ("user.max_user_namespaces", "0", "10000", "this system"),
         ):
             if _setting(name) == refusing:
-                return (
-                    f"{who} refuses it to ordinary users ({message}):"
-                    f" sudo sysctl {name}={allowing}, until the next start"
+                return LabError(
+                    f"{who} refuses a sandbox to ordinary users ({message})",
+                    f"run sudo sysctl {name}={allowing} after each start",
                 )
     if _in_container():
-        return (
-            f"this container refuses it ({message}): start it with --privileged"
-            " (docker, podman), or grade outside of it"
+        return LabError(
+            f"this container refuses a sandbox ({message})",
+            "start it with --privileged (docker, podman), or run the command outside of it",
         )
     if message.startswith("supervisor: ") or not os.geteuid():
-        return f"bubblewrap is refused ({message}): try as an ordinary user"
-    return f"bubblewrap is refused ({message}): see scripts/doctor.sh, or try as root"
+        return LabError(f"bubblewrap is refused ({message})", "run the command as an ordinary user")
+    return LabError(f"bubblewrap is refused ({message})", "run make doctor, or the command as root")
 
 
 def _in_container() -> bool:

@@ -14,7 +14,7 @@ _LINE = re.compile(r"^\t(\S+) \(.*\) => (/\S+)$", re.MULTILINE)
 
 @cache
 def _installed() -> dict[str, Path]:
-    """Return the libraries in the loader's cache by name. Of equal names the first is native."""
+    """Return the libraries in the loader's cache by name; of equal names, the first, native one."""
     output = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     return {name: Path(path) for name, path in reversed(_LINE.findall(output))}
 
@@ -25,7 +25,7 @@ def _asked_for(program: Path) -> Iterator[Path]:
     Names that the loader's cache does not contain are ignored, so a program cannot request other
     files. A malformed file may raise ELFError, OSError or ValueError.
     """
-    # Imported here, because the rest of the sandbox needs only the standard library.
+    # Import the package here, because the rest of the sandbox needs only the standard library.
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import InterpSegment

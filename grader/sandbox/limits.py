@@ -32,15 +32,15 @@ class ResourceLimits:
     processes: int = 64  # Number of processes and threads.
     open_files: int = 512  # Open files of each process.
     file_bytes: int = 64 * MB  # Size of each file.
-    # Of all files written in the view; these files are in memory.
+    # Size of all files written in the view together; these files are in memory.
     store_bytes: int = 256 * MB
     store_files: int = 10_000
     output_bytes: int = 16 * MB  # Size of stdout and stderr together.
 
 
-# For a build: make, the compiler, modpost and objtool.
+# Limits for a build: make, the compiler, modpost and objtool.
 COMPILER = ResourceLimits(address_bytes=3072 * MB)
-# A program of a stage with the address sanitizer, which needs 30 MB and delays the reuse of freed
+# Limits for a program of a stage. The address sanitizer needs 30 MB and delays the reuse of freed
 # memory.
 PROGRAM = ResourceLimits(
     wall_seconds=120,
@@ -52,7 +52,8 @@ PROGRAM = ResourceLimits(
     store_bytes=64 * MB,
     store_files=1000,
 )
-# tar and unzip. A stage has a few dozen files, each smaller than a megabyte.
+# Limits for the unpacking of an archive. A stage has a few dozen files, each smaller than a
+# megabyte.
 ARCHIVE = ResourceLimits(
     wall_seconds=60,
     cpu_seconds=30,
@@ -64,7 +65,7 @@ ARCHIVE = ResourceLimits(
     output_bytes=1 * MB,
 )
 
-# An emulator. A module can write to the console, so the console file needs a size limit.
+# Limits for an emulator. A module can write to the console, so the console file needs a limit.
 MACHINE = ResourceLimits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
 
 # Messages for a command that exceeded a limit.
@@ -87,8 +88,8 @@ class CommandResult:
 
     status: int | None  # Exit status as in subprocess; None if a limit ended the command.
     output: bytes
-    errors: bytes  # Empty if together was set.
-    ended_by: str = ""  # A key of SAID.
+    errors: bytes  # Standard error; empty if `together` was set.
+    ended_by: str = ""  # The limit that ended the command: a key of SAID.
     survivors: int = 0  # Processes that were still running and were killed.
     limits: ResourceLimits = ResourceLimits()
 
@@ -161,7 +162,7 @@ def _tasks(entry: Path) -> list[Path]:
 
 
 def _status(process: int) -> Iterator[tuple[str, int]]:
-    """Yield the fields _COUNTED of /proc/PID/status, by name; memory in kilobytes."""
+    """Yield the fields _COUNTED of /proc/PID/status, by name. Memory is in kilobytes."""
     entry = Path("/proc", str(process))
     # If the first thread has ended, its status shows no memory, so read another thread's.
     for source in (entry, *_tasks(entry)):
@@ -193,14 +194,14 @@ def usage(pid: int, enough: ResourceLimits) -> str:
                 kilobytes += value
         if kilobytes * 1024 > enough.memory_bytes:
             return "memory"
-        # Allow for the supervisor, bubblewrap and processes that end during the count.
+        # Add an allowance for the supervisor, bubblewrap and processes that end during the count.
         if tasks > enough.processes + 8:
             return "processes"
     return ""
 
 
 def oom_kills() -> int:
-    """Return the number of processes that the kernel has killed for lack of memory since boot."""
+    """Return how many processes the kernel has killed since boot, because memory ran out."""
     try:
         words = Path("/proc/vmstat").read_text().split()
         return int(words[words.index("oom_kill") + 1])

@@ -85,12 +85,15 @@ def kernel_build_paths(tree: Path) -> tuple[Path, ...]:
 
 
 def check_readable(paths: tuple[Path, ...]) -> None:
-    """Raise LabError if another user than root cannot read one of the paths."""
+    """Raise LabError if only root can read one of the paths."""
     for place in paths:
         if place.exists():
             wanted = 0o5 if place.is_dir() else 0o4
             if place.stat().st_mode & wanted != wanted:
-                raise LabError(f"{place} is root's alone: chmod -R o+rX there, or start as a user")
+                raise LabError(
+                    f"{place} is readable by root only",
+                    "run chmod -R o+rX there, or start as a user",
+                )
 
 
 def environment(more: dict[str, str]) -> dict[str, str]:
@@ -180,13 +183,13 @@ _FORBIDDEN = (
     # Memory that belongs to no process or directory, and data buffers in the kernel.
     *(29, 64, 68, 240, 319, 447),  # shmget, semget, msgget, mq_open, memfd_create, memfd_secret
     *(41, 53),  # socket, socketpair
-    # Other processes.
+    # Access to other processes.
     *(101, 310, 311, 312, 438),  # ptrace, process_vm_readv, _writev, kcmp, pidfd_getfd
     # Namespaces and mounts.
     *(155, 161, 165, 166, 272, 308),  # pivot_root, chroot, mount, umount2, unshare, setns
     *(428, 429, 430, 431, 432, 433, 442),  # open_tree, move_mount, fs..., mount_setattr
     *(303, 304),  # name_to_handle_at, open_by_handle_at
-    # Wider interfaces of the kernel.
+    # Large interfaces of the kernel.
     *(103, 134, 154, 248, 249, 250),  # syslog, uselib, modify_ldt, add_key, request_key, keyctl
     *(298, 300, 321, 323, 425, 426, 427),  # perf_..., fanotify_init, bpf, userfaultfd, io_uring
 )
@@ -208,7 +211,8 @@ def seccomp_program() -> bytes | None:
         return [step(code, value, 0, 1), step(end, verdict)]
 
     steps = [step(load, 4), step(equal, 0xC000_003E, 1, 0), step(end, kill), step(load, 0)]
-    # Block all calls of x32, a second set of numbers, and clone3, whose flags are in memory.
+    # Block clone3, because its flags are in memory, where a filter cannot read them. Block all
+    # calls of x32, which numbers the system calls in a second way.
     steps += [*unless(at_least, 0x4000_0000, unknown), *unless(equal, 435, unknown)]
     for number in _FORBIDDEN:
         steps += unless(equal, number, refuse)

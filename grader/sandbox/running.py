@@ -73,7 +73,7 @@ class _Run:
         self.uid = unused_user() if view and not os.geteuid() else None
         self.process: subprocess.Popen[bytes] | None = None
         self.watched = 0  # The process whose descendants are checked.
-        self.first: int | None = None  # The sandbox's first process, as a pidfd.
+        self.first: int | None = None  # A pidfd of the sandbox's first process.
         self.info: int | None = None  # Pipe to which bubblewrap writes the pid.
         self.stores: list[int] = []  # Descriptors of view.stores.
         self.input = memoryview(b"")  # Remaining input for a pipe.
@@ -131,14 +131,14 @@ class _Run:
             self._attend(ours)
         finally:
             self._end()
-        # All writers have ended, so the pipes now have a definite end.
+        # All writers have ended, so reading the pipes now reaches the end of file.
         for fd in self.said:
             while self._read(fd):
                 pass
         return self._ended(command)
 
     def _stdin(self, content: bytes, handed: ExitStack) -> int:
-        """Return the standard input: a pipe if the view has a program, or else a file."""
+        """Return a descriptor for standard input: a pipe if the view has a program, else a file."""
         if self.view and self.view.program:
             self.input = memoryview(content)
             return subprocess.PIPE
@@ -284,7 +284,8 @@ class _Run:
                 until = time.monotonic() + DEATH_SECONDS
                 while process.poll() is None and time.monotonic() < until:
                     if self.word is None:
-                        # Kill from here, too: among many processes the supervisor may get no CPU.
+                        # Kill the processes from here, too, because the supervisor may get no CPU
+                        # among many processes.
                         kill_groups(process.pid)
                         process.terminate()
                     try:
@@ -310,10 +311,10 @@ class _Run:
         message = [bytes(text) for text in self.said.values()]
         if not self.ready and not self.ended_by:
             lines = decoded(b"\n".join(message)).strip().splitlines()
-            raise SetUpError(lines[-1] if lines else "bubblewrap ended and said nothing")
+            raise SetUpError(lines[-1] if lines else "bubblewrap ended without a message")
         status, left, error = self.word or (-1, 0, 0)
         if error:
-            raise LabError(f"{command[0]}: {os.strerror(error)}")
+            raise LabError(f"{command[0]}: {os.strerror(error)}", "run make doctor")
         ended_as: int | None = None
         if not self.ended_by:
             # Without a last message the supervisor was killed, probably by the command.

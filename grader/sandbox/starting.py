@@ -27,7 +27,10 @@ _count = itertools.count()
 
 
 class SetUpError(LabError):
-    """The sandbox could not be set up. The text is the error message of bubblewrap."""
+    """The sandbox could not be set up. The problem is the error message of bubblewrap."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, "run make doctor")
 
 
 def bubblewrap(
@@ -48,7 +51,7 @@ def bubblewrap(
         fds.append(handed.enter_context(sealed(program)))
         call += ["--seccomp", str(fds[-1])]
     places = rooms.command(view, limits, supervisor(), cwd, info)
-    # Pass the arguments in a file, because processes in the sandbox can read the command line.
+    # Pass the arguments in a file, because every process in the sandbox can read the command line.
     fds.append(handed.enter_context(sealed("\0".join(places).encode())))
     return [*call, "--args", str(fds[-1]), "--", rooms.SUPERVISOR]
 
@@ -61,7 +64,7 @@ def unused_user() -> int:
     if count > 1 << 31:
         return 0x4000_0000 + number
     if count < 2:
-        raise SetUpError("no user to become: this root is the only user of its namespace")
+        raise SetUpError("no unused user ID: this root is the only user of its namespace")
     return int(first + 1 + number % (count - 1))
 
 
@@ -98,6 +101,9 @@ def _built_supervisor() -> Path:
     )
     if gcc.returncode:
         check_disk(program.parent)
-        raise LabError(f"supervisor.c does not compile: {gcc.stderr.strip().splitlines()[-1]}")
+        raise LabError(
+            f"supervisor.c does not compile: {gcc.stderr.strip().splitlines()[-1]}",
+            "run make doctor",
+        )
     new.replace(program)
     return program

@@ -64,7 +64,10 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* Always blocked, so that none is missed between a check and a wait. */
+/*
+ * These signals are always blocked, so none is missed between a check and a
+ * wait.
+ */
 static sigset_t signals;
 static int told_to_end;
 
@@ -238,7 +241,10 @@ static void become(char **command, uid_t uid, gid_t group,
 		    setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
 		goto fail;
 	for (int i = 0; i < count; i++) {
-		/* EPERM: the present limit is stricter, so keep it. */
+		/*
+		 * EPERM means that the present limit is stricter, so keep the
+		 * present limit.
+		 */
 		if (setrlimit(limits[i].which, &limits[i].value) &&
 		    errno != EPERM)
 			goto fail;
@@ -370,7 +376,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
-	/* Outside a sandbox: end when the grader is killed. */
+	/* Outside of a sandbox, end when the grader is killed. */
 	if (kills && prctl(PR_SET_PDEATHSIG, SIGTERM))
 		die("prctl");
 	hand_over(sock, dirs, n_dirs);

@@ -61,7 +61,8 @@ def _opened(name: str, parent: int | None) -> Iterator[int]:
 
 
 def _readable(name: str, folder: int, found: os.stat_result) -> None:
-    # Safe: all processes of the sandbox have ended, so no link can replace the file.
+    # This is safe, because all processes of the sandbox have ended, so no link can replace the
+    # file.
     wanted = stat.S_IRUSR | (stat.S_IXUSR if stat.S_ISDIR(found.st_mode) else 0)
     if found.st_mode & wanted != wanted and found.st_uid == os.geteuid():
         os.chmod(name, stat.S_IMODE(found.st_mode) | wanted, dir_fd=folder)
@@ -119,7 +120,8 @@ def _copy_file(name: str, source: int, target: int, found: os.stat_result, uid: 
     except FileNotFoundError:
         pass
     except IsADirectoryError:
-        # A directory of an earlier build; we own the whole target.
+        # This is a directory of an earlier build, which may be removed because the kit owns the
+        # target.
         shutil.rmtree(f"/proc/self/fd/{target}/{name}")
     mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
     flags = os.O_CLOEXEC | os.O_NOFOLLOW

@@ -29,8 +29,8 @@ from grader.tools.peer_rows import FLINT, GMP, PYTHON, PYTHON_FROM, Memory, Peer
 LAST_OF_A_WORD = 93
 NUMBERS = tuple(m * 10**p for p in range(2, 7) for m in (1, 3)) + (10_000_000,)
 MEMORY_AT = 1_000_000
-# For n up to the first number, each contender has the second number of turns in a round, of which
-# the shortest counts.
+# Pairs (n, turns). Up to this n each contender has this number of turns in a round. The result is
+# the shortest turn.
 TURNS = ((100_000, 9), (300_000, 3), (NUMBERS[-1], 1))
 
 PEER = Path(__file__).with_name("decimal_peer.py")
@@ -51,12 +51,12 @@ def _run(call: list[str], what: str) -> str:
         call, capture_output=True, text=True, cwd=paths.ROOT, env=_environment(), check=False
     )
     if completed.returncode:
-        raise LabError(f"{what}: {_reason(completed.stderr)}")
+        raise LabError(f"{what}: {_reason(completed.stderr)}", "correct the source")
     return completed.stdout
 
 
 class Peer:
-    """A process that measures one round for each line of input."""
+    """A process that measures one round for each line of its input."""
 
     def __init__(self, call: list[str]) -> None:
         # A session of its own, so that Ctrl-C ends only this command. The process then ends,
@@ -78,14 +78,14 @@ class Peer:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # answer raises the reason
+            pass  # answer() raises a LabError with the reason
 
     def answer(self) -> str:
         """Return the next line of output. Raise LabError if the process has ended."""
         assert self.process.stdout and self.process.stderr
         line = self.process.stdout.readline()
         if not line:
-            raise LabError(_reason(self.process.stderr.read()))
+            raise LabError(_reason(self.process.stderr.read()), "run the command again")
         return line.rstrip("\n")
 
     def end(self) -> None:
@@ -94,7 +94,7 @@ class Peer:
 
 
 def has_libmpdec() -> bool:
-    """Return whether decimal is libmpdec here, and not its replacement written in Python."""
+    """Return whether this Python's decimal is libmpdec, not the replacement in Python."""
     try:
         import _decimal  # noqa: F401, PLC0415
     except ImportError:
@@ -108,7 +108,7 @@ def build(stages: list[Stage], out: Path, progress: Progress) -> tuple[Path, lis
         ["cc", "-include", "gmp.h", "-E", "-x", "c", "/dev/null"], capture_output=True, check=False
     )
     if versions.returncode:
-        raise LabError("gmp.h is missing: scripts/setup.sh user, or apt install libgmp-dev")
+        raise LabError("gmp.h not found", "run scripts/setup.sh user")
     arguments = []
     for stage in stages:
         progress.step(f"build stage {stage.number} for user space")
@@ -132,8 +132,8 @@ def build_flint(prefix: Path, out: Path) -> tuple[str, str]:
     """Build FLINT's peer with the FLINT below prefix. Return FLINT's version and an argument."""
     if not (prefix / "include" / "flint" / "radix.h").is_file():
         raise LabError(
-            f"{prefix} has no include/flint/radix.h; name the folder that FLINT 3.6 or later was"
-            " installed to, see handouts/12-fft-avx2.md"
+            f"{prefix} has no include/flint/radix.h",
+            "give the folder that FLINT 3.6 or later is installed in, see handouts/12-fft-avx2.md",
         )
     peer = out / "flint.so"
     flags = ["-std=gnu11", "-O2", "-fPIC", "-shared", f"-I{prefix / 'include'}"]
@@ -178,7 +178,7 @@ def measure(
         for n, peer in peers.items():
             progress.step(f"measure n = {numbers[0]:,} to {numbers[-1]:,}", made + 1, rounds)
             with_python = python if n >= PYTHON_FROM else None
-            # Python begins every second round, the stages begin the others.
+            # Python begins every second round, and the stages begin the other rounds.
             if with_python and made % 2 == 0:
                 _python_round(run, with_python, n)
             _stages_round(run, peer, n)
@@ -215,17 +215,19 @@ def memory(run: PeerRun, call: list[str], n: int) -> None:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="compare-gmp", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="rounds for each n (15)")
-    parser.add_argument("--most", type=int, default=NUMBERS[-1], help="the largest n (10,000,000)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds for each n (default 15)")
     parser.add_argument(
-        "--out", type=Path, default=paths.BUILD / "compare-gmp", help="where the picture goes"
+        "--most", type=int, default=NUMBERS[-1], help="the largest n (default 10,000,000)"
     )
-    parser.add_argument("--flint", type=Path, help="the folder FLINT was installed to")
+    parser.add_argument(
+        "--out", type=Path, default=paths.BUILD / "compare-gmp", help="directory for the results"
+    )
+    parser.add_argument("--flint", type=Path, help="the folder in which FLINT is installed")
     options = parser.parse_args(arguments)
     if not 3 <= options.rounds <= 1000:
-        raise LabError("--rounds: a number from 3 to 1000, please")
+        raise LabError(f"--rounds {options.rounds}: out of range", "give a number from 3 to 1000")
     if options.most < NUMBERS[0]:
-        raise LabError(f"--most: a number from {NUMBERS[0]} on, please")
+        raise LabError(f"--most {options.most}: too small", f"give at least {NUMBERS[0]}")
     return options
 
 
@@ -237,7 +239,10 @@ def main(arguments: list[str]) -> int:
     out.mkdir(parents=True, exist_ok=True)
     stages = [stage for stage in find(home()) if stage.manifest.max_n > LAST_OF_A_WORD]
     if not stages:
-        raise LabError("no stage here has bignums yet, and no other can be compared")
+        raise LabError(
+            "no stage here has bignums yet, and only such stages are compared",
+            "write stage 3 first",
+        )
     furthest = min(options.most, max(stage.manifest.max_n for stage in stages))
     numbers = [n for n in NUMBERS if n <= furthest]
     python = has_libmpdec()
@@ -263,7 +268,7 @@ def main(arguments: list[str]) -> int:
     versus = [line for peer in (PYTHON, FLINT) for line in peer_rows.versus_peer(run, peer)]
     print("\n".join([*peer_rows.memory_lines(run), "", *versus]))
     if not python:
-        print("Python's decimal is not libmpdec here (it lacks _decimal): not compared")
+        print("Python's decimal is not compared: it is not libmpdec, because _decimal is missing")
     print(f"Picture: {paths.shown(out / 'compare-gmp.svg')}, .png; raw rows: rows.tsv")
     return 0
 

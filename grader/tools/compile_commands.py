@@ -66,7 +66,7 @@ def main() -> int:
         if "stage" not in built.homes:  # kbuild compiles the stage's preprocessed text
             entries += stage_commands(stage)
     if not entries:
-        raise LabError("no stage compiles, so there is nothing to say")
+        raise LabError("no stage compiles, so there is nothing to write", "correct the sources")
     output = Path(paths.ROOT / "compile_commands.json")
     output.write_text(json.dumps(entries, indent=1) + "\n")
     print(f"{paths.shown(output)}: {len(entries)} files")

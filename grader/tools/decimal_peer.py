@@ -22,9 +22,10 @@ PRIME = 2**61 - 1
 
 
 def fibonacci(n: int) -> Decimal:
-    """Compute F(n) by pairs of Lucas numbers: two squares a step, one product at the end."""
+    """Compute F(n) by pairs of Lucas numbers: two squares in each step, one product at the end."""
     k = n >> 1
-    # L(j) and L(j + 1) for j = 0, then the bits of k from the top one down.
+    # low = L(j), high = L(j + 1), sign = 2 * (-1)^j. j begins at 0 and takes the bits of k, from
+    # the highest one down.
     low, high, sign = Decimal(2), Decimal(1), 2
     for bit in range(k.bit_length() - 1, -1, -1):
         double, after = low * low - sign, high * high + sign
@@ -93,8 +94,8 @@ def main() -> None:
         compute, decimal = calls[n]
         printing, computing = [], []
         for _ in range(turns):
-            # In this order, each timed call finds its data in the cache as its own computation left
-            # it.
+            # In this order, each timed call finds its data in the cache, where the computation
+            # before it left them.
             printing.append(time_decimal(fibonacci(n), decimal) / decimal)
             computing.append(time_compute(n, compute) / compute)
         print(f"{min(computing):.2f}\t{min(printing):.2f}", flush=True)

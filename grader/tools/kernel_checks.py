@@ -29,7 +29,7 @@ SECONDS = 60
 
 @dataclass(frozen=True)
 class ToolFinding:
-    """A finding of a tool; its type is checkpatch's, or the name of a semantic patch."""
+    """A finding of a tool. Its type is a type of checkpatch, or the name of a semantic patch."""
 
     path: str
     line: str
@@ -68,7 +68,9 @@ def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[Too
         if match:
             yield ToolFinding(*match.groups())
     if completed.returncode not in (0, 1) or completed.stderr:
-        raise LabError(f"checkpatch.pl failed: {completed.stderr.strip()[-300:]}")
+        raise LabError(
+            f"checkpatch.pl failed: {completed.stderr.strip()[-300:]}", "run make doctor"
+        )
 
 
 def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[ToolFinding]:
@@ -79,7 +81,9 @@ def coccinelle(source: Path, folder: Path, without: Sequence[str]) -> list[ToolF
         if path.stem not in without and "virtual report" in path.read_text()
     ]
     if not patches:
-        raise LabError(f"{source} holds no semantic patch: delete it, and it is unpacked again")
+        raise LabError(
+            f"{source} holds no semantic patch", "delete it, so that it is unpacked again"
+        )
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         found = threads.map(lambda patch: _matches(patch, folder), patches)
         return [complaint for some in found for complaint in some]
@@ -108,7 +112,9 @@ def _matches(patch: Path, folder: Path) -> list[ToolFinding]:
         cwd=folder, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
     if completed.returncode:
-        raise LabError(f"spatch {patch.name} failed: {completed.stderr.strip()[-300:]}")
+        raise LabError(
+            f"spatch {patch.name} failed: {completed.stderr.strip()[-300:]}", "run make doctor"
+        )
     lines = (
         re.match(r"(?:\./)?(\S+?):(\d+)(?::[\d-]+)?:? (.*)", line)
         for line in completed.stdout.splitlines()
@@ -119,9 +125,9 @@ def _matches(patch: Path, folder: Path) -> list[ToolFinding]:
 def unexpected(
     found: Sequence[ToolFinding], config: dict[str, Any], names: Sequence[str]
 ) -> list[str]:
-    """Return the findings that no exception covers, and the exceptions that cover none.
+    """Return the findings that no exception covers, and the exceptions that cover no finding.
 
-    names: the files that were checked; an exception for none of them is not reported.
+    names: the files that were checked. Exceptions for other files are not reported.
     """
     used: set[int] = set()
     message = []
@@ -146,10 +152,10 @@ def main() -> int:
     """Print findings without an exception, and unused exceptions; return 1 if there are any."""
     config = toml.read(CONFIG)
     completed = subprocess.run(
-        [str(paths.SCRIPTS / "kernel-checks.sh")], capture_output=True, text=True
+        [str(paths.SCRIPTS / "kernel-checks.sh")], stdout=subprocess.PIPE, text=True
     )
     if completed.returncode:
-        raise LabError(completed.stderr.strip())
+        raise LabError("there is no kernel source to check with", "follow the message above")
     source = Path(completed.stdout.strip())
     names = files(config)
     style_only = [

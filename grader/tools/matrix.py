@@ -18,7 +18,7 @@ def _column(folder: Path) -> tuple[str, str, dict[str, str]]:
         report: dict[str, Any] = json.loads((folder / "report" / "report.json").read_text())
     except (OSError, ValueError):
         output_lines = (folder / "err").read_text(errors="replace").strip().splitlines()
-        return name, output_lines[-1] if output_lines else "it said nothing", {}
+        return name, output_lines[-1] if output_lines else "it printed nothing", {}
     found = {f"{stage['number']} {stage['name']}": stage["status"] for stage in report["stages"]}
     return f"{name} ({report['machines'][0]['kernel']})", "", found
 

@@ -39,7 +39,8 @@ def _height_at(points: list[Point], x: float) -> float | None:
 def _tags(lines: dict[str, PlotSeries], x: Axis, y: Axis) -> list[tuple[float, float, str, str]]:
     """Return tags with the stage's number at the end of its line, since colours repeat.
 
-    A tag is moved below or above the end where another line, or the one at 1, would cross it.
+    A tag is moved below or above the end of its line where another line, or the line at 1, would
+    cross the tag.
     """
     reach, room = (x.high / x.low) ** TAG_AWAY, (y.high / y.low) ** TAG_HEIGHT
     tags: list[tuple[float, float, str, str]] = []
@@ -80,7 +81,7 @@ def _panel(run: PeerRun, phase: str, wide: bool) -> Panel:
 
 
 def figure(run: PeerRun, phases: Sequence[str] = PHASES) -> Figure:
-    """Return the figure: a panel for each phase, the panel of the whole read wide."""
+    """Return the figure. It has a panel for each phase; the panel of the whole read is wide."""
     notes = [
         "GMP is the line at 1: below it is faster. Points: medians of the rounds; bars: their "
         "middle half.",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Store the results of compare_gmp.py, read them again, and make ratios and tables of them.
 
-A ratio is that of two times in the same round; the median of the rounds is the result.
+A ratio divides two times of the same round; the result is the median of the ratios of all rounds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Memory:
 
 @dataclass
 class PeerRun:
-    """A run: the computer, the contenders' names, GMP first, and nanoseconds by round."""
+    """A run: the computer, the contenders' names (GMP is the first), and the times by round."""
 
     computer: str
     names: list[str]
@@ -96,9 +96,9 @@ def read(path: Path) -> PeerRun:
                 n, _, name, compute, decimal = words
                 run.add(int(n), name, float(compute), float(decimal))
     except (OSError, ValueError, TypeError, IndexError) as error:
-        raise LabError(f"{path}: {error}; make compare-gmp makes one") from None
+        raise LabError(f"{path}: {error}", "run make compare-gmp") from None
     if not run.rows or not {name for _, name, _ in run.rows} <= set(run.names):
-        raise LabError(f"{path}: holds no run of make compare-gmp")
+        raise LabError(f"{path}: no run of make compare-gmp", "run make compare-gmp")
     return run
 
 

@@ -27,7 +27,8 @@ from grader.exercise.files.stages import Stage
 from grader.exercise.workload.stage_workload import PHASES
 from grader.lab import machines, module
 
-# A run this long takes a few seconds at most under callgrind, which is 4 to 50 times slower.
+# The time of a run without callgrind. Under callgrind, which is 4 to 50 times slower, the run takes
+# a few seconds at most.
 NATIVE_NS = 50_000_000
 # Short calls are repeated until they take this long.
 ENOUGH_NS = 10_000_000
@@ -59,7 +60,10 @@ def program(stage: Stage) -> Path:
     )  # fmt: skip
     if make.returncode:
         lines = re.findall(r"^.*(?:error:|\*\*\*).*$", make.stdout + make.stderr, re.M)
-        raise LabError(f"stage {stage.number} does not compile: {(lines or ['see make'])[0]}")
+        raise LabError(
+            f"stage {stage.number} does not compile: {(lines or ['see make'])[0]}",
+            "correct the source",
+        )
     return out / "fib"
 
 
@@ -68,15 +72,19 @@ def native_ns(fib: Path, n: int) -> int:
     done = _run([str(fib), "time", "1", str(n)])
     match = re.search(r"compute +(\d+) decimal +(\d+) ns", done)
     if match is None:
-        raise LabError(f"{fib}: time {n}: {done.strip()[:100]}")
+        raise LabError(f"{fib}: time {n}: {done.strip()[:100]}", "run the command again")
     return max(int(match[1]) + int(match[2]), 1)
 
 
 def _run(call: Sequence[str]) -> str:
     completed = subprocess.run(call, capture_output=True, text=True, errors="replace")
     if completed.returncode:
-        lines = (completed.stderr or completed.stdout).strip().splitlines() or ["it said nothing"]
-        raise LabError(f"{Path(call[0]).name} failed: {lines[-1]}")
+        lines = (completed.stderr or completed.stdout).strip().splitlines() or [
+            "it printed nothing"
+        ]
+        raise LabError(
+            f"{Path(call[0]).name} failed: {lines[-1]}", "run make memcheck for this stage"
+        )
     return completed.stdout
 
 
@@ -96,7 +104,7 @@ def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Pro
     The most expensive function is first. phase: count only compute or only decimal.
     """
     if shutil.which("valgrind") is None:
-        raise LabError("there is no valgrind: scripts/setup.sh user installs it")
+        raise LabError("valgrind not found", "run scripts/setup.sh user")
     with tempfile.TemporaryDirectory(prefix="fibdrv-lab-") as folder:
         output = f"{folder}/callgrind.out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
@@ -113,13 +121,13 @@ def callgrind(fib: Path, n: int, repeat: int, phase: str = "") -> tuple[list[Pro
 def table(own: str, inclusive: str) -> tuple[list[ProfileRow], int]:
     """Return the rows, and the total instructions, of callgrind_annotate's two listings.
 
-    A function occurs once for each file whose code was inlined into it. Its own costs are added up;
-    each inclusive cost is already the whole.
+    A function occurs once for each file whose code was inlined into it. Add up the function's own
+    costs. Each inclusive cost is already complete.
     """
     selves, files, all_of = _costs(own)
     totals, _, _ = _costs(inclusive, inclusive=True)
     if not all_of:
-        raise LabError("callgrind counted nothing")
+        raise LabError("callgrind counted nothing", "give a larger n")
     rows = [
         ProfileRow(
             100 * cost / all_of,
@@ -169,11 +177,13 @@ def perf_rows(listing: str) -> list[ProfileRow]:
 def perf(stage: Stage, n: int) -> list[ProfileRow]:
     """Return the profile of the kernel while a stage that is loaded on this computer runs."""
     if shutil.which("perf") is None:
-        raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
+        raise LabError("perf not found", "run sudo apt-get install linux-perf")
     machine = machines.get("host")
     built = stage_module.build(stage, machine.kernel())
     if not built.ok:
-        raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        raise LabError(
+            f"stage {stage.number} does not compile: {built.cause}", "correct the source"
+        )
     # Load the module unstripped, because perf takes function names from the loaded module.
     guest = machine.boot(device.contents({device.NAME: built.module.path}))
     try:
@@ -187,17 +197,21 @@ def perf(stage: Stage, n: int) -> list[ProfileRow]:
         )
         if result.status:
             raise LabError(
-                "perf may not look into this kernel: sudo sysctl kernel.perf_event_paranoid=1"
-                f" ({(result.output.strip().splitlines() or ['no reason given'])[-1][:120]})"
+                "perf is not allowed to sample this kernel"
+                f" ({(result.output.strip().splitlines() or ['no reason given'])[-1][:120]})",
+                "run sudo sysctl kernel.perf_event_paranoid=1",
             )
         listing = guest.channel.check(f"perf report --stdio --sort symbol,dso -i {data}", 60)
     except MachineError as error:
-        raise LabError(f"perf: {error}") from error
+        raise LabError(f"perf: {error}", "run the command again") from error
     finally:
         guest.stop()
     rows = perf_rows(listing)
     if not rows:
-        raise LabError("perf took no sample: has this computer counters (many virtual ones do not)")
+        raise LabError(
+            "perf took no sample, as on many virtual computers, which have no counters",
+            "use another computer",
+        )
     return rows
 
 
@@ -219,10 +233,16 @@ def shown(rows: list[ProfileRow]) -> str:
 def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
     """Print the profile of a stage, of one phase or of both."""
     if phase and (phase not in PHASES or machine == "host"):
-        raise LabError(f"phase={phase}: say compute or decimal; on machine host, none")
+        raise LabError(
+            f"phase={phase}: no such phase here",
+            "choose compute or decimal; omit phase on machine host",
+        )
     stage = learner_copy.with_source(learner_copy.choose_one(number, "profile"))
     if requested_n and not (requested_n.isdigit() and int(requested_n) <= stage.manifest.max_n):
-        raise LabError(f"n={requested_n}: stage {stage.number} takes 0 to {stage.manifest.max_n}")
+        raise LabError(
+            f"n={requested_n}: out of range for stage {stage.number}",
+            f"give a number from 0 to {stage.manifest.max_n}",
+        )
     fib = program(stage)
     n = int(requested_n) if requested_n else largest_n(stage, fib)
     if machine == "host":
@@ -236,7 +256,7 @@ def profile(number: str, requested_n: str, machine: str, phase: str) -> None:
         f" a call{f' of {phase}' if phase else ''} in user space, by callgrind"
     )
     print(shown(rows))
-    print("A function that the compiler has inlined counts as the one it was inlined into.")
+    print("The instructions of an inlined function count for the function that calls it.")
 
 
 def main() -> int:
@@ -245,7 +265,7 @@ def main() -> int:
     parser.add_argument("--stage", default="")
     parser.add_argument("--n", default="")
     parser.add_argument("--machine", default="")
-    parser.add_argument("--phase", default="", help="compute or decimal alone")
+    parser.add_argument("--phase", default="", help="count only this phase: compute or decimal")
     options = parser.parse_args()
     machine = options.machine or os.environ.get("LAB_MACHINE", "")
     profile(options.stage, options.n, machine, options.phase)

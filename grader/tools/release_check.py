@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """make release-check: list the tasks that may wait until a release.
 
-It does not repeat what make test and make lint check.
+The command does not repeat the checks of `make test` and `make lint`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ def _not_committed() -> Iterator[str]:
     call = ["git", "--no-optional-locks", "-C", str(paths.ROOT), "status", "--porcelain"]
     completed = subprocess.run(call, capture_output=True, text=True)
     if completed.returncode:
-        raise LabError(f"git status: {completed.stderr.strip() or completed.returncode}")
+        raise LabError(
+            f"git status: {completed.stderr.strip() or completed.returncode}",
+            "run the command in a git checkout of the kit",
+        )
     for line in completed.stdout.splitlines():
         yield f"{line[3:]}: not committed"
 
 
 def _not_translated() -> Iterator[str]:
-    """Yield the paragraphs and picture words that a translation shows in English."""
+    """Yield the paragraphs, and words in pictures, that a translation still shows in English."""
     for language in translation.languages():
         for one in translation.stale(language):
             yield f"{one} ({language})"

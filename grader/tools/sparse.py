@@ -20,11 +20,14 @@ def _complaints(kernel: Kernel) -> Iterator[str]:
     for stage in stages.find(paths.STAGES, stages.known()):
         built = stage_module.build(stage, kernel)
         if not built.ok:
-            raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+            raise LabError(
+                f"stage {stage.number} does not compile: {built.cause}", "correct the source"
+            )
         homes = {**built.homes, stages.place(stage): stage.directory}
         shown = {folder: paths.shown(home) for folder, home in homes.items()}
         yield from sparse.complaints(kernel, built.module.directory, shown)
-    # The kit's own code, which is the same for all stages except for a few numbers.
+    # Check the kit's own code only once, because it is the same for all stages except for a few
+    # numbers.
     folder = module.folder_of(stage_module.kit(found[-1].manifest, kernel), kernel)
     shown = {"kit": paths.shown(paths.COMMON)}
     yield from sparse.complaints(kernel, folder, shown, f"{device.NAME}.o")

@@ -10,6 +10,10 @@
  *			store the SIZE bytes that follow (4096 at most)
  *	kill		kill the running command, unless it was started by feed
  *
+ * The Adler-32 checksum of the line, as 8 hexadecimal digits, and a blank
+ * precede each of these lines, except kill. The answer to a damaged line is the
+ * byte 3, ID and a newline.
+ *
  * Any other request that arrives while a command runs is answered after it.
  *
  * The answer to run and feed is the byte 1, ID and a newline at the start, then
@@ -66,20 +70,33 @@ static void drop_input(size_t count)
 	memmove(input, input + count, input_size);
 }
 
-/* Stores the next line in @line, without its newline; waits for it if @wait. */
-static bool next_line(char *line, bool wait)
+/* Waits for the next line and stores it in @line, without its newline. */
+static void next_line(char *line)
 {
 	char *end;
 
-	while (!(end = memchr(input, '\n', input_size))) {
-		if (!wait)
-			return false;
+	while (!(end = memchr(input, '\n', input_size)))
 		read_more();
-	}
 	*end = '\0';
 	memcpy(line, input, (size_t)(end - input) + 1);
 	drop_input((size_t)(end - input) + 1);
-	return true;
+}
+
+/* Returns whether the checksum in @line (RFC 1950) is right for the rest. */
+static bool undamaged(const char *line)
+{
+	const char *request = strchr(line, ' ');
+	unsigned long low = 1, high = 0;
+	char expected[sizeof("01234567 ")];
+
+	if (!request)
+		return false;
+	for (const char *c = request + 1; *c; c++) {
+		low = (low + (unsigned char)*c) % 65521;
+		high = (high + low) % 65521;
+	}
+	snprintf(expected, sizeof(expected), "%04lx%04lx ", high, low);
+	return !strncmp(line, expected, strlen(expected));
 }
 
 static void say(int byte, const char *id, int status)
@@ -87,11 +104,11 @@ static void say(int byte, const char *id, int status)
 	char text[128];
 	int size;
 
-	if (byte == 1)
-		size = snprintf(text, sizeof(text), "\001%.64s\n", id);
-	else
+	if (byte == 2)
 		size = snprintf(text, sizeof(text), "\002%.64s %d\n", id,
 				status);
+	else
+		size = snprintf(text, sizeof(text), "%c%.64s\n", byte, id);
 	for (int done = 0; done < size;) {
 		ssize_t count =
 			write(channel, text + done, (size_t)(size - done));
@@ -160,14 +177,14 @@ static int wait_for(pid_t child, bool listen, const sigset_t *unblocked)
 			return 127;
 		while (listen && take_kill())
 			/*
-			 * Before its setsid() the child has no group of its
-			 * own.
+			 * Before the child calls setsid(), it has no process
+			 * group of its own.
 			 */
 			if (kill(-child, SIGKILL))
 				kill(child, SIGKILL);
 		/*
-		 * Stop reading at another request: it waits for the end of this
-		 * one.
+		 * Stop reading at another request, which must wait until this
+		 * request has ended.
 		 */
 		if (ppoll(&line, listen && !memchr(input, '\n', input_size),
 			  NULL, unblocked) > 0)
@@ -222,7 +239,7 @@ static void put(const char *id, const char *rest)
 
 /*
  * Runs a shell on a serial line, which is its terminal, and restarts it when it
- * ends. The init script cannot do this, because background jobs of a script
+ * ends. The init script cannot do this, because the background jobs of a script
  * ignore Ctrl-C.
  */
 static void keep_shell(const char *line)
@@ -233,7 +250,7 @@ static void keep_shell(const char *line)
 		if (!shell) {
 			int tty;
 
-			setsid(); /* open() then makes the line its terminal */
+			setsid(); /* open() then makes it our terminal */
 			tty = open(line, O_RDWR);
 			dup2(tty, STDIN_FILENO);
 			dup2(tty, STDOUT_FILENO);
@@ -266,16 +283,21 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &blocked, &unblocked);
 
 	say(2, "ready", 0);
-	while (next_line(line, true)) {
+	for (;;) {
+		const char *rest;
 		int at = 0;
 
-		if (sscanf(line, "%7s %64s %n", verb, id, &at) < 2 || !at)
+		next_line(line);
+		if (sscanf(line, "%*s %7s %64s %n", verb, id, &at) < 2 || !at)
 			continue; /* a late kill, or a stray line */
-		if (!strcmp(verb, "run"))
-			run(id, line + at, false, &unblocked);
+		rest = line + at;
+		if (!undamaged(line))
+			say(3, id, 0);
+		else if (!strcmp(verb, "run"))
+			run(id, rest, false, &unblocked);
 		else if (!strcmp(verb, "feed"))
-			run(id, line + at, true, &unblocked);
+			run(id, rest, true, &unblocked);
 		else if (!strcmp(verb, "put"))
-			put(id, line + at);
+			put(id, rest);
 	}
 }

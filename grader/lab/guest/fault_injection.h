@@ -10,10 +10,10 @@
 
 #include <stdbool.h>
 
-/* A k for fault_arm(): more allocations than any call makes. */
+/* An argument of fault_arm(). No call makes so many allocations. */
 #define FAULT_NEVER 1000000000U
 
-/* Call this first: enables faults also in allocations that may sleep. */
+/* Call this first. Enables failures also in allocations that may sleep. */
 void fault_begin(void);
 
 /* Makes the @k-th allocation of this thread from now on fail; 0: none fails. */
@@ -25,7 +25,10 @@ void fault_arm(unsigned int k);
  */
 unsigned int fault_disarm(void);
 
-/* From now on @percent % of the allocations of the selected processes fail. */
+/*
+ * From now on @percent percent of the allocations of the selected processes
+ * fail.
+ */
 void fault_random(const char *percent);
 
 /* Selects this process for fault_random(), or deselects it. */

@@ -38,7 +38,7 @@ int main(void)
 	uint32_t count;
 
 	if (ioperm(SELECT, 2, 1)) {
-		perror("file_transfer: the ports of QEMU");
+		perror("file_transfer: cannot use the ports of QEMU");
 		return 1;
 	}
 	outw(DIRECTORY, SELECT);
@@ -49,7 +49,7 @@ int main(void)
 			break;
 	}
 	if (!count) {
-		fputs("file_transfer: QEMU was given no " NAME "\n", stderr);
+		fputs("file_transfer: QEMU has no file " NAME "\n", stderr);
 		return 1;
 	}
 	outw(__builtin_bswap16(entry.key), SELECT);

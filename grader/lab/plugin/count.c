@@ -14,15 +14,18 @@
  * too; the instruction must not have been executed before MARKER_READY. The
  * plugin writes a line to the file out= for each event:
  *
- *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS INTERRUPTS INTERRUPTED
+ *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS DIVISIONS VECTORS
+ *	INTERRUPTS INTERRUPTED
  *
  * NAME is "m" and the number of the marker, or "a" and the index of the address
  * in the list, both decimal. USER, KERNEL, MODULE and ELSEWHERE are the numbers
  * of instructions so far at user addresses, in the kernel's text, in modules,
  * and at all other addresses. PRODUCTS is the number of products of 32-bit
- * words that the instructions of MODULE have computed, see products_of().
- * INTERRUPTS is the number of interrupts and exceptions, and INTERRUPTED the
- * part of KERNEL that they took.
+ * words that the instructions of MODULE have computed, see products_of(),
+ * DIVISIONS is the number of their divisions, and VECTORS is the number of their
+ * instructions on vectors of 256 bits. INTERRUPTS is the number of interrupts
+ * and exceptions, and INTERRUPTED is the part of KERNEL that was executed in
+ * them.
  *
  * If digits were sent since the event before, a line "digits TEXT" precedes the
  * line of the event. After EVENTS events or digits= digits the plugin writes a
@@ -72,7 +75,7 @@ typedef void (*insn_cb)(unsigned int cpu, void *data);
 
 /*
  * Before interface 7 this function takes only the first two arguments, and @cb
- * gets the ID and the block. From 7 on @cb gets the block and @data.
+ * gets the ID and the block. From interface 7 on @cb gets the block and @data.
  */
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 					   void (*cb)(void), void *data);
@@ -81,27 +84,30 @@ struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-/* Before interface 3: takes only the first argument, returns the bytes. */
+/*
+ * Before interface 3 this function takes only the first argument and returns
+ * the bytes.
+ */
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 				  size_t size);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    insn_cb cb, int flags, void *data);
-/* Interfaces 0 and 1 only. */
+/* This function exists only in interfaces 0 and 1. */
 WEAK void
 qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 					   int op, void *counter, uint64_t add);
-/* From interface 2 on. */
+/* This function exists only from interface 2 on. */
 WEAK struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 WEAK void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,
 				       unsigned int cpu);
 WEAK void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 	struct qemu_plugin_insn *insn, int op, struct qemu_plugin_u64 counter,
 	uint64_t add);
-/* From interface 4 on. */
+/* This function exists only from interface 4 on. */
 WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, void *to,
 					size_t size);
 
-/* From interface 6 on. */
+/* This function exists only from interface 6 on. */
 WEAK void qemu_plugin_set_pc(uint64_t address);
 
 /* QEMU checks this version before it calls qemu_plugin_install(). */
@@ -113,8 +119,20 @@ EXPORT int qemu_plugin_version;
 #define MODULES 0xffffffffc0000000
 #define MODULES_END 0xffffffffff000000
 
-/* The counters: instructions by region, and the products of modules. */
-enum counter { USER, KERNEL, MODULE, ELSEWHERE, PRODUCTS, COUNTERS };
+/*
+ * The counters of instructions by region. The last three counters are for
+ * modules only.
+ */
+enum counter {
+	USER,
+	KERNEL,
+	MODULE,
+	ELSEWHERE,
+	PRODUCTS,
+	DIVISIONS,
+	VECTORS,
+	COUNTERS
+};
 
 #define EVENTS 65536
 #define ADDRESSES 16
@@ -189,7 +207,7 @@ static void on_marker(unsigned int cpu, void *data)
 {
 	uintptr_t number = (uintptr_t)data;
 
-	/* User code runs, so all interrupts have ended. */
+	/* All interrupts have ended, because user code runs. */
 	depth = 0;
 	if (number == MARKER_READY) {
 		read_addresses();
@@ -247,15 +265,16 @@ static bool is_prefix(uint8_t byte)
 /*
  * Returns the number of products of 32-bit words that an instruction computes:
  * 4 for a product of 128 bits, 1 for any other multiplication of integers, else
- * 0. A product of 64 bits counts as one product of two 32-bit words. A division
- * counts as the multiplication that is its inverse. For the opcodes of MUL,
- * IMUL, MULX, DIV and IDIV see Intel's Software Developer's Manual, volume 2.
+ * 0. A product of 64 bits counts as one product of two 32-bit words. Sets
+ * @divides if it is a division of integers. For the opcodes of MUL, IMUL, MULX,
+ * DIV and IDIV see Intel's Software Developer's Manual, volume 2.
  */
-static unsigned int products_of(const uint8_t *code, size_t size)
+static unsigned int products_of(const uint8_t *code, size_t size, bool *divides)
 {
 	size_t i = 0;
 	bool wide;
 
+	*divides = false;
 	while (i < size && is_prefix(code[i]))
 		i++;
 	/* MULX: VEX.LZ.F2.0F38 F6 */
@@ -270,10 +289,23 @@ static unsigned int products_of(const uint8_t *code, size_t size)
 	if (code[i] == 0x69 || code[i] == 0x6b ||
 	    (code[i] == 0x0f && code[i + 1] == 0xaf))
 		return 1;
-	/* MUL, IMUL, DIV and IDIV: F6 and F7 with /4 to /7. */
-	if ((code[i] & 0xfe) == 0xf6 && code[i + 1] & 0x20)
-		return wide && code[i] == 0xf7 ? 4 : 1;
-	return 0;
+	/* F6 and F7: MUL and IMUL with /4 and /5, DIV and IDIV with /6 and /7 */
+	if ((code[i] & 0xfe) != 0xf6 || !(code[i + 1] & 0x20))
+		return 0;
+	*divides = code[i + 1] & 0x10;
+	return *divides ? 0 : wide && code[i] == 0xf7 ? 4 : 1;
+}
+
+/*
+ * Returns whether an instruction has a VEX prefix of two or three bytes whose
+ * bit L is set, which selects vectors of 256 bits.
+ */
+static bool is_vector(const uint8_t *code, size_t size)
+{
+	if (size < 4)
+		return false;
+	return (code[0] == 0xc5 && code[1] & 4) ||
+	       (code[0] == 0xc4 && code[2] & 4);
 }
 
 static void call(struct qemu_plugin_insn *insn, insn_cb cb, uintptr_t data)
@@ -290,7 +322,8 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 	size_t size = qemu_plugin_insn_size(insn);
 	uint8_t room[INSN_BYTES];
 	const uint8_t *bytes = room;
-	unsigned int products;
+	unsigned int products = 0;
+	bool divides = false;
 
 	if (size > sizeof(room))
 		size = sizeof(room);
@@ -299,9 +332,14 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 	else
 		bytes = qemu_plugin_insn_data(insn, NULL, 0);
 	count(insn, region, 1);
-	products = region == MODULE ? products_of(bytes, size) : 0;
+	if (region == MODULE)
+		products = products_of(bytes, size, &divides);
 	if (products)
 		count(insn, PRODUCTS, products);
+	if (divides)
+		count(insn, DIVISIONS, 1);
+	if (region == MODULE && is_vector(bytes, size))
+		count(insn, VECTORS, 1);
 	for (size_t i = 0; i < at_count; i++) {
 		if (at[i] == address)
 			call(insn, on_address, i);
@@ -322,7 +360,7 @@ static void translate(struct qemu_plugin_tb *tb)
 {
 	size_t insns = qemu_plugin_tb_n_insns(tb);
 
-	/* A scoreboard may move when a processor is added. */
+	/* Adding a processor may move a scoreboard in memory. */
 	if (score)
 		counters = qemu_plugin_scoreboard_find(score, 0);
 	for (size_t i = 0; i < insns; i++)
