@@ -3,20 +3,30 @@
 
 The skeleton of stage 4 needs functions that were tasks of stage 3. In the kit, the skeleton holds
 the reference's versions. In a student repository those would be solutions, so the skeleton has
-stubs there, too. stages/SKELETONS lists these functions and the stages from which a learner's
+stubs there, too. stages/SKELETONS lists these functions and the stages from which the reference's
 version fits unchanged.
+
+A learner's version may use other definitions than the reference's. It is copied together with the
+definitions that it needs, and only if the next stage then compiles.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.base import paths, toml
+from grader import sandbox
+from grader.base import paths, scratch, toml
 from grader.base.errors import LabError
-from grader.course import skeleton
+from grader.course import definitions, skeleton
+from grader.course.definitions import Definition
+from grader.course.texts import ENGLISH, Texts
+from grader.exercise.build import diagnostics, preprocess
 from grader.exercise.files import stages
+from grader.lab import module
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ def table(stage: str | int) -> list[CarriedFunction]:
             if str(r["into"]) == str(stage)
         ]
     except (OSError, KeyError, ValueError, TypeError) as error:
-        raise LabError(f"{paths.shown(path)}: {error}; git checkout stages mends it") from error
+        raise LabError(f"{paths.shown(path)}: {error}", "run git checkout stages") from error
 
 
 def _read(directory: Path, name: str) -> str:
@@ -65,61 +75,186 @@ _TASK = re.compile(
 )
 
 
+def _code(source: str, function: str) -> str:
+    """Return a function without the comment of its task, which may be in any language."""
+    return _TASK.sub("", _text(source, function))
+
+
 def _written(stage: int, one: CarriedFunction) -> str:
     """Return the learner's text of a function in a stage; "" while the function is a stub."""
     own = skeleton.learner_directory(stage)
     if own is None:
         return ""
-    text = _text(_read(own, one.file), one.function)
-    stub = _text(skeleton.sources(stage)[one.file], one.function)
-    return "" if text == stub else _TASK.sub("", text)
+    text = _code(_read(own, one.file), one.function)
+    stub = _code(skeleton.sources(stage)[one.file], one.function)
+    return "" if text == stub else text
 
 
-def _with_helpers(stage: int, file: str, text: str, target: str) -> str:
-    """Return the text after the learner's own functions that it calls and the target lacks."""
-    own = skeleton.learner_directory(stage)
-    source = _read(own, file) if own else ""
-    wanted = {name for name in skeleton.functions(source) if not _text(target, name)}
-    helpers: list[str] = []
-    found = {name for name in wanted if re.search(rf"\b{name}\(", text)}
-    while found:
-        name = max(found, key=lambda n: skeleton.functions(source)[n].begin)
-        wanted.discard(name)
-        there = skeleton.functions(source)[name]
-        helper = source[skeleton.comment_above(source, there) : there.end + 2]
-        helpers.insert(0, helper)
-        found = {n for n in wanted if re.search(rf"\b{n}\(", text + "".join(helpers))}
-    return "".join(f"{helper}\n" for helper in helpers) + text
+@dataclass(frozen=True)
+class _Written:
+    """A function that the learner has written, and the stage to take it from."""
+
+    function: CarriedFunction
+    stage: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Return the function and its file, for messages."""
+        return f"{self.function.function} ({self.function.file})"
 
 
-def begin(stage: str | int) -> tuple[dict[str, str], list[str]]:
+def _needed(one: _Written, files: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the learner's definitions that a function needs and that the files lack, by file.
+
+    These are functions, macros, types, variables and declarations, of the function's own file, of
+    headers, and non-static ones of other files. If the stage they come from has a type or a macro
+    that the files lack, the function is for other numbers, so it must not bring them.
+    """
+    own = skeleton.learner_directory(one.stage)
+    sources = {file: _read(own, file) for file in files if own and file.endswith((".c", ".h"))}
+    found = {file: definitions.definitions(text) for file, text in sources.items()}
+    there = {file: _defined(text) for file, text in files.items() if file in sources}
+    in_headers = {name for file in there if file.endswith(".h") for name in there[file]}
+    given = {name for text in skeleton.sources(one.stage).values() for name in _no_functions(text)}
+    chosen: set[tuple[str, Definition]] = set()
+    asked = {(one.function.file, name) for name in definitions.names_in(one.text)}
+    done: set[tuple[str, str]] = set()
+    while asked:
+        user, name = asked.pop()
+        done.add((user, name))
+        if name in there[user] or name in in_headers or name in given:
+            continue
+        visible = {
+            (file, definition)
+            for file, those in found.items()
+            for definition in those
+            if name in definition.names
+            and (file == user or file.endswith(".h") or not definition.static)
+        }
+        chosen |= visible
+        for file, definition in visible:
+            text = sources[file][definition.begin : definition.end]
+            asked |= {(file, other) for other in definitions.names_in(text)} - done
+    ordered = sorted(chosen, key=lambda pair: (pair[0], pair[1].begin))
+    needed: dict[str, list[str]] = {}
+    for file, definition in ordered:
+        text = sources[file][definition.begin : definition.end]
+        needed.setdefault(file, []).append(text.rstrip("\n") + "\n")
+    return needed
+
+
+def _defined(source: str) -> set[str]:
+    return {name for one in definitions.definitions(source) for name in one.names}
+
+
+def _no_functions(source: str) -> set[str]:
+    """Return the names of the types, macros and variables that a source defines."""
+    return _defined(source) - set(skeleton.functions(source))
+
+
+def _with_function(files: Mapping[str, str], one: _Written) -> dict[str, str]:
+    """Return the files with a function of the learner and the definitions that it needs."""
+    needed = _needed(one, files)
+    made = dict(files)
+    file, function = one.function.file, one.function.function
+    above, _, below = made[file].partition(_text(made[file], function))
+    text = "".join(f"{helper}\n" for helper in needed.pop(file, [])) + one.text
+    made[file] = _placed(above, text, function) + below
+    for other, texts in needed.items():
+        added = "\n".join(texts)
+        end = re.search(r"\n#endif[^\n]*\n*\Z", made[other]) if other.endswith(".h") else None
+        at = end.start() + 1 if end else len(made[other])
+        before = made[other][:at].rstrip("\n")
+        made[other] = f"{before}\n\n{added}" + (f"\n{made[other][at:]}" if end else "")
+    return made
+
+
+def _compiler_error(stage: str | int, files: Mapping[str, str], changed: str = "") -> str:
+    """Return the compiler's first error in a stage's files, or "".
+
+    changed is the only file to compile, unless it is a header; "" for all.
+    """
+    folder = scratch.folder()
+    try:
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        checked = stages.single(folder, folder.name, int(stage))
+        names = [changed] if changed.endswith(".c") else [x for x in files if x.endswith(".c")]
+        for name in names:
+            words = (os.environ.get("CC", "gcc"), "-fsyntax-only", "-fno-diagnostics-show-caret")
+            ended = sandbox.run(
+                [*words, *preprocess.options(checked, name), str(folder / name)],
+                module.LIMITS,
+                None,
+                environment=module.environment(),
+                together=True,
+            )
+            if ended.ended_by or ended.status:
+                line = diagnostics.error_line(ended.text)
+                return re.sub(r"^\S+?:(?:\d+:)+ (?:fatal )?error: ", "", line)
+    finally:
+        scratch.remove(folder)
+    return ""
+
+
+def _fitting(
+    stage: str | int, begun: dict[str, str], written: Sequence[_Written]
+) -> tuple[dict[str, str], dict[_Written, str]]:
+    """Return a stage's files with all functions that compile there, and the errors of the others.
+
+    begun: the files as they are without these functions.
+
+    A function may compile in one stage only. For example, it may use a type that the next stage
+    does not have.
+    """
+    files = begun
+    for one in written:
+        files = _with_function(files, one)
+    if not written or not _compiler_error(stage, files):
+        return files, {}
+    files, errors = begun, {}
+    for one in written:
+        made = _with_function(files, one)
+        changed = [file for file in made if made[file] != files[file]]
+        error = _compiler_error(stage, made, changed[0] if len(changed) == 1 else "")
+        if error:
+            errors[one] = error
+        else:
+            files = made
+    return files, errors
+
+
+def begin(stage: str | int, texts: Texts = ENGLISH) -> tuple[dict[str, str], list[str]]:
     """Return the files that a stage starts from, with the learner's functions, and messages.
 
     Each function is taken from the latest copy in work/ in which it is written and fits. The
     messages list the functions that were copied, and those that were not and why.
     """
-    files = skeleton.sources(stage)
-    came: dict[str, list[str]] = {}
+    written: list[_Written] = []
     absent: dict[int, list[str]] = {}
     left: list[str] = []
     for one in table(stage):
+        found = ((source, _written(source, one)) for source in one.fits)
+        latest = next((_Written(one, source, text) for source, text in found if text), None)
         what = f"{one.function} ({one.file})"
-        for source in one.fits:
-            text = _written(source, one)
-            if not text:
-                continue
-            old = _text(files[one.file], one.function)
-            above, _, below = files[one.file].partition(old)
-            text = _with_helpers(source, one.file, text, files[one.file])
-            files[one.file] = _placed(above, text, one.function) + below
-            came.setdefault(paths.shown(_own(source)), []).append(what)
-            break
+        if latest:
+            written.append(latest)
+        elif one.fits:
+            absent.setdefault(one.fits[-1], []).append(what)
         else:
-            if one.fits:
-                absent.setdefault(one.fits[-1], []).append(what)
-                continue
             why = f"yours of stage {one.stage} does not fit as it is, see the comment there"
             left.append(f"not brought over: {what}; {why}")
+    files, errors = _fitting(stage, skeleton.sources(stage, texts=texts), written)
+    came: dict[str, list[str]] = {}
+    for own in written:
+        if own in errors:
+            left.append(
+                f"not brought over: {own.name}; yours of stage {own.stage} does not compile in"
+                f" stage {stage} ({errors[own]}); copy it into the stub and correct that"
+            )
+        else:
+            came.setdefault(paths.shown(_own(own.stage)), []).append(own.name)
     return files, [
         *(f"brought over from {where}: {', '.join(names)}" for where, names in came.items()),
         *(
@@ -139,7 +274,7 @@ def _do_first(stage: str | int, sources: list[int]) -> str:
 
 
 def first_step(stage: str | int, directory: Path) -> str:
-    """Return what to bring over before other results can be right; "" if nothing is missing."""
+    """Return the step that provides the first missing function; "" if none is missing."""
     left = missing(stage, directory)
     if not left:
         return ""
@@ -148,18 +283,20 @@ def first_step(stage: str | int, directory: Path) -> str:
     what = f"{one.function} ({one.file})"
     if skeleton.learner_directory(source) is None:
         return f"stage {source}, {paths.make(f'stage={source} start')}: {what} comes from there"
-    return f"bring over {what} from your stage {one.stage}"
+    if not one.fits:
+        return f"write {what}: that of your stage {one.stage} does not fit, see the comment there"
+    return f"copy {what} from your stage {one.stage}"
 
 
 def missing(stage: str | int, directory: Path) -> list[CarriedFunction]:
-    """Return the functions to bring over that are still stubs in a copy of a stage."""
+    """Return the functions that must come from earlier stages but are still stubs in a copy."""
     if not table(stage):
         return []
     stubs = skeleton.sources(stage)
     return [
         one
         for one in table(stage)
-        if _text(_read(directory, one.file), one.function) == _text(stubs[one.file], one.function)
+        if _code(_read(directory, one.file), one.function) == _code(stubs[one.file], one.function)
     ]
 
 
@@ -170,7 +307,7 @@ def _own(stage: int) -> Path:
 
 
 def _placed(above: str, text: str, function: str) -> str:
-    """Insert the function, with its helpers above the comment that belongs to the function."""
+    """Join the text above a function and the function; put its helpers above its comment."""
     there = skeleton.functions(text)[function]
     helpers = text[: there.begin]
     if not helpers:

@@ -51,7 +51,7 @@ class CheckResult(points.Lines):
 
     @property
     def full(self) -> bool:
-        """Return whether every line has full points."""
+        """Return whether every line has all its points."""
         return all(line.full for line in self.lines)
 
 
@@ -68,7 +68,7 @@ def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
     machine, progress = machines.get("uml"), Progress()
     built = stage_module.build(stage, machine.kernel())
     verified = driver_verify.verify(
-        built, machine, progress.substeps(exercise.label), all_tasks=False
+        built, machine, seed, progress.substeps(exercise.label), all_tasks=False
     )
     progress.clear()
     return points.driver_lines(exercise.course, verified)
@@ -99,7 +99,7 @@ def judge(
         where = machines.get("qemu").verifier()
     progress = Progress()
     if show and not exercise.arithmetic:
-        return _judge_driver(exercise, stage, where, show, progress)
+        return _judge_driver(exercise, stage, where, seed, show, progress)
     if show and not (isolated or stage.shipped):
         return _judge_at_once(exercise, stage, where, seed, show, progress)
     checked = pipeline.check_stage(
@@ -129,7 +129,8 @@ def _judge_at_once(
         shown.append(line)
 
     def all_right() -> None:
-        # The device is usually right if the tasks are, so measure the speed without waiting for it.
+        # The device is usually correct if the tasks are correct. So measure the speed without
+        # waiting for the tests of the device.
         counting.append(Background(lambda: by_status(status.decide(()))))
 
     def speed_line(stands: Status) -> Line | None:
@@ -160,7 +161,7 @@ def _judge_at_once(
 
 
 def _judge_driver(
-    exercise: Exercise, stage: Stage, machine: Machine, show: Show, progress: Progress
+    exercise: Exercise, stage: Stage, machine: Machine, seed: int, show: Show, progress: Progress
 ) -> ExerciseVerdict:
     """Grade a copy of the driver, and show the line of each task after its test."""
     tasks = {task.number: task for task in exercise.course.tasks}
@@ -177,7 +178,7 @@ def _judge_driver(
         progress.say(warning)
     tell = progress.substeps(exercise.label)
     verified = driver_verify.verify(
-        built, machine.verifier(), lambda detail: tell(f"verify: {detail}"), show=show_task
+        built, machine.verifier(), seed, lambda detail: tell(f"verify: {detail}"), show=show_task
     )
     judged = pipeline.judge(pipeline.CheckedStage(verified))
     progress.clear()
@@ -200,17 +201,25 @@ def _judge_elective(
 ) -> ExerciseVerdict:
     """Call the elective's own module to test its tasks; the grader knows no elective."""
     if machine not in ("", "qemu", "uml"):
-        raise LabError(f"{exercise.label} is checked with machine=qemu, machine=uml or neither")
+        raise LabError(
+            f"{exercise.label} is not checked on machine {machine}",
+            "choose machine=qemu, machine=uml or neither",
+        )
     if isolated:
         if not exercise.for_a_class:
-            raise LabError(f"{exercise.label} cannot judge untrusted submissions; see its manifest")
+            raise LabError(
+                f"{exercise.label} cannot judge untrusted submissions", "choose another exercise"
+            )
         sandbox.require()
         os.environ[paths.SUBMISSION] = str(directory)
     module = importlib.import_module(exercise.judge)
     found: list[Finding | None] = module.judge(machine)
     tasks = exercise.course.tasks
     if len(found) != len(tasks):
-        raise LabError(f"{exercise.judge} judges {len(found)} tasks; tasks.toml has {len(tasks)}")
+        raise LabError(
+            f"{exercise.judge} judges {len(found)} tasks, tasks.toml has {len(tasks)}",
+            "change one of them",
+        )
     lines = tuple(points.task_line(task, wrong) for task, wrong in zip(tasks, found))
     wrong = next((line for line in lines if not line.full), None)
     if wrong is None:

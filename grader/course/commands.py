@@ -7,10 +7,9 @@ import argparse
 import os
 import re
 import sys
-import textwrap
 from pathlib import Path
 
-from grader.base import command, paths, seed
+from grader.base import command, paths, seed, wrapping
 from grader.base.errors import HostFault, LabError
 from grader.base.finding import Code
 from grader.course import (
@@ -21,6 +20,7 @@ from grader.course import (
     result_files,
     results,
     skeleton,
+    texts,
     upgrade,
 )
 from grader.course.check import CheckResult, check, task_lines
@@ -31,30 +31,25 @@ from grader.exercise.files.tasks import Task
 from grader.scoring.points import Line
 
 
-def start(exercise: Exercise) -> None:
+def start(exercise: Exercise, language: str = "") -> None:
     """Make the copy in work/. Put an existing copy aside only if the learner agrees."""
     there = skeleton.learner_directory(exercise.name)
-    content, message = carry_forward.begin(exercise.name)
+    chosen = texts.chosen(skeleton.WORK, language)
+    content, message = carry_forward.begin(exercise.name, chosen)
     if there is not None:
         shown = paths.shown(there)
         if skeleton.untouched(exercise.name, there, content):
-            print(f"{shown} is there, as new: begin with task 1")
+            print(f"{shown} exists and is unchanged; begin with task 1")
             return
-        if not sys.stdin.isatty():
-            raise LabError(f"{shown} holds your work: move it away, then start again")
-        try:
-            answer = input(f"{shown} holds your work. Put it aside and start again? [y/N] ")
-        except EOFError:  # Ctrl-D
-            answer = ""
-            print()
-        if answer.strip().lower() not in ("y", "yes"):
+        # The language or the functions of earlier stages may have changed since the last start.
+        if not records.is_new(exercise.name, there) and not _agrees(shown):
             print("nothing is changed")
             return
         aside = paths.shown(skeleton.put_aside(there))
-        print(f"your work is in {aside} now; to have it back: move {shown} away,")
-        print(f"then mv {aside} {shown}")
+        print(f"your work is now in {aside}; to restore it, move {shown} away,")
+        print(f"then run mv {aside} {shown}")
     made = skeleton.write(exercise.name, skeleton.WORK, files=content)
-    records.forget(exercise.name)
+    records.begin(exercise.name, made)
     print(f"{paths.shown(made)} is yours. Tasks:")
     for task in exercise.course.tasks:
         files = ", ".join(dict.fromkeys(part.file for part in task.parts))
@@ -65,17 +60,29 @@ def start(exercise: Exercise) -> None:
     print(f"Read {paths.shown(handout)}, then try {exercise.command('check')}")
 
 
+def _agrees(shown: str) -> bool:
+    """Return whether the learner agrees that the copy is put aside."""
+    if not sys.stdin.isatty():
+        raise LabError(f"{shown} holds your work", "move it away, then start again")
+    try:
+        answer = input(f"{shown} holds your work. Put it aside and start again? [y/N] ")
+    except EOFError:  # Ctrl-D
+        answer = ""
+        print()
+    return answer.strip().lower() in ("y", "yes")
+
+
 def _own(exercise: Exercise) -> Path:
     directory = skeleton.learner_directory(exercise.name)
     if directory is None:
         begin = exercise.command("start")
-        raise LabError(f"there is no copy of yours: {begin} makes one")
+        raise LabError("you have no copy of this exercise", f"run {begin}")
     return directory
 
 
 def _seed(exercise: Exercise, option: int | None) -> int:
     """Return the requested seed, else the seed of the stage's last failure, else a random one."""
-    if not exercise.arithmetic:
+    if exercise.stage is None:
         return 0  # the tests of such exercises use no random numbers
     kept = records.failed_seed(exercise.name)
     if seed.requested(option) is None and kept is not None:
@@ -87,12 +94,16 @@ def _seed(exercise: Exercise, option: int | None) -> int:
     return chosen
 
 
-def hint(exercise: Exercise, option: int | None) -> None:
-    """Print the next hint for the first task that is not done."""
+def hint(exercise: Exercise, option: int | None, number: str = "", language: str = "") -> None:
+    """Print the next hint for the first task that is not done, or for the task with this number."""
     directory = _own(exercise)
-    first = carry_forward.first_step(exercise.name, directory)
-    if first:  # a correct task may fail without these functions; a hint would not help
-        print(f"next: {first}")
+    texts.chosen(skeleton.WORK, language)
+    if number:
+        chosen_task = next((x for x in exercise.course.tasks if str(x.number) == number), None)
+        if chosen_task is None:
+            count = len(exercise.course.tasks)
+            raise LabError(f"there is no task {number}", f"choose one of 1 to {count}")
+        _next_hint(exercise, chosen_task)
         return
     found = records.recorded(exercise.name)
     if found and found[0].full and found[1]:
@@ -101,6 +112,10 @@ def hint(exercise: Exercise, option: int | None) -> None:
     chosen = _seed(exercise, option)
     lines = task_lines(exercise, directory, chosen)
     undone = next((line for line in lines if not line.full), None)
+    first = carry_forward.first_step(exercise.name, directory)
+    if first and (undone is None or undone.code not in (Code.BUILD_FAILED, Code.CONTRACT)):
+        _point_to(exercise, first, undone)
+        return
     if undone is None:
         print("all tasks are done")
         rest = next((x for x in found[0].lines if not x.full), None) if found and found[1] else None
@@ -108,7 +123,7 @@ def hint(exercise: Exercise, option: int | None) -> None:
             print(_wrapped(f"{rest.name}: {rest.remark}"))
             print(results.next_step(found[0]))
         else:
-            print(f"{exercise.command('check')} tells of the rest")
+            print(f"{exercise.command('check')} shows the other results")
             if exercise.course.speed:
                 print(f"for speed: {results.where_time_goes(exercise)}")
         return
@@ -116,33 +131,48 @@ def hint(exercise: Exercise, option: int | None) -> None:
     if undone.code == Code.BUILD_FAILED:
         at = results.task_at(exercise, directory, undone.remark)
         if at is None:
-            raise LabError(undone.remark)
+            raise LabError(undone.remark, "correct the source")
         _next_hint(exercise, at, undone.remark)
         return
     if undone.code == Code.CONTRACT:
-        # Use up no hint, because the problem is a contract violation and not the task's idea.
+        # Show no hint, because the code violates the contract; the learner may already know the
+        # idea of the task.
         print(_wrapped(undone.remark))
         print(f"next: {results.keep_contract(exercise)}")
         return
     _next_hint(exercise, exercise.course.tasks[undone.task - 1], undone.remark)
 
 
-def _next_hint(exercise: Exercise, task: Task, remark: str) -> None:
-    """Print what is wrong with a task, and its next hint."""
+def _point_to(exercise: Exercise, first: str, undone: Line | None) -> None:
+    """Print the step to copy a missing function, and the first task that fails without it.
+
+    Use up no hint, because the task may be correct.
+    """
+    if undone:
+        task = exercise.course.tasks[undone.task - 1]
+        print(_wrapped(f"task {task.number}, {task.name}: {undone.remark}"))
+        command = exercise.command(f"hint task={task.number}")
+        print(_wrapped(f"it may fail only because of what is missing; {command} gives its hint"))
+    print(_wrapped(f"next: {first}"))
+
+
+def _next_hint(exercise: Exercise, task: Task, remark: str = "") -> None:
+    """Print what is wrong with a task, and its next hint. Hints do not depend on the failure."""
     i = records.next_hint(exercise.name, task.number, len(task.hints) - 1)
-    print(_wrapped(f"task {task.number}, {task.name}: {remark}"))
-    print(_wrapped(f"hint {i + 1} of {len(task.hints)}: {task.hints[i]}"))
+    failure = f": {remark}" if remark else ""
+    about = " (about the task, not about this failure)" if remark else ""
+    print(_wrapped(f"task {task.number}, {task.name}{failure}"))
+    text = texts.chosen(skeleton.WORK)(task.hints[i])
+    print(_wrapped(f"hint {i + 1} of {len(task.hints)}{about}: {text}"))
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrapping.wrapped(text, 100, break_long_words=False))
 
 
 def status() -> None:
     """Print the points of every exercise of the course, and the next step."""
-    upcoming = ""
     every = [exercises.find(name) for name in exercises.names()]
-    began = [one for one in every if skeleton.learner_directory(one.name)]
     wide = max(len(_title(one)) for one in every)
     for exercise in every:
         directory = skeleton.learner_directory(exercise.name)
@@ -158,10 +188,7 @@ def status() -> None:
         if directory and exercises.pending(exercise, directory):
             message += f"; made for an older kit: {exercise.command('convert')}"
         print(f" {_title(exercise):{wide}} {message}")
-        # A learner who began with stage 1 may skip the driver. Electives are optional.
-        skipped = not exercise.arithmetic and directory is None and any(x.arithmetic for x in began)
-        if exercise.stage and not skipped:
-            upcoming = upcoming or results.to_do(exercise)
+    upcoming = results.upcoming([one for one in every if one.stage])
     print(f"next: {upcoming}" if upcoming else "all stages are done")
 
 
@@ -206,14 +233,17 @@ def convert(exercise: Exercise) -> None:
 def predict(exercise: Exercise, options: argparse.Namespace) -> None:
     """Record the learner's prediction of a stage's speedup over the stage before it."""
     if exercise.stage is None or not exercise.arithmetic:
-        raise LabError(f"{exercise.label} is not measured, so there is nothing to predict")
+        raise LabError(
+            f"{exercise.label} is not measured, so there is nothing to predict",
+            "choose a stage from 2 on",
+        )
     number = exercise.stage.number
     n = options.n or predictions.benchmark_sizes(number)[-1]
     given = {phase: getattr(options, phase) for phase in predictions.PHASES}
     if not any(given.values()):
         if not sys.stdin.isatty():
             call = exercise.command("predict compute=20")
-            raise LabError(f"say how many times as fast: {call}")
+            raise LabError("no prediction is given", f"give it, like {call}")
         for phase in predictions.PHASES:
             before = f"{phase}, n = {n:,}: how many times as fast as stage {number - 1}? "
             given[phase] = input(before)
@@ -307,11 +337,17 @@ def main() -> int:
     parser.add_argument("--exercise", default="", help="a stage's number or an elective's name")
     parser.add_argument("--machine", default="")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--n", type=int, help="where a prediction is for")
+    parser.add_argument("--task", default="", help="the task that a hint is for")
+    parser.add_argument("--lang", default="", help="the language of tasks and hints from now on")
+    parser.add_argument("--n", type=int, help="the n that a prediction is for")
     for phase in predictions.PHASES:
-        parser.add_argument(f"--{phase}", default="", help="how many times as fast it will be")
-    parser.add_argument("--json", type=Path, help="also write Gradescope's results.json there")
-    parser.add_argument("--classroom", type=Path, help="also write GitHub Classroom's there")
+        parser.add_argument(f"--{phase}", default="", help="the predicted speedup of this phase")
+    parser.add_argument(
+        "--json", type=Path, help="also write results.json for Gradescope to this path"
+    )
+    parser.add_argument(
+        "--classroom", type=Path, help="also write the result for GitHub Classroom to this path"
+    )
     parser.add_argument("--only", action="store_true", help="do not check earlier stages again")
     parser.add_argument("--ktap", action="store_true", help="print KTAP instead of points")
     options = parser.parse_args()
@@ -320,16 +356,19 @@ def main() -> int:
         return 0
     if not re.fullmatch(r"[\w-]+", options.exercise):
         raise LabError(
-            f"which stage or elective? say one, like {paths.make(f'stage=3 {options.verb}')}"
+            "no stage or elective is given",
+            f"give one, like {paths.make(f'stage=3 {options.verb}')}",
         )
     exercise = exercises.find(options.exercise)
     if options.verb not in VERBS:
-        known = f"{', '.join(VERBS)}; its handout names others"
-        raise LabError(f"{exercise.label} has no {options.verb}: it has {known}")
+        raise LabError(
+            f"{exercise.label} has no {options.verb}",
+            f"choose one of {', '.join(VERBS)}, or a command in its handout",
+        )
     if options.verb == "start":
-        start(exercise)
+        start(exercise, options.lang)
     elif options.verb == "hint":
-        hint(exercise, options.seed)
+        hint(exercise, options.seed, options.task, options.lang)
     elif options.verb == "watch":
         watch(exercise, options.seed)
     elif options.verb == "predict":

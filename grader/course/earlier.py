@@ -27,7 +27,7 @@ from grader.exercise.files.exercises import Exercise
 from grader.lab import machines
 from grader.scoring import points
 
-# The parts of the kit, besides the exercise's own folder, that the points depend on.
+# The points depend on these parts of the kit and on the exercise's own folder.
 KIT = ("grader", "common", "expected", "scripts", "requirements.txt")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Choose the copy of a stage that a command uses: the learner's in work/, or else the kit's."""
+"""Choose which sources of a stage a command uses: the learner's copy in work/, or the kit's."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ def choose_one(number: str, verb: str) -> stages.Stage:
     """Return the stage that "make stage=N VERB" selects."""
     numbers = stages.parse_numbers(number) if number else []
     if len(numbers) != 1:
-        raise LabError(f"which stage? say one, like {paths.make(f'stage=2 {verb}')}")
+        raise LabError(
+            "the command needs one stage", f"give it, like {paths.make(f'stage=2 {verb}')}"
+        )
     return choose(numbers)[0]
 
 
 def with_source(stage: stages.Stage) -> stages.Stage:
-    """Return the stage. Raise LabError if it is no arithmetic stage or has no source here."""
+    """Return the stage. Raise LabError if it does not compute F(n) or has no source."""
     stages.computing(stage)
     if stage.shipped:
         raise LabError(
-            f"the kit's stage {stage.number} is here without its source:"
-            f" {paths.make(f'stage={stage.number} start')}, then take your copy"
+            f"the kit's stage {stage.number} is here without its source",
+            f"run {paths.make(f'stage={stage.number} start')} and take your copy",
         )
     return stage
 
@@ -50,9 +52,11 @@ def _own(number: int) -> stages.Stage | None:
 
 
 def main() -> int:
-    """Print the directories of the selected stages, one a line, for the Makefile."""
+    """Print the directories of the selected stages, one per line, for the Makefile."""
     parser = argparse.ArgumentParser(prog="make")
-    parser.add_argument("--stage", default="", metavar="N,...", help="these; else the kit's, all")
+    parser.add_argument(
+        "--stage", default="", metavar="N,...", help="default: all stages of the kit"
+    )
     options = parser.parse_args()
     found = (
         [with_source(stage) for stage in choose(stages.parse_numbers(options.stage))]

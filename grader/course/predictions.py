@@ -24,7 +24,9 @@ def benchmark_sizes(number: int) -> list[int]:
     """Return the values of n at which bench compares a stage with the one before it."""
     manifests = stages.manifests()
     if number - 1 not in manifests:
-        raise LabError(f"stage {number} has no stage before it to be compared with")
+        raise LabError(
+            f"stage {number} has no stage before it to be compared with", "choose a later stage"
+        )
     return sorted(set(manifests[number].measure) & set(manifests[number - 1].measure))
 
 
@@ -35,7 +37,9 @@ def factor(words: str, phase: str) -> float:
     except (ValueError, ZeroDivisionError, OverflowError):
         value = 0.0
     if value <= 0:
-        raise LabError(f"{phase}={words}: say how many times as fast, like 20, 1.5 or 1/3")
+        raise LabError(
+            f"{phase}={words}: not a number above 0", "give the speedup, like 20, 1.5 or 1/3"
+        )
     return value
 
 
@@ -51,7 +55,10 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
     """Store a prediction, replacing an earlier one. Return it in words."""
     if n not in benchmark_sizes(number):
         known = ", ".join(f"{x:,}" for x in benchmark_sizes(number))
-        raise LabError(f"n={n}: bench compares stages {number - 1} and {number} at n = {known}")
+        raise LabError(
+            f"n={n}: bench does not compare stages {number - 1} and {number} there",
+            f"choose one of n = {known}",
+        )
     FILE.parent.mkdir(exist_ok=True)
     rows = _kept() | {str(number): {"n": n, **factors}}
     FILE.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -19,8 +19,8 @@ from grader.scoring.points import Line
 def _folder() -> Path:
     """Return the folder of the records.
 
-    Copies in another work directory have a folder of their own, so that the learner's records stay
-    as they are.
+    Another work directory has its own folder of records, so that experiments there do not change
+    the learner's records.
     """
     if paths.WORK != paths.ROOT / "work":
         return paths.WORK / ".course"
@@ -45,16 +45,24 @@ def record(result: CheckResult, directory: Path) -> None:
     (_folder() / f"{result.exercise}.json").write_text(json.dumps(row, indent=1))
 
 
-def forget(name: str) -> None:
-    """Delete the points of an exercise that is started again, and the seed of its last failure."""
+def begin(name: str, directory: Path) -> None:
+    """Store that a copy is new. Delete the exercise's points and the seed of its last failure."""
     (_folder() / f"{name}.json").unlink(missing_ok=True)
     kept = _failed()
     if kept.pop(name, None) is not None:
         (_folder() / "seeds.json").write_text(json.dumps(kept))
+    _folder().mkdir(parents=True, exist_ok=True)
+    new = _read("new.json") | {name: _fingerprint(name, directory)}
+    (_folder() / "new.json").write_text(json.dumps(new))
+
+
+def is_new(name: str, directory: Path) -> bool:
+    """Return whether a copy is unchanged since it was started."""
+    return _read("new.json").get(name) == _fingerprint(name, directory)
 
 
 def recorded(name: str) -> tuple[CheckResult, bool] | None:
-    """Return the last points of an exercise, and whether its sources and tasks are unchanged."""
+    """Return the last points of an exercise, and whether sources and tasks are still the same."""
     try:
         row: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
         result = CheckResult(name, row["directory"], tuple(Line(**line) for line in row["lines"]))
@@ -90,25 +98,27 @@ def settle(name: str, seed: int, passed: bool) -> None:
     (_folder() / "seeds.json").write_text(json.dumps(kept))
 
 
-def _right() -> dict[str, str]:
+def _read(file: str) -> dict[str, str]:
+    """Return the digests of exercises in one of the files, or {} if it cannot be read."""
     try:
-        found: dict[str, str] = json.loads((_folder() / "right.json").read_text())
+        found: dict[str, str] = json.loads((_folder() / file).read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def right_before(name: str, digest: str) -> bool:
-    """Return whether an exercise was right when all that it depends on had this digest.
+    """Return whether an exercise was correct when all that it depends on had this digest.
 
-    Return False if the exercise has failed since, with any seed; it must first pass with that seed.
+    Return False if the exercise has failed since then, with any seed. It must first pass with that
+    seed.
     """
-    return _right().get(name) == digest and failed_seed(name) is None
+    return _read("right.json").get(name) == digest and failed_seed(name) is None
 
 
 def note_right(name: str, digest: str) -> None:
     """Store the digest of all that a right exercise depends on; "" if it is not right."""
-    kept = _right()
+    kept = _read("right.json")
     kept.pop(name, None)
     _folder().mkdir(parents=True, exist_ok=True)
     (_folder() / "right.json").write_text(json.dumps(kept | ({name: digest} if digest else {})))

@@ -26,7 +26,7 @@ def gradescope(result: CheckResult) -> dict[str, Any]:
 def classroom(result: CheckResult) -> dict[str, Any]:
     """Return the points in the format of GitHub Classroom's reporter.
 
-    The reporter takes them from a runner, base64-encoded.
+    A test runner must pass them to the reporter base64-encoded.
     """
     return {
         "version": 1,
@@ -57,4 +57,4 @@ def write(path: Path, results: dict[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(results, indent=1) + "\n")
     except OSError as error:
-        raise LabError(f"{path}: {error.strerror}; name another file") from error
+        raise LabError(f"{path}: {error.strerror}", "give another file") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.base import paths
@@ -48,7 +49,7 @@ def _leak(exercise: Exercise, result: CheckResult) -> str:
     first = next((line for line in result.lines if not line.full), None)
     if not first or first.code != Code.LEAK or not exercise.arithmetic:
         return ""
-    return f"{exercise.command('memcheck')} names the lines that made what is lost\n"
+    return f"{exercise.command('memcheck')} names the lines that allocated the leaked memory\n"
 
 
 def next_step(result: CheckResult) -> str:
@@ -71,27 +72,32 @@ def next_step(result: CheckResult) -> str:
                 f" {exercise.command('hint')}"
             )
         if line.kind == points.SPEED:
-            return f"next: faster; {where_time_goes(exercise)}"
+            return f"next: make it faster; {where_time_goes(exercise)}"
         if line.repeat:
-            tried = "the tasks are tried with memory enough, the device without as well"
-            return f"next: {line.repeat} repeats it; {tried}"
-        return f"next: correct what the device does; {exercise.command('load')} tries it"
+            reason = "only the device test makes allocations fail and kills the caller"
+            return f"next: {line.repeat} repeats the failure; {reason}"
+        if line.contract_test:
+            load = exercise.command("load")
+            return f"next: correct the function that is named; {load} does not show this mistake"
+        return f"next: correct the device; {exercise.command('load')} loads it for you to try"
     if exercise.stage is None:
         return "done"
-    deeper = f"{exercise.command('debug')} looks for what check does not see"
+    deeper = f"{exercise.command('debug')} finds mistakes that check cannot find"
     if exercise.arithmetic:
-        deeper = f"{exercise.command('memcheck')}, {deeper.replace(' looks ', ' look ')}"
+        sanitize, memcheck = exercise.command("sanitize"), exercise.command("memcheck")
+        deeper = f"{sanitize}, {memcheck}, {deeper.replace(' finds ', ' find ')}"
+        deeper += f"\n{exercise.command('bench')} measures its speed"
     return f"{deeper}\ndone; next: {after(exercise.stage.number)}"
 
 
 def keep_contract(exercise: Exercise) -> str:
     """Return advice for a violation of the contract."""
     where = (
-        "common/stage.h says why"
+        "common/stage.h explains why"
         if exercise.arithmetic
-        else 'the handout says why, under "What is allowed"'
+        else 'the handout explains why, under "What is allowed"'
     )
-    return f"do without what is named above, nothing is tried before; {where}"
+    return f"remove what is named above, or nothing is tested; {where}"
 
 
 def where_time_goes(exercise: Exercise) -> str:
@@ -102,12 +108,25 @@ def where_time_goes(exercise: Exercise) -> str:
 
 
 def after(number: int) -> str:
-    """Return the next step after a finished stage: the first later stage that is not done."""
+    """Return the next step after a finished stage, which is the first later stage not yet done."""
     for later in sorted(stages.manifests()):
         todo = to_do(exercises.find(later)) if later > number else ""
         if todo:
             return todo
-    return "nothing: all is done"
+    return "nothing, all stages are done"
+
+
+def upcoming(every: Sequence[Exercise]) -> str:
+    """Return the next step of the course; "" when every stage is done.
+
+    Look at the last stage that the learner began, then at those after it, then at those before it,
+    because a learner may leave out stages. A learner who began with stage 1 may skip the driver.
+    """
+    begun = [one for one in every if skeleton.learner_directory(one.name)]
+    skips_driver = any(one.arithmetic for one in begun)
+    needed = [one for one in every if one in begun or one.arithmetic or not skips_driver]
+    at = needed.index(begun[-1]) if begun else 0
+    return next((todo for one in needed[at:] + needed[:at] if (todo := to_do(one))), "")
 
 
 def to_do(exercise: Exercise) -> str:
@@ -120,7 +139,7 @@ def to_do(exercise: Exercise) -> str:
 
 
 def task_at(exercise: Exercise, directory: Path, error: str) -> tasks.Task | None:
-    """Return the task whose function stands at or above the place of a compiler's error."""
+    """Return the task whose function begins at or before the line of a compiler error."""
     found = re.search(r"([\w.-]+\.[ch]):(\d+):\d+: error", error)
     if not found:
         return None
@@ -149,8 +168,8 @@ def _begins(line: str, function: str) -> bool:
 def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
     """Return "FILE:LINE" of a task in the learner's file.
 
-    If a task has several functions, it is the function that the remark names, or else the first.
-    For a task without a function, it is the line of the comment that describes the task.
+    If the task has several functions, return the line of the function that the remark names, or
+    else of the first function. If it has none, return the line of the comment that describes it.
     """
     named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", remark)]
     part = (named or task.parts)[0]

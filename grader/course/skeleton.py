@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base import marked_regions, paths
+from grader.base import marked_regions, paths, wrapping
 from grader.base.errors import LabError
+from grader.course.texts import ENGLISH, Texts
 from grader.exercise.files import exercises, stages, tasks
 
 WORK = paths.WORK
@@ -49,7 +49,7 @@ class Span:
 
 
 def functions(source: str) -> dict[str, Span]:
-    """Return the spans of all functions in a C source in kernel style, by name."""
+    """Return the spans of all functions in a C source in kernel style, by function name."""
     head = re.compile(_HEAD.format(name=r"\w+"), re.MULTILINE)
     return {
         m[1]: Span(m.start(), m.end(), source.index("\n}\n", m.end() - 1) + 1)
@@ -63,20 +63,22 @@ def span(source: str, function: str, where: str) -> Span:
     head = re.compile(_HEAD.format(name=function), re.MULTILINE)
     found = len(head.findall(source))
     if found != 1:
-        raise LabError(f"{where}: {found} definitions of {function}, where tasks name one")
+        raise LabError(
+            f"{where}: {function} has {found} definitions, tasks need exactly one", "define it once"
+        )
     return functions(source)[function]
 
 
 def comment_above(source: str, function: Span) -> int:
     """Return the offset of the comment directly above a function, or of the function itself."""
-    comment = re.search(r"/\*(?:(?!\*/).)*\*/\n\Z", source[: function.begin], re.DOTALL)
+    comment = re.search(r"^/\*(?:(?!\*/).)*\*/\n\Z", source[: function.begin], re.DOTALL | re.M)
     return comment.start() if comment else function.begin
 
 
 def _comment(text: str, indent: str) -> str:
     width = 80 - 8 * len(indent) - 3
-    lines = textwrap.wrap(text, width, break_on_hyphens=False)
-    if len(lines) == 1 and len(lines[0]) + 6 <= width + 3:
+    lines = wrapping.wrapped(text, width)
+    if len(lines) == 1 and wrapping.columns(lines[0]) + 6 <= width + 3:
         return f"{indent}/* {lines[0]} */\n"
     return f"{indent}/*\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
 
@@ -98,27 +100,38 @@ def stubbed(source: str, part: tasks.TaskFunction, note: str, where: str) -> str
     return head + _comment(note, "\t") + stub + source[there.end :]
 
 
-def _without(source: str, reference: Path, task: tasks.Task, where: str) -> str:
-    """Return the source without the lines that a task leaves out."""
+def _without(source: str, reference: Path, task: tasks.Task, text: str, where: str) -> str:
+    """Return the source without the lines that a task leaves out. text: the task's text."""
     omitted = task.omitted
     assert omitted
     if omitted.above:
         line = f"{omitted.above}\n"
         if source.count(line) != 1:
-            raise LabError(f"{where} names a line that is not there once: {omitted.above}")
-        note = _comment(f"Task {task.number}, {task.name}: {task.text}", "")
+            raise LabError(
+                f"{where} names a line that does not occur exactly once: {omitted.above}",
+                "correct tasks.toml",
+            )
+        note = _comment(f"Task {task.number}, {task.name}: {text}", "")
         source = source.replace(line, f"{note}\n{line}")
     whole = reference.read_text(encoding="utf-8")
     for lines in omitted.lines:
         pattern = re.compile(rf"^[ \t]*{re.escape(lines)}\n", re.MULTILINE)
         if not pattern.search(whole):
-            raise LabError(f"{where} leaves out lines that are not in {reference.name}: {lines}")
+            raise LabError(
+                f"{where} leaves out lines that are not in {reference.name}: {lines}",
+                "correct tasks.toml",
+            )
         source = pattern.sub("", source)
     return source
 
 
-def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, str]:
-    """Return the skeleton's files by name. Keep the reference's code of the tasks in solved."""
+def sources(
+    name: str | int, solved: frozenset[int] = frozenset(), texts: Texts = ENGLISH
+) -> dict[str, str]:
+    """Return the skeleton's files by name. Keep the reference's code of the tasks in solved.
+
+    texts: the language of the comments. A student repository has its skeletons in one language.
+    """
     exercise = exercises.find(name)
     files = exercise.texts()
     if stages.exported():
@@ -128,16 +141,21 @@ def sources(name: str | int, solved: frozenset[int] = frozenset()) -> dict[str, 
         if task.omitted:
             file = task.omitted.file
             where = f"task {task.number} of {exercise.label}"
-            files[file] = _without(files[file], exercise.sources / file, task, where)
+            text = texts(task.text)
+            files[file] = _without(files[file], exercise.sources / file, task, text, where)
     for task in left:
         for part in task.parts:
             if part.file not in files:
-                raise LabError(f"task {task.number} of {exercise.label} names no file: {part.file}")
+                raise LabError(
+                    f"task {task.number} of {exercise.label} refers to a missing file: {part.file}",
+                    "correct tasks.toml",
+                )
             if not part.function:
                 continue
-            note = f"Task {task.number}, {task.name}: {part.text}"
+            note = f"Task {task.number}, {task.name}: {texts(part.text)}"
             where = paths.shown(exercise.sources / part.file)
-            files[part.file] = stubbed(files[part.file], part, note, where)
+            shown = replace(part, above=texts(part.above))
+            files[part.file] = stubbed(files[part.file], shown, note, where)
     return {file: marked_regions.skeleton(text, file, solved) for file, text in files.items()}
 
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """scripts/translate.sh: translate the handouts with po4a.
 
-handouts/LANGUAGE/ has a .po file for each handout, the words in pictures, and the words that the
-book adds. Code and console sessions are in no .po file, because po4a copies them unchanged: they
-are the same in every language. A paragraph is stale when its English has changed; it appears in
-English until it is translated again. Only make release-check fails then, so that an author can
-change a handout without knowing a second language. A malformed translation fails make test.
+handouts/LANGUAGE/ has a .po file for each handout and for the README of a course, the words in
+pictures, and the words that the book adds. tasks.po has the texts and hints of tasks (texts.py) and
+the comments of the programs in PROGRAMS. Code and console sessions are in no .po file, because po4a
+copies them unchanged: they are the same in every language. po4a reads copies of the handouts in
+which each paragraph is one line, so a .po file does not depend on where an author breaks the lines.
+A paragraph is stale when the words of its English have changed; it appears in English until it is
+translated again. Only make release-check fails then, so that an author can change a handout without
+knowing a second language. A malformed translation fails make test.
 """
 
 from __future__ import annotations
@@ -26,11 +29,17 @@ import polib
 
 from grader.base import command, paths, toml
 from grader.base.errors import LabError
+from grader.course import texts
+from grader.course.export.marks import without_marked
 
 HANDOUTS = paths.ROOT / "handouts"
 # This handout is for teachers, who read the kit's English text anyway.
 NOT_TRANSLATED = ("instructor.md",)
 WORDS = "pictures.toml"
+# Programs whose comments are translated, and their comments, except for the licence.
+PROGRAMS = ("warm-up/owners.c",)
+OF_PROGRAM = "comment of a program"
+COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 # The header of a .po file. Without dates and line numbers, a file changes only if a text changes.
 HEADER = {
     "Project-Id-Version": "fibdrv lab",
@@ -40,10 +49,15 @@ HEADER = {
 }
 # Comments that only the kit reads. The text of an "exported" comment is a paragraph for students.
 MARKS = re.compile(r"(?:<!--(?! exported:)(?:(?!-->).)*-->\s*)+", re.DOTALL)
-# Chinese, Japanese and Korean have no spaces between words. A line break between two of their
+# Chinese, Japanese and Korean have no spaces between words. A line break between two such
 # characters would be shown as a space.
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]"
 BROKEN = re.compile(f"{WIDE}\n{WIDE}")
+FENCE = re.compile(r" *(?:```|~~~)")
+# Lines that are not a continuation of a paragraph, and lines that cannot be continued.
+FIRST = re.compile(r"\s*(?:$|[|#>]|<!--|```|~~~|(?:[-*+]|1[.)])\s)")
+LAST = re.compile(r"\s*(?:$|[|#]|<!--)|.*(?:  |\\|-->)$")
+NUMBERED = re.compile(r"(\s*)\d+[.)]\s")
 
 
 @dataclass(frozen=True)
@@ -69,45 +83,95 @@ def languages() -> list[str]:
 def known(language: str) -> None:
     """Raise LabError if the handouts are not available in this language."""
     if language not in languages():
-        raise LabError(f"no language {language!r}: there are {', '.join(languages()) or 'none'}")
+        raise LabError(
+            f"there is no language {language}",
+            f"choose one of {', '.join(languages()) or 'none'}",
+        )
 
 
 def masters() -> list[Path]:
-    """Return the English handouts that are translated."""
-    return [path for path in sorted(HANDOUTS.glob("*.md")) if path.name not in NOT_TRANSLATED]
+    """Return the English pages that are translated: the handouts, and the README for students."""
+    handouts = [path for path in sorted(HANDOUTS.glob("*.md")) if path.name not in NOT_TRANSLATED]
+    others = [HANDOUTS / "figures/README.md", HANDOUTS.parent / "README.md"]
+    return [*handouts, *(path for path in others if path.is_file())]
+
+
+def _name(master: Path) -> str:
+    """Return the name of a page among all pages; a README is called after its folder."""
+    if master.parent == HANDOUTS:
+        return master.stem
+    return "repository" if master.parent == HANDOUTS.parent else master.parent.name
+
+
+def english(master: Path) -> str:
+    """Return the English text to translate: of the kit's README, the text that students get."""
+    text = master.read_text(encoding="utf-8")
+    return without_marked(text, master.name) if master.parent == HANDOUTS.parent else text
 
 
 def _po(language: str, master: Path) -> Path:
-    return HANDOUTS / language / f"{master.stem}.po"
+    return HANDOUTS / language / f"{_name(master)}.po"
+
+
+def joined(markdown: str) -> str:
+    """Return a text with each paragraph and each list item on one line."""
+    lines: list[str] = []
+    fenced = commented = continues = False
+    numbered = None  # the indentation of the numbered list that the last line is part of
+    for line in markdown.splitlines():
+        fence = not commented and bool(FENCE.match(line))
+        number = NUMBERED.match(line)
+        # As in CommonMark, only the number 1 can begin a list within a paragraph.
+        first = FIRST.match(line) or (number and number[1] == numbered)
+        if continues and not first:
+            lines[-1] += f" {line.lstrip()}"
+        else:
+            lines.append(line)
+            if number:
+                numbered = number[1]
+            elif line.strip() and numbered is not None and not line.startswith(f"{numbered} "):
+                numbered = None
+        fenced ^= fence
+        if not fenced:
+            commented = line.rfind("<!--") > line.rfind("-->") or (commented and "-->" not in line)
+        continues = not (fenced or fence or commented or LAST.match(line))
+    return "\n".join(lines) + ("\n" if markdown.endswith("\n") else "")
 
 
 @contextmanager
-def _po4a(language: str, *options: str) -> Iterator[Path]:
-    """Run po4a on copies of the .po files. Yield a folder with NAME.md.po and out/NAME.md."""
+def _po4a(language: str, option: str, merging: str = "--quiet") -> Iterator[Path]:
+    """Run po4a on copies with joined paragraphs. Yield a folder with NAME.po and out/NAME.
+
+    merging: options for msgmerge, which updates the copies.
+    """
     if not shutil.which("po4a"):
-        raise LabError("po4a is not there: scripts/setup.sh translations")
-    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as name:
-        folder = Path(name)
+        raise LabError("po4a not found", "run scripts/setup.sh translations")
+    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as temporary:
+        folder = Path(temporary)
         lines = [
             f"[po4a_langs] {language}",
             f"[po4a_paths] {folder}/$master.pot $lang:{folder}/$master.po",
         ]
+        (folder / "in").mkdir()
         for master in masters():
-            po, out = _po(language, master), folder / "out" / master.name
+            po, name = _po(language, master), _name(master)
+            (folder / "in" / name).write_text(joined(english(master)), encoding="utf-8")
             if po.is_file():
-                shutil.copyfile(po, folder / f"{master.name}.po")
+                entries = polib.pofile(str(po))
+                for entry in entries:
+                    entry.msgid = joined(entry.msgid)
+                entries.save(str(folder / f"{name}.po"))
             # -k 0: keep paragraphs in English that are not translated yet.
             how = '"-o markdown -o neverwrap -k 0"'
-            source = f"handouts/{master.name}"
-            lines.append(f"[type: text] {source} {language}:{out} opt:{how}")
+            lines.append(f"[type: text] in/{name} {language}:{folder}/out/{name} opt:{how}")
         (folder / "po4a.cfg").write_text("\n".join(lines) + "\n")
-        call = ["po4a", *options, "--quiet", "--msgmerge-opt", "--quiet", "-M", "UTF-8"]
+        call = ["po4a", option, "--quiet", "--msgmerge-opt", merging, "-M", "UTF-8"]
         completed = subprocess.run(
-            [*call, str(folder / "po4a.cfg")], cwd=HANDOUTS.parent, capture_output=True, text=True
+            [*call, str(folder / "po4a.cfg")], cwd=folder, capture_output=True, text=True
         )
         if completed.returncode:
             output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[-1]
-            raise LabError(f"po4a: {output}")
+            raise LabError(f"po4a: {output}", "correct the .po file")
         yield folder
 
 
@@ -122,36 +186,109 @@ def _entries(po: Path) -> list[polib.POEntry]:
 
 
 def update(language: str) -> None:
-    """Update the .po files from the current handouts; mark changed paragraphs as fuzzy."""
+    """Update the .po files from the current handouts; mark changed paragraphs as fuzzy.
+
+    Remove po4a's flag no-wrap, which no program here reads, so that fuzzy is the only flag.
+    """
     with _po4a(language, "--no-translations") as folder:
         for master in masters():
             new = polib.POFile(wrapwidth=100)
             new.metadata = {**HEADER, "Language": language.replace("-", "_")}
-            for entry in _entries(folder / f"{master.name}.po"):
+            for entry in _entries(folder / f"{_name(master)}.po"):
                 entry.occurrences = []
+                entry.flags = [flag for flag in entry.flags if flag == "fuzzy"]
                 new.append(entry)
             _po(language, master).parent.mkdir(exist_ok=True)
             new.save(str(_po(language, master)))
+    _task_entries(language).save(str(HANDOUTS / language / texts.CATALOGUE))
 
 
-def _paragraphs(language: str, fault: Callable[[polib.POEntry], str]) -> list[Stale]:
+def _task_strings() -> dict[str, Path]:
+    """Return the texts of tasks and the comments of programs, each with its file, in order."""
+    found: dict[str, Path] = {}
+    for path, text in texts.strings():
+        found.setdefault(text, path)
+    for path in (HANDOUTS / name for name in PROGRAMS):
+        for mark in COMMENT.finditer(path.read_text(encoding="utf-8")) if path.is_file() else ():
+            found.setdefault(_uncommented(mark[1]), path)
+    return {text: path for text, path in found.items() if text and "SPDX" not in text}
+
+
+def _uncommented(text: str) -> str:
+    """Return the text of a C comment."""
+    return re.sub(r"^ \*[ ]?", "", text, flags=re.MULTILINE).strip()
+
+
+def _commented(text: str) -> str:
+    """Return the C comment of a text."""
+    if "\n" not in text:
+        return f"/* {text} */"
+    lines = (f" *{line}" if line[:1] in ("", "\t") else f" * {line}" for line in text.splitlines())
+    return "\n".join(("/*", *lines, " */"))
+
+
+def _task_entries(language: str, merging: str = "--quiet") -> polib.POFile:
+    """Return the catalogue of tasks, merged with the current English texts by msgmerge."""
+    new = polib.POFile(wrapwidth=100)
+    new.metadata = {**HEADER, "Language": language.replace("-", "_")}
+    for text, path in _task_strings().items():
+        new.append(
+            polib.POEntry(
+                msgid=text, comment=OF_PROGRAM if path.suffix == ".c" else path.parent.name
+            )
+        )
+    old = HANDOUTS / language / texts.CATALOGUE
+    if not old.is_file():
+        return new
+    with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as folder:
+        template, merged = Path(folder) / "tasks.pot", Path(folder) / texts.CATALOGUE
+        new.save(str(template))
+        call = [
+            "msgmerge",
+            *merging.split(),
+            "--no-wrap",
+            "-o",
+            str(merged),
+            str(old),
+            str(template),
+        ]
+        completed = subprocess.run(call, capture_output=True, text=True)
+        if completed.returncode:
+            output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[0]
+            raise LabError(f"msgmerge: {output}", "correct the .po file")
+        found = {entry.msgid: entry for entry in polib.pofile(str(merged)) if not entry.obsolete}
+    for i, entry in enumerate(new):
+        new[i] = found[entry.msgid]
+    return new
+
+
+def _paragraphs(
+    language: str, fault: Callable[[polib.POEntry], str], merging: str = "--quiet"
+) -> list[Stale]:
     """Return the paragraphs for which fault, given a current .po entry, returns a reason."""
     found = []
-    with _po4a(language, "--no-translations") as folder:
+    with _po4a(language, "--no-translations", merging) as folder:
         for master in masters():
-            for entry in _entries(folder / f"{master.name}.po"):
+            for entry in _entries(folder / f"{_name(master)}.po"):
                 if why := fault(entry):
                     found.append(Stale(master, _line(master, entry.msgid), entry.msgid, why))
+    files = _task_strings()
+    for entry in _task_entries(language, merging):
+        if why := fault(entry):
+            path = files[entry.msgid]
+            found.append(Stale(path, _line(path, entry.msgid), entry.msgid, why))
     return found
 
 
 def malformed(language: str) -> list[Stale]:
     """Return the paragraphs whose translation would be displayed wrongly."""
-    return _paragraphs(language, _malformed)
+    # Stale translations are ignored, so msgmerge need not search for the old text of each
+    # paragraph, which would take seconds.
+    return _paragraphs(language, _malformed, "--quiet --no-fuzzy-matching")
 
 
 def stale(language: str) -> list[Stale]:
-    """Return the paragraphs and picture words that have no current translation."""
+    """Return the paragraphs, and the words in pictures, that have no current translation."""
     found = _paragraphs(language, _behind)
     known = _words(language)
     for words in _drawn_words():
@@ -161,9 +298,15 @@ def stale(language: str) -> list[Stale]:
 
 
 def _line(master: Path, paragraph: str) -> int:
-    """Return the line on which a paragraph begins; po4a reports the line after it."""
+    """Return the number of the line in which a text begins; lines may break elsewhere there.
+
+    Search only for the first words, because the rest of a task's text may differ from the file.
+    """
     text = master.read_text(encoding="utf-8")
-    return text.count("\n", 0, max(text.find(paragraph.split("\n", 1)[0]), 0)) + 1
+    for words in (paragraph.split(), paragraph.split()[:5]):
+        if found := re.search(r"\s+".join(map(re.escape, words)), text):
+            return text.count("\n", 0, found.start()) + 1
+    return 1
 
 
 def _behind(entry: polib.POEntry) -> str:
@@ -175,6 +318,9 @@ def _behind(entry: polib.POEntry) -> str:
 def _malformed(entry: polib.POEntry) -> str:
     if _behind(entry):
         return ""
+    if entry.comment == OF_PROGRAM:  # tools print line numbers of the program
+        same = entry.msgid.count("\n") == entry.msgstr.count("\n")
+        return "" if same else "the number of lines differs"
     if entry.msgid.endswith("\n") != entry.msgstr.endswith("\n"):
         return "the ends of the lines differ"
     return "a line ends between two characters" if BROKEN.search(entry.msgstr) else ""
@@ -194,7 +340,10 @@ def _draw(*arguments: str, table: dict[str, str] | None = None) -> str:
         text=True,
     )
     if completed.returncode:
-        raise LabError(f"the pictures: {completed.stderr.strip().splitlines()[-1]}")
+        raise LabError(
+            f"the pictures cannot be drawn: {completed.stderr.strip().splitlines()[-1]}",
+            "correct handouts/pictures",
+        )
     return completed.stdout
 
 
@@ -203,12 +352,37 @@ def _drawn_words() -> list[str]:
     return words
 
 
+def translated(master: Path) -> Path:
+    """Return the path of a translated page in the folder that make() writes."""
+    if master.parent == HANDOUTS.parent:
+        return Path("repository/README.md")
+    return master.relative_to(HANDOUTS)
+
+
+def _in_comments(source: str, known: texts.Texts) -> str:
+    """Return a program with its comments in another language."""
+
+    def comment(mark: re.Match[str]) -> str:
+        english_text = _uncommented(mark[1])
+        other = known(english_text)
+        return mark[0] if other == english_text else _commented(other)
+
+    return COMMENT.sub(comment, source)
+
+
 def make(language: str, folder: Path) -> None:
     """Write the translated handouts and pictures into a folder laid out like handouts/."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     with _po4a(language, "--no-update") as made:
         for master in masters():
-            shutil.copyfile(made / "out" / master.name, folder / master.name)
+            target = folder / translated(master)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(made / "out" / _name(master), target)
+    known = texts.read(HANDOUTS / language / texts.CATALOGUE)
+    for name in PROGRAMS:
+        source = (HANDOUTS / name).read_text(encoding="utf-8")
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(_in_comments(source, known), encoding="utf-8")
     _draw("--translated", str(folder / "pictures"), table=_words(language))
 
 
@@ -216,15 +390,15 @@ def main(words: list[str]) -> int:
     """Run scripts/translate.sh with its arguments. Return its exit status."""
     parser = argparse.ArgumentParser(
         prog="scripts/translate.sh",
-        description="The handouts in another language; handouts/LANGUAGE/README.md says how.",
+        description="Translate the handouts; handouts/LANGUAGE/README.md explains the steps.",
         epilog="Exit status: 0 done, 1 something is not translated, 2 not done, and why.",
     )
     parser.add_argument("verb", choices=("update", "check", "make"))
-    parser.add_argument("folder", nargs="?", type=Path, help="of make: where to")
+    parser.add_argument("folder", nargs="?", type=Path, help="for make: the folder to write to")
     parser.add_argument("--lang", default="zh-TW", metavar="LANGUAGE")
     options = parser.parse_args(words)
     if (options.verb == "make") != (options.folder is not None):
-        parser.error("make takes a folder, update and check take none")
+        parser.error("make needs a folder, update and check take none; change the arguments")
     known(options.lang)
     if options.verb == "make":
         make(options.lang, options.folder)
@@ -239,4 +413,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command.end("translate", lambda: main(sys.argv[1:]), "what was there is there"))
+    sys.exit(command.end("translate", lambda: main(sys.argv[1:]), "existing files are unchanged"))

@@ -25,7 +25,10 @@ def changes(directory: Path) -> Iterator[None]:
     # An editor writes the file itself, or writes another file and renames it.
     wanted = IN_CLOSE_WRITE | IN_MOVED_TO
     if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(directory), wanted) < 0:
-        raise LabError(f"cannot watch {directory}: {os.strerror(ctypes.get_errno())}")
+        raise LabError(
+            f"{directory} cannot be watched: {os.strerror(ctypes.get_errno())}",
+            "run the check by hand",
+        )
     before: dict[str, bytes] = {}
     try:
         while True:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Build one stage and verify that it is right."""
+"""Read, build and test one exercise: a stage or the learner's driver."""

@@ -3,8 +3,8 @@
 
 A count depends on the kernel, the compiler and the emulator. expected/par.json has the counts for
 one exact set of the three, at the n of each manifest and at the n of speed_inputs.py. With any
-other set the reference is counted on this computer, at the requested n, and the counts are cached
-under a digest of everything they depend on.
+other set, the reference's instructions are counted on this computer, at the requested n. The counts
+are cached under a digest of everything that they depend on.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Counts = Mapping[BenchmarkSize, float]
 
 
 class NoReference(LabError):
-    """The reference cannot be counted, because its stage is missing for this machine."""
+    """The reference's instructions cannot be counted, because the stage is missing here."""
 
 
 def benchmark_sizes(number: int, speed: Speed) -> set[BenchmarkSize]:
-    """Return the phase and n to count of both reference stages: the stage and the one before."""
+    """Return each stage, phase and n whose par is needed: this stage and the stage before."""
     return {(one, speed.phase, speed.n) for one in (number, speed.before)}
 
 
@@ -65,9 +65,9 @@ def counts(
     """Return the instructions that the reference takes on this machine at the wanted sizes.
 
     The counts come from expected/par.json if it has a record of this exact machine, else from the
-    cache, else they are counted now. A lock lets only one process on this computer count at a
-    time, so that processes that need the same count do not repeat it. Raise NoReference if there
-    is nothing to count.
+    cache, else the instructions are counted now. A lock lets only one process on this computer
+    count at a time, so that processes that need the same count do not repeat it. Raise NoReference
+    if the reference is missing for this machine.
     """
     found = _recorded(machine)
     found.update(_kept(machine, [place for place in wanted if place not in found]))
@@ -93,7 +93,7 @@ def _records() -> list[dict[str, Any]]:
         return records
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(
-            f"{paths.shown(FILE)} is damaged ({error}): git checkout expected"
+            f"{paths.shown(FILE)} is damaged ({error})", "run git checkout expected"
         ) from error
 
 
@@ -144,7 +144,8 @@ def _here(machine: Machine, number: int) -> stages.Stage:
     stage = stages.kit(number)
     if not stage.fits(machine.kernel().arch):
         raise NoReference(
-            f"reference/ has no object of stage {number} that machine {machine.name} can count"
+            f"reference/ has no object of stage {number} that machine {machine.name} can measure",
+            "choose another machine",
         )
     return stage
 
@@ -173,7 +174,7 @@ def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
 
 
 def _counting(machine: Machine, tell: instructions.Tell) -> Any:
-    """Return a context manager that holds the lock for counting on this machine."""
+    """Return a context manager for the lock of counting on this machine."""
     name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
     waiting = "wait for another run, which counts the reference"
     return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
@@ -182,7 +183,7 @@ def _counting(machine: Machine, tell: instructions.Tell) -> Any:
 def _count_now(
     machine: CountingMachine, wanted: Iterable[BenchmarkSize], tell: instructions.Tell
 ) -> dict[BenchmarkSize, float]:
-    """Count all phases of the reference at the wanted n, and store the counts in the cache."""
+    """Count the instructions of all phases of the reference at the wanted n. Cache the counts."""
     by_stage: dict[int, set[int]] = {}
     for number, _, n in wanted:
         by_stage.setdefault(number, set()).add(n)
@@ -207,7 +208,10 @@ def _count_now(
         cache.write(KEPT, name, value)
     for place in wanted:
         if place not in table:
-            raise LabError(f"the reference's stage {place[0]} is not counted at n = {place[2]:,}")
+            raise LabError(
+                f"par of stage {place[0]} is missing at n = {place[2]:,}",
+                "run make par",
+            )
     return table
 
 
@@ -219,12 +223,12 @@ def _built(machine: Machine, number: int) -> BuiltStage:
     """Return a reference stage, built for the machine."""
     built = stage_module.build(_here(machine, number), machine.kernel())
     if built.rejection:
-        raise LabError(f"the reference's stage {number}: {built.rejection}")
+        raise LabError(f"the reference's stage {number}: {built.rejection}", "correct its source")
     return built
 
 
 def _subject(built: BuiltStage, numbers: Iterable[int], whole: bool) -> StageWorkload:
-    # needed: count every requested n, however long it takes.
+    # `needed` is set so that the instructions are counted at each n, even if this takes minutes.
     at = tuple(numbers)
     label = f"reference-{built.stage.number}"
     return StageWorkload(built, at, label, whole_read=whole, needed=at)
@@ -235,7 +239,7 @@ def _count(
 ) -> dict[BenchmarkSize, float]:
     counted = instructions.count(machine, subjects, contents, tell, len(subjects))
     for key, finding in counted.findings.items():
-        raise LabError(f"{key}: {finding.cause}")
+        raise LabError(f"{key}: {finding.cause}", "run the command again")
     numbers = {subject.key: subject.built.stage.number for subject in subjects}
     return {
         (numbers[key], phase, n): round(series.median, 2)
@@ -261,7 +265,7 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
         whole = stage.traits.decimal or following.traits.decimal
         built = _built(machine, stage.number)
         subject = _subject(built, sorted(numbers), whole)
-        # Without needed, a count that would take minutes is skipped.
+        # With an empty `needed`, the n at which counting takes minutes are skipped.
         subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
     for (number, phase, n), count in _count(machine, subjects, tell).items():
@@ -280,7 +284,7 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
 def ambiguous_ideas(
     machine: CountingMachine, tell: Callable[[str], None], numbers: Iterable[int]
 ) -> list[str]:
-    """Count the calls that ideas refer to, in the kit's stage and in the one with the plain method.
+    """Count the instructions of the ideas' calls, with the kit's and with the plain method.
 
     Return a message for each idea whose bound does not separate the two methods.
     """
@@ -313,12 +317,12 @@ def ambiguous_ideas(
 
 
 def main() -> int:
-    """Check the bounds of ideas, then count par again: the command make par."""
+    """Run `make par`: check the bounds of ideas, then count par again."""
     argparse.ArgumentParser(prog="make par").parse_args()
     progress = Progress()
     ambiguous = ambiguous_ideas(machines.counting(), progress.step, stages.manifests())
     if ambiguous:
-        raise LabError("; ".join([*ambiguous, "change the bounds in tasks.toml"]))
+        raise LabError("; ".join(ambiguous), "change the bounds in tasks.toml")
     path = make(progress.step)
     progress.clear()
     print(f"{paths.shown(path)} is up to date for this kernel, compiler and emulator")

@@ -41,7 +41,8 @@ from grader.scoring.status import ReportedFinding, Status
 Tell = Callable[[str], None]
 # A function that is called with each line of points as soon as the line is final.
 Show = Callable[[Line], None]
-# A function that returns the line for speed from the status of all else; None without such points.
+# A function that takes the status of all other tests and returns the line for speed, or None if
+# speed earns no points.
 SpeedLine = Callable[[Status], Line | None]
 
 
@@ -97,7 +98,7 @@ def try_operations(
     tasks = course(stage.number).tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
     outcomes: dict[str, OperationOutcome] = {}
-    waiting: list[Task] = []  # to be counted; a task without correct results earns no points
+    waiting: list[Task] = []  # to be counted; other tasks earn no points
     for task in tasks:
         outcome = unit_tests.outcome(stage, program, task.operation, seed)
         outcomes[task.operation] = outcome
@@ -117,7 +118,7 @@ def try_operations(
 
 
 def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
-    """Count the calls that the ideas of tasks refer to. Return the error if nothing can count."""
+    """Count the instructions of the ideas' calls. Return an error if counting is impossible."""
     try:
         return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed)
     except LabError as error:
@@ -128,7 +129,7 @@ def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabErro
 
 
 class Arithmetic:
-    """The steps for a stage behind the kit's driver: its operations are also tested alone."""
+    """The steps for a stage that computes F(n), whose operations are also tested separately."""
 
     examine = staticmethod(debug_kernel.examine)
 
@@ -154,7 +155,7 @@ class Arithmetic:
 
 
 class Driver:
-    """The steps for the learner's own driver: each task is a part of its verification."""
+    """The steps for the learner's driver. Each task is a part of the driver's verification."""
 
     examine = staticmethod(driver_stress.examine)
 
@@ -163,11 +164,11 @@ class Driver:
         built: BuiltStage, verifier: Machine, seed: int, quick: bool, tell: Tell
     ) -> Verified:
         """Verify the driver task by task."""
-        return driver_verify.verify(built, verifier, tell)
+        return driver_verify.verify(built, verifier, seed, tell)
 
     @staticmethod
     def tried(stage: Stage, seed: int, with_ideas: bool, tell: Tell) -> Tried | None:
-        """Return None: a driver has no operations."""
+        """Return None, because a driver has no operations."""
         return None
 
     @staticmethod
@@ -209,7 +210,7 @@ def check_stage(
 
 
 def _explained(verified: Verified) -> Verified:
-    """Add to each finding of fault injection which caller requested the memory that was refused."""
+    """Add the caller of the failed allocation to each finding of fault injection."""
     if not any(finding.fault for finding in verified.findings):
         return verified
     stage = verified.built.stage
@@ -266,7 +267,7 @@ def build_subject(
 ) -> StageWorkload | Finding:
     """Build a stage for the machine that measures it. Return a finding if it cannot be measured.
 
-    numbers are the n to measure at, by default those of the manifest. needed are those that even a
+    `numbers`: the n to measure, by default those of the manifest. `needed`: the n that even a
     quick run measures.
     """
     built = stage_module.build(stage, machine.kernel(), jobs)

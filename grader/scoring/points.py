@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from grader.base.finding import Code, Finding
 from grader.exercise.conformance.verify import Verified
+from grader.exercise.contract_tests import runner
 from grader.exercise.files.tasks import Course, Speed, Task
 from grader.exercise.operations.unit_tests import OperationOutcome
 from grader.measure.samples import Samples
 from grader.scoring import par
 from grader.scoring.status import Status
 
-# The share of a task's points for small numbers.
+# The fraction of a task's points that correct results for small numbers earn.
 SMALL_SHARE = 0.4
 DEVICE_FIRST = "is measured when the device is right"
 
@@ -40,6 +41,7 @@ class Line:
     kind: str = TASK
     code: Code = Code.OK  # the reason why points are missing
     repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
+    contract_test: bool = False  # the contract tests failed, which only check runs
 
     @property
     def full(self) -> bool:
@@ -73,7 +75,7 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
 
 def operation_line(task: Task, outcome: OperationOutcome) -> Line:
     """Return the line of a task whose function was tested in a program."""
-    if not outcome.tried:  # this computer cannot run the tests
+    if not outcome.tried:  # the finding says that this computer cannot run the tests
         return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
     share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
     remark = outcome.fault or f"{outcome.tried} tries, all right"
@@ -128,7 +130,9 @@ def device_line(course: Course, result: Verified, status: Status) -> Line:
     if status.name != "wrong" or others or wrong is None:
         message = f"{status.name}: {status.cause}"
         repeat = next((f.repeat for f in result.findings if f.repeat), "")
-        return Line(name, 0, points, message, kind=DEVICE, code=status.code, repeat=repeat)
+        contract_test = any(f.test == runner.TEST for f in result.failures)
+        return Line(name, 0, points, message, kind=DEVICE, code=status.code, repeat=repeat,
+                    contract_test=contract_test)  # fmt: skip
     share = 0.0 if wrong <= 93 else 0.3 if wrong <= 1000 else 0.6
     if top <= 93:
         share = 0.0 if wrong <= 46 else 0.3
@@ -154,7 +158,7 @@ def _value_remark(result: Verified, n: int) -> str:
 def speed_by_instructions(
     number: int, key: str, speed: Speed, counted: Samples, known: par.Counts, status: Status
 ) -> Line:
-    """Return the line for speed by instructions against par, whose counts must be in known."""
+    """Return the line for speed, given the counts of a stage and the counts of par (known)."""
     series = counted.get((key, speed.phase, speed.n))
     if status.name != "ok":
         return speed_line(speed.points, 0, DEVICE_FIRST, Code.NOT_TRIED)

@@ -19,7 +19,7 @@ from grader.scoring.speedups import MachineSamples, sample_rows
 
 @dataclass(frozen=True)
 class ExtraMeasurements:
-    """Measurements beside the samples, by stage key."""
+    """The measurements other than time and instruction samples, by stage key."""
 
     round_trips: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     stressed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -26,7 +26,7 @@ ROUNDS = 5
 
 
 def _asked(stage: Stage, machine: Machine, seed: int) -> Speed | None:
-    """Return the phase, n and points of the stage's speed; None if its speed earns no points."""
+    """Return the phase, n and points of the stage's speed; None if the speed earns no points."""
     if stage.shipped:
         return None
     return speed_inputs.judged_at(machine, stage.number, seed)
@@ -39,7 +39,7 @@ def reference(
     counted: Samples,
     progress: Progress,
 ) -> par.Counts | None:
-    """Return the reference's counts for the stages whose speed was counted and earns points.
+    """Return the reference's counts for the stages whose speed earns points by instructions.
 
     Return None if nothing was counted or the reference is not available.
     """
@@ -111,7 +111,7 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
             # All untrusted stages must be graded by the same metric, so do not fall back to time.
             if stage.isolated:
                 raise
-            # The speedup that the course requires holds only for the n in the course's tables.
+            # The course states the required speedup only for the n in its tables.
             progress.say(f"note: speed is judged by time, at n = {asked.n:,}, without par: {error}")
             return _timed(stage, asked, seed, progress, stands)
         made = pipeline.build_subject(

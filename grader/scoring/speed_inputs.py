@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Choose the n for judging the speed of a stage: from half of the course's n up to it, by the seed.
+"""Choose by the seed the n at which speed is judged, between half of the course's n and that n.
 
 A fixed n would let a stage be fast at that n only. A larger n is not possible, because stages 2, 5
 and 11 or the stages before them end at the course's n (93, 10,000, 1,000,000). For example, stage 2
 is judged at an n from 47 to 93, where stage 1 takes three to five times as many instructions.
 
-Where the reference can be counted, any n of that range may be drawn. Otherwise the n is one of 8 in
-expected/par.json, each 9 % above the one before. Stages with the same n in the course share all 8.
-A stage is also counted at the n of the stage after it, because par needs both.
+Any n of that range may be drawn if this computer can count the reference's instructions. Otherwise
+the n is one of 8 in expected/par.json, each 9 % above the one before. Stages with the same n in the
+course share all 8. The instructions of a stage are also counted at the n of the next stage, because
+par needs both.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def judged_at(machine: Machine, number: int, seed: int) -> Speed | None:
 
 
 def counted(number: int) -> tuple[int, ...]:
-    """Return all n to count the reference's stage at, for its own par and the next stage's."""
+    """Return each n at which the par of this stage or the next stage needs this stage's count."""
     speeds = [(other, course(other).speed) for other in stages.manifests()]
     return tuple(
         sorted(

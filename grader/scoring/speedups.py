@@ -80,7 +80,7 @@ def undecided(
 def speedups(
     stages: Sequence[Stage], source: MachineSamples, seed: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return rows that compare each stage with its predecessor, and the pairs without any."""
+    """Return rows that compare each stage with its predecessor, and the pairs without a row."""
     if not source.samples:
         return [], []
     pairs = _pairs(stages, source.samples)
@@ -158,7 +158,7 @@ def sample_rows(stage: Stage, source: MachineSamples, seed: int) -> list[dict[st
     """Return the samples of a stage as rows of the report."""
     rows = []
     for (key, phase, n), series in source.samples.items():
-        # The n that speed is judged at differs with the seed, so it is left out of the report.
+        # The n at which speed is judged depends on the seed, so this n is left out of the report.
         if key != stage.key or n not in stage.manifest.measure:
             continue
         summary = stats.summarise(series.values, seed)

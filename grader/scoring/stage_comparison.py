@@ -17,8 +17,8 @@ from grader.report import figures, plots
 from grader.report.axis import log_axis
 from grader.report.text import UNITS, short_count
 
-# A smaller difference in time is not claimed. A few seconds of measurement on a computer with
-# other load cannot prove a smaller difference; the exact metric can.
+# The comparison reports no smaller difference in time, because a few seconds of measurement on a
+# computer with other load cannot prove one. The exact metric can.
 NS_MARGIN = 0.03
 
 
@@ -70,7 +70,7 @@ def undecided(
 
 
 def overall(found: Iterable[ComparisonRow]) -> str:
-    """Return faster or slower if all claims agree, ~ if there are no claims, else mixed."""
+    """Return "faster" or "slower" if all proved differences agree, "~" without any, or "mixed"."""
     claims = {row.cost.verdict for row in found} - {"~"}
     if not claims:
         return "~"
@@ -87,7 +87,7 @@ def _change(row: ComparisonRow) -> str:
 
 
 def _by_metric(metric: str, found: list[ComparisonRow]) -> str:
-    """Return the largest claim of each phase by one metric."""
+    """Return, for each phase, the largest difference that one metric proves."""
     parts = []
     for phase in PHASES:
         claims = [row for row in found if row.phase == phase and row.cost.verdict != "~"]
@@ -107,7 +107,7 @@ def verdict_line(names: tuple[str, str], found: list[ComparisonRow]) -> str:
 
 
 def lines_by_n(found: list[ComparisonRow]) -> str:
-    """Return one line for each n with the claims at that n, the exact metric first."""
+    """Return a line for each n with the differences proved there, the exact metric first."""
     lines = []
     for n in sorted({row.n for row in found}):
         own = sorted((row for row in found if row.n == n), key=lambda row: row.metric)
@@ -125,7 +125,7 @@ def lines_by_n(found: list[ComparisonRow]) -> str:
 
 
 def details(sides: list[ComparedStage], found: list[ComparisonRow]) -> str:
-    """Return a table of all figures behind the verdict."""
+    """Return a table of all numbers from which the verdict is made."""
     lines = []
     for letter, side in zip("AB", sides):
         lines.append(f"{letter}  {side.name}: {side.result.passed:,} tests passed")
@@ -160,7 +160,6 @@ def _point(row: ComparisonRow) -> figures.Point:
 
 def plot(found: list[ComparisonRow], names: tuple[str, str], output: Path) -> None:
     """Draw A/B against n, with one panel for each metric. The suffix of output is .svg or .png."""
-
     panels = []
     for metric in dict.fromkeys(row.metric for row in found):
         own = [row for row in found if row.metric == metric and row.n > 0]
@@ -176,6 +175,6 @@ def plot(found: list[ComparisonRow], names: tuple[str, str], output: Path) -> No
         y = log_axis(values, lambda v: f"{v:g}", 1.1)
         title = f"{UNITS[metric]}: A over B, above 1 B takes less"
         panels.append(figures.Panel(title, x, y, series, baseline=1.0))
-    notes = [f"A: {names[0]}", f"B: {names[1]}. A hollow mark: nothing can be claimed."]
+    notes = [f"A: {names[0]}", f"B: {names[1]}. A hollow mark: no difference is proved."]
     figure = figures.Figure("compare", "Two stages compared", "", panels, "", notes)
     plots.draw_one(figure, output)

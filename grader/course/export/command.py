@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +20,10 @@ from pathlib import Path
 from grader.base import command, marked_regions, paths, scratch
 from grader.base.errors import LabError
 from grader.base.progress import Progress
-from grader.course import translation
+from grader.course import texts, translation
 from grader.course.export.exclusions import EXPORTED_AS, excluded
 from grader.course.export.leaks import refuse_leaks
+from grader.course.export.marks import without_marked
 from grader.course.export.objects import write_object
 from grader.course.export.skeletons import write_skeletons
 from grader.exercise.files import stages
@@ -36,27 +36,6 @@ Exported from commit {commit} of the kit{dirty} by scripts/export-course.
 """
 
 
-def _own_marks(text: str) -> str:
-    for begin, end in (
-        (r"<!-- not exported -->", r"<!-- /not exported -->\n?"),
-        (r"^# not exported\n", r"^# /not exported\n"),
-    ):
-        text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"<!-- exported:\s*(.*?)\s*-->", r"\1", text, flags=re.DOTALL)
-
-
-def without_marked(text: str, name: str) -> str:
-    """Return a text for students, without the parts that are marked as not exported.
-
-    The parts from "<!-- not exported -->" to "<!-- /not exported -->" and from "# not exported" to
-    "# /not exported" are removed; "<!-- exported: TEXT -->" becomes TEXT.
-    """
-    made = _own_marks(text)
-    if re.search(r"<!-- /?(not )?exported|^# /?not exported$", made, re.MULTILINE):
-        raise LabError(f'{name}: a mark "not exported" has no end, or an end no beginning')
-    return made
-
-
 def _git(folder: Path, *words: str) -> str:
     # Inside a git hook, for example, these variables would make git use another repository.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
@@ -66,7 +45,7 @@ def _git(folder: Path, *words: str) -> str:
     )
     if completed.returncode:
         output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[0]
-        raise LabError(f"git {words[0]}: {output}")
+        raise LabError(f"git {words[0]}: {output}", "run the command in a git checkout of the kit")
     return completed.stdout
 
 
@@ -101,8 +80,15 @@ def _translate(folder: Path, language: str) -> None:
             if target.is_file():
                 text = source.read_text(encoding="utf-8")
                 target.write_text(without_marked(text, str(relative)), encoding="utf-8")
+        readme = (made / "repository/README.md").read_text(encoding="utf-8")
+        (folder / "README.md").write_text(readme, encoding="utf-8")
+    shutil.copyfile(translation.HANDOUTS / language / texts.CATALOGUE, handouts / texts.CATALOGUE)
     words = (translation.HANDOUTS / language / "book.yaml").read_text(encoding="utf-8")
     (handouts / "book/book.yaml").write_text(without_marked(words, "book.yaml"), encoding="utf-8")
+
+
+def _texts(language: str | None) -> texts.Texts:
+    return texts.available()[language] if language else texts.ENGLISH
 
 
 def _write_objects(folder: Path, progress: Progress) -> None:
@@ -144,13 +130,13 @@ def _commit(folder: Path, message: str) -> None:
 
 def _usable(target: Path) -> None:
     if paths.inside(target, paths.ROOT):
-        raise LabError(f"{target} is inside the kit: name a directory elsewhere")
+        raise LabError(f"{target} is inside the kit", "give a directory elsewhere")
     if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise LabError(f"{target} is there and is no directory: name a new one")
+        raise LabError(f"{target} is not a directory", "give a new one")
     if target.is_dir() and any(target.iterdir()):
-        raise LabError(f"{target} is not empty: name a new directory, or empty that one")
+        raise LabError(f"{target} is not empty", "give a new directory, or empty that one")
     if not target.parent.is_dir():
-        raise LabError(f"{target.parent} is not there: make it first")
+        raise LabError(f"{target.parent} does not exist", "make it first")
 
 
 def export(
@@ -163,7 +149,8 @@ def export(
         states = _git(paths.ROOT, "status", "--porcelain").splitlines()
     except LabError as error:
         raise LabError(
-            f"the kit is not a git checkout, whose files it would take ({error})"
+            f"the kit is not a git checkout ({error.problem})",
+            "run the command in a clone of its repository",
         ) from error
     unknown = [line[3:] for line in states if line.startswith("??")]
     changed = len(states) > len(unknown)
@@ -181,7 +168,7 @@ def export(
         if language:
             progress.step(f"the handouts in {language}")
             _translate(half_made, language)
-        write_skeletons(half_made)
+        write_skeletons(half_made, _texts(language))
         refuse_leaks(half_made)
         _write_objects(half_made / "reference", progress)
         progress.step("search it for solutions")
@@ -203,16 +190,16 @@ def main(words: list[str]) -> int:
         " solutions, in one commit.",
         epilog="Exit status: 0 made, 2 not made, and why in one line.",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="new, or empty")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="a new or empty directory")
     parser.add_argument(
         "--answers",
         action="store_true",
-        help="with the answers to the handouts' questions, which make site folds under these",
+        help="include the answers to the handouts' questions",
     )
     parser.add_argument(
         "--lang",
         metavar="LANGUAGE",
-        help=f"with the handouts in another language: {', '.join(translation.languages())}",
+        help=f"export the handouts in another language: {', '.join(translation.languages())}",
     )
     options = parser.parse_args(words)
     if options.lang:
@@ -222,7 +209,7 @@ def main(words: list[str]) -> int:
     message = export(target, progress, options.answers, options.lang)
     progress.clear()
     print(f"{target} is made: {message.splitlines()[-1]}")
-    print("No line of a solution is in it. make test there tests it.")
+    print("It contains no line of a solution. Run make test there to test it.")
     return 0
 
 

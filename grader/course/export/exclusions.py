@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
-# Reasons by file pattern. Add every file that quotes a solution.
+# The reason for each pattern of file names. Add every file that quotes a solution.
 LEFT_OUT = {
     "stages/*.[ch]": "the solutions; skeletons take their place",
     "stages/*/exercise.toml": "part of the skeletons",
@@ -47,6 +47,7 @@ LEFT_OUT = {
     "tests/test_codes.py": "needs the faults",
     "tests/test_vector.py": "needs the faults",
     "tests/test_mutation_faults.py": "needs the faults",
+    "tests/test_object_store.py": "needs solved stages",
     "tests/test_instructions.py": "needs the faults",
     "tests/test_ideas.py": "needs the faults",
     "tests/test_operation_headers.py": "needs solved stages",

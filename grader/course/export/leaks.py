@@ -35,7 +35,7 @@ def solution_lines() -> dict[str, str]:
             source = reference(stage)[file]
             there = skeleton.functions(source)[function]
             text = source[there.body : there.end]
-            # A line that is part of a longer readable line is readable, too.
+            # A line is also readable if it is part of a longer line that the learner may read.
             readable = "\n".join(given)
             for line in telling(text) - given - telling(part.stub or ""):
                 if line not in readable:
@@ -103,5 +103,6 @@ def refuse_leaks(folder: Path) -> None:
     for leak in leaks(folder):
         raise LabError(
             f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"
-            f" {leak.text}"
+            f" {leak.text}",
+            "add the file to grader/course/export/exclusions.py",
         )

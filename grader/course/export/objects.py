@@ -4,9 +4,9 @@
 There is one object for machine uml, and one for the kernels that count instructions, so that
 students can count par. A student's kernel is rarely the one used here, so the second object may use
 only features that every kernel has (PORTABLE_FLAGS, PORTABLE_IMPORTS). It holds code and constants,
-but no tables that one kernel's tools made for themselves. It executes as many instructions as with
-these tables, because a kernel without mitigations and tracing patches away the code that they
-describe.
+but not the tables that the tools of one kernel generate. With or without these tables it executes
+the same number of instructions: they describe code for mitigations and tracing, which a kernel
+replaces at boot if both are off.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def write_object(stage: stages.Stage, kernel: Kernel, folder: Path) -> None:
         kernel = replace(kernel, key=f"{kernel.key}-portable", extra_cflags=flags)
     built = stage_module.build(stage, kernel)
     if not built.ok:
-        raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        raise LabError(
+            f"stage {stage.number} does not compile: {built.cause}", "correct the source"
+        )
     names = sorted(path.stem for path in stage_module.sources(stage, []) if path.suffix == ".c")
     objects = [str(built.module.directory / "stage" / f"{name}.o") for name in names]
     target = folder / stages.OBJECTS[kernel.arch]
@@ -60,15 +62,15 @@ def write_object(stage: stages.Stage, kernel: Kernel, folder: Path) -> None:
         _run("strip", "--strip-debug", "--discard-all", "--remove-section=.comment", str(target))
         return
     _run("objcopy", *(f"--remove-section={name}" for name in _others(target)), str(target))
-    # objtool fails on a call of a function without a symbol, also for the driver in the same
-    # module.
+    # Rename the symbols and do not remove them: objtool rejects a call of a function without a
+    # symbol, and then the build of the module with the driver fails.
     _run("objcopy", *_new_names(target), str(target))
     _run("strip", "--strip-debug", str(target))
     _check_imports(target)
 
 
 def _others(path: Path) -> list[str]:
-    """Return the names of an object's sections that hold neither code nor constants."""
+    """Return the names of the sections of an object that hold neither code nor constants."""
     return sorted(
         {
             section.name
@@ -97,11 +99,12 @@ def _check_imports(path: Path) -> None:
         if imported and not PORTABLE_IMPORTS.fullmatch(symbol.name):
             raise LabError(
                 f"{path.parent.name}/{path.name} uses {symbol.name}, which other kernels may not"
-                " have: see PORTABLE_FLAGS in grader/course/export/objects.py"
+                " have",
+                "change PORTABLE_FLAGS in grader/course/export/objects.py",
             )
 
 
 def _run(*command: str) -> None:
     completed = subprocess.run(command, capture_output=True, text=True)
     if completed.returncode:
-        raise LabError(f"{command[0]}: {completed.stderr.strip()}")
+        raise LabError(f"{command[0]}: {completed.stderr.strip()}", "run make doctor")

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from grader.base.errors import LabError
-from grader.course import skeleton
+from grader.course import skeleton, texts
 from grader.course.carry_forward import CarriedFunction
 from grader.course.export.solutions import definition, reference, task_functions, telling
+from grader.course.texts import ENGLISH, Texts
 from grader.exercise.files import exercises, stages, tasks
 
 # A function that shares at least this fraction of the distinctive lines of an earlier solution
@@ -50,40 +51,40 @@ def carried(stage: int) -> list[CarriedFunction]:
     return found
 
 
-def _note(one: CarriedFunction) -> str:
+def _note(one: CarriedFunction, language: Texts) -> str:
     task, _ = task_functions(one.stage)[one.file, one.function]
     wrote = f"You wrote this in stage {one.stage} (task {task.number}, {task.name})"
     if one.stage in one.fits:
-        return f"{wrote}: bring it over."
+        return f"{wrote}: {language(texts.BRING)}"
     if one.fits:
-        return f"{wrote} and made it fit in stage {one.fits[-1]}: bring it over from there."
-    return (
-        f"{wrote}. Bring it over and make it fit: mind the comment above, the arguments, and what"
-        " it may call."
-    )
+        return f"{wrote}: {language(texts.BRING_FROM).format(stage=one.fits[-1])}"
+    return f"{wrote}: {language(texts.MAKE_FIT)}"
 
 
 def _stub(stage: int, one: CarriedFunction) -> str:
     """Return the task's stub, without return values if the function is void in this stage."""
     _, part = task_functions(one.stage)[one.file, one.function]
     if part.stub is None:
-        raise LabError(f"stage {stage}: {one.function} was removed, so there is no stub for it")
+        raise LabError(
+            f"stage {stage}: {one.function} was removed, so there is no stub for it",
+            "add a stub in tasks.toml",
+        )
     head, _ = definition(stage, one.file, one.function)
     if re.match(r"(static )?((__always_)?inline )?void ", head) and "*" not in head.split("(")[0]:
         return "\n".join(x for x in part.stub.splitlines() if not x.startswith("return "))
     return part.stub
 
 
-def exported_skeleton(stage: int) -> dict[str, str]:
-    """Return the skeleton's files, with the tasks of earlier stages left to write as well."""
-    files = skeleton.sources(stage)
+def exported_skeleton(stage: int, language: Texts = ENGLISH) -> dict[str, str]:
+    """Return the skeleton's files, with stubs for the tasks of earlier stages, too."""
+    files = skeleton.sources(stage, texts=language)
     if not exercises.find(stage).arithmetic:
         return files
     mine = {(one.file, one.function): one for one in carried(stage)}
     for one in mine.values():
         part = tasks.TaskFunction(one.file, one.function, _stub(stage, one), "")
         where = f"stage {stage}, {one.file}"
-        files[one.file] = skeleton.stubbed(files[one.file], part, _note(one), where)
+        files[one.file] = skeleton.stubbed(files[one.file], part, _note(one, language), where)
     for file in files:
         for unused in _unused(files[file]) if file.endswith(".c") else []:
             user = next(
@@ -92,7 +93,10 @@ def exported_skeleton(stage: int) -> dict[str, str]:
                 None,
             )  # fmt: skip
             if user is None:
-                raise LabError(f"stage {stage}, {file}: nothing calls {unused} in the skeleton")
+                raise LabError(
+                    f"stage {stage}, {file}: nothing calls {unused} in the skeleton",
+                    "change the task that removes its caller",
+                )
             there = skeleton.span(files[file], user, file)
             note = f"\t(void){unused}; /* which is called from here */\n"
             at = files[file].index("*/\n", there.body) + 3
@@ -110,13 +114,13 @@ def _unused(source: str) -> list[str]:
     ]
 
 
-def write_skeletons(folder: Path) -> None:
+def write_skeletons(folder: Path, language: Texts = ENGLISH) -> None:
     """Write stages/ in folder: the skeletons, and SKELETONS, the list of carried functions."""
     rows = [MARKER]
     for stage in sorted(stages.known()):
         name = skeleton.reference(stage).name
         (folder / "stages" / name).mkdir(parents=True, exist_ok=True)
-        for file, text in exported_skeleton(stage).items():
+        for file, text in exported_skeleton(stage, language).items():
             (folder / "stages" / name / file).write_text(text, encoding="utf-8")
         rows.extend(
             f'\n[[carried]]\ninto = {stage}\nfile = "{one.file}"\nfunction = "{one.function}"\n'

@@ -37,7 +37,7 @@ def task_functions(stage: int) -> dict[tuple[str, str], tuple[tasks.Task, tasks.
 
 
 def definition(stage: int, file: str, function: str) -> tuple[str, str]:
-    """Return a reference function's header and body; empty strings if it is not there."""
+    """Return a reference function's header and body; empty strings if it does not exist."""
     source = reference(stage)[file]
     there = skeleton.functions(source).get(function)
     if there is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the compiler flags that define the C of a stage, see common/cflags."""
+"""Read the compiler flags that define the C dialect of a stage from common/cflags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def language() -> tuple[str, ...]:
 
 
 def of_file(vector_file: bool) -> tuple[str, ...]:
-    """Return the flags for one of a stage's files, which may be a vector file."""
+    """Return the flags for a file of a stage; vector_file: the file may use vector registers."""
     if not vector_file:
         return language()
     return (*(word for word in language() if word != INTEGERS_ONLY), *vector())
@@ -31,6 +31,6 @@ def vector() -> tuple[str, ...]:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a file of flags."""
+    """Return the flags that a file in common/ lists; lines that begin with # are comments."""
     lines = (paths.COMMON / name).read_text().splitlines()
     return tuple(word for line in lines if not line.startswith("#") for word in line.split())

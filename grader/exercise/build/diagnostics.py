@@ -8,13 +8,13 @@ import re
 # The messages of gcc or the assembler when an output file exceeds the size limit.
 _TOO_LARGE = re.compile(r"File size limit exceeded|[Ff]ile too (?:big|large)")
 TOO_LARGE = (
-    "what it compiles to is too large: make the array, or the number of repetitions, smaller that"
-    " fills it, or compute what it holds"
+    "the compiled output is too large: make the arrays or the repetition counts smaller, or compute"
+    " the contents at run time"
 )
 # Patterns of error lines; the first pattern that matches wins.
 _ERRORS = (
     r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
-    r"^.+?:\d+: (?:Fatal error|Error): .*",  # of the assembler
+    r"^.+?:\d+: (?:Fatal error|Error): .*",  # from the assembler
     r"^.*(?:error|undefined reference|multiple definition).*",
 )
 
@@ -26,9 +26,9 @@ def error_line(text: str) -> str:
     for pattern in _ERRORS:
         match = re.search(pattern, text, re.MULTILINE)
         if match:
-            # Assembly outside functions has no source line, only one of a temporary file.
+            # For assembly outside functions, the line number refers to a temporary file.
             return re.sub(r"^/\S+\.s:\d+: ", "in assembly: ", match[0].strip())
-    return next(iter(text.splitlines()), "the compiler said nothing")
+    return next(iter(text.splitlines()), "the compiler printed nothing")
 
 
 def is_too_large(text: str) -> bool:

@@ -19,7 +19,8 @@ INTERPOSER = "grader/exercise/driver"
 KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h", "may_fault.h")
 # Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
-# The flags of the kernel's scripts/Makefile.kcsan. The driver's text must not depend on them.
+# The flags of the kernel's scripts/Makefile.kcsan, without the macro that would let the driver
+# distinguish this build from the normal one.
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
     " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
@@ -27,12 +28,12 @@ RACED = (
 
 
 def raced_beside(directory: Path) -> Path:
-    """Return the folder of the raced build, given the folder of the normal build."""
+    """Return the folder of the build with delayed accesses, given that of the normal build."""
     return directory.with_name(f"{directory.name}-raced")
 
 
 def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
-    """Return the recipe of a driver's module. A raced build yields between two accesses."""
+    """Return the recipe of a driver's module. With raced, race.c delays some memory accesses."""
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     folder = Path(f"{stage.key[:80]}-{tag}")
     # The linker redirects the driver's calls to the interposer.
@@ -50,7 +51,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
         objects=(OBJECT, "kit/interposer", "kit/race", "kit/call_trace"),
-        # An unfinished driver has functions without callers, which is no reason to warn.
+        # Do not warn of functions without callers, because an unfinished driver has some.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
             f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",

@@ -32,6 +32,8 @@ KIT = "common"
 FLAGS = ("-E", "-dD")
 # The compiler flag for a preprocessed text.
 PREPROCESSED = "-fpreprocessed"
+# The definition for a build without inline assembly.
+NO_ASM = ("-DFIB_NO_ASM",)
 _NO_HEADER = re.compile(r"fatal error: [^\n]*: No such file or directory")
 OFFERED = "stage.h offers all that a stage may use; include it and the stage's own headers only"
 
@@ -41,30 +43,42 @@ class Texts:
     """The preprocessed texts of C files by name, or the reason why preprocessing failed."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    defining: Mapping[str, bytes] = field(default_factory=dict)  # including macro definitions
+    defining: Mapping[str, bytes] = field(default_factory=dict)  # the texts with macro definitions
     cause: str = ""
     warnings: tuple[str, ...] = ()
 
 
-def texts(stage: Stage, sources: Sequence[Path], trace: bool = False) -> Texts:
-    """Preprocess a stage's files; with trace, for a build in which fib_trace prints."""
+def texts(
+    stage: Stage, sources: Sequence[Path], trace: bool = False, macros: tuple[str, ...] = ()
+) -> Texts:
+    """Preprocess a stage's files. With trace, fib_trace prints its arguments in the build.
+
+    macros: further macro definitions; only NO_ASM is used.
+    """
     files = _contents(sources)
     names = tuple(name for name, _ in files if name.endswith(".c"))
-    return _texts(stage, files, names, ("-DFIB_TRACE",) if trace else ())
+    return _texts(stage, files, names, (*(("-DFIB_TRACE",) if trace else ()), *macros))
 
 
-def adapted(stage: Stage, sources: Sequence[Path], adapter: Path) -> Texts:
+def has_plain_c(sources: Sequence[Path]) -> bool:
+    """Return whether a stage has plain C as well as assembly."""
+    return any(b"FIB_NO_ASM" in path.read_bytes() for path in sources)
+
+
+def adapted(
+    stage: Stage, sources: Sequence[Path], adapter: Path, macros: tuple[str, ...] = ()
+) -> Texts:
     """Preprocess a C file of the kit that includes bignum.h, for the unit tests.
 
     The header must have the same text as in the stage's own files. Otherwise cause is set in
     the result.
     """
-    own = texts(stage, sources)
+    own = texts(stage, sources, macros=macros)
     if own.cause:
         return own
     beside = [path for path in sources if path.suffix == ".h" and path.name != f"{adapter.stem}.h"]
     files = _contents([*beside, adapter, adapter.with_suffix(".h")])
-    made = _texts(stage, files, (adapter.name,), stage.traits.macros())
+    made = _texts(stage, files, (adapter.name,), (*stage.traits.macros(), *macros))
     differing = made.cause or _differing(made, own, stage)
     return Texts(cause=differing) if differing else made
 
@@ -185,7 +199,7 @@ def _preprocessed(
     found: dict[str, bytes] = {}
     defining: dict[str, bytes] = {}
     for i, name in enumerate(names):
-        # The text before the file's first line marker comes from the compiler.
+        # The compiler generates the text before the file's first line marker.
         whole, begin = (folder / f"{i}.i").read_bytes(), f'# 1 "{place}/{name}"\n'.encode()
         defining[name] = whole[whole.index(begin) :]
         content = re.sub(rb"(?m)^#(define|undef) .*$", b"", defining[name])

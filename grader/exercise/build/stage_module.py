@@ -40,9 +40,9 @@ class BuiltStage:
     stage: Stage
     module: Module
     violations: tuple[stage_contract.ContractViolation, ...] = ()
-    excluded: tuple[str, ...] = ()  # messages about files of the stage that are not used
-    rules: str = "stage.h"  # the document with the rules for its objects
-    # The source folders of the files that kbuild compiles, by their folder in the module.
+    excluded: tuple[str, ...] = ()  # messages about the stage's files that the build does not use
+    rules: str = "stage.h"  # the document with the rules for the stage's objects
+    # For each folder in the module, the folder that its source files were copied from.
     homes: Mapping[str, Path] = field(default_factory=lambda: {"kit": paths.COMMON})
 
     @property
@@ -52,7 +52,7 @@ class BuiltStage:
 
     @property
     def rejection(self) -> str:
-        """Return why the stage must not be measured: it has no module or breaks the contract."""
+        """Return why the stage must not be measured, or "": no module, or a contract violation."""
         broken = self.violations[0] if self.violations else None
         return self.cause or (
             f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
@@ -65,20 +65,22 @@ class BuiltStage:
 
 
 def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
-    """Yield the C files of a stage that are used. Append a message to excluded for each other."""
+    """Yield the C files of a stage that are used. Append a message to excluded for the others."""
     for path in sorted(stage.directory.iterdir()):
         if path.suffix not in (".c", ".h"):
             if path.name in BUILD_FILES:
-                excluded.append(f"{path.name} is left out: the kit's own build files count")
+                excluded.append(f"{path.name} is left out: only the kit's own build files are used")
         elif not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_+-]*\.[ch]", path.name):
-            excluded.append(f"{path.name!r} is left out: a file name of letters and digits, please")
+            excluded.append(
+                f"{path.name!r} is left out: its name must consist of letters and digits"
+            )
         elif not path.is_file() or not paths.inside(path, stage.directory):
             excluded.append(f"{path.name} is left out: not a file of this directory")
         elif path.stat().st_size > SOURCE_BYTES:
             excluded.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
         elif path.name in KIT_FILES + VECTOR_FILES:
             if not (path.name == "driver.c" and stage.own_driver):
-                excluded.append(f"{path.name} is left out: the kit's own counts")
+                excluded.append(f"{path.name} is left out: the kit's own file of this name is used")
         else:
             yield path
 
@@ -98,8 +100,9 @@ def build(
     """
     if not stage.fits(kernel.arch):
         raise LabError(
-            f"the kit's stage {stage.number} is here without its source, and has no object for"
-            f" kernels of {kernel.arch}: choose another machine, or a copy of yours"
+            f"the kit's stage {stage.number} is here without its source, and has no object"
+            f" for kernels of {kernel.arch}",
+            "choose another machine or your own copy",
         )
     if stage.manifest.driver:
         return build_driver(stage, kernel, jobs, look=look)
@@ -156,11 +159,11 @@ def build_driver(
     path = stage.directory / driver_recipe.FILE
     taken = path.is_file() and paths.inside(path, stage.directory)
     if not taken or path.stat().st_size > SOURCE_BYTES:
-        cause = f"{paths.shown(stage.directory)} holds no {path.name} that can be taken"
+        cause = f"{paths.shown(stage.directory)} holds no usable {path.name}"
         recipe = driver_recipe.recipe(stage, b"")
         return built(Module(recipe.name, module.folder_of(recipe, kernel), cause))
     excluded = [
-        f"{other.name} is left out: {path.name} is all that counts"
+        f"{other.name} is left out: only {path.name} is used"
         for other in sorted(stage.directory.iterdir())
         if other != path and (other.suffix in (".c", ".h") or other.name in BUILD_FILES)
     ]
@@ -201,7 +204,7 @@ def kit_objects(manifest: Manifest) -> tuple[str, ...]:
 
 
 def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
-    """Return the recipe of the kit's half of a module, compiled once for all copies of a stage."""
+    """Return the recipe of the kit's files in a module, compiled once for all copies of a stage."""
     names = (*KIT_FILES, *(VECTOR_FILES if manifest.traits.vector else ()))
     return Recipe(
         name=device.NAME,
@@ -213,8 +216,8 @@ def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
             f"-DFIBDRV_STAGE={manifest.number}",
             f"-DFIBDRV_MAX_N={manifest.max_n}",
             f"-DFIBDRV_NAME='\"{manifest.name}\"'",
-            # Use no vectors and no floating point on any kernel, not even on uml, which is a
-            # program and could. The module must hold no unwind tables for debuggers.
+            # Forbid vectors and floating point on every kernel, even on uml, where they would work
+            # because uml is a user process. The module must hold no unwind tables for debuggers.
             "-mgeneral-regs-only",
             "-fno-asynchronous-unwind-tables",
         ),

@@ -23,7 +23,7 @@ class AbiCase:
 
     title: str
     request: str
-    expected: str  # the exact answer, or a description of those that `accepts` accepts
+    expected: str  # the exact answer, or a description of the answers that `accepts` accepts
     accepts: Callable[[str], bool] | None = None
 
     def holds(self, answer: str) -> bool:
@@ -45,7 +45,10 @@ def error_name(returned: int) -> str:
 
 
 def in_words(request: str, answer: str) -> str:
-    """Return an answer of fibctl batch in words; correct digits stand alone."""
+    """Return an answer of fibctl batch in words.
+
+    The answer to a read is its digits; the number of bytes is added only if it is wrong.
+    """
     verb, words = request.split(maxsplit=1)[0], answer.split()
     try:
         returned = int(words[0])
@@ -82,7 +85,7 @@ def fields(answer: str) -> dict[str, int]:
 
 
 def _got(n: int) -> str:
-    """Return the answer to a read of F(n): its length, the bytes written, the digits."""
+    """Return the right answer to a read of F(n): its length, the bytes written, the digits."""
     text = expected_values.digits(n)
     return f"{len(text)} {len(text)} {text}"
 
@@ -97,7 +100,7 @@ def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
     return (
         f"digest {expected_values.digest(n, spread, repeat, nonce):016x},"
         f" digits {expected_values.digit_total(n, spread, repeat)},"
-        f" limbs {least} or more (decimal leaves the number as it is)"
+        f" limbs {least} or more (decimal must not change the number)"
     )
 
 
@@ -149,20 +152,20 @@ def cases(manifest: Manifest) -> list[AbiCase]:
         case("sysfs ktime_measure is on", "show ktime_measure", "0 1"),
         case("stage is read-only", "store stage 1", -13),
         case("max_n is read-only", "store max_n 1", -13),
-        case("a character device of root's alone", "stat", "0 20600 0 0"),
+        case("a character device that only root may open", "stat", "0 20600 0 0"),
         case("open", "open 0 rw", 0),
         case("the position begins at 0", "seek 0 0 1", 0),
         case("read F(0)", "read 0 64", _got(0)),
         case("lseek selects", "seek 0 10 0", 10),
         case("read F(10)", "read 0 64", _got(10)),
-        case("read leaves the position", "seek 0 0 1", 10),
+        case("read leaves the position unchanged", "seek 0 0 1", 10),
         case("read F(10) again", "read 0 64", _got(10)),
         case("a buffer that just fits", "read 0 2", _got(10)),
         case("a buffer one byte too small", "read 0 1", too_small),
         case("no buffer at all", "read 0 0", too_small),
         case("the position after ERANGE", "seek 0 0 1", 10),
-        case("pread goes by its own n", "pread 0 64 7", _got(7)),
-        case("pread leaves the position", "seek 0 0 1", 10),
+        case("pread uses its own n", "pread 0 64 7", _got(7)),
+        case("pread leaves the position unchanged", "seek 0 0 1", 10),
         case("pread F(max_n)", f"pread 0 {last} {top}", _got(top)),
         case("pread F(max_n), too small", f"pread 0 {last - 1} {top}", too_small),
         case("pread above max_n", f"pread 0 {last + 64} {top + 1}", bad_read),
@@ -172,32 +175,32 @@ def cases(manifest: Manifest) -> list[AbiCase]:
         case("lseek above max_n", f"seek 0 {top + 1} 0", -22),
         case("lseek beyond by SEEK_CUR", "seek 0 1 1", -22),
         case("lseek below 0", "seek 0 -1 0", -22),
-        case("a refused lseek leaves the position", "seek 0 0 1", top),
+        case("a refused lseek leaves the position unchanged", "seek 0 0 1", top),
         case("SEEK_CUR backwards", "seek 0 -3 1", top - 3),
         case("SEEK_END is max_n", "seek 0 0 2", top),
         case("SEEK_END counts back", f"seek 0 {-top} 2", 0),
         case("SEEK_END beyond", "seek 0 1 2", -22),
         case("SEEK_END below 0", f"seek 0 {-top - 1} 2", -22),
-        case("SEEK_DATA is not for a device", "seek 0 0 3", -22),
+        case("SEEK_DATA is not supported", "seek 0 0 3", -22),
         case("an unknown whence", "seek 0 0 99", -22),
         case("a far lseek", f"seek 0 {(1 << 63) - 1} 0", -22),
-        case("the position is still", "seek 0 0 1", 0),
+        case("the position is still 0", "seek 0 0 1", 0),
         case("open a second time", "open 1 rw", 0),
         case("the second file's position is its own", "seek 1 5 0", 5),
-        case("the first is where it was", "seek 0 0 1", 0),
-        case("read by the second", "read 1 64", _got(5)),
-        case("read by the first", "read 0 64", _got(0)),
+        case("the first file's position is unchanged", "seek 0 0 1", 0),
+        case("read from the second file", "read 1 64", _got(5)),
+        case("read from the first file", "read 0 64", _got(0)),
         case("read into no memory", "pread 0 64 20 null", "-14 0 -"),
         AbiCase("read into memory that ends half-way", "pread 0 20 93 half", "EFAULT",
              lambda answer: answer.split()[0] == "-14"),
         AbiCase("write returns nanoseconds", "write 0 0", "a number of 1 or more", _positive),
         case("lseek for write", f"seek 0 {min(top, 90)} 0", min(top, 90)),
-        AbiCase("write looks at no data", "write 0 100", "a number of 1 or more", _positive),
-        case("write leaves the position", "seek 0 0 1", min(top, 90)),
-        AbiCase("pwrite goes by its own n", "pwrite 0 1 3", "a number of 1 or more", _positive),
+        AbiCase("write ignores the data", "write 0 100", "a number of 1 or more", _positive),
+        case("write leaves the position unchanged", "seek 0 0 1", min(top, 90)),
+        AbiCase("pwrite uses its own n", "pwrite 0 1 3", "a number of 1 or more", _positive),
         case("pwrite above max_n", f"pwrite 0 1 {top + 1}", -22),
         case("the clock off", "store ktime_measure 0", 1),
-        case("ktime_measure says so", "show ktime_measure", "0 0"),
+        case("ktime_measure shows this", "show ktime_measure", "0 0"),
         case("write accepts the data", "write 0 7", 7),
         case("write accepts no data", "write 0 0", 0),
         case("pwrite above max_n, clock off", f"pwrite 0 1 {top + 1}", -22),
@@ -205,7 +208,7 @@ def cases(manifest: Manifest) -> list[AbiCase]:
         case("ktime_measure refuses 256", "store ktime_measure 256", -22),
         case("ktime_measure refuses -1", "store ktime_measure -1", -22),
         case("ktime_measure refuses words", "store ktime_measure on", -22),
-        case("ktime_measure is as it was", "show ktime_measure", "0 0"),
+        case("ktime_measure is unchanged", "show ktime_measure", "0 0"),
         case("the clock on", "store ktime_measure 1", 1),
         AbiCase("write measures again", "write 0 7", "a number of 1 or more", _positive),
         case("ioctl 0", "ioctl 0 0", -25),
@@ -224,9 +227,9 @@ def cases(manifest: Manifest) -> list[AbiCase]:
         measure("measure with a reserved field", "n=10 reserved=1", -22),
         measure("measure into no memory", "n=10 address=0", -14),
         case("open to read", "open 2 r", 0),
-        case("write on a file to read", "write 2 1", -9),
+        case("write to a file opened for reading", "write 2 1", -9),
         case("open to write", "open 3 w", 0),
-        case("read on a file to write", "read 3 64", "-9 0 -"),
+        case("read from a file opened for writing", "read 3 64", "-9 0 -"),
         case("close", "close 3", 0),
         case("close", "close 2", 0),
         case("close", "close 1", 0),

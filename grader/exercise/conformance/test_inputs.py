@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Choose the n to verify: all small ones, and random larger ones of each size, by the seed."""
+"""Choose the n to verify: all small n, and random larger n of each size, which the seed selects."""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Manifest
 
 EVERY_N_TO = 1000
-# Above this n, a number has more than two hundred thousand digits. Of several wrong numbers, only
-# the first is then read again digit by digit.
+# Above this n, a number has more than two hundred thousand digits. If several such numbers are
+# wrong, only the first is read again digit by digit.
 TEXT_TO = 1_000_000
 
-# Runs of consecutive n: the largest n of a row, the number of runs between the row before and this
-# n, and the length of each run. Runs of a row have equal distances and begin at a random n, so a
-# single wrong n is missed with a probability of
+# Runs of consecutive n. Each row has the largest n, the number of runs between the largest n of the
+# row before and this n, and the length of a run. The runs of one row are equally spaced, and the
+# first begins at a random n, so a single wrong n is missed with a probability of
 #
 # 	(range - count * length) / range
 #
 # in one verification: 0 up to n = 1,000, where each n is read; 49 % up to 10,000; 90 % up to
-# 30,000; 99.8 % up to 100,000. An error in all numbers of some length, over a thousandth of n or
-# more, is always found up to 100,000. Another seed gives other runs.
+# 30,000; 99.8 % up to 100,000. Up to 100,000, an error is always found if it affects all numbers of
+# some length, because these n are an interval of a thousandth of n or more. Another seed gives
+# other runs.
 RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
 # One n is drawn in each of this many equal parts of an octave, from EVERY_N_TO to max_n. A method
 # of a stage serves a range of n of at least a quarter of an octave, for example each length of
-# stage 11's transforms. Such a range contains a whole part, so at least one n of it is verified.
+# stage 11's transforms. Such a range contains a whole part of an octave, so at least one n in the
+# range is verified.
 PARTS_OF_OCTAVE = 8
 QUICK_PARTS = 1
+
+# The distance below max_n within which an n is searched for that needs all limbs of a tight bound.
+NEAR_TOP = 4000
 
 # Stages with slow products take a hundred times as long, so their runs are an eighth as long.
 SLOW_SHARE = 8
@@ -39,7 +44,7 @@ LIMB_DIGITS = 18
 
 
 def drawn_in_octaves(below: int, top: int, parts: int, rng: random.Random) -> Iterator[int]:
-    """Draw one n in each part of an octave, from below to top."""
+    """Draw one n in each part of each octave between below and top."""
     count = math.ceil(parts * math.log2(top / below))
     ends = [min(top, math.floor(below * 2 ** (i / parts))) for i in range(count + 1)]
     for before, last in zip(ends, ends[1:]):
@@ -61,20 +66,38 @@ def _of_limbs(limbs: int, rng: random.Random) -> int:
 
 
 def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
-    """Draw n where F(n) or a factor of its last step has a length at or near a threshold."""
+    """Draw n for which the length of F(n), or of a factor in its last step, is near a threshold."""
     for threshold in manifest.traits.thresholds:
         for limbs in (threshold - 1, threshold, threshold + 1):
             yield _of_limbs(limbs, rng)
             yield 2 * _of_limbs(limbs, rng) + rng.randrange(2)
 
 
+def _above_whole_limbs(top: int) -> Iterator[int]:
+    """Yield two n near top whose last step has a factor that hardly needs its highest limb.
+
+    The factor F(k), with n = 2k - 1 or n = 2k, is slightly more than a power of 2^64. So a bound on
+    the limbs that is a little too small fails here: of 10,000 n, one may fail.
+    """
+
+    def bits_above(k: int) -> float:
+        return (k * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2) % 64
+
+    k = min(range((top - NEAR_TOP) // 2, top // 2 + 1), key=bits_above)
+    yield from (2 * k - 1, 2 * k)
+
+
 def small_n(max_n: int) -> list[int]:
-    """Return all small n, each of which is read."""
+    """Return the small n, where each n is verified."""
     return list(range(min(max_n, EVERY_N_TO) + 1))
 
 
 def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
-    """Return single larger n: random ones of each size, near thresholds, golden ones, the ends."""
+    """Return the larger n to verify one by one.
+
+    They are random n of each size, n near thresholds, n with golden output, and both ends of the
+    range.
+    """
     top = manifest.max_n
     if top <= EVERY_N_TO:
         return []
@@ -84,6 +107,8 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     found = {EVERY_N_TO + 1, top - 1, top}
     found.update(drawn_in_octaves(EVERY_N_TO, top, parts, rng))
     found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
+    if manifest.traits.limb == "binary" and manifest.traits.results == "preallocated":
+        found.update(_above_whole_limbs(top))
     if not quick:
         found.update(n for n in _at_thresholds(manifest, rng) if n <= top)
     return sorted(found)

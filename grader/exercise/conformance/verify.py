@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Verify one stage in a machine of its own: loading, the ABI, the values, the log."""
+"""Verify one stage in its own machine: test loading, the ABI and values, and read the log."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from grader.lab import failure_classification, kernel_log
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# The time limit for one answer, in seconds; the slowest call takes about two.
+# The time limit for one answer, in seconds. The slowest call takes about 2 s.
 CALL_TIMEOUT = 6.0
-# On an emulated machine the serial line takes 10 to 25 us for each character. So the requests are a
-# file in the machine, and from n = KNOWN_FROM on the client compares the digits by their residue.
+# On an emulated machine the serial line takes 10 to 25 us for each character. Therefore the
+# requests are in a file in the machine, and from n = KNOWN_FROM on the client computes the residue
+# of the digits and compares it with the expected residue.
 READS = f"{device.MODULES}/reads.txt"
 KNOWN_FROM = 200
 # An upper bound of the seconds that the serial line takes for a digit.
@@ -81,12 +82,12 @@ class _Record:
         self._findings: list[Finding] = []
 
     def passes(self, test: str) -> None:
-        """Count a test that passed."""
+        """Add a passed test to the tally."""
         tally = self._tests.get(test, Tally())
         self._tests[test] = Tally(tally.passed + 1, tally.failed)
 
     def fails(self, failure: Failure, finding: Finding | None = None) -> None:
-        """Count a failed test. The first of a kind is a finding, and the first few are kept."""
+        """Add a failed test to the tally. Report its first failure, and store the first few."""
         tally = self._tests.get(failure.test, Tally())
         self._tests[failure.test] = Tally(tally.passed, tally.failed + 1)
         if tally.failed < SHOWN:
@@ -95,7 +96,7 @@ class _Record:
             self._findings.append(finding or failed(failure, f"F({failure.n})"))
 
     def count(self, test: str) -> Tally:
-        """Return the tests of a kind so far."""
+        """Return the tally of a kind of test."""
         return self._tests.get(test, Tally())
 
     def ends(self, finding: Finding) -> None:
@@ -197,7 +198,7 @@ def _verify_runs(
 
 
 def _not_again(first: int, request: str, answer: str) -> Failure:
-    """Return the failure of a run in which each n is right when it is read again."""
+    """Return the failure of a run of n that was wrong once, but right when read again."""
     words = answer.split()
     if len(words) != 2 or not all(word.isdigit() for word in words):
         return Failure("value", first, "0 0", system_calls.in_words(request, answer), request)
@@ -229,7 +230,7 @@ def _check_abi(
 
 
 def _as_made(guest: Running, answer: str) -> str:
-    """Return the answer to stat with the owner that the device had when it was created."""
+    """Return the answer to stat, with the original owner of the device."""
     words = answer.split()
     if len(words) == 4 and all(word.isdigit() for word in words):
         owner = guest.owner_as_made(int(words[2]), int(words[3]))
@@ -238,7 +239,7 @@ def _as_made(guest: Running, answer: str) -> str:
 
 
 class _StepRunner:
-    """The steps of a verification; the first error ends it with a finding."""
+    """A runner for the steps of a verification, which adds a finding if a step fails."""
 
     def __init__(self, record: _Record, guest: Running) -> None:
         self.record = record
@@ -246,7 +247,7 @@ class _StepRunner:
         self.detail = ""
 
     def set_detail(self, detail: str) -> None:
-        """Set the part of the step that runs now, for the finding."""
+        """Set the name of the running part of the step, which a finding quotes."""
         self.detail = detail
 
     def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
@@ -278,7 +279,7 @@ def verify(
     """Boot a machine for one stage and test the whole ABI.
 
     runs: also test thousands of n above 1,000, which takes too long on very slow machines. at_once:
-    run the contract tests in a second machine at the same time, because a person waits.
+    run the contract tests in a second machine at the same time, because a user is waiting.
     """
     record = _Record(built)
     if not built.ok:
@@ -291,7 +292,7 @@ def verify(
         message = f"{violation.got}; stage.h allows {violation.expected}"
         record.fails(failure, Finding("wrong", message, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
-    # The contract tests could crash this computer, and a debug kernel has checkers of its own.
+    # On the host the contract tests could crash this computer; a debug kernel has its own checkers.
     tried = not (machine.is_host or machine.debug)
     contract_module = runner.link(built, machine.kernel()) if tried else None
     apart: Background[_Record] | None = None
@@ -312,7 +313,8 @@ def verify(
         large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick)]
         large += test_inputs.chosen_runs(manifest, seed) if runs else []
         if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
-            # If digits or memory are wrong already, the contract tests would only confirm this.
+            # If a test of digits or memory has failed, skip the contract tests, which would find
+            # the same fault.
             known = record.count("abi").failed + record.count(
                 "value"
             ).failed or kernel_log.first_problem(guest.console(), built.module)
@@ -357,7 +359,7 @@ def _verify_in(
     def busy() -> None:
         result = channel.run(f"exec 3<{device.NODE} && rmmod {device.NAME} 2>&1", timeout)
         if result.status == 0:
-            raise MachineError("rmmod went through while a file was open")
+            raise MachineError("rmmod succeeded while a file was open")
 
     tell("load")
     if not steps.run("load", "load-failed", load):

@@ -54,12 +54,12 @@ void contract_compare(const struct contract_call *t, const char *when)
 
 	if (call->blocks != t->count || call->bytes != t->bytes)
 		complain(
-			"%s, the call says %llu bytes in %llu blocks, it has %llu in %llu",
+			"%s, the call counts %llu bytes in %llu blocks, it has %llu in %llu",
 			when, call->bytes, call->blocks, t->bytes, t->count);
 	else if (call->allocations != t->allocations ||
 		 call->peak_bytes != t->peak_bytes)
 		complain(
-			"%s, the call says %llu allocations and %llu bytes at most, it had %llu and %llu",
+			"%s, the call counts %llu allocations and %llu bytes at most, it had %llu and %llu",
 			when, call->allocations, call->peak_bytes,
 			t->allocations, t->peak_bytes);
 }
@@ -116,7 +116,7 @@ void contract_check_frozen(struct contract_call *t)
 		/* cppcheck-suppress uninitvar */
 		if (block->frozen && block->frozen != block_hash(block))
 			complain(
-				"decimal writes to the number it is given, if only for a while");
+				"decimal writes to the number it is given, at least temporarily");
 	}
 }
 
@@ -196,7 +196,7 @@ static struct contract_call *known(const struct fib_call *call)
 	}
 	spin_unlock(&lock);
 	if (!found)
-		complain("the stage goes by a struct fib_call of its own");
+		complain("the stage passes a struct fib_call of its own");
 	return found;
 }
 
@@ -315,7 +315,8 @@ void fib_free(const void *pointer)
 		return;
 	block = block_of(pointer);
 	if (!block) {
-		complain("what is given back is no block, or was already");
+		complain(
+			"the address that is freed is not a block, or was freed already");
 		return;
 	}
 	t = block->owner;
@@ -324,7 +325,7 @@ void fib_free(const void *pointer)
 }
 
 /*
- * Number of further yields that a killed call may make while it frees its
+ * The number of yields that a killed call may still make while it frees its
  * memory.
  */
 #define YIELDS_WHEN_KILLED 2
@@ -339,10 +340,10 @@ int fib_yield(struct fib_call *call)
 	contract_check_frozen(t);
 	if (call->work > 2 * FIB_WORK_LIMIT)
 		complain(
-			"fib_account_work is told of %llu products at once, of at most %d",
+			"fib_account_work gets %llu products at once, at most %d are allowed",
 			call->work - FIB_WORK_LIMIT, FIB_WORK_LIMIT);
 	t->announced += call->work - (FIB_WORK_LIMIT - !!t->yields);
-	/* At 1 below the limit, any work that follows exceeds the limit. */
+	/* Start at 1 below the limit, so that any work reaches the limit. */
 	call->work = t->yield_always ? FIB_WORK_LIMIT - 1 : 0;
 	t->yields++;
 	if (t->between)
@@ -351,7 +352,10 @@ int fib_yield(struct fib_call *call)
 		t->at_yield(t);
 	if (!t->kill_at || t->yields < t->kill_at)
 		return 0;
-	/* A killed caller stays killed and waits until the call returns. */
+	/*
+	 * Report the kill at each later yield, too, because a killed caller
+	 * stays killed.
+	 */
 	if (t->yields > t->kill_at + YIELDS_WHEN_KILLED)
 		complain(
 			"the call goes on after yield %llu has found its caller killed",

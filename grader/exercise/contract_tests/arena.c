@@ -13,8 +13,8 @@
 
 #define LEAST_BYTES (8 << 20)
 /*
- * The arena is this many times as large as needed, because small gaps are
- * wasted.
+ * The arena is this many times as large as needed, because small gaps stay
+ * unused.
  */
 #define TIMES_AS_LARGE 3
 
@@ -37,8 +37,8 @@ int arena_reserve(u64 bytes, u64 count, size_t beside)
 		return 0;
 	vfree(arena);
 	/*
-	 * Fail rather than exhaust the machine's memory, because the stage
-	 * chose the size.
+	 * Return an error for a huge size, which the stage has chosen, because
+	 * it would exhaust the machine's memory.
 	 */
 	arena = __vmalloc(most, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 	arena_bytes = arena ? most : 0;
@@ -56,8 +56,8 @@ void arena_begin(void)
 }
 
 /*
- * Return the first gap of @bytes bytes from @from on; set *@behind to the place
- * before it.
+ * Return the first gap of at least @bytes bytes at or after @from; NULL if
+ * there is none. Set *@behind to the list entry before the gap.
  */
 static struct place *find(size_t bytes, char *from, struct list_head **behind)
 {

@@ -10,15 +10,15 @@
 
 /*
  * Reserve memory for calls that have up to @count blocks at a time, @bytes in
- * all, with @beside more bytes for each block. Return 0 or -ENOMEM. No block
- * may be in use.
+ * all, with @beside additional bytes for each block. Return 0 or -ENOMEM. No
+ * block may be in use.
  */
 int arena_reserve(u64 bytes, u64 count, size_t beside);
 
 void arena_destroy(void);
 
 /*
- * Place the next blocks from the start of the arena on, so that equal calls get
+ * Place the next blocks at the start of the arena, so that equal calls get
  * equal addresses.
  */
 void arena_begin(void);

@@ -79,7 +79,7 @@ void concurrent_calls(u64 n, char *answer, size_t size)
 		scnprintf(answer, size, "callers=1\n");
 		return;
 	}
-	/* Compute the expected hashes while no other caller runs. */
+	/* Compute the expected hashes before the callers run concurrently. */
 	for (int i = 0; i < ARRAY_SIZE(callers); i++) {
 		callers[i].digits = kvmalloc(test_digits_bound(n), GFP_KERNEL);
 		if (!callers[i].digits)
@@ -107,7 +107,7 @@ void concurrent_calls(u64 n, char *answer, size_t size)
 	for (int i = 0; i < count; i++) {
 		wait_for_completion(&callers[i].done);
 		if (!callers[i].right)
-			complain("F(%llu) is another among calls on other CPUs",
+			complain("F(%llu) differs during calls on other CPUs",
 				 callers[i].n);
 	}
 	for (int i = 0; i < ARRAY_SIZE(callers); i++)

@@ -12,7 +12,7 @@
 
 /*
  * At least SAMPLES of the allocations and of the yields of a call fail, each in
- * a call of its own. More fail if all these calls together take at most
+ * a call of its own. More of them fail if all these calls together take at most
  * FAILURES_WORK products.
  */
 #define SAMPLES 24
@@ -20,14 +20,14 @@
 /* The estimated cost of an allocation or a yield, in products. */
 #define PLACE_WORK 200
 /*
- * Fewer failures for long calls. A call that is killed has done half of the
+ * Inject fewer failures into long calls. A killed call has done half of the
  * work on average.
  */
 #define FAILURES_OF_LONG 12
 #define KILLS_OF_LONG 4
 #define KILLS_OF_LONGEST 2
 #define LONGEST_PRODUCTS 50000000
-/* Other calls begin and end at up to this many places within a call. */
+/* The maximum number of other calls that begin and end within a call. */
 #define NESTED 64
 #define NESTED_N 60
 
@@ -111,8 +111,8 @@ end:
 }
 
 /*
- * Make the first call of a test, alone and with enough memory, for the expected
- * results.
+ * Make the first call of a test, with no other call and with enough memory, to
+ * get the expected results.
  */
 static struct outcome first_call(struct contract_call *t, u64 n,
 				 const struct room *room)
@@ -153,7 +153,7 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 	size_t stack = 0;
 
 	/*
-	 * Without memory for the arena, leave this test out. The stage then
+	 * Skip this test if there is no memory for the arena. Then the stage
 	 * most likely fails the test of its peak memory.
 	 */
 	if (!contract_wrong() && !contract_reserve(t))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * fibcontract: the parameters of the module. "ask" takes a verb, an n, a seed
- * and a modulus, and then holds the answer: a line of figures, or "wrong: " and
- * the violation. "record" takes a nonce, and then holds the record of all
- * answers so far.
+ * and a modulus. When it is read, it returns the answer: a line of numbers, or
+ * "wrong: " and the violation. "record" takes a nonce. When it is read, it
+ * returns the record of all answers so far.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -130,4 +130,4 @@ module_init(fibtrial_init);
 module_exit(fibtrial_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("A stage of fibdrv on trial");
+MODULE_DESCRIPTION("Contract tests of a stage of fibdrv");

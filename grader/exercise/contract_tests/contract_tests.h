@@ -2,8 +2,8 @@
 /*
  * fibcontract: a module that runs a stage with an account that checks every
  * call. It is linked with the same objects as the driver. Its parameter "ask"
- * takes a test to run, and then holds figures or the first violation of
- * stage.h.
+ * takes the test to run. When it is read, it returns the results or the first
+ * violation of stage.h.
  */
 #ifndef FIBCONTRACT_H
 #define FIBCONTRACT_H
@@ -25,7 +25,7 @@
  * @list: the entry in the list of all calls
  * @blocks: the list of the blocks that are not freed
  * @allocations: number of blocks allocated
- * @count: number of blocks not freed
+ * @count: number of blocks that are not freed
  * @bytes: bytes in the blocks not freed
  * @peak_bytes: the maximum of @bytes
  * @peak_count: the maximum of @count
@@ -83,7 +83,7 @@ static inline u64 ticks(void)
 /* The prefix of complain() messages about leaked memory. */
 #define LEAK "leak: "
 
-/* Report a violation. Only the first one of a test is kept. */
+/* Report a violation. Only the first violation of a test is kept. */
 __printf(1, 2) void complain(const char *format, ...);
 
 bool contract_wrong(void);
@@ -95,7 +95,9 @@ bool contract_wrong(void);
 void contract_begin(struct contract_call *t);
 void contract_end(struct contract_call *t, const char *when);
 
-/* Complain unless the counters that the stage sees are those of its account. */
+/*
+ * Complain unless the counters in @t->call equal the counters of the account.
+ */
 void contract_compare(const struct contract_call *t, const char *when);
 
 /*
@@ -105,10 +107,13 @@ void contract_compare(const struct contract_call *t, const char *when);
 void contract_freeze(struct contract_call *t);
 void contract_check_frozen(struct contract_call *t);
 
-/* Return the word at @index in all blocks of a call; NULL past the last. */
+/*
+ * Return the address of word @index of all blocks of a call; NULL past the last
+ * word.
+ */
 u64 *contract_word(struct contract_call *t, u64 index);
 
-/* Return the block at @index of a call, and its size; NULL past the last. */
+/* Return block @index of a call, and its size; NULL past the last block. */
 const char *contract_block(struct contract_call *t, u64 index, size_t *bytes);
 
 /*
@@ -119,7 +124,7 @@ int contract_reserve(const struct contract_call *t);
 /* Run all tests of F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
 
-/* Run the tests of F(@n) that are fast enough if a call takes long. */
+/* Run the tests of F(@n) that are fast enough for a large n. */
 void top(u64 n, char *answer, size_t answer_size);
 
 /* Complain unless compute stores the number F(@n) itself. */
@@ -140,9 +145,9 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size);
 void concurrent_calls(u64 n, char *answer, size_t size);
 
 /*
- * Record that a call of F(@n) runs with a failure of allocation or yield @place
- * of @count, for the log of a panic. @what names the kind of failure; NULL when
- * the call has returned.
+ * Record the failure that is injected into a call of F(@n), so that the log of
+ * a panic shows it: allocation or yield @place of @count fails. @what names the
+ * kind of failure; NULL means that the call has returned.
  */
 void during(u64 n, const char *what, u64 place, u64 count);
 int during_begin(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The symbols between fibcontract and a stage. fibcontract is built as a module
- * without a stage, and a stage's objects are added later.
+ * Define the symbols by which fibcontract and a stage are linked. fibcontract
+ * is built as a module without a stage, and a stage's objects are added later.
  */
 #include "contract_tests.h"
 
@@ -27,9 +27,9 @@ void __weak fib_release(union fib_value *f)
 }
 
 /*
- * Kernel functions that a stage may use. Some kernels check versions of
- * symbols; the loader knows the versions only of symbols that this module uses
- * itself.
+ * Refer to the kernel functions that a stage may use. Some kernels check the
+ * versions of symbols, and the loader knows the versions only of symbols that
+ * this module itself uses.
  */
 /* clang-format off */
 #define OFFERED(name) ".weak " #name "\n\t.quad " #name "\n\t"

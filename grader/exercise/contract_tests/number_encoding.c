@@ -17,21 +17,21 @@
 
 /* The properties that identify a number. */
 struct number {
-	u64 bits; /* lowest 64 */
-	u64 digits; /* lowest 19, as a number */
-	u64 rest; /* modulo PRIME */
-	size_t count; /* of digits */
+	u64 bits; /* the lowest 64 bits */
+	u64 digits; /* the lowest 19 decimal digits, as a number */
+	u64 rest; /* the number modulo PRIME */
+	size_t count; /* the number of decimal digits */
 };
 
 /* An encoding of limbs. */
 struct form {
-	unsigned int bytes; /* of memory for a limb */
-	unsigned int power; /* bits or decimal digits in a limb */
+	unsigned int bytes; /* the size of a limb in memory */
+	unsigned int power; /* the bits or decimal digits in a limb */
 	bool decimal;
 	bool characters;
 	u64 base; /* 0 for 2^64 */
-	u64 base_rest; /* modulo PRIME */
-	u64 lowest; /* value of the number's lowest limb */
+	u64 base_rest; /* the base modulo PRIME */
+	u64 lowest; /* the value of the number's lowest limb */
 };
 
 static u64 power_of_ten(unsigned int power)
@@ -52,7 +52,7 @@ static u64 limb_at(const char *at, const struct form *form)
 {
 	u64 limb = 0;
 
-	memcpy(&limb, at, form->bytes); /* least byte first, as x86 has it */
+	memcpy(&limb, at, form->bytes); /* least byte first, as on x86 */
 	return form->characters ? limb - '0' : limb;
 }
 
@@ -91,8 +91,8 @@ static struct form form_of(const struct number *number, unsigned int bytes,
 }
 
 /*
- * Return whether limbs at @at, @at + @step and so on, in @room bytes, are the
- * number.
+ * Return whether the limbs at @at, @at + @step and so on, in a block of @room
+ * bytes, are the number.
  */
 static bool limbs_at(const char *at, size_t room, int step,
 		     const struct number *number, const struct form *form)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Make one call of a stage and check its memory, its writes and the processor
- * state it leaves.
+ * Make one call of a stage. Check its memory, its writes and the state of the
+ * processor afterwards.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
@@ -127,7 +127,7 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 	}
 	if (memchr_inv(value.front, ZONE_BYTE, ZONE) ||
 	    memchr_inv(value.rear, ZONE_BYTE, ZONE))
-		complain("%s, memory beside the value is written to", when);
+		complain("%s, memory next to the value is written to", when);
 	if (o.result > 0 && t->call.error)
 		complain("%s, error is %d, and yet there are digits", when,
 			 t->call.error);
@@ -145,13 +145,14 @@ void check_same(struct outcome got, struct outcome want, const char *when)
 		complain("%s, the stage returns %zd", when, got.result);
 	else if (got.result != want.result || got.hash != want.hash ||
 		 got.limbs != want.limbs)
-		complain("%s, the result is another", when);
+		complain("%s, the result differs", when);
 }
 
 /*
- * Return the place at which run @index of @runs fails; both count from 1. The
- * last run fails at the last place. The other places are divided into equal
- * parts, one for each other run, which fails at a random place of its part.
+ * Return the number of the allocation or yield that fails in run @index of
+ * @runs; all numbers begin at 1. In the last run, the last allocation or yield
+ * fails. The others are divided into equal ranges, one for each of the other
+ * runs; in such a run, a random one of the range fails.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
@@ -183,7 +184,7 @@ void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
 		during(n, NULL, 0, 0);
 		if (o.result != error || t->call.error != error)
 			complain(
-				"%s, the stage returns %zd and notes %d: %d is right",
+				"%s, the stage returns %zd and sets error to %d, expected %d",
 				when, o.result, t->call.error, error);
 	}
 	*place = 0;

@@ -7,11 +7,11 @@
 
 #include "contract_tests.h"
 
-/* New memory holds one of these bytes: results must not depend on it. */
+/* New memory is filled with one of these bytes; no result may depend on it. */
 #define FILL 0x5a
 #define OTHER_FILL 0xe7
 
-/* A buffer for digits between two zones of guard bytes. */
+/* A guarded buffer: a buffer for digits between two zones of guard bytes. */
 struct room {
 	char *memory;
 	size_t bytes;
@@ -20,8 +20,8 @@ struct room {
 int room_create(struct room *room, size_t bytes);
 
 /*
- * Call fib_decimal with the first @size bytes of a room. Complain if it writes
- * elsewhere.
+ * Call fib_decimal with the first @size bytes of a guarded buffer. Report a
+ * violation if fib_decimal writes outside of these bytes.
  */
 ssize_t decimal_into(struct contract_call *t, const union fib_value *f,
 		     const struct room *room, size_t size);
@@ -30,7 +30,7 @@ ssize_t decimal_into(struct contract_call *t, const union fib_value *f,
 struct outcome {
 	ssize_t result;
 	u64 hash;
-	u64 residue; /* set only for the first call with this n */
+	u64 residue; /* set only by the first call with this n */
 	size_t limbs;
 	u64 held; /* bytes of the blocks that hold the number */
 	u64 peak;
@@ -48,15 +48,15 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 void check_same(struct outcome got, struct outcome want, const char *when);
 
 /*
- * Make @samples calls, each with a failure at one of @count places: allocations
- * or yields. The place is stored in @place, which points into @t. Each call
- * must return @error and free its memory.
+ * Make @samples calls. In each call, one of @count allocations or yields fails;
+ * its number is stored in *@place, which is a field of @t. Each call must
+ * return @error and free its memory.
  */
 void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
 		  int error, u64 n, const struct room *room, const char *what);
 
 /*
- * Return the bytes of the stack that a call takes. Complain if its result
+ * Return how many bytes of stack a call takes. Report a violation if the result
  * differs from @want.
  */
 size_t stack_used(u64 n, const struct room *room, struct outcome want);

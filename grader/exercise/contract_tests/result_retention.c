@@ -11,7 +11,7 @@
 
 /* A number with fewer digits has too few words for this check. */
 #define LEAST_DIGITS 100
-/* Up to this many words of a number are changed, one at a time. */
+/* The maximum number of words that are changed, one at a time. */
 #define WORDS 24
 
 /*
@@ -29,8 +29,8 @@ static bool like_limbs(u64 word)
 }
 
 /*
- * Return how many words of a call's blocks may be limbs; set *@at to word
- * @index of these.
+ * Return the number of words in a call's blocks that may be limbs. Set *@at to
+ * the address of word number @index among these words.
  */
 static u64 count_words(struct contract_call *t, u64 index, u64 **at)
 {
@@ -81,16 +81,16 @@ static void change_words(struct contract_call *t, const union fib_value *f,
 		*word ^= 1;
 	}
 	/*
-	 * Half of the expected effect is enough, because there may be other
-	 * numbers, too.
+	 * Half of the expected effect is enough, because the blocks may hold
+	 * other numbers, too.
 	 */
 	if (4 * total < needed || 2 * changed * total < tried * needed)
 		complain(
-			"digits hang on %llu of %llu words that compute has kept: it leaves the work to decimal",
+			"compute leaves the work to decimal, whose digits depend on %llu of %llu words that compute keeps",
 			changed, tried);
 	else if (!kept && !contract_wrong())
 		complain(
-			"no block holds the number itself when compute is through: it leaves work to decimal");
+			"compute leaves work to decimal, because no block holds the number itself when compute returns");
 }
 
 void try_retention(u64 n)

@@ -33,22 +33,24 @@ MODULE = f"{device.MODULES}/{NAME}.ko"
 LEAK = "leak: "  # the prefix of messages about leaked memory, see contract_tests.h
 TEST = "promise"  # the name of these tests in the report
 FILES = Path(__file__).parent
-# The limit of stack bytes of a call: a kernel stack has 16 KB, and callers use it, too. The kit's
-# stages take up to 1,400 bytes, of which 600 belong to the contract tests.
+# The limit of stack bytes of a call. A kernel stack has 16 KB, which the callers of the stage use,
+# too. The kit's stages take up to 1,400 bytes, of which 600 belong to the contract tests.
 STACK_BYTES = 4096
-# The limit of bytes at the peak of a call for any n, in addition to the trait's bytes for each
-# digit. The kit's stages hold up to 2.8 for each digit, and up to 12.9 if products are
-# subquadratic.
+# The limit of bytes at the peak of a call for any n, in addition to the bytes for each digit that
+# the trait bytes_per_digit allows. The kit's stages hold up to 2.8 bytes for each digit, and up to
+# 12.9 bytes if products are subquadratic.
 BYTES_BESIDE = 1024
 # At most 10^5 products may be announced between two yields. An interval of the kit's stages takes
-# up to 4 times as long as that many dependent multiplications; emulated, where stage 3 allocates,
-# up to 19 times as long.
+# up to 4 times as long as that many dependent multiplications. On an emulated machine it takes up
+# to 19 times as long, in stage 3, which allocates within the interval.
 PRODUCTS = 100_000
 MOST_UNITS = 40
-# For a number of at least ANNOUNCED_LIMBS limbs, the products announced by compute are bounded by
-# multiples of the limbs squared. Two factors of half the length, with fast squaring, need at least
-# 1/8; the kit's stages announce 0.4 to 0.9, bit by bit 20 to 40. The same bounds hold for decimal
-# if limbs are binary: 0.5, and bit by bit 154. Subquadratic products need less.
+# For a number of at least ANNOUNCED_LIMBS limbs, the number of products that compute announces must
+# lie between two multiples of the square of the number of limbs. To square a factor of half the
+# length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of it, or 20 to 40 times the
+# square if they multiply bit by bit. The same bounds hold for decimal if limbs are binary; there
+# the kit's stages announce 0.5 of the square, or 154 times the square bit by bit. Subquadratic
+# methods need fewer products.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 MOST_OF_SQUARE = 16
@@ -57,12 +59,13 @@ MOST_OF_SQUARE_BIT_BY_BIT = 512
 AT_ONCE = 1 << 16
 # The n where F(n) needs another word, or where a stage may switch its method.
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
-# One random n is drawn from each interval between two of these.
+# One random n is drawn from each interval between two neighbours of this list.
 SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
 # The bits of the modulus for comparing digits by residues.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
-# The unit of the second is the slower of products and of multiply-adds of doubles.
+# The verbs of yield_interval.c. The unit of time of INTERVAL is the time of 1000 products; the unit
+# of VECTOR_INTERVAL is this time or the time of 1000 multiply-adds of doubles, whichever is longer.
 INTERVAL, VECTOR_INTERVAL = "yield-interval", "vector-interval"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
@@ -75,7 +78,7 @@ LIMB_BITS = (29.0, 64.0)
 
 
 def kit(kernel: Kernel) -> Module:
-    """Build the kit's half of the module, which is the same for every stage."""
+    """Build the kit's part of the module, which is the same for every stage."""
     sources = sorted(FILES.glob("*.[ch]"))
     files = {f"trial/{path.name}": path.read_bytes() for path in sources}
     shared = test_record.HEADERS
@@ -95,7 +98,7 @@ def kit(kernel: Kernel) -> Module:
         kernel,
     )
     if not made.ok:
-        raise LabError(f"the kit's own {NAME} does not compile: {made.cause}")
+        raise LabError(f"the kit's own {NAME} does not compile: {made.cause}", "run make doctor")
     return made
 
 
@@ -114,7 +117,7 @@ def link(built: BuiltStage, kernel: Kernel) -> Module:
         whole, bare = Path(scratch, "whole.ko"), Path(scratch, "bare.ko")
         _run(["ld", "-r", "-o", str(stage), *map(str, stage_objects(built))], room)
         if objtool := _objtool(built.module):
-            there = f"--chdir={kernel.tree}"  # its path may be relative to the tree
+            there = f"--chdir={kernel.tree}"  # the path of the command may be relative
             _run(["env", there, f"SRCARCH={kernel.arch}", *objtool, str(stage)], room)
         _run(["ld", "-r", "-o", str(whole), str(ours.path), str(stage)], room)
         _run(["strip", "--strip-debug", "-o", str(bare), str(whole)], room)
@@ -124,7 +127,7 @@ def link(built: BuiltStage, kernel: Kernel) -> Module:
 
 
 def _objtool(made: Module) -> list[str]:
-    """Return the command by which kbuild runs objtool on a whole module; [] if it does not.
+    """Return the command by which kbuild runs objtool on a whole module, or [].
 
     With indirect branch tracking, objtool runs only on the linked module and not on single objects.
     Without objtool the kernel warns about return instructions that it cannot patch.
@@ -138,7 +141,7 @@ def _run(command: list[str], room: SandboxView | None) -> None:
     ours = None if room else module.environment()
     result = sandbox.run(command, COMPILER, room, environment=ours, together=True)
     if result.status or result.ended_by:
-        raise LabError(f"{command[0]}: {result.cause or result.text.strip()}")
+        raise LabError(f"{command[0]}: {result.cause or result.text.strip()}", "run make doctor")
 
 
 def tried_n(stage: Stage, seed: int) -> list[int]:
@@ -151,11 +154,12 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
 
 
 def _longest_tried(stage: Stage) -> int:
-    """Return the largest n that all tests run at."""
-    # Each failed allocation needs a call of its own, and stage 3 makes thousands of allocations.
+    """Return the largest n at which all tests run."""
+    # Limit n, because each failed allocation needs a separate call and stage 3 makes thousands of
+    # allocations.
     if stage.traits.slow:
         return 1000
-    # Above n = 10,000 stages use other methods: Karatsuba halves, blocks, transforms.
+    # Above n = 10,000 stages use other methods: Karatsuba's method, blocks and transforms.
     most = 100_000 if stage.traits.subquadratic else 10_000
     return min(most, stage.manifest.max_n)
 
@@ -165,7 +169,7 @@ def long_n(stage: Stage, seed: int) -> list[int]:
     top, tried = stage.manifest.max_n, _longest_tried(stage)
     if tried == top:
         return []
-    # Logarithmic: an n from 10,000 to 20,000 is as likely as one from 50,000 to 100,000.
+    # Log-uniform: an n from 10,000 to 20,000 is as likely as an n from 50,000 to 100,000.
     return [round(tried * (top / tried) ** random.Random(seed).random()), top]
 
 
@@ -202,15 +206,18 @@ def _judged(
         n, _, modulus = map(int, numbers)
         if answer.startswith("wrong: "):
             message = answer.removeprefix("wrong: ")
-            failure = _failure(n, "what stage.h asks for", message.removeprefix(LEAK))
+            failure = _failure(n, "what stage.h requires", message.removeprefix(LEAK))
             yield replace(failure, kind=Code.LEAK) if message.startswith(LEAK) else failure
             continue
         if answer == NO_MEMORY:
-            raise LabError(f"the machine has no memory to try F({n:,}): that is the kit's fault")
+            raise LabError(
+                f"the machine has no memory to test F({n:,}), which is a fault of the kit",
+                "report it",
+            )
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top"):
             yield from _tried(stage, n, modulus, got)
-            # The limb width must fit the number of limbs of each F(n) so far.
+            # The numbers of limbs of all F(n) so far must be possible with a single width of limbs.
             bits = _log2(n)
             shortest = max(shortest, bits / got["limbs"])
             longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
@@ -255,7 +262,7 @@ def _tried(stage: Stage, n: int, modulus: int, got: dict[str, int]) -> Iterator[
     if (got["digits"], got["residue"]) != right:
         yield _failure(n, expected_values.digits(n), "other digits than those of F(n)")
     if not stage.traits.numbers and got["word"] != expected_values.fibonacci(n):
-        message = f"compute leaves {got['word']:,}: it leaves the work to decimal"
+        message = f"compute stores {got['word']:,} and leaves the work to decimal"
         yield _failure(n, "the number itself", message)
     if got["stack"] > STACK_BYTES:
         yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
@@ -288,8 +295,13 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
         ("decimal", got["converting"], least if binary else 0),
     ):
         if not lowest <= counted <= most:
-            wanted = f"between {lowest:,.0f} and {most:,.0f}"
-            yield _failure(n, wanted, f"{counted:,} products announced by {phase}, not {wanted}")
+            wanted = f"{lowest:,.0f} to {most:,.0f} products"
+            message = (
+                f"fib_{phase} passes {counted:,} products to fib_account_work"
+                if counted
+                else f"fib_{phase} never calls fib_account_work, itself or in another function"
+            )
+            yield _failure(n, wanted, f"{message}; expected {wanted}")
 
 
 def _of_digits(n: int, limbs: int) -> bool:
@@ -310,8 +322,8 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
             took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
             yield _failure(
                 n,
-                "fib_account_work told of it",
-                f"work that fib_account_work is not told of: {took}",
+                "calls of fib_account_work for all work",
+                f"work that is not passed to fib_account_work: {took}",
             )
 
 
@@ -327,7 +339,7 @@ def run(
         f"echo {test_record.line(nonce).strip()} >{RECORD};"
         f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
         f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
-        10 * timeout,  # for all of them; on a busy computer they take seconds
+        10 * timeout,  # for all questions; on a busy computer the answers take seconds
     )
     guest.channel.check(f"rmmod {NAME}", timeout)
     text, record = test_record.split(output)
@@ -339,9 +351,9 @@ def run(
 def _unproved(
     questions_asked: Sequence[str], answers: Sequence[str], record: Record | None, nonce: int
 ) -> Iterator[Failure]:
-    """Yield a failure if answers are missing or the record does not match them."""
+    """Yield a failure if answers are missing or the record does not match the answers."""
     fault = test_record.fault(record, nonce, test_record.texts(f"{line}\n" for line in answers))
     if not fault and len(answers) != len(questions_asked):
         fault = f"{len(answers)} of {len(questions_asked)} questions were answered"
     if fault:
-        yield Failure(TEST, None, "the record of all answers", fault, f"the trial: {fault}")
+        yield Failure(TEST, None, "the record of all answers", fault, f"contract tests: {fault}")

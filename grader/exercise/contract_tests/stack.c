@@ -28,7 +28,7 @@ static noinline void call_below(u64 n, const struct room *room)
 /*
  * Fill the free part of the stack with a pattern, make a call, and return the
  * bytes that were overwritten. Blocks come from the arena and preemption is
- * off, so only the stage and an interrupt's frame use the stack.
+ * off, so only the stage and interrupts use the stack.
  */
 static noinline size_t painted(u64 n, const struct room *room)
 {

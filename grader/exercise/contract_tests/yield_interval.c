@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Measure the interval between two yields: the verbs "yield-interval N" and, for a stage with
- * vector files, "vector-interval N". A call that computes for long without a yield keeps
- * other tasks from the processor, and delays a Ctrl-C.
+ * Measure the interval between two yields: the verbs "yield-interval N" and,
+ * for a stage with vector files, "vector-interval N". A call that computes for
+ * long without a yield keeps other tasks from the processor, and delays a
+ * Ctrl-C.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -17,14 +18,15 @@
 /* A call of this duration is long enough to show a missing yield. */
 #define LONG_NS 16000000
 /*
- * If one run at the largest n has an interval of this many products, it may be
- * chance.
+ * A longer interval than this many products may be an accident. Then the
+ * largest n is measured again, and the unit is multiplied by the computer's
+ * slowdown.
  */
 #define MANY_PRODUCTS 2000000
 
 /*
- * The shortest duration of each interval over all runs, because all runs take
- * the same steps.
+ * The shortest duration of each interval in all runs, which is valid because
+ * all runs do the same steps.
  */
 static u64 *gaps;
 static u64 last;
@@ -48,28 +50,50 @@ static void note(struct contract_call *t)
 	last = ticks();
 }
 
-/* Return the ticks that 1000 dependent multiplications take. */
-static u64 ticks_of_products(void)
+/* Return the ticks that @count dependent multiplications take. */
+static u64 ticks_of_products(int count)
 {
-	u64 least = U64_MAX, x = 3;
+	u64 begin = ticks(), x = 3;
 
-	for (int run = 0; run < 20; run++) {
-		u64 begin = ticks();
-
-		for (int i = 0; i < 20000; i++) {
-			x = x * 0x9e3779b97f4a7c15ULL + i;
-			asm volatile("" : "+r"(x));
-		}
-		least = min(least, ticks() - begin);
+	for (int i = 0; i < count; i++) {
+		x = x * 0x9e3779b97f4a7c15ULL + i;
+		asm volatile("" : "+r"(x));
 	}
+	return ticks() - begin;
+}
+
+/* Return the least ticks that 1000 dependent multiplications take. */
+static u64 ticks_of_1000_products(void)
+{
+	u64 least = U64_MAX;
+
+	for (int run = 0; run < 20; run++)
+		least = min(least, ticks_of_products(20000));
 	return max_t(u64, div_u64(least, 20), 1);
 }
 
 /*
- * Return the ticks that 1000 dependent fused multiply-adds of four doubles take. A
- * processor needs as long for them as for multiplications; an emulator calls a
- * function for each and needs hundreds of times as long. x = 0.5 x + 0.75 stays
- * between 0.75 and 1.5. The compiler uses no vector registers in this file.
+ * Return how many times as long a product takes in a series of MANY_PRODUCTS
+ * products as in the fastest short run, where 1000 products take @least ticks.
+ * On a busy computer the emulator loses the processor several times in each
+ * long series or interval, but never in the fastest short run.
+ */
+static u64 slowdown(u64 least)
+{
+	u64 sum = 0;
+
+	for (int run = 0; run < RUNS; run++)
+		sum += ticks_of_products(MANY_PRODUCTS);
+	return max_t(u64, div64_u64(sum, RUNS * (MANY_PRODUCTS / 1000) * least),
+		     1);
+}
+
+/*
+ * Return the ticks that 1000 dependent fused multiply-adds of four doubles
+ * take. A processor needs as long for them as for multiplications; an emulator
+ * calls a function for each multiply-add and needs hundreds of times as long. x
+ * = 0.5 x + 0.75 stays between 0.75 and 1.5. The compiler uses no vector
+ * registers in this file.
  */
 static u64 ticks_of_vector_products(void)
 {
@@ -95,7 +119,7 @@ static u64 ticks_of_vector_products(void)
 	return max_t(u64, least, 1);
 }
 
-/* Compute and convert F(@n). Return the time in ns, 0 for a failure. */
+/* Compute and convert F(@n). Return the time in ns, or 0 after a failure. */
 static u64 call_once(struct contract_call *t, u64 n, char *digits)
 {
 	u64 begin = ktime_get_ns();
@@ -168,14 +192,15 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	struct contract_call t = { .fill = 0x5a, .at_yield = note };
 	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);
 	struct paced some, most;
-	u64 unit, n;
+	u64 products, unit, n;
 
 	gaps = kvmalloc_array(MAX_GAPS, sizeof(*gaps), GFP_KERNEL);
 	if (!digits || !gaps) {
 		scnprintf(answer, size, "no memory\n");
 		goto out;
 	}
-	unit = ticks_of_products();
+	products = ticks_of_1000_products();
+	unit = products;
 	if (vectors && fib_has_avx2())
 		unit = max(unit, ticks_of_vector_products());
 	n = some_long_n(&t, max_n, digits);
@@ -185,6 +210,8 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 		most = runs(&t, max_n, digits, 0, 1);
 	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
 		most = runs(&t, max_n, digits, 1, RUNS - 1);
+	if (max(some.longest, most.longest) > MANY_PRODUCTS / 1000 * unit)
+		unit *= slowdown(products);
 	scnprintf(
 		answer, size,
 		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu\n",

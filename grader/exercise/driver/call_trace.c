@@ -16,13 +16,14 @@
 #include "test_record.h"
 
 /*
- * The maximum number of steps since the module was loaded; further ones are
+ * The maximum number of steps since the module was loaded; further steps are
  * dropped.
  */
 #define MOST_STEPS 65536
 
 /*
- * The maximum number of call addresses in the driver; further ones get no name.
+ * The maximum number of call addresses in the driver; further addresses get no
+ * name.
  */
 #define MOST_CALLERS 64
 
@@ -34,8 +35,8 @@ struct step {
 };
 
 /*
- * A call address and its name, saved because it has no name while the module is
- * freed.
+ * A call address and its name. The name is saved, because the kernel finds no
+ * name for the address while the module is freed.
  */
 struct caller {
 	unsigned long place;
@@ -52,7 +53,7 @@ struct caller {
  * @paused: drop new steps
  * @callers: the addresses where steps were called
  * @known: number of these addresses
- * @lock: for @noted and @known, because a step may be made in any context
+ * @lock: protects @noted and @known, because steps happen in any context
  * @record: the record of the steps in the file
  */
 static struct report {
@@ -138,7 +139,7 @@ static int report_begin(unsigned int fd)
 	report.steps =
 		kvmalloc_array(MOST_STEPS, sizeof(*report.steps), GFP_KERNEL);
 	if (!report.steps)
-		return -ENOMEM; /* the file is put when the module is freed */
+		return -ENOMEM; /* the file is released with the module */
 	kernel_read(report.file, nonce, sizeof(nonce) - 1, &pos);
 	test_record_begin(&report.record, nonce);
 	memset(nonce, '0', sizeof(nonce) - 1);
@@ -173,7 +174,10 @@ static int report_get(char *buffer, const struct kernel_param *kp)
 	return sysfs_emit(buffer, "%u\n", report.written);
 }
 
-/* Write the record when the module is freed, because no step can follow. */
+/*
+ * Write the record when the module is freed, because no more steps can follow
+ * then.
+ */
 static void report_free(void *unused)
 {
 	char line[80];

@@ -13,4 +13,13 @@ void report_step(char what, const char *name, unsigned long about,
 /* Record how many accesses race.c has seen, and how many of them waited. */
 void race_report(void);
 
+/*
+ * Tell race.c of an access to a range of memory by a function that the compiler
+ * does not instrument. @place is the address of this call in the driver.
+ */
+void race_range(const void *address, size_t size, bool write, void *place);
+
+/* Tell race.c that a mutex was released, so that the caller may wait. */
+void race_unlocked(void);
+
 #endif

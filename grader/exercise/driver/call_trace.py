@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the interposer's trace of a driver's steps: done, undone, or made to fail.
+"""Read the interposer's trace of a driver's steps: each is done, undone, or made to fail.
 
-The trace is in a file of its own (client/firstctl.h), because the driver writes to the kernel log.
+The trace is in a separate file (client/firstctl.h), because the driver writes to the kernel log.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ UNDOES = {
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
 IN_USE = "a file that is open may still use that memory"
 NOT_READY = "a program can open the device before its memory is there"
-# Pairs of steps: the first must be undone before the second, and done after it; with the reason.
+# Pairs of steps, with a reason. The first step of a pair must be done after the second step, and be
+# undone before the second step is undone.
 BEFORE = {
-    ("device_create", "class_register"): "the device is one of that class",
-    ("cdev_add", "alloc_chrdev_region"): "the number could be another driver's already",
+    ("device_create", "class_register"): "the device belongs to that class",
+    ("cdev_add", "alloc_chrdev_region"): "another driver could already have the number",
     ("misc_register", "kmalloc"): IN_USE,
     ("cdev_add", "kmalloc"): IN_USE,
 }
@@ -55,12 +56,12 @@ def read(text: str) -> list[TracedCall]:
 
 
 def told(steps: Sequence[TracedCall], name: str) -> list[int]:
-    """Return the values that the trace gives for a name besides the steps."""
+    """Return the values of a property in the trace, from its lines that begin with "="."""
     return [step.about for step in steps if step.kind == "=" and step.name == name]
 
 
 def fault(text: str, nonce: int) -> str:
-    """Return what is wrong with the record of a module that was unloaded, or ""."""
+    """Return the fault in the record of a module that was unloaded, or ""."""
     lines, record = test_record.split(text)
     return test_record.fault(record, nonce, test_record.texts(lines.splitlines()))
 
@@ -94,7 +95,7 @@ def never_done(steps: Sequence[TracedCall]) -> TracedCall | None:
 
 
 def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
-    """Return the first step that was done or undone in the wrong order: expected, and got."""
+    """Return the expected and the actual order of the first step in the wrong order."""
     there: list[str] = []
     for step in steps:
         if step.kind == "+":

@@ -5,18 +5,20 @@
  * and it knows which resources the driver has not released. This file is linked
  * into the module, with two parameters:
  *
- *	insmod first.ko fail=3	the third step that can fail does, once
+ *	insmod first.ko fail=3	make the third step that can fail return an
+ *				error, once
  *	insmod first.ko watch=1	print each step to the kernel log
  *
  * The grader does not trust the log, which the driver writes to as well: see
  * call_trace.c.
  *
- * "+" is a step that was done, "-" one that was undone, "!" one that was made
- * to fail, with the error. After the function's name follows its object, which
- * is the same for a step and its undoing. "=" adds a property of the step before
- * it: the bytes of an allocation, or whether a freed block was ever written to;
- * or of the step after it: whether the file operations name the module as their
- * owner, and whether the notebook has its first lines.
+ * "+" is a step that was done, "-" a step that was undone, and "!" a step that
+ * was made to fail, with the error. After the function's name follows its
+ * object, which is the same for a step and its undoing. "=" adds a property. It
+ * belongs to the step before it (the bytes of an allocation, or whether a freed
+ * block was ever written to) or to the step after it (whether the file
+ * operations name the module as their owner, and whether the notebook has its
+ * first lines).
  */
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -24,6 +26,7 @@
 #include <linux/gfp.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
@@ -43,11 +46,11 @@ MODULE_PARM_DESC(fail, "which step from now on fails, 1 is the next; 0: none");
 
 static bool watch;
 module_param(watch, bool, 0600);
-MODULE_PARM_DESC(watch, "tell each step in the kernel log");
+MODULE_PARM_DESC(watch, "print each step to the kernel log");
 
 /*
- * Each function fails with an error of its own, to see whether init returns
- * that error.
+ * Each function fails with a different error, to test whether init returns that
+ * error.
  */
 #define REGION_FAILS EBUSY
 #define CLASS_FAILS ENFILE
@@ -72,8 +75,8 @@ static bool fails(const char *name, int error)
 }
 
 /*
- * Report a call that may sleep, on a page fault or for lack of memory, under a
- * spinlock.
+ * Report a call under a spinlock that may sleep: on a page fault, or to wait
+ * for free memory.
  */
 static void may_sleep(const char *name)
 {
@@ -84,7 +87,10 @@ static void may_sleep(const char *name)
 	dump_stack();
 }
 
-/* The number that identifies an object in a step and in its undoing. */
+/*
+ * A number for an object, which is equal when the object is made and when it is
+ * removed.
+ */
 #define ABOUT(thing) ((unsigned long)(thing))
 
 /* clang-format off: the real function, and the wrapper that replaces it. */
@@ -94,25 +100,75 @@ static void may_sleep(const char *name)
 	type __wrap_##name(__VA_ARGS__)
 /* clang-format on */
 
+/*
+ * The objects that the driver has registered, each with the function that
+ * registered it. The kernel would crash if the driver removed what is not
+ * registered, so such a call is only reported.
+ */
+#define MOST_REGISTERED 32
+
+static DEFINE_SPINLOCK(registered_lock);
+static struct registered {
+	const char *by;
+	unsigned long about;
+} registered[MOST_REGISTERED];
+
+/* Replace the first entry that equals @old. Return whether there is one. */
+static bool replace_registered(struct registered old, struct registered new)
+{
+	unsigned long flags;
+	bool found = false;
+
+	spin_lock_irqsave(&registered_lock, flags);
+	for (int i = 0; i < MOST_REGISTERED && !found; i++) {
+		const char *by = registered[i].by;
+
+		if (registered[i].about == old.about &&
+		    (by && old.by ? !strcmp(by, old.by) : by == old.by)) {
+			registered[i] = new;
+			found = true;
+		}
+	}
+	spin_unlock_irqrestore(&registered_lock, flags);
+	return found;
+}
+
 static int done(const char *name, int error, unsigned long about)
 {
-	if (!error)
+	struct registered new = { name, about };
+
+	if (!error) {
 		told('+', name, about);
+		replace_registered((struct registered){}, new);
+	}
 	return error;
 }
 
-/* Memory that is not asked for as all zero has this in it, so that it shows. */
+/* Return whether the function @does has registered the object. */
+static bool undone(const char *name, const char *does, unsigned long about)
+{
+	struct registered old = { does, about };
+
+	told('-', name, about);
+	return replace_registered(old, (struct registered){});
+}
+
+/*
+ * New memory is filled with this byte, unless it must be zero, so that the use
+ * of uninitialised memory shows.
+ */
 #define UNSET 0xa5
 
-/* What first_begin writes: F(0) to F(FIRST_BEGINNING - 1). */
+/* The first lines, which first_begin writes: F(0) to F(FIRST_BEGINNING - 1). */
 static const char beginning[] = "0\n1\n1\n2\n3\n5\n8\n13\n21\n34\n";
 
 /*
- * The driver's first block that can be the notebook, and the last one that is
- * too small for that, as a struct first_file is.
+ * The driver's first block that is large enough for the notebook, and the last
+ * block that is smaller, such as a struct first_file.
  */
 static DEFINE_SPINLOCK(block_lock);
-static const char *notebook, *small;
+static char *notebook;
+static const char *small;
 static size_t small_size;
 
 static void block_taken(void *memory, size_t size)
@@ -129,7 +185,7 @@ static void block_taken(void *memory, size_t size)
 	spin_unlock_irqrestore(&block_lock, flags);
 }
 
-/* Returns whether the block has a number still that was never set. */
+/* Return whether a 32-bit word of the block still holds the fill pattern. */
 static bool block_freed(const void *memory)
 {
 	static const u32 unset = 0x01010101u * UNSET;
@@ -149,7 +205,35 @@ static bool block_freed(const void *memory)
 	return found;
 }
 
-/* Ahead of the step that makes the device: from there on users can open it. */
+/*
+ * Change the digit at an offset of the notebook. A driver that keeps its text
+ * elsewhere does not show the change.
+ */
+static int change_set(const char *value, const struct kernel_param *kp)
+{
+	unsigned int offset;
+	unsigned long flags;
+	int err = kstrtouint(value, 10, &offset);
+
+	if (err)
+		return err;
+	spin_lock_irqsave(&block_lock, flags);
+	if (notebook && offset < FIRST_BYTES)
+		notebook[offset] ^= 1;
+	else
+		err = -ENXIO;
+	spin_unlock_irqrestore(&block_lock, flags);
+	return err;
+}
+
+static const struct kernel_param_ops change_ops = { .set = change_set };
+module_param_cb(change, &change_ops, NULL, 0200);
+MODULE_PARM_DESC(change, "change the digit at this offset of the notebook");
+
+/*
+ * Report the properties that the device must have before the step that creates
+ * the device, because programs can open the device from then on.
+ */
 static void told_device(const struct file_operations *fops)
 {
 	told('=', "owner", fops && fops->owner == THIS_MODULE);
@@ -170,8 +254,8 @@ WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
 
 WRAP(void, unregister_chrdev_region, dev_t number, unsigned int count)
 {
-	told('-', "unregister_chrdev_region", number);
-	__real_unregister_chrdev_region(number, count);
+	if (undone("unregister_chrdev_region", "alloc_chrdev_region", number))
+		__real_unregister_chrdev_region(number, count);
 }
 
 WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
@@ -185,8 +269,8 @@ WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
 
 WRAP(void, cdev_del, struct cdev *cdev)
 {
-	told('-', "cdev_del", ABOUT(cdev));
-	__real_cdev_del(cdev);
+	if (undone("cdev_del", "cdev_add", ABOUT(cdev)))
+		__real_cdev_del(cdev);
 }
 
 /* From Linux 6.4 on a class is constant, and class_register is not a macro. */
@@ -214,8 +298,8 @@ WRAP(int, __class_register, CLASS_TYPE, struct lock_class_key *key)
 
 WRAP(void, class_unregister, CLASS_TYPE)
 {
-	told('-', "class_unregister", ABOUT(class));
-	__real_class_unregister(class);
+	if (undone("class_unregister", "class_register", ABOUT(class)))
+		__real_class_unregister(class);
 }
 
 WRAP(struct device *, device_create, CLASS_TYPE, struct device *parent,
@@ -231,15 +315,14 @@ WRAP(struct device *, device_create, CLASS_TYPE, struct device *parent,
 	if (fails("device_create", DEVICE_FAILS))
 		return ERR_PTR(-DEVICE_FAILS);
 	device = __real_device_create(class, parent, number, data, "%s", name);
-	if (!IS_ERR(device))
-		told('+', "device_create", number);
+	done("device_create", PTR_ERR_OR_ZERO(device), number);
 	return device;
 }
 
 WRAP(void, device_destroy, CLASS_TYPE, dev_t number)
 {
-	told('-', "device_destroy", number);
-	__real_device_destroy(class, number);
+	if (undone("device_destroy", "device_create", number))
+		__real_device_destroy(class, number);
 }
 
 WRAP(int, misc_register, struct miscdevice *misc)
@@ -252,8 +335,8 @@ WRAP(int, misc_register, struct miscdevice *misc)
 
 WRAP(void, misc_deregister, struct miscdevice *misc)
 {
-	told('-', "misc_deregister", ABOUT(misc));
-	__real_misc_deregister(misc);
+	if (undone("misc_deregister", "misc_register", ABOUT(misc)))
+		__real_misc_deregister(misc);
 }
 
 /* All functions that allocate memory fail and are reported as kmalloc. */
@@ -333,8 +416,16 @@ void first_may_fault(void)
 	may_sleep("copy_to_user, copy_from_user, or the like");
 }
 
-/* Wrap these functions unless the kernel inlines them. */
-/* Linux 7 has one macro for both. */
+/* may_fault.h calls this for the kernel memory that inlined copies access. */
+void first_copies(const volatile void *address, size_t size, bool write)
+{
+	race_range((const void *)address, size, write, (void *)_RET_IP_);
+}
+
+/*
+ * Wrap these functions unless the kernel inlines them. Linux 7 has one macro
+ * for both directions.
+ */
 #ifdef INLINE_COPY_USER
 #define INLINE_COPY_TO_USER
 #define INLINE_COPY_FROM_USER
@@ -345,6 +436,7 @@ WRAP(unsigned long, _copy_to_user, void __user *to, const void *from,
      unsigned long size)
 {
 	may_sleep("copy_to_user");
+	race_range(from, size, false, (void *)_RET_IP_);
 	return __real__copy_to_user(to, from, size);
 }
 #endif
@@ -354,13 +446,14 @@ WRAP(unsigned long, _copy_from_user, void *to, const void __user *from,
      unsigned long size)
 {
 	may_sleep("copy_from_user");
+	race_range(to, size, true, (void *)_RET_IP_);
 	return __real__copy_from_user(to, from, size);
 }
 #endif
 
 /*
- * With lockdep, mutex_lock is a macro for another function, which checks this
- * itself.
+ * With lockdep, mutex_lock is a macro for another function, which itself checks
+ * whether it may sleep.
  */
 #ifndef CONFIG_DEBUG_LOCK_ALLOC
 WRAP(void, mutex_lock, struct mutex *lock)
@@ -369,6 +462,31 @@ WRAP(void, mutex_lock, struct mutex *lock)
 	__real_mutex_lock(lock);
 }
 #endif
+
+/*
+ * Return whether the current task holds a mutex, or true if the owner is not
+ * known.
+ */
+static bool holds(const struct mutex *lock)
+{
+#ifdef CONFIG_PREEMPT_RT
+	return true;
+#else
+	/* The three lowest bits are flags. */
+	return (atomic_long_read(&lock->owner) & ~7ul) == ABOUT(current);
+#endif
+}
+
+WRAP(void, mutex_unlock, struct mutex *lock)
+{
+	if (holds(lock)) {
+		__real_mutex_unlock(lock);
+		race_unlocked();
+		return;
+	}
+	pr_err("BUG: mutex_unlock by a caller that does not hold the lock\n");
+	dump_stack();
+}
 
 /*
  * The driver is compiled with -fsanitize=bounds,object-size, so an access

@@ -20,14 +20,15 @@ from grader.exercise.files.stages import Stage
 from grader.lab import kernel_log, log_diagnostics, uml_debug
 from grader.lab.machines import Machine
 
-# The time limit for an answer, in seconds: lockdep reports at once, and no verdict depends on it.
+# The time limit for an answer, in seconds. It is short because lockdep reports at once, and no
+# verdict depends on the answer.
 PATIENCE = 1.0
 
 
 def named(
     error: WrongError, built: BuiltStage, machine: Machine, test: Callable[[DriverSession], None]
 ) -> Finding:
-    """Return the finding of an error; for a call that hangs, with the lock and where it is taken.
+    """Return the finding of an error. If a call hangs, the finding names the lock and its owner.
 
     test runs the task on a machine and raises the error. If the cache has no debug kernel, the
     finding names the command that builds and uses one. An untrusted driver is not loaded there,

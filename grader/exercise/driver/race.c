@@ -2,10 +2,13 @@
 /*
  * Detect data races of two callers. The driver is compiled as for the kernel's
  * race detector, KCSAN, so that it calls a function of this file before each
- * access to memory that others may see. Some accesses wait here, and the other
- * caller runs. So an update that would be lost once in a million calls is lost
- * after a few. As in KCSAN, an access that waits is watched: if another caller
- * uses the same memory meanwhile, and one of the two writes, a lock is missing.
+ * access to memory that other threads may access. Some accesses wait here while
+ * the other caller runs. So a lost update, which is as rare as one in a million
+ * calls otherwise, occurs after a few calls. As in KCSAN, an access that waits
+ * is watched: if another caller uses the same memory meanwhile, and one of the
+ * two writes, a lock is missing. A function that copies memory counts as one
+ * access to the whole range. Some callers also wait after they have released a
+ * mutex.
  *
  * KCSAN itself is not used, because it needs a kernel that is built with it, on
  * x86-64 only.
@@ -28,11 +31,14 @@ MODULE_PARM_DESC(race, "one in this many accesses waits; 0: none");
 
 /**
  * struct watch - an access that waits
- * @begin: its first byte
- * @end: the byte after it
+ * @begin: the address of the first byte that is accessed
+ * @end: the address after the last byte
  * @task: the caller; NULL if the entry is free
- * @place: its address in the driver
- * @write: whether it writes
+ * @place: the address of the access in the driver's code
+ * @write: whether the access is a write
+ * @marked: whether the access is by READ_ONCE or WRITE_ONCE
+ * @copied: whether a function that copies memory makes the access, in many
+ * 	steps
  */
 struct watch {
 	unsigned long begin;
@@ -40,12 +46,14 @@ struct watch {
 	struct task_struct *task;
 	void *place;
 	bool write;
+	bool marked;
+	bool copied;
 };
 
-/* Protects the watches and the flag found. */
+/* Protects the variables watches, found and known. */
 static DEFINE_SPINLOCK(watch_lock);
 static struct watch watches[WATCHES];
-/* The memory that data races on it were printed of, one for each address. */
+/* The addresses for which a data race has been printed. */
 static unsigned long found[WATCHES];
 static int known;
 
@@ -58,9 +66,23 @@ static bool is_known(unsigned long address)
 }
 
 /*
- * The driver could change the parameter "race", so the record has these counts.
+ * The record includes these counts, because the driver could change the
+ * parameter "race".
  */
 static atomic_t accesses, waited;
+
+/*
+ * Return whether two accesses are a data race. A marked access needs no lock,
+ * except against a copy.
+ */
+static bool is_race(const struct watch *one, const struct watch *other)
+{
+	return other->task && other->task != one->task &&
+	       one->begin < other->end && other->begin < one->end &&
+	       (one->write || other->write) &&
+	       (one->copied || other->copied ||
+		!(one->marked || other->marked));
+}
 
 /* Print the first data race on each variable since the module was loaded. */
 static void find_race(const struct watch *access)
@@ -72,17 +94,17 @@ static void find_race(const struct watch *access)
 	spin_lock_irqsave(&watch_lock, flags);
 	for (int i = 0; i < WATCHES && !place; i++) {
 		other = &watches[i];
-		if (other->task && other->task != access->task &&
-		    access->begin < other->end && other->begin < access->end &&
-		    (access->write || other->write) &&
-		    !is_known(access->begin)) {
+		if (is_race(access, other) && !is_known(access->begin)) {
 			place = other->place;
 			found[known++] = access->begin;
 		}
 	}
 	spin_unlock_irqrestore(&watch_lock, flags);
 	if (place)
-		/* By the distance from a symbol of its own the grader finds the variable's. */
+		/*
+		 * The grader finds the variable by its distance from the symbol
+		 * watches.
+		 */
 		pr_err("BUG: data race: %pS %s memory that %pS uses, %ld from watches\n",
 		       access->place, access->write ? "writes" : "reads", place,
 		       (long)(access->begin - (unsigned long)watches));
@@ -115,7 +137,7 @@ static void watch_end(struct watch *watch)
 }
 
 /*
- * Wait; sleep if possible, because then the other caller is sure to get this
+ * Wait. Sleep if possible, because then the other caller certainly gets this
  * CPU.
  */
 static void wait(void)
@@ -130,8 +152,8 @@ static void wait(void)
 static bool is_chosen(int race)
 {
 	/*
-	 * Concurrent updates of this number do no harm, because any sequence
-	 * will do.
+	 * Concurrent updates of this number are harmless, because any sequence
+	 * of numbers is suitable.
 	 */
 	static u32 chance = 1;
 
@@ -139,24 +161,22 @@ static bool is_chosen(int race)
 	return (chance >> 16) % race == 0;
 }
 
-/* @marked: an access by READ_ONCE or WRITE_ONCE, which needs no lock. */
 static void before_access(unsigned long address, size_t size, bool write,
-			  bool marked, void *place)
+			  bool marked, bool copied, void *place)
 {
 	struct watch access = { address, address + size, current, place,
-				write };
+				write,	 marked,	 copied };
 	int race = READ_ONCE(waits);
 	struct watch *watch;
 
 	atomic_inc(&accesses);
 	if (race <= 0)
 		return;
-	if (!marked)
-		find_race(&access);
+	find_race(&access);
 	if (!is_chosen(race))
 		return;
 	atomic_inc(&waited);
-	watch = marked ? NULL : watch_begin(&access);
+	watch = watch_begin(&access);
 	wait();
 	if (watch)
 		watch_end(watch);
@@ -167,7 +187,7 @@ static void before_access(unsigned long address, size_t size, bool write,
 	void __tsan_##name(void *address)                                  \
 	{                                                                  \
 		before_access((unsigned long)address, size, write, marked, \
-			      __builtin_return_address(0));                \
+			      false, __builtin_return_address(0));         \
 	}
 
 #define ACCESSES(size)                                           \
@@ -193,11 +213,53 @@ ACCESSES(16)
 	void __tsan_##name(void *address, long size)                      \
 	{                                                                 \
 		before_access((unsigned long)address, size, write, false, \
-			      __builtin_return_address(0));               \
+			      true, __builtin_return_address(0));         \
 	}
 
 ACCESS_RANGE(read_range, false)
 ACCESS_RANGE(write_range, true)
+
+void race_range(const void *address, size_t size, bool write, void *place)
+{
+	before_access((unsigned long)address, size, write, false, true, place);
+}
+
+/* The compiler does not instrument the accesses of these functions. */
+void *__real_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size)
+{
+	race_range(from, size, false, __builtin_return_address(0));
+	race_range(to, size, true, __builtin_return_address(0));
+	return __real_memcpy(to, from, size);
+}
+
+void *__real_memmove(void *to, const void *from, size_t size);
+void *__wrap_memmove(void *to, const void *from, size_t size);
+void *__wrap_memmove(void *to, const void *from, size_t size)
+{
+	race_range(from, size, false, __builtin_return_address(0));
+	race_range(to, size, true, __builtin_return_address(0));
+	return __real_memmove(to, from, size);
+}
+
+/*
+ * After a critical section, let the other caller take the lock. So if a second
+ * section relies on a check in the first section, the checked state has changed
+ * by then. If all accesses wait, wait for longer than the other caller needs to
+ * get here.
+ */
+void race_unlocked(void)
+{
+	int race = READ_ONCE(waits);
+
+	if (race <= 0 || !is_chosen(race))
+		return;
+	if (race > 1 || in_atomic() || irqs_disabled())
+		wait();
+	else
+		usleep_range(5000, 6000);
+}
 
 void race_report(void)
 {

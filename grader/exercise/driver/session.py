@@ -31,13 +31,14 @@ _RACE = re.compile(
     rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses, (-?\d+) from watches"
 )
 LOCK = "the lock around all that is shared"
-# Of a variable that one of these tasks makes.
+# The remedy for a data race on a variable, by the task that defines the variable; the remedy of the
+# other tasks is LOCK. {} stands for the name of the variable.
 REMEDY = {"counter": "an atomic64_t, or the lock around it, for {}"}
 LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
 
 
 class WrongError(Exception):
-    """The driver has a fault. The machine in which it was found must not be used any more."""
+    """The driver has a fault. The machine that showed the fault must not be used any more."""
 
     def __init__(self, finding: Finding, what: str = "") -> None:
         super().__init__(finding.cause)
@@ -64,7 +65,7 @@ class DriverSession:
         self.module = module
         self.patience = patience
         self.blame = blame or Blame()
-        self._read = 0  # characters of the console that another task is blamed for
+        self._read = 0  # the length of the console text whose data races are already attributed
         self.passed = 0
         self._nonce = 0  # the nonce of the last load
         self._guest: Running | None = None
@@ -109,7 +110,7 @@ class DriverSession:
     def ended(self, error: MachineError, what: str, before: str = "") -> WrongError:
         """Return the error for a machine that ended or did not answer.
 
-        what is the action at that time, before the call before it.
+        `what` is the action at that time; `before` is the call before this action.
         """
         lock = (
             f"a lock. Look at the call before, {before}: does it keep the lock?"
@@ -156,7 +157,7 @@ class DriverSession:
             raise WrongError(replace(ended.finding, cause=message), about) from None
 
     def at_its_call(self, cases: Sequence[DriverCase], error: WrongError) -> WrongError:
-        """Return what the log says with the call that it is about, by making one at a time."""
+        """Make the calls one by one. Return the error for the call that caused the log message."""
         if error.finding.code != Code.DIRTY_LOG:
             return error
         self.end()
@@ -202,7 +203,7 @@ class DriverSession:
             raise wrong(LOAD, "load", "0", message)
 
     def must_unload(self, moment: str) -> list[TracedCall]:
-        """Unload the driver and check what is left. Return all steps since it was loaded."""
+        """Unload the driver; raise an error for leftovers. Return the steps since load."""
         error = self.unload()
         if error:
             raise wrong(LOAD, f"{moment}, unload", "0", system_calls.in_words("unload", str(error)))
@@ -228,7 +229,7 @@ class DriverSession:
         return trace
 
     def _blame_for(self, left: Sequence[TracedCall], moment: str) -> None:
-        """Raise for what is left behind, unless it is memory that another task allocates."""
+        """Raise an error if the driver left something behind, except memory of another task."""
         memory = call_trace.UNDOES["kfree"]
         owners: dict[str, list[TracedCall]] = {}
         for step in left:
@@ -244,7 +245,7 @@ class DriverSession:
                 raise error
 
     def _source(self, place: str) -> tuple[str, str]:
-        """Return the function and file:line of a place in the driver; "" if not known."""
+        """Return the function and file:line of an address in the driver; "" if not known."""
         found = re.fullmatch(r"([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)", place)
         if not found:
             return "", ""
@@ -280,7 +281,9 @@ class DriverSession:
         owner = self.blame.owner_of_race(functions, variable)
         want = REMEDY.get(owner, LOCK).format(variable)
         uses = f"{race[2]} memory that {places[1].rstrip(',')} uses meanwhile"
-        error = wrong(TOGETHER, moment, want, f"a data race: {places[0]} {uses}")
+        # The race was found while the callers ran; only its report is read after the unload.
+        ran = moment.removesuffix(", unload")
+        error = wrong(TOGETHER, ran, want, f"a data race: {places[0]} {uses}")
         if not self.blame.takes(owner, error.finding):
             raise error
 

@@ -31,7 +31,7 @@ class _DriverStress:
     figures: dict[str, int] = field(default_factory=dict)
 
     def command(self, what: str, command: str) -> str:
-        """Run a command and return its output. Raise WrongError for its fault or the kernel's."""
+        """Run a command and return its output. Raise WrongError if it or the kernel fails."""
         self.tell(what)
         try:
             result = self.session.guest.channel.run(
@@ -46,7 +46,7 @@ class _DriverStress:
         return result.output
 
     def count(self, names: dict[str, str], output: str) -> None:
-        """Add figures of the client to those of the report."""
+        """Add numbers that the client printed to the numbers of the report."""
         for name, value in re.findall(r"(\w+)=(\d+)", output):
             shown = names.get(name, name)
             self.figures[shown] = self.figures.get(shown, 0) + int(value)
@@ -56,7 +56,7 @@ class _DriverStress:
         session = self.session
         seconds = QUICK_STORM if self.plan.quick else STORM
         session.must_load()
-        # Without this, the trace would hold millions of steps.
+        # Pause the trace, which would otherwise hold millions of steps.
         self.command("quiet", f"echo 0 >{call_trace.REPORT}")
         concurrent = f"{driver_device.CLIENT} concurrent {self.plan.seed} {seconds}"
         self.count({}, self.command("random calls of four threads", concurrent))
@@ -71,7 +71,7 @@ class _DriverStress:
         self.figures["loads"] = loads
 
     def without_memory(self) -> None:
-        """Make calls and loads in which allocations fail, including the kernel's own."""
+        """Call and load the driver while allocations fail, including the kernel's own."""
         self.session.must_load()
         names = {"failures": "failed allocations", "refused": "refused calls"}
         open_failure = f"{driver_device.CLIENT} open-failure"
@@ -93,14 +93,14 @@ class _DriverStress:
 
 def examine(built: BuiltStage, machine: Machine, plan: StressPlan, tell: Tell) -> StressResult:
     """Verify the driver on the debug kernel. If there are no findings, run the stress test."""
-    verified = verify.verify(built, machine, tell)
+    verified = verify.verify(built, machine, plan.seed, tell)
     figures = {"tests": verified.passed + verified.failed}
     if verified.findings:
         return StressResult(verified, figures, verified.findings)
     try:
         with DriverSession(machine, built.module) as session:
             _DriverStress(session, plan, tell, figures).many_calls()
-        # kmemleak's own allocations would be among those that fail, so use a kernel without it.
+        # Use a kernel without kmemleak, because kmemleak's own allocations would fail, too.
         with DriverSession(uml_debug.UNTRACKED, built.module) as session:
             _DriverStress(session, plan, tell, figures).without_memory()
     except WrongError as error:

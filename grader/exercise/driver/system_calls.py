@@ -2,8 +2,9 @@
 """List the calls for stage 0, task by task, with the expected answers.
 
 An answer to a failed call is minus errno. See common/first.h for the ABI, client/firstctl.h for the
-language. Each task's part begins after a load, without open files. It uses only open, read and the
-calls of the task, so that a task can be tested before the others are done.
+language. The list of each task begins after a load, without open files. The list uses only open,
+read and the calls of the task, so that a task can be tested before the others are done. notebook.py
+generates random calls; this file lists the cases that a random sequence may not contain.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def in_words(request: str, answer: str) -> str:
             return _error(returned) if returned < 0 else f'"{words[1]}"'
         if verb == "fill":
             return f"{words[0]} writes, then {_error(int(words[1]))}"
-        if verb == "info" and not returned:
+        if verb == "info" and not returned and words[1:]:
             names = zip(("lines", "bytes", "room", "mine"), words[1:])
             return ", ".join(f"{name} {value}" for name, value in names)
         if verb == "stat" and not returned:
@@ -73,11 +74,12 @@ def _error(returned: int) -> str:
     return errno.errorcode.get(-returned, str(returned)) if returned < 0 else str(returned)
 
 
-def _case(title: str, request: str, expected: str | int) -> DriverCase:
+def case(title: str, request: str, expected: str | int) -> DriverCase:
+    """Return the case of a call, with the expected answer as text or number."""
     return DriverCase(title, request, str(expected))
 
 
-def _text(text: str) -> str:
+def text_answer(text: str) -> str:
     """Return the answer to a read of that text."""
     shown = text.replace("\n", "\\n") or "-"
     return f"{len(text)} {len(text)} {shown}"
@@ -85,56 +87,40 @@ def _text(text: str) -> str:
 
 def _seeking() -> list[DriverCase]:
     """Return the cases of task position."""
-    case, end = _case, len(BEGINNING)
+    end = len(BEGINNING)
     most = (1 << 63) - 1
     return [
         case("open", "open 0 rw", 0),
         case("the position begins at 0", f"seek 0 0 {CUR}", 0),
         case("lseek to the second line", f"seek 0 2 {SET}", 2),
         case("the lseek before has moved the position (file->f_pos)", f"seek 0 0 {CUR}", 2),
-        case("lseek into a line goes to where it begins", f"seek 0 3 {SET}", 2),
-        case("the same by SEEK_CUR", f"seek 0 20 {CUR}", 20),
+        case("lseek into a line goes to its beginning", f"seek 0 3 {SET}", 2),
         case("lseek to the end", f"seek 0 {end} {SET}", end),
         case("lseek behind the end", f"seek 0 {end + 1} {SET}", EINVAL),
-        case("a refused lseek leaves the position", f"seek 0 0 {CUR}", end),
         case("lseek before the beginning", f"seek 0 -1 {SET}", EINVAL),
-        case("SEEK_CUR backwards", f"seek 0 -1 {CUR}", end - 3),
-        case("SEEK_CUR behind the end", f"seek 0 4 {CUR}", EINVAL),
-        case("SEEK_CUR, as far as there are numbers", f"seek 0 {most} {CUR}", EINVAL),
-        case("SEEK_END", f"seek 0 0 {END}", end),
-        case("SEEK_END counts back", f"seek 0 {-end} {END}", 0),
-        case("SEEK_END before the beginning", f"seek 0 {-end - 1} {END}", EINVAL),
-        case("SEEK_END behind the end", f"seek 0 1 {END}", EINVAL),
-        case("SEEK_DATA is not for a notebook", f"seek 0 0 {3}", EINVAL),
+        case("SEEK_CUR by the largest offset", f"seek 0 {most} {CUR}", EINVAL),
+        case("SEEK_DATA is not supported", f"seek 0 0 {3}", EINVAL),
         case("an unknown whence", "seek 0 0 99", EINVAL),
-        case("the position is still", f"seek 0 0 {CUR}", 0),
-        case("read into the middle of a line", "read 0 3", _text(BEGINNING[:3])),
-        case("SEEK_CUR goes to where the line begins", f"seek 0 0 {CUR}", 2),
-        case("lseek to the beginning", f"seek 0 0 {SET}", 0),
-        case("open a second time", "open 1 r", 0),
-        case("its position is its own", f"seek 1 4 {SET}", 4),
-        case("the first is where it was", f"seek 0 0 {CUR}", 0),
-        case("close", "close 1", 0),
         case("close", "close 0", 0),
     ]
 
 
 def _opening() -> list[DriverCase]:
     """Return the cases of task open."""
-    case = _case
     return [
         case("open", "open 0 rw", 0),
         case("open a second time", "open 1 r", 0),
         case("no more memory", "fail 1", 1),
-        case("open when there is no memory", "open 2 rw", ENOMEM),
+        case("open without memory", "open 2 rw", ENOMEM),
         case("memory again", "fail 0", 1),
-        case("open when there is", "open 2 rw", 0),
-        case("write by the first", "write 0 7", 1),
-        case("write by the last", "write 2 7", 1),
+        case("open when there is memory again", "open 2 rw", 0),
+        case("write to the first file", "write 0 7", 1),
+        case("write to the last file", "write 2 7", 1),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
-        # The last block that is freed is looked at: nothing was written by this file.
+        # When the file that was opened last is closed, the interposer looks for uninitialised words
+        # in its block. Nothing was written to this file, so only open can have initialised it.
         case("open again", "open 0 r", 0),
         case("close", "close 0", 0),
     ]
@@ -142,29 +128,21 @@ def _opening() -> list[DriverCase]:
 
 def _reading() -> list[DriverCase]:
     """Return the cases of task read."""
-    case, text, end = _case, BEGINNING, len(BEGINNING)
+    text = BEGINNING
     return [
         case("open", "open 0 rw", 0),
-        case("read a byte", "read 0 1", _text(text[:1])),
-        case("the position has moved", "read 0 1", _text(text[1:2])),
-        case("read on", "read 0 4", _text(text[2:6])),
-        case("read nothing", "read 0 0", _text("")),
-        case("read the rest, and no more", "read 0 100", _text(text[6:])),
-        case("read at the end of the text", "read 0 100", _text("")),
-        case("and again", "read 0 1", _text("")),
-        case("pread goes by its own position", "pread 0 5 20", _text(text[20:])),
-        case("pread at the end", f"pread 0 5 {end}", _text("")),
-        case("pread far behind the end", f"pread 0 5 {1 << 40}", _text("")),
-        case("pread leaves the position", "read 0 5", _text("")),
+        case("read a byte", "read 0 1", text_answer(text[:1])),
+        case("the position has moved", "read 0 1", text_answer(text[1:2])),
+        case("read nothing", "read 0 0", text_answer("")),
+        case("pread uses its own position", "pread 0 5 20", text_answer(text[20:])),
+        case("pread far behind the end", f"pread 0 5 {1 << 40}", text_answer("")),
         case("open a second time", "open 1 r", 0),
-        case("its position is its own", "read 1 2", _text(text[:2])),
         case("read into no memory", "read 1 10 null", f"{EFAULT} 0 -"),
         PartialReadCase("read into memory that ends half-way", "read 1 20 half", "EFAULT"),
-        case("the position has stayed", "read 1 2", _text(text[2:4])),
-        case("read into memory that is not there yet", "read 1 8 fresh", _text(text[4:12])),
-        case("read into much memory", "read 1 1000000", _text(text[12:])),
+        case("read into memory that is not there yet", "read 1 8 fresh", text_answer(text[:8])),
+        case("read into much memory", "read 1 1000000", text_answer(text[8:])),
         case("open to write only", "open 2 w", 0),
-        case("read on a file to write", "read 2 10", f"{EBADF} 0 -"),
+        case("read from a file opened for writing", "read 2 10", f"{EBADF} 0 -"),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
@@ -182,7 +160,7 @@ class PartialReadCase(DriverCase):
 
 def _writing() -> list[DriverCase]:
     """Return the cases of task write."""
-    case, end = _case, len(BEGINNING)
+    end = len(BEGINNING)
     more = "55\n0\n12200160415121876738\n0\n13\n2\n"
     used = end + len(more)
     last = f"{expected_values.digits(93)}\n"
@@ -192,33 +170,27 @@ def _writing() -> list[DriverCase]:
     return [
         case("open", "open 0 rw", 0),
         case("write a number", "write 0 10", 2),
-        case("it is at the end of the text", f"pread 0 100 {end}", _text("55\n")),
+        case("the line is at the end of the text", f"pread 0 100 {end}", text_answer("55\n")),
         case("with a newline", r"write 0 0\n", 2),
         case("the largest", r"write 0 93\n", 3),
         case("one too large", "write 0 94", EINVAL),
         case("far too large", "write 0 99999999999", EINVAL),
-        case("below 0", "write 0 -1", EINVAL),
-        case("no number", "write 0 ten", EINVAL),
         case("two numbers", r"write 0 1\_2", EINVAL),
         case("two newlines", r"write 0 1\n\n", EINVAL),
         case("no bytes at all", "write 0", EINVAL),
         case("a newline alone", r"write 0 \n", EINVAL),
         case("16 bytes", "write 0 0000000000000000", 16),
         case("17 bytes", "write 0 00000000000000007", EINVAL),
-        case("from no memory", "badwrite 0 null", EFAULT),
-        case("from memory that ends half-way", "badwrite 0 half", EFAULT),
         case("one byte, with others behind it in memory", "write 0 7", 1),
         case("open a second time, to write", "open 1 w", 0),
-        case("write by the second", "write 1 3", 1),
-        case("all of it, in order", f"pread 0 100 {end}", _text(more)),
-        case("write has not moved the position", "read 0 2", _text("0\n")),
+        case("write to the second file", "write 1 3", 1),
+        case("the whole text, in order", f"pread 0 100 {end}", text_answer(more)),
         case("open to read only", "open 2 r", 0),
-        case("write on a file to read", "write 2 1", EBADF),
+        case("write to a file opened for reading", "write 2 1", EBADF),
         case("write until it is full", "fill 1 93", f"{fit} {ENOSPC}"),
         case("a line one byte too long", "write 0 10", ENOSPC),
         case("a line that just fits", "write 0 1", 1),
-        case("and not a byte more", "write 0 0", ENOSPC),
-        case("what was refused is not in it", f"pread 0 100 {filled}", _text("1\n")),
+        case("another line, when the notebook is full", "write 0 0", ENOSPC),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
@@ -226,93 +198,65 @@ def _writing() -> list[DriverCase]:
 
 
 def _notations() -> list[DriverCase]:
-    """Return cases of task write with numbers in many notations; only decimal ones are valid."""
-    cases, end = [_case("open", "open 0 rw", 0)], len(BEGINNING)
+    """Return cases of task write with numbers in many notations, of which only decimal is valid."""
+    cases, end = [case("open", "open 0 rw", 0)], len(BEGINNING)
     for text in texts.drawn(MAX_N, INPUT):
         n = texts.value(text)
         taken = n is not None and n <= MAX_N
         title = "a number in decimal" if taken else "no number from 0 to 93 in decimal"
-        cases.append(_case(title, f"write 0 {texts.word(text)}", len(text) if taken else EINVAL))
+        cases.append(case(title, f"write 0 {texts.word(text)}", len(text) if taken else EINVAL))
         if taken and n is not None:
             line = f"{expected_values.digits(n)}\n"
-            cases.append(_case(f"F({n}) is in the text", f"pread 0 100 {end}", _text(line)))
+            cases.append(case(f"F({n}) is in the text", f"pread 0 100 {end}", text_answer(line)))
             end += len(line)
-    return [*cases, _case("close", "close 0", 0)]
+    return [*cases, case("close", "close 0", 0)]
 
 
 def _attributes() -> list[DriverCase]:
     """Return the cases of task sysfs."""
-    case = _case
     return [
         case("lines at first", "show lines", r"0 10\n"),
         case("lines is read-only", "store lines 1", EACCES),
-        case("open", "open 0 rw", 0),
-        case("write a line", "write 0 1", 1),
-        case("lines counts it", "show lines", r"0 11\n"),
-        case("write no line", "write 0 x", EINVAL),
-        case("lines is as it was", "show lines", r"0 11\n"),
-        case("close", "close 0", 0),
     ]
 
 
 def _counting() -> list[DriverCase]:
     """Return the cases of task counter, without texts such as "00", which the ABI leaves open."""
-    case = _case
-    zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # 0 in another notation is no decimal 0
+    zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # not the decimal number 0
     stored = zeros + [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
     return [
         case("calls at first", "show calls", r"0 0\n"),
         case("open", "open 0 rw", 0),
-        case("a read is a call", "read 0 1", _text("0")),
+        case("a read is a call", "read 0 1", text_answer("0")),
         case("calls counts it", "show calls", r"0 1\n"),
         case("a read that fails", "read 0 5 null", f"{EFAULT} 0 -"),
         case("a write that fails", "write 0 x", EINVAL),
         case("calls counts the read and the write that failed", "show calls", r"0 3\n"),
-        case("open and asking are no calls", "show calls", r"0 3\n"),
         case("calls takes no number below 0", "store calls -1", EINVAL),
         case("calls takes no words", "store calls off", EINVAL),
         *(case("calls takes 0 only", f"store calls {texts.word(text)}", EINVAL) for text in stored),
-        case("and is as it was", "show calls", r"0 3\n"),
         case("calls takes 0", "store calls 0", 1),
-        case("and counts from 0 again", "show calls", r"0 0\n"),
+        case("calls counts from 0 again", "show calls", r"0 0\n"),
         case("with a newline, as echo writes it", r"store calls 0\n", 2),
-        case("a write is a call", "write 0 1", 1),
-        case("calls counts it as well", "show calls", r"0 1\n"),
         case("close", "close 0", 0),
     ]
 
 
 def _requests() -> list[DriverCase]:
     """Return the cases of task ioctl."""
-    case, end = _case, len(BEGINNING)
+    end = len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),
         case("INFO at first", "info 0", f"0 10 {end} {BYTES - end} 0"),
-        case("write a line", "write 0 10", 2),
-        case("INFO counts it", "info 0", f"0 11 {end + 3} {BYTES - end - 3} 1"),
-        case("open a second time", "open 1 rw", 0),
-        case("which has written nothing", "info 1", f"0 11 {end + 3} {BYTES - end - 3} 0"),
-        case("INFO into no memory", "info 0 null", EFAULT),
         case("an ioctl of another device", f"ioctl 0 {TCGETS:#x}", ENOTTY),
         case("INFO of another size", f"ioctl 0 {OTHER_SIZE:#x}", ENOTTY),
         case("ioctl 0", "ioctl 0 0", ENOTTY),
-        case("read some", "read 0 2", _text("0\n")),
-        case("CLEAR says how many lines there were", "clear 1", 11),
-        case("it is empty", "info 0", f"0 0 0 {BYTES} 1"),
-        case("CLEAR again", "clear 0", 0),
-        case("the position is behind the end: nothing to read", "read 0 10", _text("")),
-        case("SEEK_CUR from there", f"seek 0 0 {CUR}", EINVAL),
-        case("write a line", "write 1 4", 1),
-        case("which is the first", "pread 0 10 0", _text("3\n")),
-        case("read goes on from where it was", "read 0 10", _text("")),
-        case("INFO after that", "info 1", f"0 1 2 {BYTES - 2} 1"),
-        case("close", "close 1", 0),
         case("close", "close 0", 0),
     ]
 
 
 # Lists of cases by the name of the task, each list for a driver that was just loaded. The tests of
-# init and exit are in init_and_exit.py, those with two callers in concurrency.py.
+# init and exit are in init_and_exit.py, the tests with two callers in concurrency.py.
 CASES: Mapping[str, Sequence[Sequence[DriverCase]]] = {
     "read": [_reading()],
     "write": [_writing(), _notations()],

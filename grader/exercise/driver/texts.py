@@ -12,26 +12,25 @@ import re
 from collections.abc import Iterator
 
 COUNT = 200
-_PREFIXES = ("", "", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
+_PREFIXES = ("", "", "+", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
 _ZEROS = ("", "", "", "0", "00", "000000")
-_BEHIND = ("", "", "\n", "\n", "\n\n", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1", ",", ";",
-           "h", "_1", " 1", "\n1", "8", "9")  # fmt: skip
+_BEHIND = ("", "", "\n", "\n", "\n\n", "\0", "\0x", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1",
+           ",", ";", "h", "_1", " 1", "\n1", "8", "9")  # fmt: skip
 _BASES = ("{}", "{}", "{:o}", "{:x}", "{:b}")
 
 
 def value(text: str) -> int | None:
-    """Return the decimal number in a text, with or without a newline; None if there is none."""
-    match = re.fullmatch(r"([0-9]+)\n?", text)
+    """Return the decimal number in a text, as common/first.h defines it; None if there is none."""
+    match = re.fullmatch(r"\+?([0-9]+)\n?(\0.*)?", text, re.DOTALL)
     return int(match[1]) if match else None
 
 
-def drawn(largest: int, max_bytes: int) -> Iterator[str]:
-    """Yield texts of at most max_bytes bytes; some are numbers from 0 to the largest.
+def drawn(largest: int, max_bytes: int, draw: random.Random | None = None) -> Iterator[str]:
+    """Yield texts of at most max_bytes bytes; some are valid numbers from 0 to largest.
 
-    The sequence is always the same, so that failures can be repeated. A plus sign in front is left
-    out, because the ABI does not define whether it is part of a number.
+    Without draw, the sequence is always the same.
     """
-    draw = random.Random(largest)
+    draw = draw or random.Random(largest)
     for _ in range(COUNT):
         number = draw.choice(_BASES).format(draw.randint(0, largest))
         text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, draw.choice(_BEHIND)))
@@ -41,4 +40,4 @@ def drawn(largest: int, max_bytes: int) -> Iterator[str]:
 
 def word(text: str) -> str:
     """Return a text as a word of a request to the client (client/firstctl.h)."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace(" ", "\\_")
+    return text.replace("\\", "\\\\").replace("\0", "\\0").replace("\n", "\\n").replace(" ", "\\_")

@@ -16,7 +16,14 @@ from grader.base.finding import Code, Failure, Finding
 from grader.exercise.build import stage_module
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance.verify import Tally, Verified
-from grader.exercise.driver import call_trace, concurrency, init_and_exit, locks, system_calls
+from grader.exercise.driver import (
+    call_trace,
+    concurrency,
+    init_and_exit,
+    locks,
+    notebook,
+    system_calls,
+)
 from grader.exercise.driver.blame import Blame
 from grader.exercise.driver.session import (
     ABI,
@@ -26,6 +33,7 @@ from grader.exercise.driver.session import (
     WrongError,
     wrong,
 )
+from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
@@ -60,14 +68,16 @@ class VerifiedTasks:
 def verify(
     built: BuiltStage,
     machine: Machine,
+    seed: int,
     tell: Tell,
     all_tasks: bool = True,
     only: Sequence[int] = (),
     show: Show = lambda _task, _finding: None,
 ) -> Verified:
-    """Test all tasks, or those in only. Without all_tasks stop after the first with a finding.
+    """Test all tasks, or the tasks in only. Without all_tasks, stop after the first finding.
 
-    show is called with the number of each task that was tested, and its finding or None.
+    seed selects the random calls. show is called with the number of each task that was tested, and
+    its finding or None.
     """
     driver_device.refuse_host(machine)
     tasks = only or [task.number for task in course(built.stage.number).tasks]
@@ -85,25 +95,26 @@ def verify(
         failures = tuple(f.failure for f in findings if f.failure)
         tests = {"contract": Tally(0, len(failures))}
         return Verified(built, tests, failures, findings, by_task)
-    tried = _try_tasks(built, machine, tasks, tell, all_tasks, show)
+    tried = _try_tasks(built, machine, seed, tasks, tell, all_tasks, show)
     failures = tuple(f.failure for f in tried.findings if f.failure)
     tests = {"abi": Tally(tried.passed, len(tried.findings))}
     return Verified(built, tests, failures, tried.findings, tried.by_task)
 
 
 def _untried(finding: Finding) -> Finding:
-    """Return the finding with the reason why no task was tested."""
+    """Return a finding with the reason why no task was tested."""
     return finding.within(test_program.UNTRIED[finding.code])
 
 
 def _first_says(tasks: Sequence[int], why: Finding) -> dict[int, Finding]:
-    """Return the reason for the first task, and that the others were not tested."""
+    """Return findings for all tasks: the reason for the first one, NOT_TRIED for the others."""
     return {task: NOT_TRIED if i else why for i, task in enumerate(tasks)}
 
 
 def _try_tasks(
     built: BuiltStage,
     machine: Machine,
+    seed: int,
     tasks: Sequence[int],
     tell: Tell,
     all_tasks: bool,
@@ -125,17 +136,18 @@ def _try_tasks(
             tell(f"task {task}, {name}")
             later = tasks[tasks.index(task) + 1 :]
             blame.current, blame.others = name, [names[other] for other in (*found, *later)]
+            cases = _cases(name, blame, seed)
             try:
-                _test_task(name, session, together)
+                _test_task(name, cases, session, together)
                 if name in blame.findings:
                     raise WrongError(blame.findings[name])
                 show(task, None)
             except WrongError as error:
                 finding = error.finding
-                # Ask lockdep about the first hang only; further ones mostly have the same cause.
+                # Ask lockdep about the first hang only; later hangs mostly have the same cause.
                 if all(other.status != "timeout" for other in found.values()):
                     finding = locks.named(
-                        error, built, machine, functools.partial(_test_alone, name)
+                        error, built, machine, functools.partial(_test_alone, name, cases)
                     )
                 found[task] = _once(finding, found, names)
                 show(task, found[task])
@@ -156,7 +168,7 @@ def _try_tasks(
 
 
 def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
-    """Return a finding; if an earlier task left the same behind, refer to that task."""
+    """Return the finding. If an earlier task left the same things behind, refer to that task."""
     failure = finding.failure
     if failure is None or failure.expected != NOTHING_LEFT:
         return finding
@@ -188,17 +200,34 @@ def _loads(session: DriverSession) -> bool:
     return there
 
 
-def _test_task(task: str, session: DriverSession, together: _ConcurrencyMachine) -> None:
+def _cases(task: str, blame: Blame, seed: int) -> list[Sequence[DriverCase]]:
+    """Return the lists of cases of a task, with random calls of this and earlier correct tasks."""
+    cases = list(system_calls.CASES.get(task, ()))
+    if task in notebook.KINDS:
+        names = [other.name for other in blame.tasks]
+        before = [name for name in names[: names.index(task) + 1] if name not in blame.others]
+        cases.append(notebook.drawn(before, seed))
+    return cases
+
+
+def _test_task(
+    task: str,
+    lists: Sequence[Sequence[DriverCase]],
+    session: DriverSession,
+    together: _ConcurrencyMachine,
+) -> None:
     """Test a task by its name. Raise WrongError for the first fault."""
-    _test_by_one_caller(task, session)
+    _test_by_one_caller(task, lists, session)
     if task in concurrency.TESTS:
         concurrency.test(task, together.session())
 
 
-def _test_by_one_caller(task: str, session: DriverSession) -> None:
+def _test_by_one_caller(
+    task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession
+) -> None:
     if task in init_and_exit.TESTS:
         init_and_exit.TESTS[task](session)
-    for cases in system_calls.CASES.get(task, ()):
+    for cases in lists:
         session.must_load()
         session.try_cases(cases)
         try:
@@ -210,16 +239,16 @@ def _test_by_one_caller(task: str, session: DriverSession) -> None:
             raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
 
 
-def _test_alone(task: str, session: DriverSession) -> None:
-    """Test a task on a machine with one CPU. Raise WrongError for the first fault."""
-    _test_by_one_caller(task, session)
+def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:
+    """Test a task with one caller, on one CPU. Raise WrongError for the first fault."""
+    _test_by_one_caller(task, lists, session)
     if task in concurrency.TESTS:
         session.must_load()
         concurrency.TESTS[task](session, "")
 
 
 class _ConcurrencyMachine:
-    """The machine and the driver for two callers, set up when they are needed."""
+    """The machine and the driver for two callers, which are set up when needed."""
 
     def __init__(self, built: BuiltStage, machine: Machine, blame: Blame) -> None:
         self.built = built
@@ -230,7 +259,7 @@ class _ConcurrencyMachine:
 
     @property
     def passed(self) -> int:
-        """Return the number of tests that passed there."""
+        """Return the number of tests that passed in the session."""
         return self._session.passed if self._session else 0
 
     def session(self) -> DriverSession:

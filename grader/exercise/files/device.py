@@ -18,7 +18,7 @@ CLIENT = "fibctl"
 # The folder of modules in a machine.
 MODULES = "/lib/fibdrv"
 
-# Traces that must be gone after unloading, by the shell command that succeeds if one is left.
+# The traces that must be gone after unloading, by the shell command that finds the trace.
 LEFT_BEHIND = {
     f"test -e {NODE}": NODE,
     "test -e /sys/class/fibonacci": "/sys/class/fibonacci",
@@ -44,9 +44,11 @@ DIALECT = LogPatterns(
         (r"decimal does not keep to (\d+) bytes",
          r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
          " nothing behind them"),
+        (r"decimal returned (-\d+)(?: \(\w+\))? for a buffer of exactly its (\d+) bytes",
+         r"the \2 digits fit into \2 bytes: fib_decimal must write them and return \2"),
         (r"decimal changes the number",
          "fib_decimal must leave the number as it is: a second conversion gave other digits"),
-        (r"the stage returned (-?\d+)",
+        (r"the stage returned (-?\d+(?: \(\w+\))?)",
          r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither"),
     ),
 )  # fmt: skip
@@ -76,7 +78,7 @@ def contents(
     files: Mapping[str, Path] | None = None,
     vectors: bool = False,
 ) -> Contents:
-    """Return the contents of a machine: modules in MODULES, programs and the client in /bin, files.
+    """Return the files of a machine: modules in MODULES, programs and the client in /bin, files.
 
     vectors: a module has vector files.
     """
@@ -97,5 +99,5 @@ def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str
 
 
 def run_script(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
-    """Yield the answers to requests in a file of the machine. No request crosses the slow line."""
+    """Yield the answers to requests in a file of the machine, to spare the slow serial line."""
     return guest.channel.run_script(f"{CLIENT} batch", path, count, timeout)

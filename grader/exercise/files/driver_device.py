@@ -18,7 +18,7 @@ CLIENT = "firstctl"
 KO = "/lib/first/first.ko"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 
-# Traces that must be gone after unloading, by the shell command that succeeds if one is left.
+# The traces that must be gone after unloading, by the shell command that finds the trace.
 LEFT_BEHIND = {
     f"test -e {NODE}": NODE,
     **{f"test -e {path}": path for path in (f"/sys/class/{NAME}", f"/sys/class/misc/{NAME}")},
@@ -39,9 +39,9 @@ def contents(module: Path) -> Contents:
 
 
 def refuse_host(machine: Machine) -> None:
-    """Raise LabError if the machine is this computer: stage 0's faults may crash its kernel."""
+    """Raise LabError for machine host, because stage 0's faults may crash this computer."""
     if machine.is_host:
-        raise LabError("stage 0 is for a kernel that may break: leave machine=host away")
+        raise LabError("stage 0 may break the kernel that it runs in", "omit machine=host")
 
 
 def ask(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Find and read exercises: folders with a manifest, exercise.toml, and tasks, tasks.toml.
 
-Stages, the learner's driver and electives are exercises. A command decides by the manifest what it
-can do with an exercise, never by its name or number.
+Stages, the learner's driver and electives are exercises. The manifest decides what a command can do
+with an exercise, never the exercise's name or number.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ REQUIRED = ("title", "handout", "folder", "judge")
 
 @dataclass(frozen=True)
 class ExerciseChange:
-    """A change of an exercise that an older copy does not have yet."""
+    """A change of an exercise, which older copies do not have yet."""
 
-    version: int  # the first version of the exercise with this change
+    version: int  # the first version of the exercise that has this change
     what: str
     rename: Mapping[str, str] = field(default_factory=dict)  # identifiers, old to new
 
 
-# Copies older than versions hold a manifest stage.toml, or none.
+# Copies from before the introduction of version numbers have a manifest stage.toml, or no manifest.
 FIRST_VERSION = ExerciseChange(1, "exercise.toml states the version that a copy was made for")
 OLD_MANIFEST = "stage.toml"
 
@@ -52,7 +52,7 @@ class Exercise:
     sources: Path  # the folder of the solution; a learner gets a copy with skeletons
     stage: Manifest | None  # the manifest of a stage; None for an elective
     judge: str = ""  # the module whose judge() tests the tasks of an elective; "" for a stage
-    for_a_class: bool = True  # whether it can judge untrusted submissions
+    for_a_class: bool = True  # whether the exercise can judge untrusted submissions
     version: int = 1
     changes: tuple[ExerciseChange, ...] = ()
 
@@ -83,17 +83,17 @@ class Exercise:
 
     @property
     def arithmetic(self) -> bool:
-        """Return whether it computes F(n) behind the kit's driver, with inputs drawn by a seed."""
+        """Return whether the exercise computes F(n) for the kit's driver."""
         return self.stage is not None and self.stage.computes
 
     @cached_property
     def course(self) -> Course:
-        """Return its tasks and points."""
+        """Return the tasks and points of the exercise."""
         return tasks.read(self.directory / "tasks.toml", self.name)
 
     @property
     def points(self) -> tuple[tuple[str, int], ...]:
-        """Return the names and points of all that is graded, in order; 100 points in all."""
+        """Return the names and points of all graded parts, in order; the points add up to 100."""
         found = [(task.name, task.points) for task in self.course.tasks]
         if self.course.device_points:
             found.append(("device", self.course.device_points))
@@ -113,7 +113,7 @@ class Exercise:
         return paths.make(f"{self.variable}={self.name} {verb}")
 
     def texts(self) -> dict[str, str]:
-        """Return the kit's sources and manifest by file name. Stages may hold skeletons."""
+        """Return the kit's sources and manifest by file name. The sources may be skeletons."""
         folder = [path for path in sorted(self.sources.iterdir()) if path.suffix in SOURCES]
         return {
             path.name: path.read_text(encoding="utf-8")
@@ -136,15 +136,19 @@ def find(name: str | int) -> Exercise:
     if re.fullmatch(r"[0-9]+", str(name)):
         return _stage(int(name))
     if name not in electives():
-        raise LabError(f"there is no elective {name}: choose one of {', '.join(electives())}")
+        raise LabError(f"there is no elective {name}", f"choose one of {', '.join(electives())}")
     directory = ELECTIVES / str(name)
     table = _read(directory)
     missing = [key for key in REQUIRED if key not in table]
     if missing:
-        raise LabError(f"{paths.shown(directory / MANIFEST)}: add {', '.join(missing)}")
+        raise LabError(
+            f"{paths.shown(directory / MANIFEST)} lacks {', '.join(missing)}", "add what is missing"
+        )
     sources = directory / str(table["folder"])
     if not sources.is_dir():
-        raise LabError(f"{paths.shown(directory / MANIFEST)}: no folder {table['folder']}")
+        raise LabError(
+            f"{paths.shown(directory / MANIFEST)}: no folder {table['folder']}", "correct the file"
+        )
     return Exercise(
         name=str(name),
         directory=directory,
@@ -178,7 +182,7 @@ def _read(directory: Path) -> dict[str, Any]:
     try:
         return toml.read(path)
     except (OSError, ValueError) as error:
-        raise LabError(f"{paths.shown(path)}: {error}") from error
+        raise LabError(f"{paths.shown(path)}: {error}", "correct the file") from error
 
 
 def _versions(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def _versions(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def version_of(copy: Path) -> int:
-    """Return the exercise version that a learner's copy was made for; 0 if it is older than 1."""
+    """Return the exercise version of a learner's copy; 0 if the copy has no version number."""
     try:
         return int(toml.read(copy / MANIFEST).get("version", 1))
     except (OSError, ValueError, TypeError):
@@ -209,12 +213,12 @@ def for_a_class(name: str) -> Exercise:
     exercise = find(name)
     if not exercise.for_a_class:
         able = ", ".join(other for other in electives() if find(other).for_a_class)
-        raise LabError(f"{exercise.label} is not graded for a class: choose one of {able}")
+        raise LabError(f"{exercise.label} is not graded for a class", f"choose one of {able}")
     return exercise
 
 
 def copy_in(exercise: Exercise, folder: Path) -> Path | None:
-    """Return the copy of an exercise below a folder such as work/, or None."""
+    """Return the copy of an exercise in a folder such as work/, or None."""
     if not folder.is_dir():
         return None
     if exercise.stage is None:

@@ -31,13 +31,13 @@ Number = TypeVar("Number", int, Decimal)
 
 
 def fibonacci(n: int) -> int:
-    """Return F(n) by Python's integers."""
+    """Return F(n), computed with Python's integers."""
     return _power(n, 0, 1)[1]
 
 
 def _power(n: int, zero: Number, one: Number) -> tuple[Number, Number, Number]:
     """Return F(n + 1), F(n), F(n - 1) by powers of [[1, 1], [1, 0]], which no stage uses."""
-    # A triple (x, y, z) stands for the symmetric matrix [[x, y], [y, z]].
+    # A triple (x, y, z) represents the symmetric matrix [[x, y], [y, z]].
     power, base = (one, zero, one), (one, one, zero)
     while n:
         if n & 1:
@@ -72,12 +72,12 @@ def _checked(n: int, text: str) -> str:
     """Return the digits of F(n). Raise LabError if they differ from expected/."""
     golden = _golden()
     if n in golden.small and golden.small[n] != text:
-        raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken, git status")
+        raise LabError(f"expected/ and Python disagree on F({n})", "run git checkout expected")
     if n in golden.digests:
         count, first, last, sha = golden.digests[n]
         same = (len(text), text[:20], text[-20:]) == (count, first, last)
         if not same or hashlib.sha256(text.encode()).hexdigest() != sha:
-            raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken")
+            raise LabError(f"expected/ and Python disagree on F({n})", "run git checkout expected")
     return text
 
 
@@ -88,7 +88,7 @@ def digits(n: int) -> str:
 
 
 def golden_n() -> list[int]:
-    """Return the n above 1,000 that expected/ has."""
+    """Return the n above 1,000 for which expected/ has F(n)."""
     return sorted(n for n in _golden().digests if n > 1000)
 
 
@@ -115,11 +115,15 @@ def _golden(folder: Path = paths.EXPECTED) -> _Golden:
                     continue
                 digests[int(n)] = (int(count), first, last, sha)
     except (OSError, ValueError) as error:
-        raise LabError(f"expected/ cannot be read ({error}): git checkout expected") from error
+        raise LabError(
+            f"expected/ cannot be read ({error})", "run git checkout expected"
+        ) from error
     small = dict(zip(range(1001), _by_addition()))
     text = "".join(f"{n} {value}\n" for n, value in small.items())
     if hashlib.sha256(text.encode()).hexdigest() != of_small:
-        raise LabError("expected/ and Python disagree on F(0) to F(1000): git checkout expected")
+        raise LabError(
+            "expected/ and Python disagree on F(0) to F(1000)", "run git checkout expected"
+        )
     return _Golden(small, digests)
 
 
@@ -140,7 +144,7 @@ def new_modulus(size: int = 62) -> int:
 
 def _is_prime(number: int) -> bool:
     """Return whether an odd number below 3.3 * 10^24 is prime (Miller and Rabin)."""
-    # These bases decide all numbers below that bound: Sorenson and Webster, 2015.
+    # With these bases the test is exact for all numbers below that bound (Sorenson, Webster, 2015).
     shift = ((number - 1) & -(number - 1)).bit_length() - 1
     for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41):
         power = pow(base, (number - 1) >> shift, number)
@@ -156,7 +160,7 @@ def _is_prime(number: int) -> bool:
 
 
 def residues(n: int, modulus: int) -> tuple[int, int]:
-    """Return F(n) and F(n + 1) modulo a number, by fast doubling from the top bit of n."""
+    """Return F(n) and F(n + 1) modulo a number, by fast doubling."""
     a, b = 0, 1 % modulus
     for i in reversed(range(n.bit_length())):
         a, b = a * (2 * b - a) % modulus, (a * a + b * b) % modulus
@@ -166,7 +170,7 @@ def residues(n: int, modulus: int) -> tuple[int, int]:
 
 
 def residue(n: int, modulus: int) -> int:
-    """Return F(n) modulo a number, checked against expected/ if that has n."""
+    """Return F(n) modulo a number, checked against expected/ if expected/ has F(n)."""
     value = residues(n, modulus)[0]
     golden = _golden()
     right = n not in golden.small or int(golden.small[n]) % modulus == value
@@ -175,7 +179,7 @@ def residue(n: int, modulus: int) -> int:
         tail = residues(n, 10 ** len(last))[0]
         right = right and count == digit_count(n) and int(last) == tail
     if not right:
-        raise LabError(f"expected/ and Python disagree on F({n}): the kit is broken, git status")
+        raise LabError(f"expected/ and Python disagree on F({n})", "run git checkout expected")
     return value
 
 
@@ -210,7 +214,7 @@ def bits(n: int) -> int:
 def fnv1a(n: int) -> int:
     """Return the 64-bit FNV-1a hash of the digits of F(n), from which the driver makes digests.
 
-    It takes 0.1 us for each digit. Verification without digests compares residues instead.
+    The hash takes 0.1 us for each digit. Therefore verification compares residues where it can.
     """
     value = FNV_OFFSET
     for byte in digits(n).encode():

@@ -15,7 +15,7 @@ from grader.exercise.files.traits import Traits, parse
 
 @dataclass(frozen=True)
 class Manifest:
-    """The kit's description of a stage number; it holds for all sources of that stage."""
+    """The kit's description of a stage number, which is valid for all sources of that stage."""
 
     number: int
     name: str
@@ -23,12 +23,12 @@ class Manifest:
     teaches: str
     max_n: int
     measure: tuple[int, ...]
-    driver: bool = False  # the learner writes the driver; else the module has the kit's
+    driver: bool = False  # whether the learner writes the driver; else the kit's driver is used
     traits: Traits = field(default_factory=Traits)
 
     @property
     def computes(self) -> bool:
-        """Return whether the stage computes F(n). Then there are n to measure at."""
+        """Return whether the stage computes F(n), so that its manifest lists n to measure."""
         return bool(self.measure)
 
 
@@ -43,12 +43,10 @@ class Stage:
 
     directory: Path
     manifest: Manifest
-    own_driver: bool = False  # use its driver.c; only tests that inject faults do this
+    own_driver: bool = False  # use the directory's driver.c, in tests that plant faults
     label: str = ""  # distinguishes directories with the same name
-    isolated: bool = (
-        False  # an untrusted submission, which must run only in the sandbox or in a machine
-    )
-    shipped: Path | None = None  # the folder of the objects that replace its sources
+    isolated: bool = False  # an untrusted submission, to run only in the sandbox or in a machine
+    shipped: Path | None = None  # the folder of the objects that replace the stage's sources
 
     @property
     def number(self) -> int:
@@ -57,7 +55,7 @@ class Stage:
 
     @property
     def traits(self) -> Traits:
-        """Return the traits of its stage number."""
+        """Return the traits in the stage's manifest."""
         return self.manifest.traits
 
     @property
@@ -66,7 +64,7 @@ class Stage:
         return self.label or self.directory.name
 
     def object_for(self, arch: str) -> Path | None:
-        """Return the object to link for kernels of that ARCH; None for a stage with sources."""
+        """Return the object to link for kernels of this ARCH; None if there are sources."""
         return self.shipped / OBJECTS.get(arch, f"{arch}.o_shipped") if self.shipped else None
 
     def fits(self, arch: str) -> bool:
@@ -98,12 +96,12 @@ def load_manifest(directory: Path) -> Manifest:
         )
     except KeyError as error:
         raise LabError(
-            f"{paths.shown(path)}: {error} is missing; it needs title, teaches, max_n and measure"
+            f"{paths.shown(path)}: {error} is missing", "give title, teaches, max_n and measure"
         ) from error
     except (OSError, ValueError, TypeError) as error:
-        raise LabError(f"{paths.shown(path)}: {error}") from error
+        raise LabError(f"{paths.shown(path)}: {error}", "correct the file") from error
     if any(not 0 <= n <= manifest.max_n for n in manifest.measure):
-        raise LabError(f"{paths.shown(path)}: measure holds an n above max_n")
+        raise LabError(f"{paths.shown(path)}: measure holds an n above max_n", "correct the file")
     return manifest
 
 
@@ -111,7 +109,9 @@ def _directories(tree: Path) -> list[Path]:
     try:
         entries = list(tree.iterdir())
     except OSError as error:
-        raise LabError(f"{tree}: {error.strerror}; --tree takes a directory of stages") from error
+        raise LabError(
+            f"{tree}: {error.strerror}", "give a directory of stages to --tree"
+        ) from error
     found = [d for d in entries if re.fullmatch(r"[0-9]+-[\w.+-]+", d.name) and d.is_dir()]
     # A directory in a submission may be a link to another student's work.
     found = [d for d in found if not d.is_symlink() or paths.inside(d, tree)]
@@ -124,11 +124,11 @@ def known() -> dict[int, Manifest]:
 
 
 def directory_of(number: int) -> Path:
-    """Return the kit's directory of a stage. Raise LabError with the known stages if none."""
+    """Return the kit's directory of a stage. If there is none, raise LabError with all numbers."""
     for directory in _directories(paths.STAGES):
         if number_of(directory) == number:
             return directory
-    raise LabError(f"there is no stage {number}: say one of {numbers()}")
+    raise LabError(f"there is no stage {number}", f"choose one of {numbers()}")
 
 
 def numbers() -> str:
@@ -140,7 +140,7 @@ def numbers() -> str:
 
 
 def manifests() -> dict[int, Manifest]:
-    """Return the manifests of the stages that compute F(n), which are those from 1 on."""
+    """Return the manifests of the stages that compute F(n), which are all except stage 0."""
     return {number: manifest for number, manifest in known().items() if manifest.computes}
 
 
@@ -158,7 +158,10 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
         number = int(directory.name.split("-")[0])
         if number not in there_are:
             if tree != paths.STAGES and not wanted:
-                raise LabError(f"{paths.shown(directory)}: the kit has no stage {number}")
+                raise LabError(
+                    f"{paths.shown(directory)}: the kit has no stage {number}",
+                    "give it the name of a stage of the kit",
+                )
             continue
         if not wanted or number in wanted:
             stages.append(Stage(directory, there_are[number]))
@@ -167,13 +170,13 @@ def find(tree: Path, numbers: Iterable[int] = ()) -> list[Stage]:
     if missing and exported() and tree == paths.WORK:
         directory_of(missing[0])
         begin = paths.make(f"stage={missing[0]} start")
-        raise LabError(f"you have no stage {missing[0]} yet: {begin}")
+        raise LabError(f"you have no stage {missing[0]} yet", f"run {begin}")
     if missing:
         where = "" if tree == paths.STAGES else f" in {paths.shown(tree)}"
-        raise LabError(f"there is no stage {missing[0]}{where}: say one of {there or 'none'}")
+        raise LabError(f"there is no stage {missing[0]}{where}", f"choose one of {there or 'none'}")
     if not stages:
         raise LabError(
-            f"{paths.shown(tree)} holds no stage: name its directories like 1-iterative-u64"
+            f"{paths.shown(tree)} holds no stage", "name its directories like 1-iterative-u64"
         )
     return stages
 
@@ -187,21 +190,21 @@ def computing(stage: Stage) -> Stage:
     """Return the stage if it computes F(n), else raise LabError."""
     if not stage.manifest.computes:
         raise LabError(
-            f"stage {stage.number} is a driver, nothing of it is computed or measured:"
-            f" {paths.make(f'stage={stage.number} check')} and debug try it"
+            f"stage {stage.number} is a driver without arithmetic, so it cannot be measured",
+            f"run {paths.make(f'stage={stage.number} check')} or debug",
         )
     return stage
 
 
 def kit(number: int) -> Stage:
-    """Return the kit's own stage; in a student repository it has objects in place of sources."""
+    """Return the kit's own stage, which has objects instead of sources in a student repository."""
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
     if not stage.manifest.computes:  # only stages that are compared have objects
         raise LabError(
-            f"the kit's stage {number} is not here:"
-            f" {paths.make(f'stage={number} start')}, then yours"
+            f"the kit's stage {number} is not here",
+            f"run {paths.make(f'stage={number} start')} and take your copy",
         )
     folder = paths.ROOT / "reference" / stage.directory.name
     return replace(stage, directory=folder, label=f"reference-{stage.key}", shipped=folder)
@@ -219,7 +222,7 @@ def home(wanted: Sequence[int] = ()) -> Path:
         if wanted:
             directory_of(wanted[0])
         begin = paths.make(f"stage={wanted[0] if wanted else 1} start")
-        raise LabError(f"there is no stage in {paths.shown(work)}/ yet: {begin}")
+        raise LabError(f"there is no stage in {paths.shown(work)}/ yet", f"run {begin}")
     return work
 
 
@@ -237,15 +240,15 @@ def single(directory: Path, label: str, number: int | None = None) -> Stage:
     """
     if not directory.is_dir():
         raise LabError(
-            f"{directory} is not a directory: name one like stages/5-schoolbook-squaring"
+            f"{directory} is not a directory", "give one like stages/5-schoolbook-squaring"
         )
     if number is None:
         number = number_of(directory)
     if number is None:
-        raise LabError(f"{directory}: which stage is it? name it like 5-mine")
+        raise LabError(f"{directory}: no stage number in the name", "name it like 5-mine")
     there_are = known()
     if number not in there_are:
-        raise LabError(f"{directory}: the kit has no stage {number}")
+        raise LabError(f"{directory}: the kit has no stage {number}", f"choose one of {numbers()}")
     return Stage(directory.resolve(), there_are[number], label=label)
 
 
@@ -264,9 +267,12 @@ def parse_numbers(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
         if not match:
-            raise LabError(f"stage {text}: give numbers like 1,2 or 3-5")
+            raise LabError(f"stage {text}: not a list of numbers", "give numbers like 1,2 or 3-5")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise LabError(f"stage {text}: {first}-{last} ends before it begins")
+            raise LabError(
+                f"stage {text}: {first}-{last} ends before it begins",
+                "give the smaller number first",
+            )
         numbers.extend(range(first, min(last, first + 99) + 1))
     return numbers

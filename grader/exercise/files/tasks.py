@@ -12,10 +12,21 @@ from grader.base import paths, toml
 from grader.base.errors import LabError
 from grader.exercise.files import stages
 
-# The units of counts, and the calls whose size is an n.
-UNITS = ("instructions", "products", "allocations")
-WHOLE = ("compute", "decimal")
+# The units of counts, with their names in messages.
+UNITS = {
+    "instructions": "instructions",
+    "products": "products",
+    "allocations": "allocations",
+    "divisions": "divisions",
+    "vectors": "instructions on vectors",  # of 256 bits
+    "multiplications": "calls of bn_mul and bn_square",
+    "pause": "products between two yields",
+}
+# The calls that are not operations on numbers. The size of a call of COMPUTE is n.
+COMPUTE, DECIMAL = "compute", "decimal"
 UNBOUNDED = 2**63 - 1
+# If a call has a range of sizes, the instructions are counted at this many sizes.
+SIZES = 8
 
 
 @dataclass(frozen=True)
@@ -26,27 +37,40 @@ class TaskFunction:
     function: str  # "" if only lines of the file are left out
     stub: str | None  # None: the function is part of the solution and left out
     text: str
-    above: str = ""  # a replacement for a comment above it that would give the solution away
+    above: str = ""  # replaces the comment above the function, if it would reveal the solution
 
 
 @dataclass(frozen=True)
 class CountedCall:
-    """A call that is counted: see operations/ideas.py."""
+    """A call whose instructions and other costs are counted (operations/ideas.py)."""
 
     operation: str
     size: int  # n, or the size of each operand in words of 8 bytes
+    least: int = 0  # if not 0, the costliest of several sizes from `least` to `size` is judged
+
+    def drawn(self, seed: int) -> tuple[CountedCall, ...]:
+        """Return the calls whose instructions are counted; the seed determines random sizes."""
+        if not self.least:
+            return (self,)
+        below = random.Random(seed).sample(range(self.least, self.size), SIZES - 1)
+        return tuple(replace(self, size=size, least=0) for size in (self.size, *below))
 
     @property
     def call(self) -> str:
         """Return the call in words."""
-        if self.operation in WHOLE:
+        if self.operation == COMPUTE:
             return f"{self.operation} of F({self.size:,})"
-        return f"{self.operation} of {self.size:,} words"
+        return f"{self.operation} of {self.words}"
+
+    @property
+    def words(self) -> str:
+        """Return the size of each operand in words."""
+        return "one word" if self.size == 1 else f"{self.size:,} words"
 
 
 @dataclass(frozen=True)
 class Plain:
-    """The method that an idea improves on: a call of a stage of the kit."""
+    """A call of a stage of the kit with the method that an idea improves on."""
 
     stage: int
     takes: CountedCall
@@ -54,10 +78,10 @@ class Plain:
 
 @dataclass(frozen=True)
 class Idea:
-    """A bound on the cost of a call, which only the method that a task teaches keeps.
+    """A bound on the cost of a call, which only the method that a task teaches meets.
 
-    A bound is an absolute number, because slow code could keep a ratio of two counts. It lies
-    between the count of the kit's stage and that of `plain`; `make par` checks this.
+    A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
+    The bound lies between the counts of the kit's stage and of `plain`; `make par` checks this.
     """
 
     text: str  # a description of the method
@@ -65,7 +89,7 @@ class Idea:
     least: int
     at_most: int
     unit: str  # one of UNITS
-    points: int  # the points withheld if the bound is not kept
+    points: int  # the points that are withheld if the bound is not met
     plain: Plain | None  # None if no stage has the method that the idea improves on
 
 
@@ -94,7 +118,8 @@ class Task:
     parts: tuple[TaskFunction, ...]
     ideas: tuple[Idea, ...] = ()
     omitted: Omission | None = None
-    variables: tuple[str, ...] = ()  # static, of a driver: a data race on one is this task's fault
+    # Static variables of a driver. A data race on one of these variables is this task's fault.
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,19 +147,19 @@ CHOICES = 8
 
 
 def choices(n: int) -> tuple[int, ...]:
-    """Return the n in expected/par.json at which speed may be judged, the course's own n first."""
+    """Return the n in expected/par.json at which speed may be judged, the course's n first."""
     return tuple(round(n / 2 ** (i / CHOICES)) for i in range(CHOICES))
 
 
 def listed(speed: Speed, seed: int) -> Speed:
-    """Return speed with an n from choices(), by the seed; seed 1 gives the course's n."""
+    """Return speed with the n of choices() that the seed selects; seed 1 selects the course's n."""
     return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
 
 
 def drawn(speed: Speed, seed: int) -> Speed:
-    """Return speed with a random n from half of the course's n up to it, by the seed.
+    """Return speed with a random n between half of the course's n and the course's n.
 
-    Seed 1 gives the course's n.
+    The seed determines the random n; seed 1 gives the course's n.
     """
     below = 0 if seed == 1 else random.Random(seed).randint(0, speed.n // 2)
     return replace(speed, n=speed.n - below)
@@ -160,12 +185,14 @@ def read(path: Path, name: str) -> Course:
         device = int(table["device"]["points"]) if "device" in table else 0
         found = Course(tasks, device, speed)
     except FileNotFoundError:
-        raise LabError(f"there are no tasks for {name}: write {paths.shown(path)}") from None
+        raise LabError(f"there are no tasks for {name}", f"write {paths.shown(path)}") from None
     except (OSError, KeyError, ValueError, TypeError) as error:
-        raise LabError(f"{paths.shown(path)}: {error}") from error
+        raise LabError(f"{paths.shown(path)}: {error}", "correct the file") from error
     total = sum(t.points for t in tasks) + found.device_points + (speed.points if speed else 0)
     if total != 100:
-        raise LabError(f"{paths.shown(path)}: the points come to {total}, not to 100")
+        raise LabError(
+            f"{paths.shown(path)}: the sum of the points is {total}, not 100", "correct the file"
+        )
     return found
 
 
@@ -194,9 +221,9 @@ def _task(number: int, table: dict[str, Any]) -> Task:
 
 
 def _idea(table: dict[str, Any], points: int) -> Idea:
-    unit = str(table.get("unit", UNITS[0]))
+    unit = str(table.get("unit", "instructions"))
     if unit not in UNITS:
-        raise ValueError(f"unit {unit!r}; choose from {', '.join(UNITS)}")
+        raise ValueError(f"unit {unit!r}, not one of {', '.join(UNITS)}")
     return Idea(
         " ".join(str(table["text"]).split()),
         _count(table["takes"]),
@@ -215,7 +242,8 @@ def _plain(text: str) -> Plain:
 
 def _count(text: str) -> CountedCall:
     operation, size = text.split()
-    return CountedCall(operation, int(size))
+    least, _, most = size.rpartition("..")
+    return CountedCall(operation, int(most), int(least or 0))
 
 
 def _functions(number: int, table: dict[str, Any], text: str) -> list[TaskFunction]:

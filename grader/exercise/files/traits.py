@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Define the traits of a stage, which its manifest lists.
 
-The grader asks for traits, never for a stage's number. A trait describes how a stage is written. It
-decides which tests fit the stage and which bounds hold for it.
+The grader uses a stage's traits, never its number. A trait describes how a stage is written, and so
+decides which tests and bounds are suitable for the stage.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Traits:
     vector: tuple[str, ...] = ()
     # The memory that a call may hold at its peak, in bytes for each digit of F(n).
     bytes_per_digit: int = 8
-    # The limit for bytes of constants, strings and numbers in instructions in its objects. A table
-    # of the digits of 0 to 99 takes 200, twenty powers of ten 160; F(0) to F(93) would take 752.
+    # The limit for bytes of constants, strings and numbers in instructions, in all objects of the
+    # stage. A table of the digits of 0 to 99 takes 200 bytes, and twenty powers of ten take 160.
+    # F(0) to F(93) would take 752.
     constants: int = 512
     # The limit for bytes of code. The kit's longest stage has 5 KB, so unrolled loops or a few more
-    # algorithms fit. The numbers F(0) to F(1000) would take 44 KB, their digits 105.
+    # algorithms fit. The numbers F(0) to F(1000) would take 44 KB, and their digits 105 KB.
     code: int = 32 << 10
 
     @property
@@ -90,20 +91,20 @@ def parse(table: Mapping[str, Any]) -> Traits:
     values: dict[str, Any] = {}
     for key, given in table.items():
         if key not in kinds:
-            raise ValueError(f"unknown trait {key}; choose from {', '.join(kinds)}")
+            raise ValueError(f"unknown trait {key}, not one of {', '.join(kinds)}")
         value = tuple(given) if isinstance(given, list) else given
         if type(value) is not kinds[key]:
             wanted = {int: "a whole number", str: "a text", tuple: "a list"}[kinds[key]]
-            raise ValueError(f"trait {key} is {given!r}; give it as {wanted}")
+            raise ValueError(f"trait {key} is {given!r}, not {wanted}")
         allowed = _ALLOWED.get(key)
         if allowed and value not in allowed:
             raise ValueError(
-                f"trait {key} is {value!r}; choose from {', '.join(map(repr, allowed))}"
+                f"trait {key} is {value!r}, not one of {', '.join(map(repr, allowed))}"
             )
         values[key] = value
     unknown = set(values.get("operations", ())) - set(OPERATIONS)
     if unknown:
         raise ValueError(
-            f"unknown operation {min(map(str, unknown))}; choose from {', '.join(OPERATIONS)}"
+            f"unknown operation {min(map(str, unknown))}, not one of {', '.join(OPERATIONS)}"
         )
     return Traits(**values)

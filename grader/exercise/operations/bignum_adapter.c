@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The only file of the unit tests that includes a header of the stage. That
- * header may define macros, so this file is compiled and checked against
- * stage.h as a file of the stage: macros can do nothing here that the stage's
- * own functions could not do. Nothing in this file judges a result.
+ * Adapt a stage's struct bignum to the unit tests. This is the only file of the
+ * unit tests that includes a header of the stage. That header may define
+ * macros, so this file is compiled and checked against stage.h like a file of
+ * the stage. Macros can therefore do nothing here that the stage's own
+ * functions could not do. Nothing in this file judges a result.
  */
 #include "bignum.h"
 #include "bignum_adapter.h"
@@ -93,7 +94,7 @@ static void operate_on_words(enum tested_operation what, struct bignum *c,
 	u64 x = word_of(a), y = word_of(b), product;
 
 	if (what == TESTED_SHOUP)
-		product = shoup_mul(x, shoup_factor_of(y));
+		product = shoup_mul(x, shoup_factor_of(y % PRIME));
 	else
 		product = solinas_mul(x, y);
 	limbs_of_words(c, &product, 1);
@@ -134,8 +135,8 @@ static int operate_on_points(enum tested_operation what, struct bignum *c,
 #include "fft.h"
 
 /*
- * Memory for the digits of two operands, where a result replaces one, and for
- * an FFT.
+ * Memory for the digits of two operands and for an FFT. The result replaces one
+ * operand.
  */
 struct digits_room {
 	struct digits a, b;
@@ -212,7 +213,7 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a,
 }
 
 /*
- * Make the digits of a unique without the stage's code, print a with the
+ * Convert a to its unique digits without the stage's code, print a with the
  * stage's code, and read the text back.
  */
 static int text_and_back(struct fib_call *call, struct digits *a)
@@ -289,7 +290,9 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 #endif
 
 #if STAGE_RESULT_IS_RETURNED
-/* Store a returned number in *c, or NULL and return the error. */
+/*
+ * Store a returned number in *c. If it is an error, store NULL and return it.
+ */
 static int take(struct bignum **c, struct bignum *result)
 {
 	*c = IS_ERR(result) ? NULL : result;

@@ -13,17 +13,20 @@ enum tested_operation {
 	TESTED_SUB,
 	TESTED_MUL,
 	TESTED_SQUARE,
-	/* The manifest of a stage lists which of the following it has. */
+	/*
+	 * The traits of a stage list which of the following operations it has.
+	 */
 	TESTED_LSHIFT,
 	TESTED_COPY,
 	TESTED_INCREASE,
 	TESTED_DECREASE,
 	TESTED_DIV5,
-	TESTED_SOLINAS, /* products modulo the prime of stage 11 */
+	TESTED_SOLINAS, /* multiply modulo the prime of stage 11 */
 	TESTED_SHOUP,
-	TESTED_FORWARD, /* transform, from coefficients to values */
+	TESTED_FORWARD, /* transform coefficients to values */
 	TESTED_INVERSE,
-	TESTED_TWICE_PLUS, /* from stage 12 on, on digits: 2a + b */
+	/* The operations on digits, from stage 12 on. */
+	TESTED_TWICE_PLUS, /* 2a + b */
 	TESTED_TWICE_MINUS,
 	TESTED_FIFTH,
 	TESTED_UNIQUE,
@@ -42,7 +45,7 @@ size_t tested_limb_digits(void);
 /* Call bn_create(). @count must be 1 unless results are preallocated. */
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size);
 
-/* Return number @i of those created together with @a. */
+/* Return number @i of the numbers that were created together with @a. */
 struct bignum *tested_at(struct bignum *a, size_t i);
 void tested_free(struct bignum *a);
 
@@ -57,9 +60,9 @@ size_t tested_capacity(const struct bignum *a);
  * tested_operate() - call one of the stage's functions
  * @what: the function
  * @c: the number for the result; a returned number is stored here
- * @a: its first operand
- * @b: its second operand, if that is a number
- * @word: its second operand, if that is a count of bits or a limb
+ * @a: the first operand
+ * @b: the second operand, if it is a number
+ * @word: the second operand, if it is a count of bits or a limb
  *
  * Return: the function's error, or 0 if it returns no error.
  */

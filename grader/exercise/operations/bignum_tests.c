@@ -15,7 +15,7 @@ static const struct function {
 	const char *name;
 	enum tested_operation what;
 	enum second_operand second;
-	bool in_place; /* its result always goes into a */
+	bool in_place; /* the result always goes into operand a */
 } functions[] = {
 	{ "add", TESTED_ADD, NUMBER, false },
 	{ "sub", TESTED_SUB, NUMBER, false },
@@ -44,8 +44,8 @@ static const struct function {
 };
 
 /*
- * Return the function of a request; the suffix after "-" selects only the
- * result.
+ * Return the function of a request. Ignore the suffix after "-", which selects
+ * the number that gets the result.
  */
 static const struct function *find(const char *op)
 {
@@ -79,7 +79,10 @@ static size_t room_for(const struct function *f, const struct request *r,
 		return a + b;
 	if (f->what == TESTED_SOLINAS || f->what == TESTED_SHOUP)
 		return 2;
-	/* A point for each limb, rounded up to a power of 2; two limbs each. */
+	/*
+	 * The number of points is the number of limbs, rounded up to a power of
+	 * 2; a point takes two limbs.
+	 */
 	if (f->what == TESTED_FORWARD || f->what == TESTED_INVERSE) {
 		size_t points = 4;
 
@@ -95,7 +98,10 @@ static size_t room_for(const struct function *f, const struct request *r,
 	return a;
 }
 
-/* Return the capacity of operand @text, which may also be the result. */
+/*
+ * Return the capacity for operand @text, or, with @result, the capacity for the
+ * result.
+ */
 static size_t room_of(const char *text, size_t room, bool result)
 {
 	if (!STAGE_RESULT_IS_PREALLOCATED)
@@ -117,8 +123,8 @@ static void decimal(struct fib_call *call, const struct request *r)
 }
 
 /*
- * Protect the operands until the result is printed, because a result may be
- * lazy.
+ * Protect the operands until the result is printed, because the stage may
+ * compute a result only when it is printed.
  */
 static void operate(struct fib_call *call, const struct request *r,
 		    const struct function *f)

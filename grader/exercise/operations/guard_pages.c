@@ -20,8 +20,8 @@ static struct apart {
 static void *get(size_t bytes)
 {
 	/*
-	 * The block ends up to 15 bytes before the end of the page, to be
-	 * aligned.
+	 * The block ends up to 15 bytes before the end of the page, because it
+	 * must be aligned.
 	 */
 	size_t aligned = (bytes + 15) & ~(size_t)15;
 	size_t whole = (aligned + PAGE - 1) & ~(size_t)(PAGE - 1);

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Judge whether a stage's operations follow its idea, by counts from the emulator.
+"""Judge by counts from the emulator whether a stage's operations use the method of their task.
 
-A result can be right by the method of the stage before. So an idea in tasks.toml is a bound on a
-count: of an operation's instructions, of its multiplications of 32-bit words, or of the blocks that
-it allocates. The number of multiplications depends on the method and hardly on how the code is
-written: slow code keeps such a bound, and fast code with another method does not. A module of the
-stage's own objects calls the operations on random numbers (see counted/counted.c), and QEMU's
-plugin counts (see lab/plugin/count.c). Instructions of the kernel are left out, so that a count is
-the same in every run.
+A result can be right although it was computed by the method of the stage before. Therefore an idea
+in tasks.toml is a bound on a count: the number of an operation's instructions, of its
+multiplications of 32-bit words, of its divisions, or of another unit in UNITS (files/tasks.py). The
+number of multiplications depends on the method and hardly on how the code is written: slow code
+meets such a bound, and fast code with another method does not. A module of the stage's own objects
+calls the operations on random numbers (see counted/counted.c), and QEMU's plugin counts (see
+lab/plugin/count.c). Instructions of the kernel are not counted, so that a count is the same in
+every run.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from grader.exercise.build import c_flags, preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import device, expected_values, stages
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import WHOLE, CountedCall, Idea, Task
-from grader.exercise.operations import test_program
+from grader.exercise.files.tasks import COMPUTE, DECIMAL, UNITS, CountedCall, Idea, Task
+from grader.exercise.operations import test_cases_decimal, test_program
 from grader.lab import failure_classification, module, plugin
 from grader.lab.machines import CountingMachine, Running
 from grader.lab.module import Kernel, Module, Recipe
@@ -34,31 +35,47 @@ NAME = "fibcounted"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 PARAMETERS = f"/sys/module/{NAME}/parameters"
 FILES = Path(__file__).with_name("counted")
-# The names in enum tested_operation of bignum_adapter.h, and functions for the right results.
-OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
-    "add": ("TESTED_ADD", lambda a, b: a + b),
-    "mul": ("TESTED_MUL", lambda a, b: a * b),
-    "square": ("TESTED_SQUARE", lambda a, b: a * a),
-    "fft": ("TESTED_FFT_MUL", lambda a, b: a * b),
+# The operations' names in enum tested_operation of bignum_adapter.h, and functions that compute the
+# right results.
+OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], Iterable[int]]]] = {
+    "add": ("TESTED_ADD", lambda a, b: [a + b]),
+    "sub": ("TESTED_SUB", lambda a, b: [a - b]),
+    "lshift": ("TESTED_LSHIFT", lambda a, b: [a << 1]),
+    "mul": ("TESTED_MUL", lambda a, b: [a * b]),
+    "square": ("TESTED_SQUARE", lambda a, b: [a * a]),
+    "increase": ("TESTED_INCREASE", lambda a, b: [a + 1]),
+    "solinas": ("TESTED_SOLINAS", lambda a, b: test_cases_decimal.modulo_prime(a * b, 3)),
+    "shoup": ("TESTED_SHOUP", lambda a, b: test_cases_decimal.modulo_prime(a * b, 2)),
+    "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b: [2 * a + b]),
+    "digit-fifth": ("TESTED_FIFTH", lambda a, b: [a // 5]),
+    "digit-unique": ("TESTED_UNIQUE", lambda a, b: [a]),
+    "digit-text": ("TESTED_TEXT", lambda a, b: [a]),
+    "fft": ("TESTED_FFT_MUL", lambda a, b: [a * b]),
 }
 MODULUS_BITS = 31
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
-# The plugin names events after the addresses in the parameter "marks": a0 and a1 are the marks, a2
-# is an allocation.
-BEGIN, END = "a0", "a1"
+# The plugin names events after the watched addresses: those in the parameter "marks", then those of
+# the functions that multiply.
+BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
+MULTIPLY = ("bn_mul", "bn_square")
 
 
 @dataclass(frozen=True)
 class OperationCost:
-    """The counts of one call of an operation."""
+    """The number of instructions and of other events in one call of an operation."""
 
     instructions: int
     products: int
     allocations: int
+    divisions: int = 0
+    vectors: int = 0
+    multiplications: int = 0
+    pause: int = 0
+    at: CountedCall | None = None  # the call with its random size
 
 
-# The counts of each call, or a finding if the call could not be counted.
+# The cost of each call, or a finding if its instructions could not be counted.
 Counts = dict[CountedCall, OperationCost | Finding]
 
 
@@ -70,7 +87,7 @@ def counted_module(built: BuiltStage, kernel: Kernel) -> Module:
         sources = list(stage_module.sources(stage, []))
         made = preprocess.adapted(stage, sources, test_program.ADAPTER)
         if made.cause:
-            raise LabError(made.cause)
+            raise LabError(made.cause, "correct the source")
         own = {f"adapter/{name}": content for name, content in made.files.items()}
     for path in stage_module.stage_objects(built):
         own[f"stage/{path.stem}.o_shipped"] = path.read_bytes()
@@ -118,7 +135,7 @@ def _kit(stage: Stage, kernel: Kernel) -> Recipe:
 def counts(
     machine: CountingMachine, stage: Stage, wanted: Collection[CountedCall], seed: int
 ) -> Counts:
-    """Count the given calls of a stage. Return the counts or a finding for each call.
+    """Count the instructions of the given calls. Return the cost or a finding for each call.
 
     If a call crashes its machine, the next call runs in a new machine.
     """
@@ -128,7 +145,10 @@ def counts(
         return dict.fromkeys(wanted, Finding("wrong", built.rejection))
     made = counted_module(built, kernel)
     if not made.ok:
-        raise LabError(f"the module that counts the operations does not compile: {made.cause}")
+        raise LabError(
+            f"the module for counting instructions does not compile: {made.cause}",
+            "correct the source",
+        )
     contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
     found: Counts = {}
     left = sorted(set(wanted), key=lambda one: (one.operation, one.size))
@@ -138,7 +158,9 @@ def counts(
             timeout = TIMEOUT * guest.speed_factor
             _load(guest, timeout)
             while left:
-                found[left[0]] = _one(guest, stage, left[0], seed, timeout)
+                found[left[0]] = _costliest(
+                    _one(guest, stage, call, seed, timeout) for call in left[0].drawn(seed)
+                )
                 left.pop(0)
         except MachineError as error:
             found[left[0]] = failure_classification.classify(error, guest, made).within(
@@ -151,15 +173,31 @@ def counts(
 
 
 def _load(guest: Running, timeout: float) -> None:
-    marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout)
-    plugin.watch(guest.folder, [int(word, 16) for word in marks.split()])
+    marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout).split()
+    symbols = guest.channel.check(f"grep '\\[{NAME}\\]' /proc/kallsyms", timeout).splitlines()
+    marks += [line.split()[0] for line in symbols if line.split()[2] in MULTIPLY]
+    plugin.watch(guest.folder, [int(word, 16) for word in marks])
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
+
+
+def _costliest(counted: Iterable[OperationCost | Finding]) -> OperationCost | Finding:
+    """Return the cost with the most instructions, or the first finding."""
+    most = OperationCost(-1, 0, 0)
+    for one in counted:
+        if isinstance(one, Finding):
+            return one
+        most = max(most, one, key=lambda cost: cost.instructions)
+    return most
 
 
 def _one(
     guest: Running, stage: Stage, call: CountedCall, seed: int, timeout: float
 ) -> OperationCost | Finding:
-    """Count one call. Return a finding if its result is wrong."""
+    """Count the instructions of one call. Return a finding if its result is wrong.
+
+    The right result is computed from operands that are generated here, too, because the call may
+    have changed the operands in the machine.
+    """
     modulus = expected_values.new_modulus(MODULUS_BITS)
     known = len(plugin.events(guest.folder))
     operation = OPERATIONS.get(call.operation)
@@ -170,21 +208,64 @@ def _one(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
     ).split()
     returned, *residues = map(int, answer)
-    right: list[int] = []
+    right: list[Iterable[int]] = []
     if operation:
-        a, b, *_ = [*residues, 0, 0]
-        right = [a, b, operation[1](a, b) % modulus]
-    elif call.operation in WHOLE:
-        right = [expected_values.residue(call.size, modulus)]
-    if returned or residues != right:
+        a, b = operands(stage, call.size, drawn)
+        a -= a % 5 if call.operation == "digit-fifth" else 0
+        right = [[a], [b], operation[1](a, b)]
+    elif call.operation == DECIMAL:
+        right = [[operands(stage, call.size, drawn)[0]]]
+    elif call.operation == COMPUTE:
+        right = [[expected_values.residue(call.size, modulus)]]
+    if returned or not _match(residues, right, modulus):
         return Finding("wrong", f"{call.call} is wrong")
     events = plugin.events(guest.folder)[known:]
     marks = [i for i, event in enumerate(events) if event.name in (BEGIN, END)]
     if [events[i].name for i in marks] != [BEGIN, END]:
         return Finding("wrong", f"the marks around {call.call} are not executed once each")
     begin, end = marks
-    took = events[end].counts - events[begin].counts
-    return OperationCost(took.module, took.products, end - begin - 1)
+    return _cost(events[begin : end + 1], call)
+
+
+def _match(residues: list[int], right: list[Iterable[int]], modulus: int) -> bool:
+    """Return whether each residue belongs to one of the correct values."""
+    return len(residues) == len(right) and all(
+        residue in [value % modulus for value in values] for residue, values in zip(residues, right)
+    )
+
+
+def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
+    """Return the cost of a call from its events; the first and the last one are the marks."""
+    first, *inner, last = events
+    took = last.counts - first.counts
+    names = [event.name for event in inner]
+    products = [e.counts.products for e in events if e.name in (BEGIN, YIELD, END)]
+    return OperationCost(
+        took.module,
+        took.products,
+        names.count(ALLOCATION),
+        took.divisions,
+        took.vectors,
+        sum(name not in (ALLOCATION, YIELD) for name in names),
+        max(after - before for before, after in zip(products, products[1:])),
+        call,
+    )
+
+
+def operands(stage: Stage, words: int, state: int) -> tuple[int, int]:
+    """Return the operands that fill() in counted/counted.c generates, the larger one first."""
+    base = test_cases_decimal.B if stage.traits.decimal else 2**64
+    drawn: list[int] = []
+    for least in (base // 2, base // 4):
+        row: list[int] = []
+        for _ in range(words):
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+            row.append((state ^ state >> 32) % base)
+        value = row[-1] % least + least
+        for word in reversed(row[:-1]):
+            value = value * base + word
+        drawn.append(value)
+    return drawn[0], drawn[1]
 
 
 def _number(name: str) -> int:
@@ -199,16 +280,19 @@ def calls(tasks: Iterable[Task]) -> set[CountedCall]:
 
 
 def unmet(idea: Idea, found: Counts) -> str:
-    """Return how the counts break an idea; "" if they keep it."""
+    """Return a message if the counts exceed the bound of an idea, else ""."""
     counted = found[idea.takes]
     if isinstance(counted, Finding):
         return counted.cause
     took, bound = getattr(counted, idea.unit), _bound_broken(idea, counted)
-    return bound and f"{idea.text}: {idea.takes.call} takes {took:,} {idea.unit}; {bound}"
+    call = (counted.at or idea.takes).call
+    return (
+        bound and f"{call} takes {took:,} {UNITS[idea.unit]}; expected {bound}, because {idea.text}"
+    )
 
 
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:
-    """Return the bound that a count breaks, in words; "" if it keeps both bounds."""
+    """Return in words the bound that a count violates; "" if the count is within both bounds."""
     took = getattr(counted, idea.unit)
     if took < idea.least:
         return f"at least {idea.least:,}"
@@ -229,4 +313,4 @@ def inconsistent(
     if _bound_broken(idea, plain):
         return ""
     took = getattr(plain, idea.unit)
-    return f"{idea.text}: the plain method keeps it, too: {call} takes {took:,} {idea.unit}"
+    return f"{idea.text}: the plain method keeps it, too: {call} takes {took:,} {UNITS[idea.unit]}"

@@ -8,13 +8,14 @@
 
 #define DECIMAL STAGE_LIMB_IS_DECIMAL
 /*
- * The numbers created by one call. Where binary numbers are preallocated
- * together, there are several, to test that each has its own limbs.
+ * The number of numbers that one call creates. Binary numbers that are
+ * preallocated are created several at a time, to test that each has its own
+ * limbs.
  */
 #define AT_A_TIME (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL ? 3 : 1)
 /*
- * The initial bytes of a decimal result: an invalid limb, which shows if not
- * written.
+ * The initial bytes of a decimal result. They form an invalid limb, so that a
+ * limb that is not written is found.
  */
 #define FILL 0xbe
 
@@ -33,7 +34,10 @@ static struct form {
 	u64 base; /* each decimal limb must be less than this */
 } form;
 
-/* Ask the stage only once, so that it cannot change its answer later. */
+/*
+ * Call tested_limbs() only once, so that the stage cannot change the limbs
+ * later.
+ */
 static const struct form *form_of_limbs(void)
 {
 	bool limbs_hold_their_digits;
@@ -142,7 +146,7 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 	tested_set_size(a.number, size);
 	a.limbs = tested_limbs(a.number);
 	apart(false);
-	/* No code of the stage runs between this copy and protect(). */
+	/* No code of the stage may run between this copy and protect(). */
 	memcpy(a.limbs, a.copy, bytes);
 	it_is_in_blocks_of_fib_alloc =
 		!on_pages_apart ||

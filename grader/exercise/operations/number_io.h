@@ -12,7 +12,7 @@
 /**
  * struct operand - a number that was read, and a copy to detect changes
  * @number: the number in the stage's format; NULL if there is no operand
- * @limbs: the address of its limbs
+ * @limbs: the address of the number's limbs
  * @size: the number of limbs
  * @copy: a copy of the limbs
  */
@@ -29,15 +29,15 @@ size_t tests_limb_digits(void);
 size_t tests_limbs_for(size_t digits);
 
 /*
- * Return a new number with capacity for @size limbs. End the program without
- * memory.
+ * Return a new number with capacity for @size limbs. End the program if there
+ * is no memory.
  */
 struct bignum *tests_new_number(struct fib_call *call, size_t size);
 
 /*
- * Return the number in @text, with capacity for @capacity limbs or for its own
- * limbs if those are more. With @on_pages_apart its blocks are on pages that
- * can be protected.
+ * Return the number in @text, with capacity for @capacity limbs, or for its own
+ * limbs if it has more. With @on_pages_apart its blocks are on pages that can
+ * be protected.
  */
 struct operand tests_read_operand(struct fib_call *call, const char *text,
 				  size_t capacity, bool on_pages_apart);

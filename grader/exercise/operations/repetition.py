@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Repeat in a program a failure that fault injection caused in a machine.
 
-The machine reports which allocation or yield failed, and at best where the call ended. A program
-under AddressSanitizer also reports the call stack of that allocation or yield.
+The log of the machine shows which allocation or yield failed, but not which function requested the
+allocation or yield. A program under AddressSanitizer also prints the call stack.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the reports of a sanitizer or valgrind: the place of a fault, and where memory was freed.
+"""Find in the reports of a sanitizer or valgrind where a fault is and where memory was freed.
 
-The fault itself is often in a function that the kit provides, such as bn_free. Then the caller is
-more useful to the learner.
+The fault itself is often in a function that the kit provides, such as bn_free. Then the source line
+of the caller is more useful to the learner.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from grader.base import paths
+from grader.base import paths, test_record
 from grader.base.finding import Fault
 
 # The first and last bytes of the address space: null pointers and error pointers.
 _ERRORS = 4096
-# The kit's files that a test program is linked with; their frames are not the learner's.
-_KITS = re.compile(r"(account_malloc|main|unit_tests\w*)\.[ch]")
+# The kit's files that a test program may contain. Their stack frames are not shown to learners.
+_FOLDERS = (Path(__file__).parent, paths.COMMON, paths.COMMON / "userspace", test_record.INCLUDE)
+_KITS = {path.name for folder in _FOLDERS for path in folder.glob("*.[ch]")}
 _FRAME = re.compile(
     r"(?:#\d+ 0x[0-9a-f]+ in|(?:at|by) 0x[0-9A-F]+:) "
     r"([A-Za-z]\w*) "  # names that begin with _ belong to the C library
@@ -26,14 +28,14 @@ _ALLOCATED = re.compile(r"previously allocated|Block was alloc'd|SUMMARY:")
 
 
 def _calls(stack: str, prefix: str = "") -> str:
-    """Return the stage's innermost function on a stack, and its caller; or "".
+    """Return the stage's innermost function on a stack and its caller, or "".
 
     Leave out the function named prefix if another function calls it.
     """
     frames: list[tuple[str, str]] = []
     for function, file, line in _FRAME.findall(stack):
         # A function inlined into another has two frames with the same name.
-        if not _KITS.fullmatch(file) and not (frames and frames[-1][0] == function):
+        if file not in _KITS and not (frames and frames[-1][0] == function):
             frames.append((function, f"{function} ({file}:{line})"))
     if len(frames) > 1 and frames[0][0] == prefix:
         frames = frames[1:]
@@ -43,7 +45,7 @@ def _calls(stack: str, prefix: str = "") -> str:
 def asked_for(said: str) -> tuple[str, str]:
     """Split the output of a program with an injected fault, see account_malloc.c.
 
-    Return the caller at the fault, as "f (a.c:1), called from g (b.c:2)", and the output after it.
+    Return the caller at the fault, as "f (a.c:1), called from g (b.c:2)", and the later output.
     """
     stack, _, rest = said.partition("fib: and then:\n")
     return (_calls(stack, prefix="bn_create"), rest) if _ else ("", said)
@@ -73,8 +75,10 @@ def bad_pointer(said: str) -> str:
     if not found:
         return ""
     address = int(found[1] or found[2] or "0", 16)
+    # The processor does not report such an address. So the cause may also be an index that wrapped
+    # around.
     if "high value address" in said:
-        return "a bad pointer is followed"
+        return "a bad pointer is followed, or an index is far outside of its array"
     if address >= (1 << 64) - _ERRORS:
         return f"ERR_PTR({address - (1 << 64)}) is followed"
     return f"{'a null' if address < _ERRORS else 'a bad'} pointer is followed"
@@ -83,7 +87,8 @@ def bad_pointer(said: str) -> str:
 def place(sanitizer_output: str) -> str:
     """Return the place of the first report: the function, its caller, and where memory was freed.
 
-    For example: " in f (a.c:1), called from g (b.c:2); given back in h (c.c:3)".
+    For example: " in f (a.c:1), called from g (b.c:2); freed in h (c.c:3)", or ", allocated in f
+    (a.c:1)" for a leak.
     """
     reports = re.split(r"\n(?:==\d+== )?\n", sanitizer_output)
     # Memory that the kit's program still holds at its end is not the stage's mistake.
@@ -92,4 +97,5 @@ def place(sanitizer_output: str) -> str:
     access = _calls(_FREED.split(first)[0], prefix=maker)
     freed = _FREED.split(sanitizer_output, maxsplit=1)[1:]
     gone = _calls(_ALLOCATED.split(freed[0])[0], prefix="bn_free") if freed else ""
-    return (f" in {access}" if access else "") + (f"; given back in {gone}" if gone else "")
+    verb = ", allocated in" if maker else " in"
+    return (f"{verb} {access}" if access else "") + (f"; freed in {gone}" if gone else "")

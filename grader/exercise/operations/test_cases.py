@@ -17,8 +17,8 @@ class Residues:
     """The valid results for numbers modulo a prime: any representation below a bound."""
 
     prime: int
-    below: int  # the bound, in multiples of the prime
-    width: int  # the digits of each number in the answer
+    below: int  # the bound, as a multiple of the prime
+    width: int  # the number of digits of each number in the answer
 
     def row(self, text: str) -> list[int]:
         """Return the numbers in an answer, the lowest first."""
@@ -28,13 +28,13 @@ class Residues:
 
 @dataclass(frozen=True)
 class OperationCase:
-    """A request, its expected answer, and its size: in bits, or in digits for decimal numbers."""
+    """A request, its expected answer, and its size in bits, or in digits for decimal numbers."""
 
     request: str
     expected: str
     size: int
     n: int | None = None
-    most_bytes: int | None = None  # the limit of bytes held at the peak
+    most_bytes: int | None = None  # the limit of bytes allocated at the peak
     residues: Residues | None = None  # set if the result is a row of numbers modulo a prime
 
 
@@ -50,13 +50,24 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
     for _ in range(count):
         bits = rng.choice((8, 32, 64, 65, 128, 200, 640, 1000, 4100))
         yield rng.getrandbits(bits)
-        yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries propagate far
+        yield (1 << bits) - 1 - (1 << rng.randrange(bits))  # carries through many limbs
+        yield _runs(rng, bits)
+
+
+def _runs(rng: random.Random, bits: int) -> int:
+    """Return a number of that many bits that consists of random runs of ones and zeros."""
+    value, ones = 0, True
+    while bits:
+        run = rng.randint(1, bits)
+        value = value << run | ((1 << run) - 1 if ones else 0)
+        bits, ones = bits - run, not ones
+    return value
 
 
 def pairs(
     rng: random.Random, edges: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield all pairs of edges, and each of the numbers with a random other one."""
+    """Yield all pairs of edges, and each number paired with a random other number."""
     yield from itertools.product(edges, repeat=2)
     for a in numbers:
         yield a, rng.choice(numbers)
@@ -70,7 +81,7 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
-        # Both operands are the same number. With "-t" the result goes into it, too.
+        # Both operands are the same number. With "-t" the result overwrites this number, too.
         same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
         for a in _numbers(rng, 20):
             for name in same:
@@ -99,12 +110,12 @@ def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 # The largest power of ten in a limb of 64 bits, and its precomputed reciprocal.
 _CHUNK = 10**19
 _RECIPROCAL = (2**128 - 1) // _CHUNK
-# The number of dividends of each kind that random dividends miss.
+# How many dividends of each kind are tested that random dividends would miss.
 _OF_A_KIND = 5
 
 
 def _kind(dividend: int) -> str:
-    """Return the kind of the last correction when two limbs are divided by a chunk; "" if none.
+    """Return the kind of the last correction when a chunk divides two limbs, or "".
 
     The last correction is the second one in algorithm 4 of Möller and Granlund, "Improved division
     by invariant integers". Only one random dividend in 20,000 needs it.
@@ -146,7 +157,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def computed_n(max_n: int) -> list[int]:
-    """Return all small n, and some large ones."""
+    """Return all small n, and some large n."""
     top = [n for n in (1499, 2500, 4999, 9999, 10000, 30000) if n <= max_n]
     return [*range(min(max_n, 300) + 1), *top]
 
@@ -162,7 +173,7 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         if tried.n is None or tried.n < 200:
             yield tried
         else:
-            # The limit allows six numbers with four limbs to spare and a header of 64 bytes each.
+            # The limit allows six numbers, each with four more limbs and a header of 64 bytes.
             yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Generate the test cases of the operations from stage 8 on, whose limbs are decimal, 10^18.
+"""Generate the test cases of the operations from stage 8 on, whose limbs have base 10^18.
 
-Python's integers compute the expected results. Its decimal module computes those of long products,
-because it multiplies by a transform and is fast enough.
+Python's integers compute the expected results. The expected long products come from Python's
+decimal module, which is fast enough because it multiplies by a transform.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ _SHORT = 168
 _NO_HALVES = 30
 # The largest factors, in limbs, that earn the first points of a task about long products.
 LONG_SMALL = 700
-# The limit of bytes held at the peak, for each digit of F(n). With 16 bytes for a point and 16 for
-# each factor, a stage holds up to 9.4 if transforms of 5/4 and 3/2 of a power of two are available,
-# and up to 12.9 if only powers of two are.
+# The limit of bytes allocated at the peak, for each digit of F(n). With 16 bytes for a point and 16
+# for each factor, a stage allocates up to 9.4 bytes if it has transforms of 5/4 and 3/2 of a power
+# of two, and up to 12.9 bytes if it has only transforms of powers of two.
 BYTES_A_DIGIT = 10
-# Of these n, two suit a transform of 5/4 of a power of two, and one suits 3/2.
-_LARGE_N = (480_000, 600_000, 1_000_000)
+# The ranges that a large n is drawn from. In two ranges, n needs a transform of 5/4 of a power of
+# two; in the other range, of 3/2 of one.
+_LARGE_N = ((480_000, 540_000), (600_000, 630_000), (960_000, 1_000_000))
 
 _EXACT = Context(prec=10**6, Emax=MAX_EMAX, traps=[Inexact])
 
@@ -80,7 +81,7 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
     for _ in range(count):
         limbs = rng.choice((1, 1, 2, 2, 3, 5, 12, 70))
         yield rng.randrange(B**limbs)
-        yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries propagate far
+        yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries through many limbs
 
 
 def _try(request: str, expected: int, size: int) -> OperationCase:
@@ -134,8 +135,8 @@ def _square(a: str) -> OperationCase:
 def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
-    # Both operands are the same number. Long ones are tested as squares, because a stage may
-    # compute such a product as a square.
+    # Both operands are the same number. Long numbers are tested as squares instead, because a stage
+    # may compute such a product as a square.
     for a in _numbers(rng, 20):
         if a < B**_NO_HALVES:
             yield _try(f"mul-s {a} {a}", a * a, a)
@@ -169,20 +170,20 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for size in _LONG:
         for row in _ROWS:
             yield _mul(_row(row, size), _row(B - 1, size))
-        # Signed digits that are all minimal or all maximal.
+        # Factors whose signed digits are all minimal or all maximal.
         yield _mul(_row(B // 2, size), _row(B // 2, size))
         yield _mul(_some(rng, size), _some(rng, size))
     for a_size, b_size in _UNEQUAL:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
         yield _mul(_some(rng, b_size), _some(rng, a_size))
-    # The task of long products includes squares, unless squares are a task of their own.
+    # The task of long products includes squares, unless the stage has a separate task for squares.
     if all(task.operation != "long-square" for task in course(stage.number).tasks):
         yield from _long_squares(rng, stage)
 
 
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
-    # Numbers with trailing zeros: an approximate fraction that is too small gets them wrong.
+    # Numbers with trailing zeros, whose digits are wrong if an approximate fraction is too small.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
     for a in numbers:
         text = str(a)
@@ -201,14 +202,16 @@ def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from _computations(rng, stage)
-    for n in _LARGE_N:
+    for n in (rng.randint(*ends) for ends in _LARGE_N):
         digits = expected_values.digits(n)
         yield OperationCase(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
 
 
 def _digits(rng: random.Random) -> Iterator[int]:
-    """Yield numbers for operations on digits of 10^4: short ones, runs of one digit, and numbers
-    with more digits than one section."""
+    """Yield numbers for operations on digits of 10^4.
+
+    They are short, or consist of one repeated digit, or have more digits than one section.
+    """
     yield from (a for a in _numbers(rng, 60) if a)
     for size in (4, 31, 32, 33, 64, 127, 128, 129, 1000, 3700, 7300):
         for digit in "0459":
@@ -241,7 +244,7 @@ def _texts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    # One length of each kind, and products of half the size of the course's longest F(n).
+    # One transform length of each kind, up to products of half the size of the longest F(n).
     for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
         for row in _ROWS:
             a = _row(row, size)
@@ -260,6 +263,11 @@ _P = 2**58 - 6 * 2**24 + 1
 _ROOT = pow(3, (_P - 1) >> 20, _P)
 # Sizes of a transform: odd and even numbers of levels, and more points than one block holds.
 _POINTS = (4, 8, 16, 32, 64, 512, 2048, 4096, 8192)
+
+
+def modulo_prime(value: int, below: int) -> list[int]:
+    """Return the representations of a number modulo the prime that are below a multiple of it."""
+    return [value % _P + i * _P for i in range(below)]
 
 
 def _modulo(request: str, expected: list[int], size: int, below: int) -> OperationCase:
@@ -284,7 +292,7 @@ def _shoup(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _roots(count: int) -> list[int]:
-    """Return the factors of the nodes of a transform, in the order given in stage 11's comment."""
+    """Return the roots of unity of a transform's nodes, in the order that stage 11 explains."""
     roots = [1]
     while len(roots) < count:
         first = pow(_ROOT, 2**20 // (4 * len(roots)), _P)
@@ -324,7 +332,7 @@ def _forward(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 def _inverse(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         coefficients = [x % _P for x in f]
-        # The input values need not be reduced: a limb holds values below 3 P.
+        # The input values need not be reduced, so they may be up to 3 P, which fits in a limb.
         values = [v + rng.randrange(3) * _P for v in _values(coefficients, _roots(len(f)))]
         values[-1] += _P if values[-1] == 0 else 0
         text = _limbs(values)

@@ -14,14 +14,14 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from grader import sandbox
-from grader.base import paths, test_record
+from grader.base import object_store, paths, test_record
 from grader.base.errors import LabError, ProgramKilled
 from grader.base.finding import Code, Fault, Finding
 from grader.base.printable import printable
@@ -34,7 +34,7 @@ from grader.sandbox import COMPILER, PROGRAM, CommandResult, SandboxView
 
 # The processor time limit, in seconds, for all requests of one operation.
 SECONDS = 60
-# A program older than this is removed when another program is built.
+# A program older than this many seconds is removed when another program is built.
 OLD_SECONDS = 3600
 # The reason why no operation of a stage was tested.
 UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
@@ -42,7 +42,7 @@ FLAGS = (
     "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
     " -fno-sanitize-recover=all -fno-omit-frame-pointer"
 ).split()
-# The checker that reads the objects cannot follow jump tables, which hold address differences.
+# The static contract's checker cannot follow jump tables, which hold address differences.
 NO_TABLES = "-fno-jump-tables"
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
@@ -55,19 +55,21 @@ PROGRAMS = paths.BUILD / "operations"
 
 
 class NoTestProgramError(LabError):
-    """There is no program to test a stage's operations with; finding gives the reason."""
+    """The program that tests a stage's operations could not be built; finding has the reason."""
 
     def __init__(self, finding: Finding) -> None:
         self.finding = finding.within(UNTRIED[finding.code])
-        super().__init__(self.finding.cause)
+        super().__init__(self.finding.cause, "correct the source")
 
 
 def _not_built(cause: str) -> NoTestProgramError:
     return NoTestProgramError(Finding("build-failed", cause))
 
 
-def program(stage: Stage) -> Path:
+def program(stage: Stage, macros: tuple[str, ...] = ()) -> Path:
     """Build the program for a stage. Raise NoTestProgramError if that fails.
+
+    macros: definitions for the stage's files, as in preprocess.texts().
 
     The code that judges is compiled separately, so that a header of the stage cannot change it.
     Only the adapter includes such a header, so the adapter is checked against stage.h like the
@@ -79,8 +81,8 @@ def program(stage: Stage) -> Path:
         kit.append(USERSPACE / "vector_user.c")
     adapters = [ADAPTER] if stage.traits.numbers else []
     sources = list(stage_module.sources(stage, []))
-    made = [preprocess.texts(stage, sources)]
-    made += [preprocess.adapted(stage, sources, adapter) for adapter in adapters]
+    made = [preprocess.texts(stage, sources, macros=macros)]
+    made += [preprocess.adapted(stage, sources, adapter, macros) for adapter in adapters]
     if cause := next((one.cause for one in made if one.cause), ""):
         raise _not_built(cause)
     digests = [preprocess.digest_of(one.files) for one in made]
@@ -95,7 +97,7 @@ def program(stage: Stage) -> Path:
 
 
 def _words() -> tuple[str, ...]:
-    """Return the flags that a stage's files may be compiled with."""
+    """Return the flags that any build of a stage's files uses."""
     return (*c_flags.language(), *c_flags.vector())
 
 
@@ -118,7 +120,7 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
     """Build the program in the folder work and return its path.
 
     The stage's files, the adapter and the kit's files have a folder each, so that no file can
-    replace one of another folder.
+    replace a file of another folder.
     """
     theirs, between, ours = work / "own", work / "adapter", work / "kit"
     for part in (theirs, between, ours):
@@ -133,12 +135,17 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
         for name, text in texts.files.items():
             (part / name).write_bytes(text)
         for vector in (False, True):
-            names = [name for name in texts.files if (name in stage.traits.vector) is vector]
             flags = [*c_flags.of_file(vector), NO_TABLES, preprocess.PREPROCESSED]
-            if names:
-                step.compile([*compiler, *flags, "-c", *names], part, (part,))
+            wanted = {
+                name: text
+                for name, text in texts.files.items()
+                if (name in stage.traits.vector) is vector
+            }
+            _compile(step, [*compiler, *flags], part, wanted, stage.isolated)
         objects += [part / f"{Path(name).stem}.o" for name in texts.files]
-    _build_judges(step, [*compiler, "-std=gnu11", "-w", "-c", *map(str, kit)], kit, ours)
+    # The kit's objects must not depend on the folder of the checkout.
+    flags = ["-std=gnu11", "-w", f"-ffile-prefix-map={paths.ROOT}/="]
+    _compile(step, [*compiler, *flags], ours, {str(path): _key([path]) for path in kit})
     judges = [ours / f"{path.stem}.o" for path in kit]
     _check(stage, objects, judges)
     parts = [str(path) for path in (*objects, *judges)]
@@ -146,22 +153,33 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
     return work / "program"
 
 
-def _build_judges(step: _ProgramBuilder, command: list[str], kit: list[Path], place: Path) -> None:
-    """Put the kit's objects into place. All copies of a stage share them, so they are cached."""
-    kept = PROGRAMS / f"kit-{_key(kit, *command)}"
-    try:
-        os.utime(kept)
-        shutil.copytree(kept, place, dirs_exist_ok=True)
-        return
-    except FileNotFoundError:
-        pass
-    step.compile(command, place)
-    whole = place.with_name("kept")
-    shutil.copytree(place, whole)
-    try:
-        whole.rename(kept)
-    except OSError:  # another run was faster
-        pass
+def _compile(
+    step: _ProgramBuilder,
+    command: list[str],
+    place: Path,
+    texts: Mapping[str, object],
+    isolated: bool = False,
+) -> None:
+    """Compile files in the folder `place`, or take their objects from the store.
+
+    A file's name, its text and the command must determine its object. If isolated, the files are
+    compiled in the sandbox and not stored.
+    """
+    compiler = object_store.compiler_version(command[0])
+    call = [word.replace(str(paths.ROOT), "") for word in (compiler, *command)]
+    missing: dict[str, tuple[str, str]] = {}
+    for source, text in texts.items():
+        name = f"{Path(source).stem}.o"
+        key = object_store.key(call, Path(source).name, text)
+        found = {} if isolated else object_store.fetch(key)
+        if found:
+            (place / name).write_bytes(found[name])
+        else:
+            missing[source] = name, key
+    if missing:
+        step.compile([*command, "-c", *missing], place, (place,) if isolated else ())
+    for name, key in missing.values() if not isolated else ():
+        object_store.keep(key, {name: (place / name).read_bytes()})
 
 
 def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
@@ -190,7 +208,7 @@ def remove(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class _ProgramBuilder:
-    """The compiler and linker of a test program; errors name the learner's own files."""
+    """The compiler and linker of a test program; their errors name the learner's own files."""
 
     stage: Stage
 
@@ -214,7 +232,7 @@ class _ProgramBuilder:
         line = line.replace(f"{stages.place(self.stage)}/", f"{shown}/")
         if line.startswith(f"{shown}/{ADAPTER.name}:"):
             line = f"{ADAPTER.parent}/{line.removeprefix(f'{shown}/')}"
-            line += " (the tests call it so: bignum.h must have it as it was given)"
+            line += " (the tests call it so: bignum.h must declare it as in the skeleton)"
         return line.replace(f"{paths.ROOT}/", "")
 
 
@@ -234,7 +252,7 @@ def _remove_old() -> None:
 
 
 def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str], str]:
-    """Run the program with requests. Return its answers, a line each, and its fault or "".
+    """Run the program with requests. Return its answers, one per line, and its fault or "".
 
     The exit status does not prove that the program handled all requests, so the record at the
     end of the output is checked, too.
@@ -251,7 +269,7 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
 
 
 def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
-    """Run F(n) with a failure at one place.
+    """Run F(n) with one failed allocation or yield.
 
     Return the caller that requested the failed allocation or yield, and what ended the program,
     or "".
@@ -286,7 +304,7 @@ def with_condition(stage: Stage, output: str) -> str:
     if not unmet or path not in stage_module.sources(stage, []):
         return output
     lines = path.read_text(errors="replace").splitlines(keepends=True)
-    # The line number of the compiler may be that of the last line of the call.
+    # The compiler may report the line number of the last line of the call.
     before, call, _ = "".join(lines[: int(unmet[2])]).rpartition("fib_assert(")
     rest, depth = "".join(lines)[len(before) + len(call) :], 1
     for i, sign in enumerate(rest):
@@ -316,6 +334,9 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
     late = re.search(r"^fib: (no answer within \d+ s)$", output, re.MULTILINE)
     if late:  # see limit_time() in unit_tests.c
         return f"{late[1]}: an endless loop?"
+    much = re.search(r"^fib: (fib_account_work gets .*)$", output, re.MULTILINE)
+    if much:  # see fib_yield() in account_malloc.c
+        return f"{much[1]}{sanitizer_report.place(output)}"
     unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", output, re.M)
     if unmet:
         return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"
@@ -328,14 +349,16 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
     if "caused by a WRITE memory access" in output:
         where = re.search(r"#\d+ \S+ in (\w+) (?:\S*/)?(\w+\.[ch]):(\d+)", output)
         place = f" ({where[2]}:{where[3]} in {where[1]})" if where else ""
-        return f"a write to an operand, or to memory that is nobody's{place}"
+        return f"a write to an operand, or to unallocated memory{place}"
     if kind and kind[1] in ("heap-use-after-free", "attempting"):
-        twice = "a block is given back twice" if kind[1] == "attempting" else kind[1]
+        twice = "a block is freed twice" if kind[1] == "attempting" else kind[1]
         return f"{twice}{sanitizer_report.place(output)}"
     if kind and kind[1] in _OUTSIDE:
         access = re.search(r"^(READ|WRITE) of size", output, re.M)
         verb = f"{access[1].lower()}s" if access else "reaches"
         place = sanitizer_report.place(output)
         return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
+    if kind and kind[1] == "SEGV":
+        return f"{sanitizer_report.bad_pointer(output)}{sanitizer_report.place(output)}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {result.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -5,16 +5,17 @@
  * a stage, sends requests and judges the answers. This file includes no header
  * of the stage, because such a header could change what this file does.
  *
- * A request is one line: OPERATION A [B]. Numbers are hexadecimal, from stage 8
- * on decimal; N, BITS and SIZE are always decimal. The answer is one line: the
- * result, or a word in capitals. The first line of the input is a nonce, and
- * the last line of the output is the record of the requests: see
- * grader/base/test_record.h.
+ * A request is one line: OPERATION A [B]. Numbers are hexadecimal before stage
+ * 8 and decimal from stage 8 on; N, BITS and SIZE are always decimal. The
+ * answer is one line: the result, or a word in capitals. The first line of the
+ * input is a nonce, and the last line of the output is the record of the
+ * requests: see grader/base/test_record.h.
  *
  *	add A B, sub A B, mul A B, square A
  *	lshift A BITS, copy A			before stage 8
  *	increase A B, decrease A B, div5 A	from stage 9 on; B is a limb
- *	add-a, add-b, sub-a, sub-b, lshift-a, div5-a	into operand a or b
+ *	add-a, add-b, sub-a, sub-b, lshift-a, div5-a
+ *				the result overwrites operand a or b
  *	add-s, sub-s, mul-s	A as both operands; B is ignored
  *	add-t, sub-t		A as both operands and as the result
  *	decimal A SIZE		the decimal digits of A, or ERANGE
@@ -68,16 +69,16 @@ static void compute(struct fib_call *call, u64 n)
 	}
 	print_value(&f);
 	/*
-	 * Print the value before the counts, so that work left to it is
-	 * counted.
+	 * Print the value before the counts, because the counts must include
+	 * work that the stage does only when the value is printed.
 	 */
 	printf(" %llu %llu", allocator.taken, allocator.peak_bytes);
 	fib_release(&f);
 }
 
 /*
- * Compute F(@n) and its digits. Print the return value, the error and bytes not
- * freed.
+ * Compute F(@n) and its digits. Print the return value, the error and the
+ * number of bytes that are not freed.
  */
 static void whole(struct fib_call *call, u64 n)
 {
@@ -105,7 +106,7 @@ static void too_late(int unused)
 /*
  * End this program if a request takes too much processor time for its size. So
  * an endless loop is reported soon for small numbers, while a slow method has
- * enough time for large ones.
+ * enough time for large numbers.
  */
 static void limit_time(const struct request *r)
 {

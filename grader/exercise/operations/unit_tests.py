@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test a stage's operations one by one in a program; the points of tasks depend on this.
+"""Test a stage's operations one by one in a program; the results decide the points of tasks.
 
 The stage's sources and unit_tests.c are built with the sanitizers and linked. The program gets
 random numbers, and its results are compared with those of Python's integers, or of Python's decimal
@@ -16,6 +16,7 @@ from pathlib import Path
 from grader.base import processor
 from grader.base.errors import LabError
 from grader.base.finding import Code
+from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task
 from grader.exercise.operations import ideas, test_cases, test_cases_decimal, test_program
@@ -23,7 +24,7 @@ from grader.exercise.operations.test_cases import OperationCase, Residues
 
 NO_VECTORS = (
     "not tested: it needs AVX2 and FMA, which this computer's processor does not have; without them"
-    " the stage computes as the stage before"
+    " the stage uses the method of the stage before"
 )
 
 
@@ -31,8 +32,9 @@ NO_VECTORS = (
 class OperationOutcome:
     """The outcome of the test cases of one operation.
 
-    small is true if all results for small numbers are right, large if all results are right. If
-    this computer cannot test the operation, tried is 0 and fault is the reason.
+    small is true if small numbers were tested and all results for them are right, large if all
+    results are right. If this computer cannot test the operation, tried is 0 and fault is the
+    reason.
     """
 
     small: bool
@@ -41,7 +43,7 @@ class OperationOutcome:
     fault: str = ""
     code: Code = Code.OK
     withheld: int = 0  # points withheld because the operation does not follow an idea of its task
-    idea: str = ""  # the counts that break an idea, or the reason why nothing was counted
+    idea: str = ""  # the counts that exceed a bound, or the reason why nothing was counted
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -76,7 +78,7 @@ def _asked(tried: OperationCase, sign: str) -> str:
 
 
 def _shown(tried: OperationCase, sign: str, got: str) -> str:
-    """Return the request, expected and actual result, from their first different digit on."""
+    """Return a message with the request and both results, from their first different digit on."""
     want, asked = tried.expected, _asked(tried, sign)
     if len(want) > 40 and len(got) == len(want):
         at = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
@@ -111,7 +113,7 @@ def _leak(tried: OperationCase, sign: str, answer: str) -> str:
     if "LEAK" not in words or words[0] != tried.expected:
         return ""
     left = words[words.index("LEAK") + 1]
-    return f"{_asked(tried, sign)} is right, but blocks of memory are not given back: {left}"
+    return f"{_asked(tried, sign)} is right, but blocks of memory are not freed: {left}"
 
 
 def _wrong_residue(form: Residues, expected: str, got: str) -> str:
@@ -160,12 +162,31 @@ def with_ideas(
         return replace(tried, idea=f"its instructions are not counted: {counts}")
     unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
     withheld = sum(idea.points for idea, message in unmet if message)
-    message = "; ".join(message for _, message in unmet if message)
+    # Several ideas of one call have the same message if its result is wrong.
+    message = "; ".join(dict.fromkeys(message for _, message in unmet if message))
     return replace(tried, withheld=withheld, idea=message)
 
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
-    """Test one operation of a stage with small and large numbers."""
+    """Test one operation of a stage with small and large numbers.
+
+    If the stage's files have plain C for other computers, test that, too.
+    """
+    tested = _outcome(stage, path, operation, seed)
+    if not tested.large or not preprocess.has_plain_c(list(stage_module.sources(stage, []))):
+        return tested
+    try:
+        plain = test_program.program(stage, preprocess.NO_ASM)
+    except test_program.NoTestProgramError as error:
+        other = OperationOutcome(
+            False, False, tested.tried, error.finding.cause, error.finding.code
+        )
+    else:
+        other = _outcome(stage, plain, operation, seed)
+    return tested if other.large else replace(other, fault=f"with FIB_NO_ASM, {other.fault}")
+
+
+def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
     decimal = stage.traits.decimal
     sign = "" if decimal else "0x"
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
@@ -183,9 +204,12 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOut
         else:
             fault = _fault(tried, sign, answers[i])
         if fault:
+            # The test cases are in the order of their sizes. Some operations have no test cases
+            # with small numbers.
             small = operation != "memory" and not _is_small(tried, stage, operation)
+            small &= any(_is_small(right, stage, operation) for right in tries[:i])
             return OperationOutcome(small, False, len(tries), fault, code)
     if ended:
-        fault = f"{operation}, behind the last answer: {ended}"
+        fault = f"{operation}, after the last answer: {ended}"
         return OperationOutcome(False, False, len(tries), fault, Code.WRONG)
     return OperationOutcome(True, True, len(tries))

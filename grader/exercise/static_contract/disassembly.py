@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Disassemble all code of an object and check where it leads.
+"""Disassemble all code of an object and check the targets of its jumps and addresses.
 
 Each byte of the code must belong to an instruction of opcodes.py. Each jump and each address of
 code must lead to the first byte of an instruction, and each instruction must be reachable, so code
-cannot hide tables. Only addresses in instructions are followed, not those in registers.
+cannot hide tables. Only addresses in instructions are followed, not addresses in registers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from capstone import x86_const as x86  # type: ignore[import-untyped]
 
-from grader.exercise.static_contract import opcodes
+from grader.exercise.static_contract import opcodes, stack_frames
 from grader.exercise.static_contract.elf import (
     BY_TABLE,
     RELATIVE,
@@ -33,9 +33,10 @@ from grader.exercise.static_contract.object_findings import (
     touches,
 )
 
-# The distance allowed between an address in an instruction and its table: a compiler may fold in a
-# scaled index that starts at 1 or -1.
+# The distance allowed between an address in an instruction and the table to which it belongs,
+# because a compiler may add the offset of an index that starts at 1 or -1 to the address.
 BESIDE = 64
+CALLER = "results that do not depend on the caller"
 # Numbers in this range, and jump offsets, do not count as constants.
 SMALL = range(-(1 << 7), 1 << 8)
 
@@ -53,7 +54,7 @@ class _Reader:
         self.canary = canary
         self.swept = CodeSurvey()
         self.follows = self.swept.follows
-        self.targets: dict[Place, Place] = {}  # targets of jumps and addresses; value: source
+        self.targets: dict[Place, Place] = {}  # the source of a jump or address, by its target
         self.insns: dict[int, list[Any]] = {}
 
     def read(self) -> CodeSurvey:
@@ -67,6 +68,7 @@ class _Reader:
             leads = self._lead_somewhere()
             if leads:
                 self._reachable(sections, marked)
+            self._callers(sections)
         self.swept.faults.sort(key=lambda fault: (fault.section.index, fault.offset))
         return self.swept
 
@@ -194,13 +196,13 @@ class _Reader:
     def _number(self, number: int, size: int) -> None:
         """Record a constant in an instruction, because a table might consist of such constants."""
         if size == 4 and number >= 1 << 31:
-            number -= 1 << 32  # compilers use it as a negative number
+            number -= 1 << 32  # compilers use such a constant as a negative number
         if number not in SMALL:
             width = next(w for w in (2, 4, 8) if -(1 << 8 * w - 1) <= number < 1 << 8 * w)
             self.swept.numbers[number] = width
 
     def _memory(self, section: Section, insn: Any, op: Any, own: dict[int, Relocation]) -> None:
-        """Check an operand in memory by its base."""
+        """Check which memory an operand in memory accesses, by the operand's base."""
         verb = opcodes.name(insn)
         writes = opcodes.op_writes(insn, op)
         relocation = own.get(insn.disp_offset) if insn.disp_offset else None
@@ -220,7 +222,7 @@ class _Reader:
             return
         if verb == "lea" or kind == "once":
             return
-        # Addresses in linker-made tables and data of sanitizers may be accessed.
+        # The stage may access tables of addresses that the linker makes, and sanitizers' data.
         if relocation and (
             relocation.type in BY_TABLE or SANITIZER.fullmatch(relocation.symbol.name)
         ):
@@ -243,12 +245,25 @@ class _Reader:
         return (place.base, place.index, place.disp) == (0, 0, opcodes.CANARY)
 
     def _lead_somewhere(self) -> bool:
-        """Return whether every jump and every address of code leads to an instruction."""
+        """Return whether every jump and every code address leads to an instruction."""
         lost = [(p, source) for p, source in self.targets.items() if p not in self.swept.starts]
         for _, source in lost:
             section = self.obj.sections[source[0]]
             self._fault(section, source[1], "a jump into the middle of an instruction", WHOLE)
         return not lost
+
+    def _callers(self, sections: list[Section]) -> None:
+        """Report instructions that tell a function who has called it."""
+        insns = {(s.index, insn.address): insn for s in sections for insn in self.insns[s.index]}
+        entries = []
+        for symbol in self.obj.symbols:
+            section = self.obj.section_of(symbol)
+            # Compilers split off the cold part of a function, which is reached by a jump.
+            if section and section.code and symbol.kind == "FUNC" and ".cold" not in symbol.name:
+                entries.append((section.index, symbol.value))
+        for index, offset in stack_frames.accesses(entries, insns, self.follows):
+            got = "an access to the return address on the stack"
+            self._fault(self.obj.sections[index], offset, got, CALLER)
 
     def _reachable(self, sections: list[Section], marked: set[Place]) -> None:
         """Report code that no path reaches, except padding between functions."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.exercise.static_contract import elf, stage_contract
+from grader.exercise.static_contract import stage_contract
 from grader.exercise.static_contract.stage_contract import ContractViolation
 from grader.lab import allowed_c
 
@@ -21,11 +21,11 @@ WATCHED = (
     " class_register __class_register class_unregister misc_register misc_deregister"
     " __kmalloc kmalloc_trace kmalloc_large vmalloc vzalloc kfree vfree"
     " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
-    " _copy_to_user _copy_from_user mutex_lock"
+    " _copy_to_user _copy_from_user mutex_lock mutex_unlock memcpy memmove"
 ).split()
 # Functions that acquire no resource that must be released.
 HARMLESS = re.compile(
-    r"first_may_fault|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
+    r"first_(may_fault|copies)|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
     r"|(fixed_size|no_seek_end|generic_file|no|noop|default)_llseek|vfs_setpos|nonseekable_open"
     r"|_?printk|dump_stack|sysfs_emit(_at)?|v?s[cn]?n?printf|kstrto\w+|_kstrto\w+|simple_strto\w+"
     r"|mem(cpy|set|move|cmp|chr|chr_inv)|str(n?len|n?cmp|s?n?cpy|scpy|n?chr|rchr|strip|im|sep)"
@@ -51,7 +51,8 @@ INSTEAD = {
 }
 
 
-# Prefixes of the interposer's and the compiler's functions, which a driver must not define.
+# The prefixes of the names of the interposer's and the compiler's functions, which a driver must
+# not define.
 OTHERS = re.compile(r"__(wrap|real|tsan|ubsan|asan|kcsan|kasan|sanitizer)_")
 
 
@@ -60,11 +61,6 @@ UNCHECKED = re.compile(
     r"\b(raw_copy_(?:to|from)_user|__copy_(?:to|from)_user_inatomic\w*|copy_user_generic\w*"
     r"|__copy_user_\w+|unsafe_(?:put|get)_user|unsafe_copy_(?:to|from)_user|user_access_begin)\b"
 )
-
-
-def static_bytes(path: Path) -> int:
-    """Return the bytes of writable data in an object."""
-    return sum(section.size for section in elf.read(path).sections if section.writable)
 
 
 def violations(path: Path, tree: Path) -> list[ContractViolation]:
@@ -87,7 +83,7 @@ def violations(path: Path, tree: Path) -> list[ContractViolation]:
 
 
 def evades(path: Path, shown: str) -> str:
-    """Return where a driver's preprocessed text turns off a sanitizer; shown is its file name."""
+    """Return the line of a driver's text that turns off a sanitizer. shown: the file's name."""
     text = path.read_text(errors="surrogateescape")
     text = re.sub(r'(?m)^(# \d+ ")(?:\S*/)?stage/(?=driver\.c")', r"\g<1>stage/", text)
     return allowed_c.unsanitized(text, "stage/").replace("stage/driver.c", shown)

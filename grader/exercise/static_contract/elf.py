@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -16,18 +18,19 @@ from grader.base.printable import decoded, in_a_line
 
 WRITE, ALLOC, EXECUTE, MERGE, STRINGS = 1, 2, 4, 16, 32
 LINK_ORDER = 128
-# The bytes that a relocation replaces, by its type, for all types that compilers generate for a
-# kernel or a program. A stage must have no other type.
+# The number of bytes that a relocation replaces, by the relocation's type, for all types that
+# compilers generate for a kernel or a program. A stage must have no relocation of another type.
 WIDTHS = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 24: 8, 41: 4, 42: 4}
-# The types that are relative to the address of the replaced bytes.
+# The relocation types that are relative to the address of the replaced bytes.
 RELATIVE = {2, 4, 9, 24, 41, 42}
-# The types for a pointer in a table that the linker makes; only in programs.
+# The relocation types for a pointer in a table that the linker makes, which only programs have.
 BY_TABLE = {9, 41, 42}
 ADDR2LINE_SECONDS = 5
-# Far more than a stage has, and fast to read; a crafted file could otherwise take very long.
+# These limits are far above what a stage needs. Without them, reading a crafted file could take
+# very long.
 MOST_BYTES = 16 << 20
 MOST_SECTIONS = 1000
-MOST_ENTRIES = 20_000  # in a table of symbols or relocations, with 24 bytes for each entry
+MOST_ENTRIES = 20_000  # in a table of symbols or relocations, whose entries have 24 bytes
 
 
 class BadObject(Exception):
@@ -58,8 +61,8 @@ class Relocation:
     def target(self, after: int = 0) -> int:
         """Return the offset in the symbol's section that the relocation leads to.
 
-        after is the number of bytes from the field to the end of its instruction, which a relative
-        address counts from; 0 for tables.
+        after is the number of bytes from the field to the end of its instruction, from where a
+        relative address counts; 0 for tables.
         """
         return self.symbol.value + self.addend + (after if self.type in RELATIVE else 0)
 
@@ -79,17 +82,17 @@ class Section:
 
     @property
     def loaded(self) -> bool:
-        """Return whether it is loaded into memory."""
+        """Return whether the section is loaded into memory."""
         return bool(self.flags & ALLOC)
 
     @property
     def code(self) -> bool:
-        """Return whether it is loaded and executable."""
+        """Return whether the section is loaded and executable."""
         return self.loaded and bool(self.flags & EXECUTE)
 
     @property
     def writable(self) -> bool:
-        """Return whether it is loaded and writable."""
+        """Return whether the section is loaded and writable."""
         return self.loaded and bool(self.flags & WRITE)
 
     @property
@@ -109,7 +112,7 @@ class Object:
 
     @property
     def source(self) -> str:
-        """Return the name of the source it was made from."""
+        """Return the name of the source file that the object was compiled from."""
         return self.path.with_suffix(".c").name
 
     @property
@@ -170,12 +173,11 @@ def _symbols(table: SymbolTableSection) -> list[Symbol]:
 
 
 def read(path: Path) -> Object:
-    """Read an object file. Raise BadObject if it is not one."""
+    """Read an object file. Raise BadObject if the file is no valid object."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadObject(f"an object of more than {MOST_BYTES:,} bytes")
-        with path.open("rb") as file:
-            return _read(path, ELFFile(file))
+        return Object(path, *_parsed(path.read_bytes()))
     except BadObject:
         raise
     # A crafted file can make the library raise any exception.
@@ -183,7 +185,10 @@ def read(path: Path) -> Object:
         raise BadObject(in_a_line(f"{type(error).__name__}: {error}")) from error
 
 
-def _read(path: Path, elf: ELFFile) -> Object:
+@lru_cache(maxsize=24)
+def _parsed(data: bytes) -> tuple[list[Section], list[Symbol]]:
+    """Return the sections and symbols of an object; several checks share them."""
+    elf = ELFFile(io.BytesIO(data))
     head = elf.header
     if (head["e_type"], head["e_machine"], elf.elfclass) != ("ET_REL", "EM_X86_64", 64):
         raise BadObject("no relocatable object for x86-64")
@@ -235,7 +240,7 @@ def _read(path: Path, elf: ELFFile) -> Object:
     for section in sections:
         section.relocations.sort(key=lambda r: r.offset)
         _check(section)
-    return Object(path, sections, symbols)
+    return sections, symbols
 
 
 def _check(section: Section) -> None:

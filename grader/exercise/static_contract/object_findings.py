@@ -25,7 +25,7 @@ Place = tuple[int, int]  # index of a section, offset in the section
 
 @dataclass(frozen=True)
 class ObjectFault:
-    """Something in a section that is not allowed, and what would be allowed."""
+    """A part of a section that is not allowed, with a description of what is allowed."""
 
     section: Section
     offset: int
@@ -40,9 +40,9 @@ class CodeSurvey:
     faults: list[ObjectFault] = field(default_factory=list)
     whole: bool = True  # whether all of the code is instructions
     starts: dict[Place, str] = field(default_factory=dict)  # the mnemonic of each instruction
-    jumps: dict[Place, str] = field(default_factory=dict)  # names of jump targets elsewhere
+    jumps: dict[Place, str] = field(default_factory=dict)  # names of targets in other objects
     follows: dict[Place, list[Place]] = field(default_factory=dict)  # possible successors
-    numbers: dict[int, int] = field(default_factory=dict)  # large constants, and their bytes
+    numbers: dict[int, int] = field(default_factory=dict)  # the size of each large constant
 
     @property
     def number_bytes(self) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""List the instructions that a stage may consist of, which are those that work on integers.
+"""List the instructions that a stage may contain, which are instructions on integers.
 
-An instruction that is not in the list is a fault.
+Any other instruction is a fault.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ _VECTORS = {
     x86.X86_GRP_FPU, x86.X86_GRP_MMX, x86.X86_GRP_3DNOW, x86.X86_GRP_AVX, x86.X86_GRP_AVX2,
     x86.X86_GRP_AVX512, x86.X86_GRP_FMA, x86.X86_GRP_FMA4, x86.X86_GRP_AES,
 }  # fmt: skip
-# A vector file may hold the AVX2 and FMA instructions of these groups, which have a VEX prefix. It
-# must not use gather instructions or change the rounding mode.
+# A vector file may also hold the AVX2 and FMA instructions of these groups, which have a VEX
+# prefix. Gather instructions and changes of the rounding mode are not allowed.
 _VEX = (0xC4, 0xC5)
 _NOT_OF_VECTOR_FILES = ("vgather", "vpgather", "vldmxcsr", "vstmxcsr", "vaes", "vpclmul")
 _VECTOR = re.compile(r"[xy]mm([0-9]|1[0-5])")
@@ -109,7 +109,7 @@ def prefixes(insn: Any) -> list[int]:
 
 
 def _operands(insn: Any) -> str:
-    """Return the first register operand that is not allowed, or ""."""
+    """Return the name of the first register operand that is not allowed, or ""."""
     for op in insn.operands:
         registers = [op.reg] if op.type == x86.X86_OP_REG else []
         if op.type == x86.X86_OP_MEM:
@@ -122,7 +122,7 @@ def _operands(insn: Any) -> str:
 
 
 def _prefix(insn: Any, verb: str) -> str:
-    """Return the prefix that is not allowed, or ""."""
+    """Return a description of the prefix that is not allowed, or ""."""
     found = prefixes(insn)
     if 0xF0 in found:
         return "a lock"
@@ -148,7 +148,7 @@ def _prefix(insn: Any, verb: str) -> str:
 
 
 def _of_vector_files(insn: Any) -> bool:
-    """Return whether an instruction is one that only vector files may hold."""
+    """Return whether only vector files may hold an instruction."""
     verb = name(insn)
     if not verb.startswith("v") or verb.startswith(_NOT_OF_VECTOR_FILES):
         return False
@@ -162,7 +162,7 @@ def _of_vector_files(insn: Any) -> bool:
 
 
 def fault(insn: Any, vector: bool = False) -> tuple[str, str] | None:
-    """Return the fault of an instruction and what would be allowed, or None.
+    """Return the fault of an instruction and a description of what is allowed, or None.
 
     vector: the instruction is in a vector file.
     """
@@ -191,7 +191,7 @@ def segment(insn: Any) -> str:
 
 
 def op_writes(insn: Any, op: Any) -> bool:
-    """Return whether an instruction writes to one of its operands that is in memory."""
+    """Return whether an instruction writes to the given operand, which is in memory."""
     verb = name(insn)
     if op.type != x86.X86_OP_MEM:
         return False
@@ -215,7 +215,7 @@ def registers(insn: Any) -> bool:
 
 
 def plain_nop(insn: Any) -> bool:
-    """Return whether a nop is one that assemblers use for padding, with no data in its operand."""
+    """Return whether a nop is a padding of an assembler, without data in its operand."""
     if insn.opcode[0] == 0x90:
         return True
     memory = [op.mem for op in insn.operands if op.type == x86.X86_OP_MEM]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Check the sections of a stage's object, by one rule for each kind of section.
 
-The loader, the linker and build tools act on the names of sections. So a section without a rule is
-a fault, and so is content that does not fit its rule.
+The loader, the linker and build tools act on the names of sections. Therefore a section without a
+rule is a fault, and so is a section whose content does not fit its rule.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _fault(section: Section, got: str, expected: str, offset: int = 0) -> list[O
 
 
 def _right(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Accept the section: code is checked by disassembly, constants are counted elsewhere."""
+    """Accept the section, because other functions check code and count the constants."""
     return []
 
 
 def _addresses(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Check constants that are addresses: they must lead to code or constants."""
+    """Check that constants that are addresses lead to code or constants."""
     for relocation in section.relocations:
         where = obj.section_of(relocation.symbol)
         inside = where is None or 0 <= relocation.target() <= where.size
@@ -64,7 +64,7 @@ def _note(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]
 
 
 def _unwinding(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Check the kernel's unwind table: it has six bytes for each entry of .orc_unwind_ip."""
+    """Check that the kernel's unwind table has six bytes for each entry of .orc_unwind_ip."""
     places = sum(s.size // 4 for s in obj.loaded if s.name == ".orc_unwind_ip")
     if section.size == 6 * places and not section.relocations:
         return []
@@ -82,14 +82,14 @@ def _frames(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFaul
 
 
 def _sites(width: int, verbs: str) -> Check:
-    """Return a check of a table of code addresses, each of an instruction in verbs.
+    """Return a check of a table of code addresses, each of which leads to an instruction in verbs.
 
-    The kernel patches the code at these addresses, so they must be right.
+    The kernel patches the code at these addresses, so each address must be right.
     """
 
     def check(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
         if not swept.whole:
-            return []  # the code itself has a fault already
+            return []  # a fault in the code itself has already been reported
         right = [r.offset for r in section.relocations] == list(range(0, section.size, width))
         for relocation in section.relocations:
             where = obj.section_of(relocation.symbol)
@@ -108,8 +108,10 @@ def _sites(width: int, verbs: str) -> Check:
 
 
 def _sanitizers(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Accept a sanitizer's writable data. It has no name, and the disassembly has checked that no
-    code of the stage uses it."""
+    """Accept a sanitizer's writable data.
+
+    The data has no name, and the disassembly has checked that no code of the stage uses the data.
+    """
     return []
 
 
@@ -119,7 +121,7 @@ _REGISTERS = re.compile(r"__asan_(init|version\w+|(un)?register_globals)")
 
 
 def _sanitizers_function(obj: Object, section: Section, swept: CodeSurvey) -> list[ObjectFault]:
-    """Check that a constructor is a sanitizer's, which only calls the sanitizer."""
+    """Check that a constructor belongs to a sanitizer and only calls the sanitizer."""
     name = "of no name"
     for relocation in section.relocations[:1]:
         place = relocation.symbol.section, relocation.target()
@@ -147,7 +149,7 @@ class SectionRule:
     """A rule for one kind of section: names, types and flags as in readelf, and a check."""
 
     names: str
-    flags: str  # a list of the combinations that are allowed
+    flags: str  # the combinations of flags that are allowed
     check: Check
     types: str = "PROGBITS"
 
@@ -156,7 +158,7 @@ CODE = SectionRule(r"\.text(\.unlikely|\.hot)?", "AX", _right)
 CONSTANTS = SectionRule(r"\.rodata(\.[\w.]+)?", "A AM AMS", _addresses)
 PROPERTY = SectionRule(r"\.note\.gnu\.property", "A", _note, "NOTE")
 # The rules for a stage in a module. The kernel uses the tables of addresses to patch or trace
-# calls, returns and jumps; their flags and sizes are those of kernels from 6.1 on.
+# calls, returns and jumps. The flags and sizes of these tables are valid for kernels from 6.1 on.
 MODULE = (
     CODE,
     CONSTANTS,
@@ -214,7 +216,7 @@ def faults(obj: Object, rows: tuple[SectionRule, ...], swept: CodeSurvey) -> lis
 
 
 def constants(obj: Object, label: str) -> int:
-    """Return the bytes of constants and strings, without the directory in names of sources."""
+    """Return the number of bytes of constants and strings, without directories in source names."""
     count = 0
     for section in obj.loaded:
         if kind_of(section) != "constants":

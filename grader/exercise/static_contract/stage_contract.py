@@ -22,8 +22,8 @@ from grader.exercise.static_contract import disassembly, elf, object_findings, s
 from grader.exercise.static_contract.elf import Object, Symbol
 from grader.exercise.static_contract.object_findings import CodeSurvey, ObjectFault
 
-# The kernel symbols that a stage may use. The compiler calls the first group on its own; the others
-# come from WARN_ON and from the compiler's instrumentation.
+# The symbols of the kernel and of the driver that a stage may use. The stage or the compiler calls
+# the first group; the others come from WARN_ON and from the compiler's instrumentation.
 ALLOWED_IMPORTS = re.compile(
     r"mem(cpy|set|move|cmp)|fib_(alloc|free|yield|assert_failed)"
     r"|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
@@ -46,8 +46,8 @@ SPECIAL_NAMES = re.compile(
     r"__(k(sym|str)tab|crc|mod|param|cfi|SC[TK]|tracepoint|tp|this_module|export|start|stop)_?.*"
     r"|(init|cleanup)_module|_(init|fini|start|end|etext|edata)"
 )
-# Names that a stage must not define in a program: the kit's own names, those of sanitizers, and the
-# C library's functions that end a program, do input or output, or allocate memory.
+# Names that a stage must not define in a program: the kit's own names, names of sanitizers, and
+# names of functions of the C library that end a program, do input or output, or allocate memory.
 PROGRAM_NAMES = re.compile(
     r"_.*|main|environ|allocator\w*|begin_call|fib_(alloc|free|yield|assert_failed)|"
     + "|".join(
@@ -75,8 +75,8 @@ class SizeLimits:
     code: int
 
 
-# In a program each assertion adds strings, and sanitizers add padding around variables. The kit's
-# longest stage has 5 KB of constants and 16 KB of code.
+# The limits for a program are larger, because each assertion adds strings and sanitizers add
+# padding around variables. The kit's longest stage has 5 KB of constants and 16 KB of code.
 PROGRAM_LIMITS = SizeLimits(constants=16 << 10, code=128 << 10)
 # The limits of a stage whose manifest has no traits.
 DEFAULT_TRAITS = Traits()
@@ -98,14 +98,14 @@ NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
 
 @dataclass(frozen=True)
 class ContractViolation:
-    """Something in the stage's objects that the contract does not allow."""
+    """A part of a stage's objects that the contract does not allow."""
 
     expected: str
     got: str
 
 
 def symbols(path: Path) -> list[tuple[str, str]]:
-    """Return the names in an object with U for undefined ones; [] for a file that is no object."""
+    """Return the names in an object, with U for undefined names; [] if the file is no object."""
     try:
         return [(_letter(symbol), symbol.name) for symbol in elf.read(path).symbols if symbol.name]
     except elf.BadObject:
@@ -125,9 +125,9 @@ def violations(
 ) -> list[ContractViolation]:
     """Return the violations of the contract in a stage's objects.
 
-    kit is the list of objects they are linked with. label is the directory name that the compiler
-    was given for the stage. If the compiler instruments the code, only variables and names are
-    checked, because sections then contain the compiler's data, too.
+    kit is the list of the kit's objects that the stage is linked with. label is the directory name
+    that the compiler was given for the stage. If the compiler instruments the code, only variables
+    and names are checked, because sections then contain the compiler's data, too.
     """
     read, found = _read(objects)
     if instrumented:
@@ -140,7 +140,7 @@ def violations(
 
 
 def _offered(names: SymbolRules, vector: tuple[str, ...]) -> SymbolRules:
-    """Return the rules for names, with those of vector.h if the stage has vector files."""
+    """Return the rules for names; with vector files, they allow the names of vector.h."""
     if not vector:
         return names
     pattern = f"{names.offered.pattern}|{vector_use.OFFERED.pattern}"
@@ -152,8 +152,8 @@ def program_violations(
 ) -> list[ContractViolation]:
     """Return the violations in objects for a program, compiled as in test_program.py.
 
-    They are compiled with the sanitizers, without vector registers and jump tables, and not yet
-    linked. kit is the list of objects they will be linked with.
+    The objects are compiled with the sanitizers, without vector registers and jump tables, and not
+    yet linked. kit is the list of the kit's objects that they will be linked with.
     """
     read, found = _read(objects)
     most = VECTOR_PROGRAM_LIMITS if vector else PROGRAM_LIMITS
@@ -180,7 +180,7 @@ def _held(
     label: str,
     vector: tuple[str, ...],
 ) -> list[ContractViolation]:
-    """Return the violations in variables, sections and code, and of their size limits."""
+    """Return the violations in variables, sections and code, and violations of size limits."""
     found: list[ContractViolation] = []
     code, constants = 0, 0
     numbers: dict[int, int] = {}
@@ -227,8 +227,10 @@ def _vector_use(
 def _faults(
     obj: Object, held: list[ObjectFault], swept: CodeSurvey, named: bool
 ) -> Iterator[ContractViolation]:
-    """Yield faults as violations for a learner, at most SHOWN of each kind. Skip writable data
-    if its variables are named already."""
+    """Yield faults as violations for a learner, at most SHOWN of each kind.
+
+    If named, skip writable data, because a violation names each variable already.
+    """
     count: dict[str, int] = {}
     told: set[tuple[int, int, str]] = set()
     sized = named or any(fault.expected == object_findings.NOTHING_KEPT for fault in held)
@@ -263,8 +265,11 @@ def _variables(obj: Object) -> Iterator[ContractViolation]:
 
 @dataclass(frozen=True)
 class SymbolRules:
-    """Rules for symbol names: those called from outside, those offered to a stage, those that a
-    stage must not define, and the text for such a violation."""
+    """Rules for symbol names.
+
+    called are the names that the kit calls, offered the names that a stage may use, and others the
+    names that a stage must not define. expected is the text for a violation of the last rule.
+    """
 
     called: re.Pattern[str]
     offered: re.Pattern[str]
@@ -277,7 +282,7 @@ NAMES_OF_PROGRAM = SymbolRules(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_T
 
 
 def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[ContractViolation]:
-    """Return the violations by names that the objects use or define."""
+    """Return a violation for each name that the objects must not use or define."""
     defined: dict[str, str] = {}
     undefined: dict[str, str] = {}
     odd: list[ContractViolation] = []
@@ -311,7 +316,7 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
 
 
 def _odd_symbol(symbol: Symbol) -> str:
-    """Return the kind of a symbol that no stage has, or ""."""
+    """Return the kind of a symbol if it is a kind that no stage has, else ""."""
     if symbol.section == "ABS":
         return "the address"
     if symbol.bind not in ("LOCAL", "GLOBAL"):

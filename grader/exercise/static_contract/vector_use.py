@@ -47,7 +47,7 @@ def functions(objects: list[Object]) -> frozenset[str]:
 
 
 def calls(obj: Object, vector: frozenset[str]) -> list[str]:
-    """Return the names of undefined functions that a vector file uses and must not use."""
+    """Return the undefined functions in a vector file that a vector file must not use."""
     used = {symbol.name for symbol in obj.symbols if symbol.section == "UNDEF" and symbol.name}
     return sorted(name for name in used if name not in vector and not COMPILER.fullmatch(name))
 
@@ -63,7 +63,7 @@ def faults(obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> list[Objec
 
 
 class _Paths:
-    """The paths from each function's entry, each followed outside and inside of a section."""
+    """The paths from each function's entry, with the state inside or outside of a section."""
 
     def __init__(self, obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> None:
         self.obj = obj

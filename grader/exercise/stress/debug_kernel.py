@@ -28,20 +28,22 @@ COMMAND_TIMEOUT = 200.0
 # The number of calls between two checks of the log.
 CHUNK = 5000
 # For these n every allocation fails once. Each failure needs a call of its own, so the time grows
-# with the square of the allocations: stage 3 makes 1,241 for n = 300.
+# with the square of the number of allocations. Stage 3 makes 1,241 allocations for n = 300.
 EVERY_ALLOCATION = range(100, 301)
-# The number of n in one request to a machine; fewer n show more progress.
+# The number of n in one request to a machine. It is FEW if a call is slow, so that progress is
+# shown.
 FEW, SOME = 2, 20
 # The number of machines that inject failures at the same time.
 MACHINES = 2
 # From this number of allocations on, a call counts as slow.
 MANY_ALLOCATIONS = 60
-# The number of failed allocations for a large n, and the ranges from which one n each is drawn.
+# The number of failed allocations for a large n, and the bounds of the ranges. From each range, one
+# large n is selected at random.
 SAMPLES = 25
 SIZES = (300, 1000, 3000, 10_000, 100_000)
 
-# Messages of kmemleak that are no faults: it found no memory for itself, or it found a leak, which
-# its own report shows in more detail.
+# Messages of kmemleak that are no faults: kmemleak had no memory for itself, or kmemleak found a
+# leak, which its own report shows in more detail.
 EXPECTED = re.compile(r"kmemleak: (?:Cannot allocate a scan area|\d+ new suspected)")
 
 
@@ -98,7 +100,7 @@ class _Figures:
 
 
 class _FoundError(Exception):
-    """A step found a fault. The test ends, because the checkers report only the first fault."""
+    """A step found a fault. The test then ends, because checkers report only the first fault."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.cause)
@@ -125,8 +127,8 @@ def stress(verified: Verified, machine: Machine, plan: StressPlan, tell: Tell) -
         return StressResult(verified, figures.counts, known)
     found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
     if found and _names_nobody(found, verified.built.module):
-        # The kernel itself reports a fault now and then; a fault of the module appears again.
-        tell("once more, since the kernel's complaint names nothing of the module")
+        # The kernel sometimes reports a fault of its own, but a fault of the module appears again.
+        tell("once more, because the kernel's message does not mention the module")
         found = _found_under_stress(verified.built, machine, figures, plan, tell, leaky)
     if found:
         failure = Failure(TEST, None, "nothing found", found.cause, "debug kernel")
@@ -156,7 +158,7 @@ def _found_under_stress(
 
 
 def _names_nobody(found: Finding, module: Module) -> bool:
-    """Return whether a kernel complaint mentions the module nowhere, not even on a stack."""
+    """Return whether a kernel message does not mention the module, not even in a call trace."""
     complaint = found.code in (Code.CRASHED, Code.DIRTY_LOG)
     words = (f"[{module.name}", f"{module.name}: ", *module.own)
     return complaint and not any(word in found.cause + found.excerpt for word in words)
@@ -182,14 +184,18 @@ def _boot(machine: Machine, module: Module) -> Running:
 
 
 def _worst_first(verified: Verified) -> tuple[Finding, ...]:
-    """Return the findings, with violations of the contract last."""
-    contract = {"contract"}
-    return tuple(
-        sorted(
-            verified.findings,
-            key=lambda finding: finding.failure is not None and finding.failure.test in contract,
-        )
-    )
+    """Return the findings, the kernel's reports first, because they show the cause of wrong values.
+
+    Violations of the contract come last.
+    """
+
+    def order(finding: Finding) -> int:
+        if finding.code in (Code.CRASHED, Code.DIRTY_LOG):
+            return 0
+        contract = finding.failure is not None and finding.failure.test == "contract"
+        return 2 if contract else 1
+
+    return tuple(sorted(verified.findings, key=order))
 
 
 class _StressSession:
@@ -236,7 +242,7 @@ class _StressSession:
         return result.output
 
     def _ending(self, error: MachineError) -> Finding:
-        """Return a finding for a failed command; for a time-out, with the kernel's complaint."""
+        """Return a finding for a failed command; for a time-out, with the kernel's message."""
         found = failure_classification.classify(error, self.guest, self.built.module, "crashed")
         if found.status != "timeout":
             return found
@@ -270,7 +276,7 @@ class _StressSession:
         self.leaks()
 
     def _cap(self) -> int:
-        """Return the largest n of most calls. Slow stages get a lower one, to save seconds."""
+        """Return the largest n of most calls, which is smaller for slow stages to save time."""
         manifest = self.built.stage.manifest
         return min(manifest.max_n, 300 if manifest.traits.slow else 1000)
 
@@ -292,14 +298,14 @@ class _StressSession:
         top = self.built.stage.manifest.max_n
         seconds = 3 if self.plan.quick else 9
         figures = self.run_client(
-            "calls of four threads, and unloads meanwhile",
+            "calls of four threads, with unloads at the same time",
             f"fibstress concurrent {self.plan.seed} {seconds} 4 {self._cap()} {top} {MODULE}",
         )
         self.figures.add("calls", figures["calls"])
         self.figures.add("loads", figures["loads"])
 
     def _fail(self, what: str, samples: int, numbers: Sequence[int]) -> int:
-        """Fail allocations of calls for some n. Return the most allocations of one call."""
+        """Make allocations fail in calls for some n. Return the largest number in one call."""
         shown = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         figures = self.run_client(
             f"allocations that fail, {what}, n = {shown}",
@@ -312,8 +318,8 @@ class _StressSession:
     def _fail_in_turn(self) -> None:
         """Let every allocation of a call fail, one after the other.
 
-        This runs on machines without kmemleak, because its own allocations would be counted, too.
-        The driver detects leaks; kmemleak checks for them in the step with random failures.
+        The machines have no kmemleak, because kmemleak's own allocations would be counted, too. The
+        driver detects leaks; kmemleak checks for them in the step with random failures.
         """
         top = self.built.stage.manifest.max_n
         with self._untracked() as session:
@@ -340,7 +346,7 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Test the n in parts until no part is left. After an exception, discard the rest."""
+        """Test one part of the n after another. After an exception, drop the remaining parts."""
         try:
             with self._untracked() as session:
                 while not parts.empty():

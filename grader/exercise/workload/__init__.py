@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Describe to the metrics how a stage's driver is measured."""
+"""Define how the metrics measure a stage through its driver."""

@@ -13,13 +13,13 @@ from grader.lab.machines import Machine, Running
 
 COUNT = 101
 FEWEST = 5
-# The time limit for all calls with one n.
+# The time limit for all calls with the same n.
 LIMIT_NS = 300_000_000
 COLUMNS = ("user", "compute", "decimal", "difference", "faults")
 
 
 def parse(table: str) -> tuple[dict[str, float], dict[str, float], int]:
-    """Return the first call, the medians of the others and the number of calls.
+    """Return the times of the first call, the medians of the other calls and the number of calls.
 
     table is the output of fibctl. Raise MachineError if it is incomplete.
     """
@@ -44,7 +44,7 @@ def _trips(guest: Running, n: int, count: int, locked: bool) -> str:
 def measure_round_trips(
     machine: Machine, built: BuiltStage, locked: bool = True
 ) -> list[dict[str, Any]]:
-    """Measure read() at each n of the manifest that takes below 17 ms, in a new machine.
+    """Measure read() in a new machine, at each n of the manifest that takes less than 17 ms.
 
     Return rows of the report's round_trips; times are in nanoseconds. kernel is the sum of compute
     and decimal. The rest of read() is the system call, the allocation of a buffer and the copy of
@@ -55,7 +55,7 @@ def measure_round_trips(
     try:
         guest.channel.check(f"insmod {MODULE}", CALL_TIMEOUT * guest.speed_factor)
         for n in sorted(built.stage.manifest.measure):
-            # Two calls show how long one takes.
+            # Make two calls to find out how long one call takes.
             _, median, _ = parse(_trips(guest, n, 2, locked))
             # For each call, fibctl also makes a write() and a measurement that computes twice.
             possible = int(LIMIT_NS / (3.5 * max(median["user"], 1.0)))

@@ -19,19 +19,21 @@ from grader.measure.workload import Reading, Work, Workload, WrongAnswer
 
 PHASES = ("compute", "decimal")
 READ = "read"
-# Up to this many digits the driver checks a number before measuring (driver.c, CHECKED_DIGITS).
+# The driver checks numbers of up to this many digits before it measures them (driver.c,
+# CHECKED_DIGITS).
 TRIED_DIGITS = 5_000
 # Upper bounds of the driver's own time for each repetition and for each digit.
 OWN_NS, OWN_NS_DIGIT = 1_000, 10
-# The longest section of vector code may take this many instructions, which is 0.1 ms, because no
-# other task gets the CPU during a section. See common/vector.c.
+# The module parameter with the length of the longest section of vector code, and the limit of this
+# length: 0.1 ms as a number of instructions, because no other task gets the CPU during a section.
+# See common/vector.c.
 LONGEST_SECTION = f"/sys/module/{device.NAME}/parameters/longest_section"
 SECTION_INSTRUCTIONS = 300_000
 LOOK_TIMEOUT = 10
 
 
-# The driver's calls into the stage in one read(), in order: the phase of the call, the function
-# called, and the functions of driver.c that may contain the call.
+# The calls of the stage that the driver makes in one read(), in order. Each row has the phase of
+# the call, the function called, and the functions of driver.c that may contain the call.
 CALLS = (
     ("compute", "fib_compute", ("fibdrv_read",)),
     ("decimal", "fib_decimal", ("guarded_decimal", "fibdrv_read")),
@@ -42,7 +44,8 @@ CALLS = (
 def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
     """Return the phase and address of each call of the stage in read().
 
-    driver is driver.o, the first object of a module. Raise LabError if a call is not found once.
+    driver is driver.o, the first object of a module. Raise LabError unless each call is found
+    exactly once.
     """
     found = elf.read(driver)
     (text,) = (section for section in found.sections if section.name == ".text")
@@ -55,7 +58,10 @@ def call_sites(driver: Path) -> tuple[tuple[str, int], ...]:
             and found.function_at(text, relocation.offset) in callers
         ]
         if len(calls) != 1:
-            raise LabError(f"{driver.name} has {len(calls)} calls of {function} in read(), not one")
+            raise LabError(
+                f"{driver.name} has {len(calls)} calls of {function} in read(), not one",
+                "correct common/driver.c",
+            )
         sites.append((phase, calls[0]))
     return tuple(sites)
 
@@ -68,7 +74,7 @@ class StageWorkload:
     numbers: tuple[int, ...] = ()
     label: str = ""
     whole_read: bool = False  # whether the sum of compute and decimal is measured, too
-    needed: tuple[int, ...] = ()  # the numbers that are counted however long they take
+    needed: tuple[int, ...] = ()  # the n whose instructions are counted even if this takes long
 
     client = f"{device.CLIENT} batch"
     before = ("open 0 rw",)
@@ -81,7 +87,7 @@ class StageWorkload:
 
     @property
     def wholes(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the phases whose sum is a figure of its own."""
+        """Return the phases of each sum that is reported in addition, by the name of the sum."""
         return {READ: PHASES} if self.whole_read else {}
 
     @property
@@ -110,7 +116,7 @@ class StageWorkload:
         return bool(self.built.stage.traits.vector)
 
     def spread(self, n: int) -> int:
-        """Return how far n varies within a batch, so that a cached result saves nothing."""
+        """Return how far n varies within a batch, so that a stage cannot reuse the last result."""
         return min(7, n // 100)
 
     def request(self, work: Work) -> str:
@@ -142,7 +148,7 @@ class StageWorkload:
         )
 
     def count_request(self, n: int) -> str:
-        """Return the client's request for one pread() to count."""
+        """Return the request for one pread() whose instructions are counted."""
         return f"count 0 {n}"
 
     def digits(self, n: int) -> str:
@@ -150,7 +156,7 @@ class StageWorkload:
         return expected_values.digits(n)
 
     def machine_finding(self, guest: Running, n: int) -> Finding | None:
-        """Return a finding if a vector section was too long. The TSC counts instructions."""
+        """Return a finding if a section of vector code took too many instructions."""
         if not self.vectors:
             return None
         longest = guest.channel.check(f"cat {LONGEST_SECTION}", LOOK_TIMEOUT * guest.speed_factor)

@@ -18,7 +18,7 @@
 #include "first.h"
 #include "firstctl.h"
 
-#define FAIL "/sys/module/first/parameters/fail"
+#define PARAMETERS "/sys/module/first/parameters/"
 
 static void print_text(const unsigned char *text, size_t size)
 {
@@ -45,6 +45,7 @@ static size_t unescape(char *text)
 			from++;
 			*to++ = *from == 'n' ? '\n' :
 				*from == '_' ? ' ' :
+				*from == '0' ? '\0' :
 					       *from;
 		} else {
 			*to++ = *from;
@@ -104,17 +105,21 @@ static void do_fill(const struct request *r)
 
 static void do_info(const struct request *r)
 {
-	int null = !strcmp(word(r, 2), "null");
 	struct first_info info;
+	struct memory m;
 	int ret;
 
-	memset(&info, BATCH_FILL, sizeof(info));
-	ret = ioctl(file(r), FIRST_IOC_INFO, null ? NULL : &info);
-	if (ret)
+	if (!memory_map(&m, sizeof(info), word(r, 2)))
+		return;
+	ret = ioctl(file(r), FIRST_IOC_INFO, m.address);
+	if (ret || m.address != m.pages) {
 		answer(ret);
-	else
+	} else {
+		memcpy(&info, m.address, sizeof(info));
 		printf("0 %u %u %u %u\n", info.lines, info.bytes, info.room,
 		       info.mine);
+	}
+	memory_unmap(&m);
 }
 
 static int attribute(const struct request *r, int flags)
@@ -202,6 +207,11 @@ static void do_load(const struct request *r)
 		close(fd);
 }
 
+static void set_parameter(const char *path, const char *value)
+{
+	put_text(open(path, O_WRONLY | O_CLOEXEC), value, strlen(value));
+}
+
 static bool serve(const struct request *r)
 {
 	const char *verb = r->word[0];
@@ -231,8 +241,9 @@ static bool serve(const struct request *r)
 	else if (!strcmp(verb, "unload"))
 		answer(syscall(SYS_delete_module, "first", O_NONBLOCK));
 	else if (!strcmp(verb, "fail"))
-		put_text(open(FAIL, O_WRONLY | O_CLOEXEC), word(r, 1),
-			 strlen(word(r, 1)));
+		set_parameter(PARAMETERS "fail", word(r, 1));
+	else if (!strcmp(verb, "change"))
+		set_parameter(PARAMETERS "change", word(r, 1));
 	else
 		return serve_pair(r);
 	return true;

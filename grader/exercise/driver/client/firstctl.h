@@ -4,8 +4,8 @@
  *
  * "firstctl batch" reads requests, one on each line, and answers each at once
  * with one line; it ends at "quit". H is the number of an open file; an answer
- * below 0 is minus errno. In TEXT, \n is a newline, \_ a blank; a request
- * without TEXT has an empty one.
+ * below 0 is minus errno. In TEXT, \n is a newline, \_ a blank, \0 a zero byte;
+ * a request without TEXT has an empty one.
  *
  *	open, close, seek, ioctl, sync	see batch.h
  *	read H SIZE [good|null|half|fresh]
@@ -13,30 +13,40 @@
  *	write H TEXT		in memory, digits follow the text
  *	badwrite H null|half	write two bytes from NULL, or with half of them
  *				unmapped
- *	fill H TEXT		write until it fails: how many, and the error
- *	info H [null]		lines, bytes, room, mine
+ *	fill H TEXT		write until a write fails: the number of writes,
+ *				and the error
+ *	info H [null|half]	lines, bytes, room, mine
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat			the kind and mode of the device
  *	load FILE NONCE PARAMETERS, unload
  *				the driver's steps go to FIRST_STEPS
- *	fail K			the K-th step from now on that can fail does
+ *	fail K			make one of the next steps fail: the K-th that
+ *				can fail
+ *	change OFFSET		change the digit at OFFSET in the notebook's
+ *				memory
  *
  * The following requests run two threads, each with a file of its own. Both run
- * on one CPU, or on two with the word two at the end, if there are two:
+ * on one CPU. If the request ends with the word "two" and the machine has a
+ * second CPU, they run on two CPUs:
  *
  *	lines COUNT		each writes COUNT lines: lines written, lines in
- *				the text, and lines that neither has written
- *	same COUNT		both write by one open file: lines written, mine
- *	follows COUNT		one writes, one reads and seeks: how many of its
- *				answers are not whole lines
- *	last			each writes a line where one fits: lines
- *				written, and bytes in the text
+ *				the text, and lines that neither thread wrote
+ *	same COUNT		both write through one open file: lines written,
+ *				mine
+ *	follows COUNT		one writes, one reads and seeks: the number of
+ *				its answers that are not whole lines
+ *	last			each writes a line when only one line fits:
+ *				lines written, and bytes in the text
  *	shows COUNT		one writes, one reads the attribute "lines"
  *	reads COUNT		each reads at the end of the text
  *	clears COUNT		one writes, one clears: lines written, cleared
- *	infos COUNT		the first also clears, one asks INFO: how many
- *				answers are not consistent
+ *	infos COUNT		one writes and clears, one asks INFO: the number
+ *				of inconsistent answers
+ *	wholes COUNT		one writes and clears, one reads and seeks: the
+ *				number of its answers that are not whole lines
+ *
+ * While the threads run, signals interrupt their calls.
  */
 #ifndef FIRSTCTL_H
 #define FIRSTCTL_H
@@ -45,7 +55,10 @@
 
 #include "batch.h"
 
-/* The file for the trace of call_trace.c; its first line has held the nonce. */
+/*
+ * The file for the trace of call_trace.c. Its first line holds the nonce until
+ * call_trace.c has read and erased it.
+ */
 #define FIRST_STEPS "/first.steps"
 
 /* Serve requests until the input ends. Return the exit status. */

@@ -12,7 +12,7 @@
 #include "firstctl.h"
 
 static const char usage[] =
-	"usage: firstctl info    what FIRST_IOC_INFO says of the notebook\n"
+	"usage: firstctl info    FIRST_IOC_INFO: describe the notebook\n"
 	"       firstctl clear   FIRST_IOC_CLEAR: empty it\n"
 	"       firstctl batch   calls from standard input, see firstctl.h\n";
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "firstctl.h"
 
 #define FIRST_RACE "/sys/module/first/parameters/race"
+#define MICROSECONDS_BETWEEN_SIGNALS 500
 
 struct caller {
 	void (*work)(struct caller *);
@@ -26,12 +28,18 @@ struct caller {
 	int cpu;
 	int fd;
 	long count;
-	const char *text; /* to write */
-	const char *attribute; /* to open instead of the device */
+	const char *text; /* the text to write */
+	long lines; /* the number of lines to write before each CLEAR */
+	const char *attribute; /* the attribute to open instead of the device */
 	bool ended;
 	long done;
 	long odd;
 };
+
+static bool has_ended(const struct caller *c)
+{
+	return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
+}
 
 static void *run(void *argument)
 {
@@ -41,14 +49,44 @@ static void *run(void *argument)
 	CPU_ZERO(&cpu);
 	CPU_SET(c->cpu, &cpu);
 	/*
-	 * If there is no second CPU, this fails and both callers share the
-	 * first.
+	 * Without a second CPU this call fails, and both callers share the
+	 * first CPU.
 	 */
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 	pthread_barrier_wait(c->begin);
 	c->work(c);
 	__atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/*
+ * Send signals until both callers have ended. A call that waits for a lock may
+ * then fail with EINTR, and must not release the lock, which it does not hold.
+ */
+static void interrupt(const pthread_t thread[2], const struct caller pair[2])
+{
+	struct sigaction action = { .sa_handler = on_signal,
+				    .sa_flags = SA_RESTART };
+
+	sigaction(SIGUSR1, &action, NULL);
+	while (!has_ended(&pair[0]) || !has_ended(&pair[1])) {
+		for (int i = 0; i < 2; i++)
+			pthread_kill(thread[i], SIGUSR1);
+		usleep(MICROSECONDS_BETWEEN_SIGNALS);
+	}
+}
+
+static void reads(struct caller *c)
+{
+	char text[16];
+
+	for (long i = 0; i < c->count; i++)
+		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
 }
 
 /*
@@ -82,6 +120,12 @@ static bool together(struct caller pair[2], bool same_file)
 			exit(1);
 		}
 	}
+	/*
+	 * Do not interrupt counted reads, because a restarted read counts
+	 * twice.
+	 */
+	if (pair[0].work != reads)
+		interrupt(thread, pair);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	pthread_barrier_destroy(&begin);
@@ -100,15 +144,8 @@ static void writes(struct caller *c)
 	size_t size = strlen(c->text);
 
 	for (long i = 0; i < c->count; i++)
-		c->done += write(c->fd, c->text, size) == (ssize_t)size;
-}
-
-static void reads(struct caller *c)
-{
-	char text[16];
-
-	for (long i = 0; i < c->count; i++)
-		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
+		c->done += TEMP_FAILURE_RETRY(write(c->fd, c->text, size)) ==
+			   (ssize_t)size;
 }
 
 /* Read the whole text, and seek to its last line. */
@@ -116,9 +153,10 @@ static void follows(struct caller *c)
 {
 	char text[8192] = "";
 
-	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
-		off_t line = lseek(c->fd, -1, SEEK_END);
-		ssize_t size = read(c->fd, text, sizeof(text));
+	while (!has_ended(c->other)) {
+		off_t line = TEMP_FAILURE_RETRY(lseek(c->fd, -1, SEEK_END));
+		ssize_t size =
+			TEMP_FAILURE_RETRY(read(c->fd, text, sizeof(text)));
 
 		if (line < 0 || size <= 0 || text[0] == '\n' ||
 		    text[size - 1] != '\n')
@@ -131,8 +169,9 @@ static void shows(struct caller *c)
 {
 	char text[16];
 
-	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
-		ssize_t size = pread(c->fd, text, sizeof(text), 0);
+	while (!has_ended(c->other)) {
+		ssize_t size =
+			TEMP_FAILURE_RETRY(pread(c->fd, text, sizeof(text), 0));
 
 		c->odd += size <= 0;
 		c->done++;
@@ -142,8 +181,8 @@ static void shows(struct caller *c)
 /* Clear until the other caller, which writes, has ended. */
 static void clears(struct caller *c)
 {
-	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
-		int lines = ioctl(c->fd, FIRST_IOC_CLEAR);
+	while (!has_ended(c->other)) {
+		int lines = TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 
 		if (lines < 0)
 			c->odd++;
@@ -155,9 +194,10 @@ static void clears(struct caller *c)
 static void writes_and_clears(struct caller *c)
 {
 	for (long i = 0; i < c->count; i++) {
-		c->done += write(c->fd, c->text, strlen(c->text)) > 0;
-		if (i % 16 == 15)
-			ioctl(c->fd, FIRST_IOC_CLEAR);
+		c->done += TEMP_FAILURE_RETRY(
+				   write(c->fd, c->text, strlen(c->text))) > 0;
+		if (i % c->lines == c->lines - 1)
+			(void)TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 	}
 }
 
@@ -167,11 +207,27 @@ static void asks(struct caller *c)
 	size_t size = strlen(c->other->text);
 	struct first_info info;
 
-	while (!__atomic_load_n(&c->other->ended, __ATOMIC_ACQUIRE)) {
-		if (ioctl(c->fd, FIRST_IOC_INFO, &info) ||
+	while (!has_ended(c->other)) {
+		if (TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_INFO, &info)) ||
 		    info.bytes != info.lines * size ||
 		    info.bytes + info.room != FIRST_BYTES)
 			c->odd++;
+		c->done++;
+	}
+}
+
+/* Read the text of lines of one size, which may be empty at any time. */
+static void wholes(struct caller *c)
+{
+	size_t line = strlen(c->other->text);
+	char text[8192];
+
+	while (!has_ended(c->other)) {
+		ssize_t size =
+			TEMP_FAILURE_RETRY(pread(c->fd, text, sizeof(text), 0));
+
+		c->odd += size < 0 || (size_t)size % line;
+		(void)TEMP_FAILURE_RETRY(lseek(c->fd, -1, SEEK_END));
 		c->done++;
 	}
 }
@@ -189,8 +245,8 @@ static ssize_t pread_whole(int fd)
 }
 
 /*
- * Return the number of lines in the notebook. *@odd is the number of those
- * after the beginning that are neither F(3) nor F(4), and of incomplete ones.
+ * Return the number of lines in the notebook. Set *@odd to the number of lines
+ * after the beginning that are incomplete, or are neither F(3) nor F(4).
  */
 static long counted(int fd, long *odd)
 {
@@ -247,7 +303,7 @@ static void do_shows(struct caller pair[2])
 	part(pair, false);
 }
 
-/* Write until exactly one of the pair's lines fits. */
+/* Fill the notebook until exactly one more line of the pair fits. */
 static bool fill_up(size_t size)
 {
 	int fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
@@ -325,10 +381,22 @@ static void do_clears(struct caller pair[2])
 static void do_infos(struct caller pair[2])
 {
 	pair[0].work = writes_and_clears;
+	pair[0].lines = 16;
 	pair[1].work = asks;
 	if (!together(pair, false))
 		return;
 	printf("0 %ld %ld\n", pair[1].done, pair[1].odd);
+	part(pair, false);
+}
+
+static void do_wholes(struct caller pair[2])
+{
+	pair[0].work = writes_and_clears;
+	pair[0].lines = 1; /* so that each line is stored in the same memory */
+	pair[1].work = wholes;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[1].odd);
 	part(pair, false);
 }
 
@@ -361,6 +429,8 @@ bool serve_pair(const struct request *r)
 		do_clears(pair);
 	else if (!strcmp(verb, "infos"))
 		do_infos(pair);
+	else if (!strcmp(verb, "wholes"))
+		do_wholes(pair);
 	else
 		return false;
 	return true;

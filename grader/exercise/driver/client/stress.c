@@ -25,7 +25,7 @@
 struct caller {
 	unsigned int seed;
 	unsigned int seconds;
-	int shared; /* a file that all callers share */
+	int shared; /* an open file that all callers share */
 	unsigned long calls;
 };
 

@@ -4,18 +4,21 @@
  * so that the emulator can count the instructions of each: see
  * grader/exercise/operations/ideas.py.
  *
- * The parameter "ask" takes a request, and then holds the answer:
+ * The parameter "ask" takes a request, and returns the answer when it is read:
  *
  *	compute N 0 MODULUS	fib_compute() of F(N) between the marks
- *	decimal N 0 MODULUS	fib_decimal() of F(N) between the marks
+ *	decimal SIZE SEED MODULUS fib_decimal() of a random number of SIZE words
  *	create SIZE 0 MODULUS	create three numbers of SIZE words of 8 bytes
  *	WHAT SIZE SEED MODULUS	operation WHAT, a number of enum
  *				tested_operation in bignum_adapter.h, on random
- *				numbers of SIZE words
+ *				numbers of SIZE words, the first one larger
  *
- * The answer is what the operation returned, and residues: of the digits of
- * F(N), or of both operands and the result. The parameter "marks" holds the
- * addresses of both marks and of fib_alloc().
+ * The answer is the operation's return value and residues: the residue of F(N),
+ * the residue of the digits, or the residues of both operands after the call and
+ * of the result. F(N) is not converted, and the digits are those of a random
+ * number, so that neither task depends on the other. ideas.py generates the same
+ * operands, so it can check the whole answer. The parameter "marks" holds the
+ * addresses of both marks, of fib_alloc() and of fib_yield().
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -38,49 +41,10 @@ static noinline void mark_end(void)
 	asm volatile("" : : : "memory");
 }
 
-static u64 residue_of_digits(const char *digits, size_t count, u64 modulus)
-{
-	u64 residue = 0;
-
-	while (count--)
-		div64_u64_rem(10 * residue + (*digits++ - '0'), modulus,
-			      &residue);
-	return residue;
-}
-
-static void count_whole(bool computing, u64 n, u64 modulus)
-{
-	struct fib_account account = FIB_ACCOUNT(account);
-	size_t bound = n / 4 + 2;
-	char *digits = kvmalloc(bound, GFP_KERNEL);
-	union fib_value f;
-	ssize_t ret;
-
-	if (!digits)
-		return;
-	if (computing)
-		mark_begin();
-	ret = fib_compute(&account.call, n, &f);
-	if (computing)
-		mark_end();
-	if (!ret) {
-		if (!computing)
-			mark_begin();
-		ret = fib_decimal(&account.call, &f, digits, bound);
-		if (!computing)
-			mark_end();
-		fib_release(&f);
-	}
-	if (ret > 0 && ret <= bound)
-		scnprintf(answer, sizeof(answer), "0 %llu\n",
-			  residue_of_digits(digits, ret, modulus));
-	else
-		scnprintf(answer, sizeof(answer), "%zd\n", ret);
-	kvfree(digits);
-}
-
 #if STAGE_HAS_NUMBERS
+/* The base of the words, or 0 for 2^64; and half of the base. */
 #define BASE (STAGE_LIMB_IS_DECIMAL ? 1000000000000000000ULL : 0)
+#define HALF (BASE ? BASE / 2 : 1ULL << 63)
 
 static u64 limb_at(struct bignum *a, size_t i)
 {
@@ -99,32 +63,41 @@ static u64 residue_of(struct bignum *a, u64 modulus)
 	return residue;
 }
 
-/*
- * Fill @a with random limbs from Knuth's MMIX linear congruential generator.
- * Its upper bits are mixed into the lower ones, which are less random.
- */
-static void fill(struct bignum *a, size_t size, u64 *state)
+static u64 residue_of_value(const union fib_value *f, u64 modulus)
 {
-	for (size_t i = 0; i != size; i++) {
-		u64 limb;
-
-		*state = *state * 6364136223846793005ULL +
-			 1442695040888963407ULL;
-		limb = *state ^ *state >> 32;
-		if (BASE)
-			limb %= BASE;
-		if (i + 1 == size)
-			limb |= 1;
-		if (tested_limb_bytes() == 4)
-			((u32 *)tested_limbs(a))[i] = limb;
-		else
-			((u64 *)tested_limbs(a))[i] = limb;
-	}
-	tested_set_size(a, size);
+	return residue_of(f->big, modulus);
 }
 
 /*
- * The blocks that hold three numbers: one if a single call creates all three.
+ * Fill @a with random words from Knuth's MMIX linear congruential generator.
+ * Its upper bits are mixed into the lower ones, which are less random. The top
+ * word is from @least to 2 * @least. operands() in ideas.py does the same.
+ */
+static void fill(struct bignum *a, size_t words, u64 least, u64 *state)
+{
+	for (size_t i = 0; i != words; i++) {
+		u64 word;
+
+		*state = *state * 6364136223846793005ULL +
+			 1442695040888963407ULL;
+		word = *state ^ *state >> 32;
+		if (BASE)
+			word %= BASE;
+		if (i + 1 == words)
+			word = word % least + least;
+		if (tested_limb_bytes() == 4) {
+			((u32 *)tested_limbs(a))[2 * i] = word;
+			((u32 *)tested_limbs(a))[2 * i + 1] = word >> 32;
+		} else {
+			((u64 *)tested_limbs(a))[i] = word;
+		}
+	}
+	tested_set_size(a, words * 8 / tested_limb_bytes());
+}
+
+/*
+ * The number of blocks that hold three numbers: 1 if a single call creates all
+ * three.
  */
 #define BLOCKS (STAGE_RESULT_IS_PREALLOCATED ? 1 : 3)
 
@@ -160,6 +133,55 @@ static void count_create(u64 words)
 	release(number);
 }
 
+static u64 residue_of_digits(const char *digits, size_t count, u64 modulus)
+{
+	u64 residue = 0;
+
+	while (count--)
+		div64_u64_rem(10 * residue + (*digits++ - '0'), modulus,
+			      &residue);
+	return residue;
+}
+
+/* Answer what fib_decimal() returned, and the residue of its digits. */
+static void answer_digits(const char *digits, ssize_t ret, size_t bound,
+			  u64 modulus)
+{
+	if (ret > 0 && ret <= bound)
+		scnprintf(answer, sizeof(answer), "0 %llu\n",
+			  residue_of_digits(digits, ret, modulus));
+	else
+		scnprintf(answer, sizeof(answer), "%zd\n", ret);
+}
+
+/* A word has at most 20 decimal digits. */
+#define WORD_DIGITS 20
+
+static void count_decimal(u64 words, u64 seed, u64 modulus)
+{
+	struct fib_account account = FIB_ACCOUNT(account);
+	size_t size = words * 8 / tested_limb_bytes();
+	size_t bound = words * WORD_DIGITS;
+	char *digits = kvmalloc(bound, GFP_KERNEL);
+	struct bignum *number[3];
+	union fib_value f;
+	ssize_t ret;
+
+	if (!digits)
+		return;
+	if (!create(&account.call, number, size))
+		goto release;
+	fill(number[0], words, HALF, &seed);
+	f.big = number[0];
+	mark_begin();
+	ret = fib_decimal(&account.call, &f, digits, bound);
+	mark_end();
+	answer_digits(digits, ret, bound, modulus);
+release:
+	release(number);
+	kvfree(digits);
+}
+
 static void count_operation(enum tested_operation what, u64 words, u64 seed,
 			    u64 modulus)
 {
@@ -168,16 +190,26 @@ static void count_operation(enum tested_operation what, u64 words, u64 seed,
 	struct bignum *number[3], *c;
 	int ret;
 
-	/* The result has enough capacity not to grow during the count. */
+	/* With this capacity, the result does not grow between the marks. */
 	if (!create(&account.call, number, 2 * size + 2))
 		goto release;
 	if (BLOCKS == 1) {
 		number[1] = tested_at(number[0], 1);
 		number[2] = tested_at(number[0], 2);
 	}
-	fill(number[0], size, &seed);
-	fill(number[1], size, &seed);
 	c = number[2];
+	if (what == TESTED_INCREASE) {
+		u64 same = seed;
+
+		fill(c, words, HALF, &same); /* its operand, too */
+	}
+	fill(number[0], words, HALF, &seed);
+	fill(number[1], words, HALF / 2, &seed);
+	if (what == TESTED_FIFTH) {
+		u64 *lowest = tested_limbs(number[0]);
+
+		*lowest -= *lowest % 5; /* a multiple of 5, like the base */
+	}
 	mark_begin();
 	ret = tested_operate(what, &c, number[0], number[1], 1);
 	mark_end();
@@ -194,7 +226,16 @@ release:
 	release(number);
 }
 #else
+static u64 residue_of_value(const union fib_value *f, u64 modulus)
+{
+	return f->word % modulus;
+}
+
 static void count_create(u64 words)
+{
+}
+
+static void count_decimal(u64 words, u64 seed, u64 modulus)
 {
 }
 
@@ -203,6 +244,24 @@ static void count_operation(enum tested_operation what, u64 words, u64 seed,
 {
 }
 #endif
+
+static void count_compute(u64 n, u64 modulus)
+{
+	struct fib_account account = FIB_ACCOUNT(account);
+	union fib_value f;
+	int ret;
+
+	mark_begin();
+	ret = fib_compute(&account.call, n, &f);
+	mark_end();
+	if (ret) {
+		scnprintf(answer, sizeof(answer), "%d\n", ret);
+		return;
+	}
+	scnprintf(answer, sizeof(answer), "0 %llu\n",
+		  residue_of_value(&f, modulus));
+	fib_release(&f);
+}
 
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
@@ -215,8 +274,10 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	    !modulus || modulus >> 32)
 		return -EINVAL;
 	scnprintf(answer, sizeof(answer), "%d\n", -ENOMEM);
-	if (!strcmp(verb, "compute") || !strcmp(verb, "decimal"))
-		count_whole(verb[0] == 'c', size, modulus);
+	if (!strcmp(verb, "compute"))
+		count_compute(size, modulus);
+	else if (!strcmp(verb, "decimal"))
+		count_decimal(size, seed, modulus);
 	else if (!strcmp(verb, "create"))
 		count_create(size);
 	else if (!kstrtouint(verb, 10, &what))
@@ -239,9 +300,9 @@ module_param_cb(ask, &ask_ops, NULL, 0600);
 
 static int marks_get(char *buffer, const struct kernel_param *kp)
 {
-	return scnprintf(buffer, PAGE_SIZE, "%lx %lx %lx\n",
+	return scnprintf(buffer, PAGE_SIZE, "%lx %lx %lx %lx\n",
 			 (unsigned long)mark_begin, (unsigned long)mark_end,
-			 (unsigned long)fib_alloc);
+			 (unsigned long)fib_alloc, (unsigned long)fib_yield);
 }
 
 static const struct kernel_param_ops marks_ops = { .get = marks_get };
@@ -260,4 +321,4 @@ module_init(fibcounted_init);
 module_exit(fibcounted_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("The operations of a stage of fibdrv, to be counted");
+MODULE_DESCRIPTION("Count the instructions of the operations of a stage");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random system calls. With valid arguments the exact result is known in
- * advance; with invalid ones the call must fail with a suitable error.
+ * Make random system calls. A call with valid arguments must return the exact
+ * result, and a call with invalid arguments must fail with a suitable error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -151,8 +151,8 @@ static void op_seek(void)
 	if (whence == SEEK_END && below(2))
 		offset = -offset;
 	/*
-	 * The sum wraps modulo 2^64, but no invalid sum wraps into the valid
-	 * range.
+	 * The sum is computed modulo 2^64, but no invalid sum wraps around into
+	 * the valid range.
 	 */
 	right = whence >= 0 && whence <= 2 && base + offset <= max_n;
 	one_call();
@@ -176,7 +176,7 @@ char *some_buffer(size_t size, size_t *sound)
 	case 1:
 		return (char *)0xffff888000000000; /* a kernel address */
 	case 2:
-		return (char *)0x0000900000000000; /* not canonical */
+		return (char *)0x0000900000000000; /* no canonical address */
 	case 3:
 		return (char *)-8L;
 	case 4:
@@ -249,7 +249,7 @@ static void op_sysfs(void)
 	if (one_in(4)) {
 		clock_on = below(2);
 		if (store_clock(clock_on ? "1" : "0", 1) != 1)
-			wrong("ktime_measure takes no %d", clock_on);
+			wrong("ktime_measure refuses %d", clock_on);
 	} else if (store_clock(text, strlen(text)) > 0) {
 		wrong("ktime_measure takes '%s'", text);
 	}
@@ -269,8 +269,8 @@ static void op_unload(void)
 }
 
 /*
- * Fork a child. Parent and child close some inherited files in different random
- * orders, and the child reads by one that is left.
+ * Fork a child. Parent and child read from some inherited files and close them,
+ * in different random orders. Then the child reads from a remaining file.
  */
 static void op_fork(void)
 {
@@ -297,7 +297,8 @@ static void op_fork(void)
 		_exit(complained());
 	}
 	if (waitpid(child, &status, 0) != child || status)
-		wrong("a child of the test ended with %#x", status);
+		wrong("a child process of the test ended with status %#x",
+		      status);
 }
 
 static void one_op(void)

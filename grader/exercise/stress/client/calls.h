@@ -27,7 +27,7 @@ extern bool clock_on;
 extern size_t page;
 /* A read-only page. */
 extern char *read_only;
-/* A buffer of @room_size bytes, followed by an unmapped page. */
+/* A buffer of room_size bytes, followed by an unmapped page. */
 extern char *room;
 extern size_t room_size;
 
@@ -38,15 +38,15 @@ uint64_t below(uint64_t bound);
 bool one_in(uint64_t count);
 uint64_t some_n(void);
 uint64_t wild_number(void);
-/* Return whether to skip a call because it takes long; a few are made. */
+/* Return whether to skip a call that takes long; a few such calls are made. */
 bool too_slow(uint64_t n);
 /* Return a random open file, or NULL. */
 struct slot *some_slot(void);
 /* Return a random size, most often about the number of digits of F(@n). */
 size_t some_size(uint64_t n);
 /*
- * Return a buffer, valid or not; *@sound is the number of its bytes that are
- * writable.
+ * Return a buffer, which may be invalid. Set *@sound to the number of its
+ * writable bytes.
  */
 char *some_buffer(size_t size, size_t *sound);
 /* Return whether @err is a valid error for invalid arguments. */

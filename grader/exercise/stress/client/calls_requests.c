@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Random calls: ioctl requests of the driver and others, and unusual system
- * calls.
+ * Make random ioctl requests, of this driver and of other drivers, and unusual
+ * system calls.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@ void op_ioctl(void)
 
 	if (!slot)
 		return;
-	if (below(2)) /* near the driver's request: one bit differs */
+	if (below(2)) /* the driver's request with one bit changed */
 		request = (unsigned int)FIBDRV_IOC_MEASURE ^ (1u << below(32));
 	one_call();
 	ret = ioctl(slot->fd, request, some_buffer(page, &sound));
@@ -58,7 +58,7 @@ void op_measure(void)
 		return;
 	m.spread = (uint32_t)below(m.n + 1);
 	switch (below(8)) {
-	case 0: /* change a random bit; one in the results has no effect */
+	case 0: /* change a random bit; in a result it has no effect */
 		bytes[below(sizeof(m))] ^= 1u << below(8);
 		valid = m.size == sizeof(m) && !m.flags && m.n <= max_n &&
 			m.spread <= m.n && m.repeat &&
@@ -83,14 +83,14 @@ void op_measure(void)
 	case 3:
 		where = (struct fibdrv_measure *)some_buffer(sizeof(m), &sound);
 		break;
-	case 4: /* a valid request in memory that the driver cannot write to */
+	case 4: /* a valid request in memory to which the driver cannot write */
 		mprotect(read_only, page, PROT_READ | PROT_WRITE);
 		memcpy(read_only, &m, sizeof(m));
 		mprotect(read_only, page, PROT_READ);
 		one_call();
 		ret = ioctl(slot->fd, FIBDRV_IOC_MEASURE, read_only);
 		if (ret != -1 || errno != EFAULT)
-			wrong("measure into memory to read: %d (%s)", ret,
+			wrong("measure into read-only memory: %d (%s)", ret,
 			      strerror(errno));
 		return;
 	default:

@@ -10,7 +10,7 @@
 
 #include "calls.h"
 
-/* A read or write at the file's position or at its own. */
+/* A read or write, at the file's position or at a position of its own. */
 struct transfer {
 	struct slot *slot;
 	uint64_t n;
@@ -19,8 +19,8 @@ struct transfer {
 };
 
 /*
- * Draw a transfer. Return false if no file is open or the call would be too
- * slow.
+ * Generate a random transfer. Return false if no file is open or the call would
+ * be too slow.
  */
 static bool some_transfer(struct transfer *t, bool positioned)
 {
@@ -62,7 +62,7 @@ static void judge_read(const struct transfer *t, ssize_t ret, int err)
 	else
 		right = fits(err);
 	if (!right)
-		wrong("read of F(%llu), size %zu, %zu of it sound: %zd (%s)",
+		wrong("read of F(%llu), size %zu, %zu bytes writable: %zd (%s)",
 		      (unsigned long long)t->n, t->size, t->sound, ret,
 		      strerror(err));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Concurrent calls: threads with files of their own, threads that share one,
- * and a thread that unloads and loads the module at the same time.
+ * Make concurrent calls: in threads with files of their own, in threads that
+ * share a file, and in a thread that unloads and loads the module.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,8 +21,8 @@
 static uint64_t top, max_n;
 static volatile bool over;
 /*
- * Make one call for each open and then pause, so that the device is closed at
- * times.
+ * Whether the threads make only one call for each open and then pause. At some
+ * moments, no file is open then.
  */
 static bool briefly;
 static unsigned long calls, loads;
@@ -38,9 +38,9 @@ static struct worker {
 static unsigned int worker_count;
 
 /*
- * Check that write returns the time of this call and not of another one: it
- * must be positive and not longer than the call took in user space, by the same
- * clock.
+ * Check that write returns the time of this call and not of another call. The
+ * time must be positive, and not longer than the call took in user space by the
+ * same clock.
  */
 static void timed_write(int fd, uint64_t n)
 {
@@ -52,11 +52,11 @@ static void timed_write(int fd, uint64_t n)
 		wrong("write at %llu: %zd (%s)", (unsigned long long)n, ns,
 		      strerror(errno));
 	else if ((uint64_t)ns > outside)
-		wrong("write at %llu returns %zd ns, but has taken %llu",
+		wrong("write at %llu returns %zd ns, but took %llu",
 		      (unsigned long long)n, ns, (unsigned long long)outside);
 }
 
-/* Open a file, make calls on it, and close it. */
+/* Open the device, make calls on the open file, and close the file. */
 static void own_file(struct worker *worker)
 {
 	uint64_t *state = &worker->state;
@@ -145,9 +145,10 @@ static void *run_shared(void *arg)
 }
 
 /*
- * Unload the module whenever the device is not open, and load it again. The
- * sessions show if the module was unloaded although a file was open. This need
- * not crash, because the module is then loaded at the same address.
+ * Unload the module whenever the device is not open, and load the module again.
+ * The sessions show if the module was unloaded although a file was open. Such
+ * an unload may not crash, because the module is then loaded at the same
+ * address.
  */
 static void *run_loader(void *module)
 {
@@ -168,7 +169,8 @@ static void *run_loader(void *module)
 					    before[i])
 					wrong("unloaded while a file was open");
 			if (load_module(module))
-				wrong("load under fire: %s", strerror(errno));
+				wrong("load during concurrent calls: %s",
+				      strerror(errno));
 		}
 		nanosleep(&pause, NULL);
 	}

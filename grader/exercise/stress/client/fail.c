@@ -22,8 +22,8 @@ enum { READ, WRITE, MEASURE };
 
 /*
  * Make one call for F(n) in which allocation k fails. Complain if the result is
- * wrong. Return how many allocations are left before the failure; 0 if it
- * happened.
+ * wrong. Return 0 if that allocation failed; if the call made too few
+ * allocations, return the number of missing ones.
  */
 static unsigned int failing_call(int fd, int what, uint64_t n, unsigned int k,
 				 char *digits, size_t size)
@@ -96,7 +96,7 @@ void do_fail(char **args)
 			failures++;
 			read_right(fd, next, "after a failed allocation");
 		}
-		read_right(fd, n, "after all of them");
+		read_right(fd, n, "after all failures");
 		if (most < count)
 			most = count;
 		free(digits);
@@ -105,8 +105,9 @@ void do_fail(char **args)
 }
 
 /*
- * Fail allocations at random. Only this reaches a second failure after the
- * first one: on an error path, or in the fallback of kvmalloc.
+ * Make allocations fail at random. Only this test can make a second allocation
+ * fail after the first one, for example on an error path or in the fallback of
+ * kvmalloc.
  */
 void do_random_failures(char **args)
 {
@@ -150,15 +151,14 @@ static void check_gone(unsigned int k)
 	ssize_t count;
 
 	if (!access(FIBDRV_DEVICE, F_OK))
-		wrong("load, allocation %u fails: %s is there", k,
-		      FIBDRV_DEVICE);
+		wrong("load, allocation %u fails: %s exists", k, FIBDRV_DEVICE);
 	if (!access("/sys/class/fibonacci", F_OK))
-		wrong("load, allocation %u fails: the class is there", k);
+		wrong("load, allocation %u fails: the class exists", k);
 	fd = open("/proc/devices", O_RDONLY | O_CLOEXEC);
 	count = read(fd, text, sizeof(text) - 1);
 	text[count < 0 ? 0 : count] = '\0';
 	if (strstr(text, "fibonacci"))
-		wrong("load, allocation %u fails: its number is still taken",
+		wrong("load, allocation %u fails: the device number is still in use",
 		      k);
 	close(fd);
 }
@@ -188,8 +188,8 @@ void do_load_failures(char **args)
 			continue;
 		}
 		/*
-		 * Some failures are harmless, for example that of the uevent
-		 * for udev.
+		 * Some failures are harmless, for example a failure of the
+		 * uevent for udev.
 		 */
 		fd = open_device(O_RDWR);
 		if (fd < 0 && errno == ENOENT && failed) {
@@ -198,11 +198,13 @@ void do_load_failures(char **args)
 			wrong("load, allocation %u fails: open: %s", k,
 			      strerror(errno));
 		} else {
-			read_right(fd, 90, "after such a load");
+			read_right(fd, 90,
+				   "after a load with a failed allocation");
 			close(fd);
 		}
 		if (unload_module())
-			wrong("unload after it: %s", strerror(errno));
+			wrong("unload after a load with a failed allocation: %s",
+			      strerror(errno));
 	}
 	printf("failures=%u refused=%lu\n", k - 2, refused);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * fibstress: the main program and functions that all verbs share, see
+ * fibstress: the main program, and the functions that all verbs share; see
  * fibstress.h.
  */
 #define _GNU_SOURCE

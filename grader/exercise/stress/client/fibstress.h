@@ -5,25 +5,28 @@
  * "wrong: ..." and exits with 1. The exit status is 2 if it could not run.
  *
  *	fibstress calls SEED COUNT MAX_N CAP
- *		at least COUNT random system calls; n is log-uniform up to CAP,
- *		in one of 2,000 cases up to MAX_N
+ *		make at least COUNT random system calls; n is log-uniform up to
+ *		CAP, and in one of 2,000 cases up to MAX_N
  *	fibstress fail WHAT NEXT SAMPLES SEED N...
- *		make each allocation of a call for F(N) fail in turn, or about
- *		SAMPLES of them, drawn by SEED, unless that is 0; WHAT is
- *		read, write or measure. NEXT is the n of the read in between
+ *		make allocations of a call for F(N) fail in turn: all if
+ *		SAMPLES is 0, else about SAMPLES of them, selected by SEED.
+ *		WHAT is read, write or measure. NEXT is the n of a read that
+ *		follows each failure
  *	fibstress random-failures SEED COUNT PERCENT N
- *		COUNT reads of F(N), with random failures of allocations
+ *		make COUNT reads of F(N), in which each allocation fails with a
+ *		probability of PERCENT %
  *	fibstress load-failures MODULE
- *		load MODULE with each allocation failing in turn
+ *		load MODULE repeatedly, with each allocation failing in turn
  *	fibstress reload MODULE COUNT
  *		load and unload COUNT times
  *	fibstress kill SEED COUNT N
  *		kill COUNT processes in the middle of a read of F(N). Print
- *		in ns how long a read takes, the longest time from a kill to
- *		the end of a process, and that time for a sleeping process
+ *		the following times in ns: the time of a read, the longest
+ *		time from a kill to the end of a process, and the time from
+ *		a kill to the end of a sleeping process
  *	fibstress concurrent SEED SECONDS THREADS N MAX_N MODULE
- *		THREADS threads with files of their own, threads that share one,
- *		and a thread that unloads and loads MODULE
+ *		run THREADS threads with files of their own, threads that share
+ *		a file, and a thread that unloads and loads MODULE
  */
 #ifndef FIBSTRESS_H
 #define FIBSTRESS_H
@@ -35,7 +38,7 @@
 
 #include "fibdrv.h"
 
-/* Print a failed check. After several the program ends with status 1. */
+/* Print a failed check. End the program after several failed checks. */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Return the exit status: 1 if a check has failed, else 0. */
@@ -48,7 +51,7 @@ void give_up(const char *what) __attribute__((noreturn));
 uint64_t now(void);
 
 /*
- * Return random numbers that depend only on @state, so that they can be
+ * Return random numbers that depend only on @state, so that a run can be
  * repeated.
  */
 uint64_t random_next(uint64_t *state);
@@ -63,9 +66,10 @@ uint64_t random_log(uint64_t *state, uint64_t top);
 size_t fib_digits(uint64_t n);
 
 /*
- * Return whether @count digits are those of F(n). The function checks their
- * number, that all are digits, and the value modulo the prime 2^61 - 1. A wrong
- * number of the right length passes with a probability of 2^-61.
+ * Return whether @digits holds the @count digits of F(n). The function checks
+ * the number of digits, that all characters are digits, and the value modulo
+ * the prime 2^61 - 1. A wrong number of the right length passes with a
+ * probability of 2^-61.
  */
 bool fib_right(uint64_t n, const char *digits, ssize_t count);
 

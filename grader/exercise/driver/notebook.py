@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Generate random sequences of calls for stage 0; a model of the notebook gives the answers.
+
+A sequence makes each kind of call while the notebook has free space, while it is full and after
+CLEAR. INFO follows each call, because a call that is refused must not change the notebook.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from grader.exercise.driver import texts
+from grader.exercise.driver.system_calls import (
+    BEGINNING,
+    BYTES,
+    CUR,
+    EFAULT,
+    EINVAL,
+    END,
+    ENOSPC,
+    INPUT,
+    MAX_N,
+    SET,
+    DriverCase,
+    PartialReadCase,
+    case,
+    text_answer,
+)
+from grader.exercise.files import expected_values
+
+FILES = (0, 1)
+ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
+LARGEST = texts.word(str(MAX_N))
+
+
+@dataclass
+class Notebook:
+    """The state of the notebook. Each method returns the expected answer to a call."""
+
+    text: str = BEGINNING
+    calls: int = 0
+    position: dict[int, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    mine: dict[int, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+
+    def read(self, file: int, size: int) -> str:
+        """Read text from the position on."""
+        self.calls += 1
+        found = self.text[self.position[file] :][:size]
+        self.position[file] += len(found)
+        return text_answer(found)
+
+    def write(self, file: int, text: str) -> int:
+        """Write a number."""
+        self.calls += 1
+        n = texts.value(text)
+        if len(text) > INPUT or n is None or n > MAX_N:
+            return EINVAL
+        line = f"{expected_values.digits(n)}\n"
+        if len(line) > BYTES - len(self.text):
+            return ENOSPC
+        self.text += line
+        self.mine[file] += 1
+        return len(text)
+
+    def seek(self, file: int, offset: int, whence: int) -> int:
+        """Move the position to the beginning of a line."""
+        offset += {SET: 0, CUR: self.position[file], END: len(self.text)}[whence]
+        if not 0 <= offset <= len(self.text):
+            return EINVAL
+        if offset < len(self.text):
+            offset = self.text.rfind("\n", 0, offset) + 1
+        self.position[file] = offset
+        return offset
+
+    def clear(self) -> int:
+        """Empty the notebook."""
+        lines = self.text.count("\n")
+        self.text = ""
+        return lines
+
+    def info(self, file: int) -> str:
+        """Return the answer to INFO."""
+        size = len(self.text)
+        return f"0 {self.text.count(chr(10))} {size} {BYTES - size} {self.mine[file]}"
+
+
+class _Drawing:
+    """A generator of one random sequence. Each method that is listed in KINDS adds one call."""
+
+    def __init__(self, tasks: Collection[str], seed: int) -> None:
+        self.tasks = tasks
+        self.random = random.Random(seed)
+        self.model = Notebook()
+        self.cases: list[DriverCase] = []
+        self.file = 0  # the number of the file that the current call uses
+        self.texts = [t for t in texts.drawn(MAX_N, INPUT, self.random) if t]
+
+    def add(self, title: str, request: str, expected: str | int) -> None:
+        """Add a call, and a call of INFO after it."""
+        self.cases.append(case(title, request, expected))
+        if "ioctl" in self.tasks:
+            info = self.model.info(self.file)
+            self.cases.append(case(f"{title} ({request}), then INFO", f"info {self.file}", info))
+
+    def _size(self) -> int:
+        return self.random.choice((1, 2, 5, 20, 200))
+
+    def read(self) -> None:
+        size = self._size()
+        self.add("read", f"read {self.file} {size}", self.model.read(self.file, size))
+
+    def pread(self) -> None:
+        size, at = self._size(), self.random.randint(0, len(self.model.text) + 2)
+        self.model.calls += 1
+        answer = text_answer(self.model.text[at : at + size])
+        self.add("pread", f"pread {self.file} {size} {at}", answer)
+
+    def read_into_none(self) -> None:
+        self._refused_read("null")
+
+    def read_into_half(self) -> None:
+        self._refused_read("half")
+
+    def _refused_read(self, where: str) -> None:
+        there = len(self.model.text) - self.model.position[self.file]
+        if there < 2:  # too few bytes are left to test a read that must fail
+            self.read()
+            return
+        size = min(self._size() + 1, there)
+        self.model.calls += 1
+        title = "read into no memory" if where == "null" else "read into memory that ends half-way"
+        request = f"read {self.file} {size} {where}"
+        self.cases.append(PartialReadCase(title, request, "EFAULT"))
+        self.add("read after a failed read", f"read {self.file} 2",
+                 self.model.read(self.file, 2))  # fmt: skip
+
+    def change(self) -> None:
+        """Change a digit in the memory from kmalloc. The driver must read its text from there."""
+        text = self.model.text
+        digits = [i for i, character in enumerate(text) if character != "\n"]
+        if digits:
+            at = self.random.choice(digits)
+            digit = chr(ord(text[at]) ^ 1)
+            self.model.text = f"{text[:at]}{digit}{text[at + 1 :]}"
+            self.cases.append(case("change a digit in the memory", f"change {at}", len(str(at))))
+            self.model.calls += 1
+            title = "read a digit that was changed in the memory that kmalloc returned"
+            self.add(title, f"pread {self.file} 1 {at}", text_answer(digit))
+
+    def write(self) -> None:
+        self._write(str(self.random.randint(0, MAX_N)))
+
+    def write_text(self) -> None:
+        self._write(self.random.choice(self.texts))
+
+    def write_no_number(self) -> None:
+        self._write(self.random.choice(("94", "x", "-1", "4294967297", "00000000000000001")))
+
+    def write_line_too_long(self) -> None:
+        """Write the longest line, which fails when the notebook is full."""
+        self._write(str(MAX_N))
+
+    def _write(self, text: str) -> None:
+        expected = self.model.write(self.file, text)
+        refused = {EINVAL: ", no number from 0 to 93", ENOSPC: ", a line that does not fit"}
+        title = f"write{refused.get(expected, '')}"
+        self.add(title, f"write {self.file} {texts.word(text)}", expected)
+
+    def write_from_none(self) -> None:
+        self.model.calls += 1
+        self.add("write from no memory", f"badwrite {self.file} null", EFAULT)
+
+    def write_from_half(self) -> None:
+        self.model.calls += 1
+        self.add("write from memory that ends half-way", f"badwrite {self.file} half", EFAULT)
+
+    def seek(self, whence: int, place: str) -> None:
+        """Move the position relative to the start, the current position or the end (whence)."""
+        end = len(self.model.text)
+        offset = {"before": -1, "inside": self.random.randint(0, end), "end": end,
+                  "behind": end + 1}[place]  # fmt: skip
+        offset -= {SET: 0, CUR: self.model.position[self.file], END: end}[whence]
+        expected = self.model.seek(self.file, offset, whence)
+        self.add("lseek", f"seek {self.file} {offset} {whence}", expected)
+
+    def lines(self) -> None:
+        self.add("lines", "show lines", rf"0 {self.model.text.count(chr(10))}\n")
+
+    def calls(self) -> None:
+        self.add("calls", "show calls", rf"0 {self.model.calls}\n")
+
+    def reset(self) -> None:
+        self.model.calls = 0
+        self.add("calls takes 0", "store calls 0", 1)
+
+    def refused_reset(self) -> None:
+        self.add("calls takes 0 only", "store calls 1", EINVAL)
+
+    def info_into_none(self) -> None:
+        self.add("INFO into no memory", f"info {self.file} null", EFAULT)
+
+    def info_into_half(self) -> None:
+        self.add("INFO into memory that ends half-way", f"info {self.file} half", EFAULT)
+
+    def calls_of_each_kind(self) -> None:
+        """Add each kind of call of the given tasks ROUNDS times, in random order."""
+        kinds = [kind for task in KINDS if task in self.tasks for kind in KINDS[task]] * ROUNDS
+        self.random.shuffle(kinds)
+        for kind in kinds:
+            self.file = self.random.choice(FILES)
+            kind(self)
+
+    def fill(self) -> None:
+        """Write the longest line until it no longer fits."""
+        count = 0
+        while self.model.write(self.file, LARGEST) > 0:
+            count += 1
+        self.add("write until it is full", f"fill {self.file} {LARGEST}", f"{count} {ENOSPC}")
+
+    def clear(self) -> None:
+        expected = self.model.clear()
+        self.add("CLEAR returns the number of lines", f"clear {self.file}", expected)
+
+
+Kind = Callable[[_Drawing], None]
+# The kinds of calls, by the name of the task in which the learner implements them.
+KINDS: dict[str, tuple[Kind, ...]] = {
+    "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_half,
+             _Drawing.change),
+    "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number,
+              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_half),
+    "position": tuple(
+        functools.partial(_Drawing.seek, whence=whence, place=place)
+        for whence in (SET, CUR, END)
+        for place in ("before", "inside", "end", "behind")
+    ),
+    "sysfs": (_Drawing.lines,),
+    "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset),
+    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_half),
+}  # fmt: skip
+
+
+def drawn(tasks: Collection[str], seed: int) -> list[DriverCase]:
+    """Return a random sequence of the calls of some tasks, for a driver that was just loaded."""
+    drawing = _Drawing(tasks, seed)
+    drawing.cases += [case("open", f"open {file} rw", 0) for file in FILES]
+    drawing.calls_of_each_kind()
+    if "write" in tasks:
+        drawing.fill()
+        drawing.calls_of_each_kind()
+    if "ioctl" in tasks:
+        drawing.clear()
+        drawing.clear()
+        drawing.calls_of_each_kind()
+    return [*drawing.cases, *(case("close", f"close {file}", 0) for file in FILES)]
