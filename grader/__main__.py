@@ -32,48 +32,50 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--machine",
         metavar="NAME,...",
-        help="where to load them: uml for time, qemu for instructions, host for your own hardware,"
-        " uml-debug for what make debug does; the first verifies (uml,qemu; a --tree from outside"
-        " the checkout: qemu)",
+        help="machines to load the stages on: uml measures time, qemu counts instructions, host is"
+        " this computer, uml-debug runs the tests of make debug; the first one verifies the stages"
+        " (default: uml,qemu; qemu for a --tree outside the checkout)",
     )
     parser.add_argument(
         "--tree",
         type=Path,
         metavar="DIR",
-        help="grade the stages in another directory; only their C files are taken, the kit's"
-        " manifests, build files and expectations count",
+        help="grade the stages in another directory: their C files, with the kit's manifests,"
+        " build files and expected results",
     )
     parser.add_argument(
         "--no-sandbox",
         action="store_true",
-        help="with a --tree from outside the checkout that you trust: compile it and run its"
-        " functions with your own rights",
+        help="for a trusted --tree outside the checkout: compile it and run its functions with"
+        " your own permissions",
     )
     parser.add_argument(
         "--own",
         action="store_true",
-        help="with --stage: your copies in work/ where there are any",
+        help="with --stage: grade your copies in work/, where they exist",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the report goes")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="directory for the report")
     parser.add_argument(
         "--seed",
         type=int,
-        help="for all that is random, and the n that speed is judged at (LAB_SEED; else drawn)",
+        help="seed of the random tests and of the n for speed (default: LAB_SEED, else random)",
     )
-    parser.add_argument("--quick", action="store_true", help="measure less, judge as much")
+    parser.add_argument(
+        "--quick", action="store_true", help="measure less; judge by the same rules"
+    )
     parser.add_argument(
         "--stats",
         choices=("median", "all"),
         default="median",
-        help="all: also means, trimmed means, least, most and outliers of every figure",
+        help="all: also print means, trimmed means, minima, maxima and outliers of all samples",
     )
     parser.add_argument(
         "--user-time",
         action="store_true",
-        help="also time read() from a user process, beside the kernel's own clock",
+        help="also measure the time of read() by the clock of a user process",
     )
     parser.add_argument("--no-measure", action="store_true", help="verify only")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write report.json there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write report.json to FILE")
     return parser.parse_args(words)
 
 
@@ -82,22 +84,24 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     if chosen:
         return str(chosen).split(",")
     if not paths.inside(tree, paths.ROOT):
-        return ["qemu"]  # its guests have no access to this computer
+        return ["qemu"]  # guests of machine qemu have no access to this computer
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
 
 
 def _have_folder(path: Path) -> None:
-    """Create the parent directory of path. Raise LabError if path cannot be written there.
+    """Create the parent directory of path. Raise LabError if path cannot be written.
 
-    This runs first, so that a wrong path is reported before minutes of work.
+    The caller does this first, so that a wrong path is reported before minutes of work.
     """
     folder = path.absolute().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LabError(f"{path} cannot be written: {in_one_line(error)}; name another") from None
+        raise LabError(
+            f"{path} cannot be written: {in_one_line(error)}", "give another path"
+        ) from None
     if not os.access(folder, os.W_OK) or path.is_dir() and not os.access(path, os.W_OK):
-        raise LabError(f"{path} cannot be written: {folder} does not allow it; name another")
+        raise LabError(f"{path} cannot be written: no permission for {folder}", "give another path")
 
 
 def main(words: list[str]) -> int:
@@ -113,7 +117,7 @@ def main(words: list[str]) -> int:
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
-        raise LabError("--own goes with --stage, and not with --tree")
+        raise LabError("--own needs --stage and excludes --tree", "give --stage, and no --tree")
     # Without --own, stages.home() takes the kit's stages where the learner has no copy. LAB_REF=1
     # asks for the kit's stages in any case.
     by_number = arguments.own or (os.environ.get("LAB_REF") and numbers and not arguments.tree)

@@ -39,53 +39,62 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         help="a folder with a directory or archive (zip, tar) for each student, or a list of paths",
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--stage", type=int, metavar="N", help="which one it is")
-    what.add_argument("--elective", metavar="NAME", help="or which elective")
+    what.add_argument("--stage", type=int, metavar="N", help="the stage that they submitted")
+    what.add_argument("--elective", metavar="NAME", help="or the elective that they submitted")
     parser.add_argument(
         "--seed",
         type=int,
         metavar="S",
-        help="for all that is random, one a class (drawn, and kept)",
+        help="seed of the random tests, one for the whole class (default: random, then stored)",
     )
-    parser.add_argument("--jobs", default="", metavar="N", help="at once, on each host (its cores)")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where it goes (build/class-N)")
+    parser.add_argument(
+        "--jobs",
+        default="",
+        metavar="N",
+        help="submissions at the same time on each host (default: one for each core)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="directory for the results (default: build/class-N)"
+    )
     parser.add_argument(
         "--hosts",
         type=Path,
         metavar="FILE",
-        help="grade on these, by ssh: [JOBS/][USER@]HOST a line",
+        help="grade by ssh on the hosts in FILE, one per line: [JOBS/][USER@]HOST",
     )
     parser.add_argument(
         "--prepare-hosts",
         action="store_true",
-        help="bring the kit and its cache to the hosts first, to where they are here",
+        help="first copy the kit and its cache to the hosts, at the same paths as here",
     )
     parser.add_argument(
         "--similarity",
         action="store_true",
-        help="also look for submissions that are alike (for you)",
+        help="also list similar submissions, for the instructor only",
     )
     parser.add_argument("--alike", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--one",
         type=Path,
         metavar="PATH",
-        help="grade this one alone, for clusters: into DIR or --json",
+        help="grade only this submission, into DIR or --json, for a job of a cluster",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="with --one: its result")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="with --one: write the result to FILE"
+    )
     parser.add_argument("--part-of-a-class", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(words)
     if arguments.alike:
-        print("note: --alike is called --similarity now", file=sys.stderr)
+        print("note: --alike has been renamed; use --similarity", file=sys.stderr)
         arguments.similarity = True
     if arguments.one:
         where = bool(arguments.json) + bool(arguments.out)
         if where != 1 or arguments.seed is None or arguments.submissions:
-            parser.error("--one goes with --seed, with --out or --json, and without SUBMISSIONS")
+            parser.error("--one: wrong options; give --seed, --out or --json, and no SUBMISSIONS")
     elif not arguments.submissions:
-        parser.error("name a folder of submissions, or a list of their paths")
+        parser.error("no submissions are given; give a folder of them, or a list of their paths")
     elif arguments.prepare_hosts and not arguments.hosts:
-        parser.error("--prepare-hosts goes with --hosts FILE")
+        parser.error("--prepare-hosts needs --hosts; give --hosts FILE")
     return arguments
 
 
@@ -100,7 +109,7 @@ def _one(arguments: argparse.Namespace) -> int:
     from grader.classroom.submissions import Submission, student_of
 
     if not os.path.lexists(arguments.one):
-        raise LabError(f"{arguments.one} is not there: name a directory or an archive")
+        raise LabError(f"{arguments.one} does not exist", "give a directory or an archive")
     if arguments.part_of_a_class:
         parent_death.set_parent_death_signal(signal.SIGTERM)  # so that the sandbox is cleaned up
     # A run over the whole class with the same --out finds the result at this path.
@@ -110,9 +119,9 @@ def _one(arguments: argparse.Namespace) -> int:
     try:
         outcome.write(target, made)
     except OSError as error:
-        raise LabError(f"{in_one_line(error)}: name another place") from error
+        raise LabError(f"{in_one_line(error)}", "give another path for the result") from error
     if not made.graded:
-        raise LabError(f"{made.status}: {made.cause}")
+        raise LabError(f"{made.status}: {made.cause}", "run the command again")
     message = f"{made.status}: {made.cause}" if made.cause else made.status
     print(f"{made.earned} of {made.possible} points; {message}")
     return 0

@@ -39,14 +39,15 @@ from grader.scoring.stage_comparison import (
 )
 from grader.scoring.status import ReportedFinding
 
-# More samples than the grader takes; there is time for them because few n are measured.
+# These are more samples than the grader takes. There is time for them, because only a few n are
+# measured.
 EFFORT = timing.SamplingPlan(20, second=12)
-# Without --n, this many n of the manifests are measured. At the largest a call takes up to 10 ms.
+# Without --n, this many n of the manifests are measured. At the largest n a call takes up to 10 ms.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
 
 EPILOG = """\
-The verdict is about the second directory: faster, slower, ~ (nothing can be claimed) or mixed.
+The verdict is about the second directory: faster, slower, ~ (no difference is proved) or mixed.
 Exit status: 0 compared, 1 one of the two is not right, 2 the comparison could not be made.
 """
 
@@ -77,19 +78,21 @@ def chosen_n(one: Stage, two: Stage, requested_n: Iterable[int]) -> tuple[int, .
     wanted = sorted(set(requested_n))
     if wanted:
         if wanted[-1] > most:
-            raise LabError(f"--n {wanted[-1]}: the two go to n = {most} at most")
+            raise LabError(
+                f"--n {wanted[-1]}: the two stages go to n = {most} at most", "give a smaller n"
+            )
         return tuple(wanted)
     shared = sorted(set(one.manifest.measure) & set(two.manifest.measure))
     fitting = [n for n in shared if n <= LARGEST_N]
     if not fitting:
-        raise LabError("the two share no n that both stages are measured at: say --n NUMBER,...")
+        raise LabError("the two stages are measured at no common n", "give --n NUMBER,...")
     last = len(fitting) - 1
     places = {round(i * last / (HOW_MANY_N - 1)) for i in range(HOW_MANY_N)}
     return tuple(fitting[i] for i in sorted(places))
 
 
 def _count(both: tuple[Stage, Stage]) -> Measurements:
-    """Count the instructions of both stages. Other load on the computer does not change counts."""
+    """Count the instructions of both stages. Other load on the computer has no effect on counts."""
     machine = machines.counting()
     made = {stage.key: pipeline.build_subject(stage, machine) for stage in both}
     broken = {
@@ -125,7 +128,7 @@ def _verified(both: tuple[Stage, Stage], seed: int, progress: Progress) -> list[
 def _numbers(text: str) -> list[int]:
     words = text.replace(",", " ").split()
     if not words or not all(re.fullmatch("[0-9]{1,9}", word) for word in words):
-        raise LabError(f"--n {text}: give numbers like 1000 or 100,10000")
+        raise LabError(f"--n {text}: not a list of numbers", "give numbers like 1000 or 100,10000")
     return [int(word) for word in words]
 
 
@@ -140,18 +143,29 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("second", type=Path, metavar="B")
     parser.add_argument("--n", default="", metavar="N,...", help="measure at these n")
     parser.add_argument(
-        "--number", type=int, metavar="N", help="which stage both are, if not named like 5-mine"
+        "--number",
+        type=int,
+        metavar="N",
+        help="stage of A and B (default: from their names, like 5-mine)",
     )
-    parser.add_argument("--details", action="store_true", help="every figure behind the verdict")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it: a .svg or .png file")
+    parser.add_argument(
+        "--details", action="store_true", help="print all values that were compared"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the comparison into a .svg or .png file"
+    )
     parser.add_argument("--no-exact", action="store_true", help="by time only")
-    parser.add_argument("--seed", type=int, help="for all that is random (LAB_SEED; else drawn)")
+    parser.add_argument(
+        "--seed", type=int, help="seed of the random tests (default: LAB_SEED, else random)"
+    )
     return parser.parse_args(words)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.plot and arguments.plot.suffix not in (".svg", ".png"):
-        raise LabError(f"--plot {arguments.plot}: name a .svg or a .png file")
+        raise LabError(
+            f"--plot {arguments.plot}: neither .svg nor .png", "give a .svg or a .png file"
+        )
     asked = _numbers(arguments.n) if arguments.n else []
     both = pair(arguments.first, arguments.second, arguments.number)
     n = chosen_n(*both, asked)
@@ -218,7 +232,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _wrong(results: list[Verified], metrics: dict[str, Measurements]) -> dict[int, status.Status]:
-    """Return the status of each stage that is not right, by its index: 0 or 1."""
+    """Return the status of each stage that is not correct, by the index of the stage, 0 or 1."""
     found = {}
     for i, result in enumerate(results):
         mine = [ReportedFinding("verify", finding) for finding in result.findings]

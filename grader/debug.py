@@ -40,16 +40,22 @@ def main(words: list[str]) -> int:
     """Run stages on the debug kernel. Return the exit status."""
     parser = argparse.ArgumentParser(
         prog="make debug",
-        description="A stage on the debug lab kernel: KASAN, kmemleak, lockdep, UBSAN, random"
-        " calls, allocations that fail.",
+        description="Test stages on the debug lab kernel: KASAN, kmemleak, lockdep, UBSAN, random"
+        " calls, failing allocations.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--stage", default="", metavar="N,...", help="these; else all")
-    parser.add_argument("--tree", type=Path, help="stages elsewhere")
-    parser.add_argument("--seed", type=int, default=1, help="for all that is random (1)")
-    parser.add_argument("--calls", type=int, default=100_000, help="random calls (100,000)")
-    parser.add_argument("--quick", action="store_true", help="a short form: 5,000 calls")
+    parser.add_argument(
+        "--stage", default="", metavar="N,...", help="only these stages (default: all)"
+    )
+    parser.add_argument("--tree", type=Path, help="test the stages in another directory")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random tests (default 1)")
+    parser.add_argument(
+        "--calls", type=int, default=100_000, help="number of random calls (default 100,000)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="run fewer tests, with at most 5,000 random calls"
+    )
     options = parser.parse_args(words)
     plan = StressPlan(options.seed, min(options.calls, 5000) if options.quick else options.calls,
                 options.quick)  # fmt: skip
@@ -57,7 +63,7 @@ def main(words: list[str]) -> int:
     found = 0
     numbers = stages.parse_numbers(options.stage) if options.stage else []
     machine = machines.get("uml-debug")
-    # Without a number the kit's own stages are examined, not the learner's copies.
+    # Without a stage number, examine the kit's own stages and not the learner's copies.
     chosen = numbers and not options.tree
     tree = options.tree or stages.home()
     for stage in learner_copy.choose(numbers) if chosen else stages.find(tree, numbers):

@@ -22,7 +22,7 @@ from grader.lab import machines, persistent_machine
 from grader.lab.machines import Machine
 
 BEGIN = paths.make("stage=1 load")
-# For an answer of a machine that has just loaded a module.
+# Time limit for a command on a machine that has just loaded a module.
 SECONDS = 10.0
 
 
@@ -33,7 +33,9 @@ def _built(
     for violation in built.violations:
         print(f"note: {violation.got}; {built.rules} allows {violation.expected}", file=sys.stderr)
     if not built.ok:
-        raise LabError(f"stage {stage.number} does not compile: {built.cause}")
+        raise LabError(
+            f"stage {stage.number} does not compile: {built.cause}", "correct the source"
+        )
     for warning in built.module.warnings:
         print(warning, file=sys.stderr)
     return built
@@ -46,13 +48,14 @@ def make(number: str, machine_name: str) -> None:
 
 
 def load(number: str, machine_name: str, trace: bool = False, look: bool = False) -> None:
-    """Load a stage on the persistent machine, in place of the stage loaded before.
+    """Load a stage on the persistent machine, and unload the stage loaded before.
 
     Start the machine if it is not up. With trace the module prints the arguments of fib_trace();
     with look it is compiled for a debugger.
     """
     machine = machines.get(machine_name)
     stage = learner_copy.choose_one(number, "load")
+    saved = _saved(stage.directory)
     if stage.manifest.driver:
         driver_device.refuse_host(machine)
     built = _built(stage, machine, trace, look)
@@ -69,6 +72,8 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
                 "module": str(built.module.path),
                 "name": built.module.name,
                 "look": look,
+                "directory": str(stage.directory),
+                "saved": saved,
             }
         )
     )
@@ -77,7 +82,7 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
         use = f"make shell, then cat {driver_device.NODE}" if there else "make dmesg"
         print(f"stage {stage.number} ({stage.manifest.name}) is loaded; try {use}")
         if trace:
-            print("trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg")
+            print("trace=1 has no effect on a driver, which prints by pr_info; see make dmesg")
         return
     print(
         f"stage {stage.number} ({stage.manifest.name}) is loaded: {device.NODE} serves"
@@ -85,13 +90,37 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
     )
     if trace:
         print(
-            "what fib_trace prints is in make dmesg; without trace=1, and for points, it is nothing"
+            "make dmesg shows the output of fib_trace, which prints only with trace=1 and never"
+            " while points are computed"
         )
 
 
 def _loaded(machine: str) -> Path:
     """Return the path of the file that records which stage is loaded on a machine."""
     return persistent_machine.folder(machine) / "loaded.json"
+
+
+def _saved(directory: Path) -> float:
+    """Return the time at which a source of a stage was last saved."""
+    times = [path.stat().st_mtime for path in directory.glob("*.[ch]")]
+    return max(times, default=0.0)
+
+
+def _note_changes(machine: str) -> None:
+    """Print a note if the loaded stage was saved again after it was loaded."""
+    try:
+        loaded = json.loads(_loaded(machine).read_text())
+        directory = Path(loaded["directory"])
+        if _saved(directory) == loaded["saved"]:
+            return
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    command = paths.make(f"stage={loaded['number']} load")
+    print(
+        f"note: {paths.shown(directory)} has changed since it was loaded; {command} loads it again",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def unload() -> None:
@@ -104,7 +133,8 @@ def fib(numbers: str) -> int:
     """Print F(n) for each of the given n. Return the exit status."""
     words = numbers.replace(",", " ").split()
     if not words or not all(word.isdigit() for word in words):
-        raise LabError("which n? say a number of 0 or more, like make fib n=93")
+        raise LabError("no number n is given", "give a number of 0 or more, like make fib n=93")
+    _note_changes(persistent_machine.find(BEGIN)[0])
     return persistent_machine.run(f"{device.CLIENT} read {' '.join(words)}", BEGIN)
 
 
@@ -115,7 +145,7 @@ def gdb(number: str, arguments: str, look: bool) -> int:
     Return gdb's exit status.
     """
     if shutil.which("gdb") is None:
-        raise LabError("there is no gdb: scripts/setup.sh user installs it")
+        raise LabError("gdb not found", "run scripts/setup.sh user")
     try:
         name, _ = persistent_machine.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
@@ -127,14 +157,14 @@ def gdb(number: str, arguments: str, look: bool) -> int:
         name, _ = persistent_machine.find(BEGIN)
         loaded = json.loads(_loaded(name).read_text())
     if name != "uml":
-        raise LabError(f"gdb looks into machine uml only: make unload, then {BEGIN}")
+        raise LabError("gdb debugs machine uml only", f"run make unload, then {BEGIN}")
     running = persistent_machine.attach(name)
     assert running is not None
     with persistent_machine.alone(name):
         sections = persistent_machine.sections(running, loaded["name"])
     text = sections.pop(".text", None)
     if text is None:
-        raise LabError(f"no stage is loaded there: {BEGIN}")
+        raise LabError("no stage is loaded there", f"run {BEGIN}")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     after = [address for address in sections.values() if int(address, 16) > int(text, 16)]
     end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
@@ -194,10 +224,14 @@ def main() -> int:
         elif options.verb == "gdb":
             return gdb(options.stage, options.args, options.look)
         else:
-            parser.error(f"no verb {options.verb}")
+            parser.error(
+                f"no verb {options.verb}; choose make, load, unload, fib, shell, dmesg or gdb"
+            )
         return 0
     except MachineError as error:
-        raise LabError(f"the machine does not answer ({error}): make unload ends it") from error
+        raise LabError(
+            f"the machine does not answer ({error})", "run make unload to end it"
+        ) from error
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class RunOptions:
     """The options of one run of the grader."""
 
     stages: list[Stage]
-    machines: list[str]  # the first verifies; each measures by its own metric
+    machines: list[str]  # the first machine verifies; each machine measures by its own metric
     needed: bool  # whether the run ends if a machine after the first is not available
     seed: int
     quick: bool
@@ -306,7 +306,7 @@ def _round_trips(
         return trips, findings
     machine = next((m for m in found if m.metric == "ns"), None)
     if machine is None:
-        raise LabError("--user-time needs a machine with a clock: --machine uml")
+        raise LabError("--user-time needs a machine with a clock", "give --machine uml")
     fit = [right for right in rights if right.verified.measurable]
     for i, right in enumerate(fit):
         progress.step("time read() from user space", i, len(fit))

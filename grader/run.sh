@@ -3,7 +3,7 @@
 # Grade the stages: set up what is missing, then let grader/__main__.py do it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Before the first run on the usual machines, everything it needs is set up at once.
+# Before the first run on the usual machines, set up everything that the run needs at once.
 first=1
 [ -z "${LAB_MACHINE:-}" ] || first=
 for word; do

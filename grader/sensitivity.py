@@ -2,8 +2,8 @@
 """Test whether a metric detects a difference of one percent without false alarms.
 
 Each metric measures three programs that differ only in their number of loops: 98, 99 or 100. The
-programs run in rounds, each in a different random order. Each program is there twice; a difference
-between two copies of the same program is a false alarm.
+programs run in rounds, each in a different random order. Each program is measured as two identical
+copies, so a difference between two copies is a false alarm.
 
 For a clock, the Kolmogorov-Smirnov test decides whether two sets of runs come from the same
 distribution; its p values are corrected for the number of comparisons (Holm). For the exact metric,
@@ -28,10 +28,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="grader/sensitivity.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--runs", type=int, default=100, help="runs of each program (default 100)")
-    parser.add_argument("--seed", type=int, default=1, help="of the order (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random order (default 1)")
     args = parser.parse_args()
     if args.runs < 10:
-        raise LabError("--runs: at least 10, the test can say nothing about fewer")
+        raise LabError(f"--runs {args.runs}: too few for the test", "give at least 10")
     progress = Progress()
     todo = sensitivity.order(args.runs, args.seed)
     tell = progress.step
@@ -47,10 +47,12 @@ def main() -> int:
         sensitivity.judge_exact("instructions, qemu", counted),
     ]
     progress.clear()
-    print(f"{args.runs} runs of 98, 99 and 100 loops, twice each.")
-    print(f"Clocks: p of Kolmogorov-Smirnov, corrected; below {ALPHA} is a difference.")
-    print(f"Instructions: the difference itself; above {instructions.RESOLUTION:.1%} it is one;")
-    print("of a program and itself the widest between any two runs.")
+    print(f"{args.runs} runs of 98, 99 and 100 loops, with two copies of each program.")
+    print(f"Clocks: corrected p of the Kolmogorov-Smirnov test; p < {ALPHA} is a difference.")
+    print(
+        "Instructions: relative difference of the medians; for two copies of a program, the largest"
+    )
+    print(f"of any two runs. More than {instructions.RESOLUTION:.1%} is a difference.")
     print()
     print(sensitivity.table(verdicts))
     print(f"\n{progress.elapsed():.0f} s", file=sys.stderr)

@@ -28,7 +28,8 @@ from grader.exercise.files.exercises import Exercise
 
 # Number of attempts at a job that ends without a result.
 TRIES = 3
-# Seconds for one job; a submission that uses up each of its own limits takes less.
+# Time limit for one job in seconds. A submission takes less, even if it uses up each of its own
+# limits.
 LONGEST = 3600
 # Signals that end a job, with the milliseconds to wait after each.
 TERMSEQ = "TERM,8000,TERM,2000,KILL,100"
@@ -99,7 +100,7 @@ def run(dispatcher: Dispatcher, todo: Mapping[str, str], progress: Progress) -> 
     if not todo:
         return
     if shutil.which("parallel") is None:
-        raise LabError("GNU parallel is missing: scripts/setup.sh class installs it")
+        raise LabError("GNU parallel not found", "run scripts/setup.sh class")
     (dispatcher.output_folder / "results").mkdir(parents=True, exist_ok=True)
     with (dispatcher.output_folder / "parallel.err").open("wb") as error_file:
         process = subprocess.Popen(

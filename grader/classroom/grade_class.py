@@ -66,7 +66,7 @@ def grade(options: ClassOptions) -> int:
         with _alone(options.output_folder):
             return _grade(options, found, skipped, progress)
     except OSError as error:
-        raise LabError(f"{in_one_line(error)}: name another --out") from error
+        raise LabError(f"{in_one_line(error)}", "give another --out") from error
 
 
 @contextmanager
@@ -75,12 +75,12 @@ def _alone(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabError(f"another run is at work in {out}: wait for it") from None
+            raise LabError(f"another run is at work in {out}", "wait until it ends") from None
         yield
 
 
 def _seed(options: ClassOptions) -> int:
-    """Return the class's seed: the requested one, the one it was begun with, or a random one."""
+    """Return the requested seed, else the seed of the class's first run, else a random one."""
     path = options.output_folder / "class.json"
     try:
         kept: dict[str, Any] = json.loads(path.read_text())
@@ -88,7 +88,10 @@ def _seed(options: ClassOptions) -> int:
         kept = {}
     exercise = options.exercise.name
     if kept.get("exercise", exercise) != exercise:
-        raise LabError(f"{options.output_folder} holds a class of {kept['of']}: name another --out")
+        raise LabError(
+            f"{options.output_folder} holds the results of another exercise, {kept['exercise']}",
+            "give another --out",
+        )
     if options.seed is None and "seed" in kept:
         chosen = int(kept["seed"])
     else:
@@ -103,7 +106,7 @@ def _grade(
     out, number = options.output_folder, _seed(options)
     shown = ", ".join(map(ascii, skipped[:3])) + (", ..." if len(skipped) > 3 else "")
     if skipped:
-        progress.say(f"note: no submissions, and left alone: {shown}")
+        progress.say(f"note: files that are not submissions are ignored: {shown}")
     sandbox.require()
     machines.get("qemu").kernel()
     work = Dispatcher(out, options.exercise, number, options.jobs, options.hosts)
@@ -115,7 +118,8 @@ def _grade(
     todo = {name: p for name, p in prints.items() if not dispatcher.finished_outcome(out, name, p)}
     progress.clear()
     message = f"{len(found) - len(todo)} are done, {len(todo)} to do" if todo else "all are done"
-    progress.say(f"{len(found)} submissions, {options.exercise.heading}, seed {number}: {message}")
+    many = f"{len(found)} submission{'' if len(found) == 1 else 's'}"
+    progress.say(f"{many}, {options.exercise.heading}, seed {number}: {message}")
     dispatcher.run(work, todo, progress)
     shutil.rmtree(out / "packed", ignore_errors=True)
     rows = [ClassRow(s, _outcome(out, s.id, prints[s.id])) for s in found]
@@ -127,7 +131,7 @@ def _grade(
 def _pack(
     found: Sequence[Submission], out: Path, exercise: Exercise, seed: int, progress: Progress
 ) -> Iterator[tuple[str, str]]:
-    """Yield each submission's id and expected fingerprint; pack unfinished ones into packed/."""
+    """Yield each submission's id and expected fingerprint; pack unfinished submissions."""
     shutil.rmtree(out / "packed", ignore_errors=True)
     (out / "packed").mkdir()
     for i, submission in enumerate(found):
@@ -196,6 +200,6 @@ def _tell(rows: Sequence[ClassRow], out: Path) -> int:
     for row in undone[:5]:
         print(f"not graded: {row.student!r}: {row.outcome.cause}")
     if undone:
-        print("the same command again goes on with those")
+        print("run the same command again to grade the others")
     print(f"{paths.shown(out / 'class.html')}, {paths.shown(out / 'class.csv')}")
     return 2 if undone else 0

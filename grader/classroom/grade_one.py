@@ -21,8 +21,9 @@ from grader.course.check import ExerciseVerdict, judge
 from grader.exercise.files.exercises import Exercise
 from grader.scoring.points import SPEED, Line
 
-# A machine may answer too late once on a very busy computer, so a time-out counts only when it
-# happens again. (A time-out can only take points away, so the better verdict of the two is right.)
+# A machine may answer too late once on a very busy computer, so a time-out counts only if it
+# happens again. (A time-out can only reduce the points, so the better of the two verdicts is
+# correct.)
 TRIES_OF_TIMEOUTS = 2
 
 
@@ -93,7 +94,7 @@ def _told(
     name, cause = verdict.status, plain(verdict.cause)
     lost = next((line for line in lines if not line.full), None)
     if name == "ok" and lost and lost.kind != SPEED:
-        # The device is right, but a function that was tested on its own is not.
+        # The device is correct, but a function is wrong that was tested separately.
         name, cause = "wrong", f"{lost.name}: {lost.remark}"
     return SubmissionOutcome(print_of_it, name, cause, lines, excluded)
 

@@ -25,16 +25,26 @@ def read(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         message = in_one_line(error) if isinstance(error, OSError) else "no text"
-        raise LabError(f"--hosts {path}: {message}; a host a line, like 4/user@host") from error
+        raise LabError(
+            f"--hosts {path}: {message}", "give a file with one host in each line, like 4/user@host"
+        ) from error
     named = [line.split("#")[0].strip() for line in lines]
     named = [line for line in named if line]
     for line in named:
         if not re.fullmatch(r"(\d+/)?[\w.@:%+-]+", line, re.ASCII) or line.startswith("-"):
-            raise LabError(f"--hosts {path}: {line!r} is no host: one a line, like 4/user@host")
+            raise LabError(
+                f"--hosts {path}: {line!r} is not a host",
+                "write one host in each line, like 4/user@host",
+            )
         if line.rsplit("/", 1)[-1] == ":":
-            raise LabError(f"--hosts {path}: name this computer as localhost, with an ssh server")
+            raise LabError(
+                f"--hosts {path}: : (this computer) is not supported",
+                "write localhost, which needs an ssh server",
+            )
     if not named:
-        raise LabError(f"--hosts {path} names no host: one a line, like 4/user@host")
+        raise LabError(
+            f"--hosts {path}: no host is named", "write one host in each line, like 4/user@host"
+        )
     return [re.sub(r"^\d+/", "", line) for line in named]
 
 
@@ -43,7 +53,7 @@ def prepare(path: Path, ssh: str, packages: str, progress: Progress) -> None:
 
     packages: the group of packages that the exercise needs; "" for none.
     """
-    # The parts of the cache that grading needs: the distribution's kernel and the Python
+    # Grading needs only these parts of the cache: the distribution's kernel and the Python
     # environment.
     environment = Path(sys.prefix)
     cache = environment.parent
@@ -76,4 +86,4 @@ def _run(command: list[str], host: str) -> None:
     completed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if completed.returncode:
         output = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
-        raise LabError(f"{host}: {output}; {command[0]} must get through without a question")
+        raise LabError(f"{host}: {output}", f"set {command[0]} up so that it asks no questions")

@@ -39,7 +39,7 @@ class SubmissionOutcome(Lines):
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically: after an error, it is as it was."""
+    """Write a file atomically: after an error, the old file is unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:

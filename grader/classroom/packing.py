@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Pack a submission into one archive, which is sent to the host that grades it.
 
-An archive is sent as it is, unopened. Of a directory, the C files are packed: only regular files,
-found without following links and opened without running anything.
+An archive is sent unchanged and unopened. From a directory, only C files that are regular files are
+packed. Links are not followed, and no program of the submission is run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader.base.errors import in_one_line
+from grader.base.errors import CommandError, in_one_line
 from grader.classroom import unpacker
 from grader.classroom.submissions import ARCHIVES, archive_suffix
 
@@ -24,8 +24,8 @@ ARCHIVE_BYTES = 64 << 20
 ENTRIES = 50_000
 
 
-class RejectedSubmission(Exception):
-    """A submission cannot be graded; the text is one line for its author."""
+class RejectedSubmission(CommandError):
+    """A submission cannot be graded; the text is for its author."""
 
 
 def packed(path: Path) -> bytes:
@@ -45,20 +45,24 @@ def packed(path: Path) -> bytes:
                 with _opened(archives[0], fd) as inner:
                     return _archive(archives[0], inner)
             if not files.content:
-                more = f", but {len(archives)} archives: leave one" if archives else ""
-                raise RejectedSubmission(f"it holds no C file{more}")
+                more = f", but {len(archives)} archives" if archives else ""
+                raise RejectedSubmission(
+                    f"the submission holds no C file{more}", "send one archive, or the C files"
+                )
             return files.archive()
     except OSError as error:
         if path.is_symlink():
             raise RejectedSubmission(
-                "it is a link, and not followed: send the files themselves"
+                "the submission is a link, which is not followed", "send the files themselves"
             ) from None
-        raise RejectedSubmission(f"it cannot be read: {in_one_line(error)}") from None
+        raise RejectedSubmission(
+            f"the submission cannot be read: {in_one_line(error)}", "send it again"
+        ) from None
 
 
 @contextmanager
 def _opened(name: str | Path, parent: int | None) -> Iterator[int]:
-    # O_NONBLOCK: opening a pipe must not wait for a writer.
+    # Use O_NONBLOCK, because opening a pipe must not wait for a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     fd = os.open(name, flags, dir_fd=parent)
     try:
@@ -71,7 +75,7 @@ def _archive(name: str, fd: int) -> bytes:
     suffix, found = archive_suffix(name), os.fstat(fd)
     if suffix not in ARCHIVES or not stat.S_ISREG(found.st_mode):
         raise RejectedSubmission(
-            f"{unpacker.shown(name)} is no archive that is known: send a zip or a tar"
+            f"{unpacker.shown(name)} is not a known kind of archive", "send a zip or a tar"
         )
     content = b""
     if found.st_size <= ARCHIVE_BYTES:
@@ -79,7 +83,7 @@ def _archive(name: str, fd: int) -> bytes:
             content = file.read(ARCHIVE_BYTES + 1)
     if not 0 < len(content) <= ARCHIVE_BYTES:
         size = "empty" if not found.st_size else f"larger than {ARCHIVE_BYTES:,} bytes"
-        raise RejectedSubmission(f"the archive is {size}: send the stage's sources")
+        raise RejectedSubmission(f"the archive is {size}", "send the stage's sources")
     return content
 
 
@@ -99,7 +103,7 @@ class _Files:
             self.seen += 1
             if self.seen > ENTRIES:
                 raise RejectedSubmission(
-                    f"it holds more than {ENTRIES:,} files: send the sources alone"
+                    f"the submission holds more than {ENTRIES:,} files", "send the sources only"
                 )
             if name.startswith(".") or name in unpacker.SKIPPED:
                 continue
@@ -113,14 +117,15 @@ class _Files:
                     yield path, file
 
     def take(self, path: tuple[str, ...], fd: int) -> None:
-        """Read one file; the unpacker leaves out a file that is too large, with a message."""
+        """Read one file. If it is too large, the unpacker omits it and prints a message."""
         with os.fdopen(os.dup(fd), "rb") as file:
             content = file.read(unpacker.FILE_BYTES + 1)
         self.bytes += len(content)
         if len(self.content) >= unpacker.FILES or self.bytes > unpacker.TAKEN_BYTES:
             raise RejectedSubmission(
-                f"it holds more than {unpacker.FILES:,} C files or {unpacker.TAKEN_BYTES:,}"
-                " bytes of them: send the stage alone"
+                f"the submission holds more than {unpacker.FILES:,} C files or"
+                f" {unpacker.TAKEN_BYTES:,} bytes of them",
+                "send the stage only",
             )
         self.content["/".join(path)] = content
 

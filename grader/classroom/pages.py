@@ -21,7 +21,7 @@ from grader.classroom.tables import ClassRow
 from grader.report import html
 
 HERE = Path(__file__).parent
-# Width of a bar of the distribution, in points; 100 points have a bar of their own.
+# The width of a bar of the distribution, in points. There is a separate bar for 100 points.
 STEP = 10
 
 
@@ -32,7 +32,7 @@ def _environment() -> Environment:
 
 
 def distribution(points: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the number of students per range of points; share: percent of the largest number."""
+    """Return the number of students for each range of points, and its percentage of the largest."""
     counts = [0] * (100 // STEP + 1)
     for one in points:
         counts[min(max(one, 0), 100) // STEP] += 1

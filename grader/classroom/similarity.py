@@ -26,16 +26,16 @@ from grader.sandbox import PROGRAM, SandboxView
 
 SCRIPT = Path(__file__).with_name("similarity_compare.py")
 PACKAGES = paths.SCRIPTS / "similarity.txt"
-# Report pairs from this share on: short functions can be written in few ways, so some similarity is
-# normal.
+# Pairs with a smaller share are not reported, because short functions can be written in few ways,
+# so some similarity is normal.
 LEAST = 0.5
-# 300 submissions are 45,000 pairs, which take a millisecond each.
+# A class of 300 submissions has 45,000 pairs, and the comparison of each takes a millisecond.
 LIMITS = replace(PROGRAM, wall_seconds=3600, cpu_seconds=3600, address_bytes=None)
 
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """Two students, and the percentage of each one's code that the other's also contains."""
+    """Two students, and the percentage of each student's code that the other's code contains."""
 
     one: str
     other: str
@@ -79,7 +79,8 @@ def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -
     except ValueError:
         output = result.error_text.strip().splitlines()[-1:]
         raise LabError(
-            f"comparing failed: {result.cause or ' '.join(output)}; leave --similarity"
+            f"submissions cannot be compared: {result.cause or ' '.join(output)}",
+            "omit --similarity",
         ) from None
     made = [SimilarPair(found[int(a)].student, found[int(b)].student, x, y) for a, b, x, y in rows]
     return sorted(made, key=lambda pair: -max(pair.of_one, pair.of_other))
@@ -94,12 +95,15 @@ def _python() -> Path:
         text=True,
     )
     if completed.returncode:
-        raise LabError("what compares submissions is not there: see above, or leave --similarity")
+        raise LabError(
+            "the program that compares submissions is missing",
+            "follow the message above, or omit --similarity",
+        )
     return Path(completed.stdout.strip())
 
 
 def _texts(submission: Submission, exercise: Exercise) -> list[str]:
-    """Return a submission's C files; none if it is rejected, which its own page reports."""
+    """Return a submission's C files; none if the submission is rejected."""
     folder = scratch.folder()
     try:
         packed = packing.packed(submission.path)

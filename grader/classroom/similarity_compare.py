@@ -13,8 +13,8 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
-# Numbers of equal tokens in a row: the least that counts, and the least that is always found. These
-# are copydetect's defaults.
+# Sequences of equal tokens are ignored if they are shorter than NOISE, and are always found if they
+# have at least GUARANTEE tokens. These are copydetect's defaults.
 NOISE, GUARANTEE = 25, 30
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Find submissions and their students: in a folder from Gradescope or Moodle, or in a list.
 
-This module opens no submission, only packing.py does. File names may contain any bytes.
+This module does not open submissions; only packing.py does. File names may contain any bytes.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ def student_of(name: str) -> str:
 
 
 def find(place: Path) -> tuple[list[Submission], list[str]]:
-    """Return all submissions by name, and the names of other files there."""
+    """Return all submissions in the directory by name, and the names of its other files."""
     try:
         if place.is_dir():
             return _in_folder(place)
         return _in_list(place)
     except OSError as error:
         raise LabError(
-            f"{in_one_line(error)}: name a folder with a directory or archive for each student,"
-            " or a list of paths"
+            f"{in_one_line(error)}",
+            "give a folder with a directory or archive for each student, or a list of paths",
         ) from error
 
 
 def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
     taken, left = [], []
     for entry in os.scandir(folder):
-        # Include links: packing rejects each with a message, so that no student is silently
-        # missing.
+        # Include symbolic links, because packing rejects each link with a message. So no student is
+        # silently missing.
         if entry.name.startswith("."):
             continue
         if entry.is_symlink() or entry.is_dir() or archive_suffix(entry.name):
@@ -86,8 +86,8 @@ def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
             left.append(entry.name)
     if not taken:
         raise LabError(
-            f"{folder} holds no submission: it takes a directory or archive (zip, tar) for each"
-            " student"
+            f"{folder} holds no submission",
+            "put a directory or archive (zip, tar) for each student into it",
         )
     names = Counter(student_of(path.name) for path in taken)
     found = [
@@ -103,15 +103,18 @@ def _in_list(path: Path) -> tuple[list[Submission], list[str]]:
     with path.open("rb") as file:
         text = os.fsdecode(file.read(LIST_BYTES + 1))
     if len(text) > LIST_BYTES or "\0" in text:
-        raise LabError(f"{path} is no list of paths: name a folder, or a text file, a path a line")
+        raise LabError(
+            f"{path} is not a list of paths",
+            "give a folder, or a text file with a path in each line",
+        )
     named = list(dict.fromkeys(line for line in text.splitlines() if line.strip()))
     if not named:
-        raise LabError(f"{path} is empty: it takes the path of a submission on each line")
+        raise LabError(f"{path} is empty", "write the path of a submission in each line")
     found = []
     for line in named:
         one = path.parent / line
         if not os.path.lexists(one):
-            raise LabError(f"{path} names {line!r}, which is not there: mend the list")
+            raise LabError(f"{path} names {line!r}, which does not exist", "correct the list")
         found.append(one)
     return list(_named_shortly(found, named)), []
 

@@ -16,7 +16,7 @@ from grader.base.printable import in_a_line
 from grader.classroom.outcome import SubmissionOutcome, write_whole
 from grader.classroom.submissions import Submission
 
-# It looks like a semicolon, but no program uses it as a separator.
+# This character looks like a semicolon, but no program uses it as a separator.
 _WIDE_SEMICOLON = "\uff1b"
 # The first characters of a formula; NFKC maps their wide forms to these.
 _FORMULA = frozenset("=+-@")
@@ -36,10 +36,10 @@ class ClassRow:
 
 
 def _cell(text: str) -> str:
-    """Return a text that a spreadsheet reads as text in one cell; a name could be a formula.
+    """Return a text that a spreadsheet shows unchanged in one cell, and not as a formula.
 
-    Replace ";", because a reader that separates cells by ";" would split the text even inside
-    quotes: its lines do not begin with the quote.
+    Replace ";", because a program that separates cells by ";" would split the text there. Quotes
+    do not prevent this, because for such a program the quote is not at the beginning of a cell.
     """
     text = in_a_line(text).replace(";", _WIDE_SEMICOLON)
     first = unicodedata.normalize("NFKC", text.lstrip(" '\"\u00a0\u3000"))[:1]
@@ -81,7 +81,7 @@ def gradescope(outcome: SubmissionOutcome) -> dict[str, Any]:
 
 
 def write_gradescope(path: Path, outcome: SubmissionOutcome) -> None:
-    """Write the results for Gradescope; remove the file if the submission is not graded."""
+    """Write the results for Gradescope; remove an old file if the submission is not graded."""
     if outcome.graded:
         write_whole(path, json.dumps(gradescope(outcome), indent=1) + "\n")
     else:

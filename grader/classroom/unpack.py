@@ -37,14 +37,15 @@ def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, l
     )
     packed.unlink()
     if result.ended_by:
-        raise RejectedSubmission(f"unpacking was stopped: {result.cause}")
+        raise RejectedSubmission(f"unpacking was stopped: {result.cause}", "send a smaller archive")
     try:
         output = json.loads(result.text)
     except ValueError:
         last = (result.text.strip().splitlines() or [f"status {result.status}"])[-1]
-        raise LabError(f"the unpacker failed: {last}") from None
+        raise LabError(f"the unpacker failed: {last}", "run the command again") from None
     if "refused" in output:
-        raise RejectedSubmission(str(output["refused"]))
+        problem, action = map(str, output["refused"])
+        raise RejectedSubmission(problem, action)
     target = folder / exercise.copy_name
     _locate(content, exercise).rename(target)
     shutil.rmtree(content, ignore_errors=True)
@@ -52,10 +53,10 @@ def directory(archive: bytes, exercise: Exercise, folder: Path) -> tuple[Path, l
 
 
 def _locate(content: Path, exercise: Exercise) -> Path:
-    """Return the directory to grade: by its name, or the only one with a file of the exercise."""
+    """Return the directory to grade: by its name, or the only directory with a suitable file."""
     homes = sorted({path.parent for path in content.rglob("*.c")})
     if not homes:
-        raise RejectedSubmission("it holds no C file")
+        raise RejectedSubmission("the submission holds no C file", "send the C files")
     if exercise.stage is None:
         return _of_elective(content, homes, exercise)
     number = exercise.stage.number
@@ -72,8 +73,10 @@ def _locate(content: Path, exercise: Exercise) -> Path:
     ]
     if len(plain) == 1 and not others:
         return plain[0]
-    there = f"; there are {', '.join(map(str, others))}" if others else ""
-    raise RejectedSubmission(f"it holds no stage {number}{there}: name its directory {number}-...")
+    there = f", only {', '.join(map(str, others))}" if others else ""
+    raise RejectedSubmission(
+        f"the submission holds no stage {number}{there}", f"name its directory {number}-..."
+    )
 
 
 def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
@@ -83,11 +86,13 @@ def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
     best = best or _best(content, having, name)
     if best:
         return best
-    raise RejectedSubmission(f"it holds no {' or '.join(exercise.files)}: send work/{name}")
+    raise RejectedSubmission(
+        f"the submission holds no {' or '.join(exercise.files)}", f"send work/{name}"
+    )
 
 
 def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
-    """Return the directory that counts among those with the right name, or None."""
+    """Return the directory to grade among those with the right name, or None."""
     # In a clone of the course, work/ has the solution, stages/ and electives/ have skeletons, and
     # work/old/ has old copies.
     for rank in (0, 1, 2):
@@ -96,7 +101,9 @@ def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
             return best[0]
         if best:
             shown = ", ".join(str(home.relative_to(content)) for home in best[:3])
-            raise RejectedSubmission(f"it holds {exercise} {len(best)} times ({shown}): leave one")
+            raise RejectedSubmission(
+                f"the submission holds {exercise} {len(best)} times ({shown})", "send one of them"
+            )
     return None
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""unpacker.py ARCHIVE FOLDER: unpack an archive's C files. Runs in the sandbox; only Python.
+"""unpacker.py ARCHIVE FOLDER: unpack an archive's C files, inside the sandbox.
 
 Print one line of JSON: {"taken": N, "left": [...]} or {"refused": "why"}. Read no more of an
-archive than the limits below, and write only regular files in directories with plain names.
+archive than the limits below, and write only regular files in directories with plain names. Import
+only the standard library, because the sandbox has nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ FILES = 1_000
 FILE_BYTES = 1 << 20  # as in grader/exercise/build/stage_module.py
 TAKEN_BYTES = 16 << 20
 DEPTH = 12
-# Largest size of a zip's list of members, which has 46 bytes and the name for each member.
+# Largest size of a zip's list of members. The list has 46 bytes and a name for each member.
 ZIP_LIST = MEMBERS * 200
 SKIPPED = {".git", "__MACOSX", "build", "node_modules"}
 NO_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
 class RejectedArchive(Exception):
-    """An archive is rejected; the text is the reason in one line."""
+    """An archive is rejected; the text is for the author of the submission."""
+
+    def __init__(self, problem: str, action: str) -> None:
+        super().__init__(problem, action)
 
 
 class MemberExtractor:
@@ -49,17 +53,22 @@ class MemberExtractor:
         self.members += 1
         if self.members > MEMBERS:
             raise RejectedArchive(
-                f"it holds more than {MEMBERS:,} files: leave .git and build/ out"
+                f"the archive holds more than {MEMBERS:,} files", "omit .git and build/"
             )
         parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
         if name.startswith(("/", "\\")) or ".." in parts:
-            raise RejectedArchive(f"it holds {shown(name)}, which leads out of it")
+            raise RejectedArchive(
+                f"the archive holds {shown(name)}, which leads out of it", "remove that file"
+            )
         if not parts or SKIPPED & set(parts) or parts[-1].startswith("."):
             return None
         if not parts[-1].endswith((".c", ".h")):
             return None
         if len(parts) > DEPTH:
-            raise RejectedArchive(f"it holds {shown(name)}, more than {DEPTH} folders deep")
+            raise RejectedArchive(
+                f"the archive holds {shown(name)}, more than {DEPTH} folders deep",
+                "move that file up",
+            )
         plain = [re.sub(r"[^A-Za-z0-9 _.+-]", "_", part)[:100] for part in parts]
         return self.folder.joinpath(*plain)
 
@@ -78,15 +87,15 @@ class MemberExtractor:
         self.taken_bytes += len(content)
         if self.taken > FILES or self.taken_bytes > TAKEN_BYTES:
             raise RejectedArchive(
-                f"it holds more than {FILES:,} C files or {TAKEN_BYTES:,} bytes of them:"
-                " send the stage alone"
+                f"the archive holds more than {FILES:,} C files or {TAKEN_BYTES:,} bytes of them",
+                "send the stage only",
             )
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
 
 
 def shown(name: str) -> str:
-    """Return a name as part of a one-line message: ASCII, at most 80 characters."""
+    """Return a name for a one-line message, in ASCII and with at most 80 characters."""
     text = ascii(name)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -104,13 +113,13 @@ class BoundedStream:
         self.room -= len(content)
         if self.room < 0:
             raise RejectedArchive(
-                f"it unpacks to more than {EXPANDED:,} bytes: send the sources alone"
+                f"the archive unpacks to more than {EXPANDED:,} bytes", "send the sources only"
             )
         return content
 
 
 def opened(path: Path) -> Any:
-    """Open the tar in a file, decompressed."""
+    """Open a tar file, decompressing it if necessary."""
     import bz2
     import gzip
 
@@ -147,16 +156,18 @@ def take_zip(path: Path, taker: MemberExtractor) -> None:
         end = file.read()
     at = end.rfind(b"PK\5\6")
     if at >= 0 and len(end) >= at + 16 and struct.unpack_from("<I", end, at + 12)[0] > ZIP_LIST:
-        raise RejectedArchive(f"it holds more than {MEMBERS:,} files: leave .git and build/ out")
+        raise RejectedArchive(
+            f"the archive holds more than {MEMBERS:,} files", "omit .git and build/"
+        )
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             place = taker.place(member.filename)
             if not place or member.is_dir():
                 continue
-            if member.external_attr >> 28 not in (0, 8):  # a regular file, as Unix encodes it
+            if member.external_attr >> 28 not in (0, 8):  # 8: regular file, 0: unknown
                 taker.leave(member.filename, "not a plain file")
             elif member.flag_bits & 1:
-                raise RejectedArchive("it is encrypted: send it without a password")
+                raise RejectedArchive("the archive is encrypted", "send it without a password")
             else:
                 with archive.open(member) as file:
                     taker.take(member.filename, place, file)
@@ -169,13 +180,15 @@ def answer(path: Path, folder: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             is_zip = file.read(2) == b"PK"
         (take_zip if is_zip else take_tar)(path, taker)
-    except RejectedArchive as refused:
-        return {"refused": str(refused)}
+    except RejectedArchive as rejected:
+        return {"refused": rejected.args}
     except NO_ARCHIVE + (ValueError, NotImplementedError, RuntimeError) as error:
         message = str(error).splitlines()[:1]
-        return {
-            "refused": f"it is no zip or tar, or damaged ({shown(message[0] if message else '')})"
-        }
+        reason = shown(message[0] if message else "")
+        damaged = RejectedArchive(
+            f"the archive is damaged, or no zip or tar ({reason})", "send a zip or a tar"
+        )
+        return {"refused": damaged.args}
     return {"taken": taker.taken, "left": taker.left}
 
 

@@ -28,7 +28,8 @@ class Compared:
     verdict: str  # Result for the second: "faster", "slower", or "~" if undecided.
 
 
-# Half the width of an interval in standard errors, for two looks.
+# Half the width of a confidence interval, in standard errors, if the results are evaluated twice
+# (two looks, see stats.py).
 STANDARD_ERRORS = 2.24
 
 Pairs = Sequence[tuple[Series, Series]]
@@ -39,7 +40,7 @@ def compare(
 ) -> list[Compared]:
     """Compare the two series of each pair.
 
-    margin: the smallest relative difference of times that is claimed. looks: the number of times
+    margin: the smallest relative difference of times that is reported. looks: the number of times
     that the results were evaluated to decide whether to measure more rounds.
     """
     if metric == "instructions":

@@ -36,7 +36,7 @@ def times_fit(readings: Sequence[Reading], repeat: int) -> bool:
 
 
 def check_times(n: int, fits: Sequence[bool], readings: Sequence[Reading]) -> None:
-    """Raise WrongAnswer if the times disagree in most rounds of n. fits: one result a round."""
+    """Raise WrongAnswer if the times disagree in most rounds of n. fits: a result per round."""
     if fits and sum(fits) < len(fits) / 2:
         message = statistics.median(sum(reading.ns.values()) for reading in readings)
         seen = statistics.median(reading.outside_ns for reading in readings)

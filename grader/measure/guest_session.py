@@ -79,7 +79,7 @@ def in_turn(
     work: Callable[[GuestSession, Sequence[TimedWorkload]], Measurements],
     what: str,
 ) -> Measurements:
-    """Let `work` measure the subjects in a machine. Repeat without the failed subject, if any.
+    """Let `work` measure the subjects in a machine. If one fails, repeat without it.
 
     contents: returns the contents of a machine for these subjects. what: the name of the step for
     the findings, "measure" or "count".
@@ -115,7 +115,7 @@ class _LogFinding(Exception):
 
 
 def no_complaint(turn: GuestSession) -> None:
-    """Raise an exception, which in_turn() handles, if the kernel log has a problem."""
+    """Raise an exception for in_turn() if the kernel log has a problem."""
     finding = turn.kernel_finding()
     if finding is not None:
         raise _LogFinding(finding)

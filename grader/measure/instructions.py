@@ -41,16 +41,17 @@ UNKNOWN = 300_000_000
 
 # Instructions of the client (common/spoken_pread.S) for the call and for each digit.
 USER_CALL, USER_DIGIT = 7, 12
-# Limit for the module's instructions before the call. The driver's init and open() take 42.
+# Limit for the module's instructions before the call. The driver's init and open() take 42
+# instructions.
 BEFORE = 100
-# Limits for instructions in the call but outside of the phases. Of the module these are the
-# driver's 170. Of the kernel they are the system call, the allocation of the digit buffer (3,000)
-# and the copy to the user (29,000 for 208,988 digits). In one of approximately a hundred calls
-# another task runs at the end of the call and takes 12,000.
+# Limits for instructions in the call but outside of the phases. In the module, the driver takes
+# 170. In the kernel, the allocation of the digit buffer takes 3,000, the copy to the user takes
+# 29,000 for 208,988 digits, and the system call takes the rest. In one of approximately a hundred
+# calls another task runs at the end of the call and takes 12,000.
 DRIVER = 400
 SYSTEM_CALL, SYSTEM_CALL_DIGIT = 40_000, 0.5
-# Limits for interrupts. The timer interrupts every 4,000,000 instructions and takes 2,700; other
-# interrupts are rare.
+# Limits for interrupts. A timer interrupt occurs every 4,000,000 instructions and takes 2,700
+# instructions; other interrupts are rare.
 INTERRUPT_EVERY, INTERRUPTS = 3_000_000, 3
 INTERRUPT, INTERRUPTED = 6_000, 20_000
 
@@ -204,11 +205,13 @@ def _events(guest: Running, subject: CountedWorkload, n: int, seconds: float) ->
 
 
 def _number(text: str, base: int = 10) -> int:
-    """Parse a number that the machine has printed. Raise MachineError if it is no number."""
+    """Parse a number that the machine has printed. Raise MachineError if it is not a number."""
     try:
         return int(text, base)
     except ValueError:
-        raise MachineError(f"the machine says {text.strip()[:40]!r} for a number") from None
+        raise MachineError(
+            f"the machine printed {text.strip()[:40]!r} instead of a number"
+        ) from None
 
 
 def _count(

@@ -48,7 +48,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SensitivityVerdict:
-    """The result for one metric: a text for each pair, detection (sees), false alarm (wolf)."""
+    """The result for one metric: a text for each pair, detection (sees) and false alarm (wolf)."""
 
     metric: str
     cells: dict[tuple[int, int], str]
@@ -104,7 +104,7 @@ def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> R
     modules = {loops: module.build(recipe(loops), machine.kernel()) for loops in LOOPS}
     for made in modules.values():
         if not made.ok:
-            raise LabError(f"the loops do not build: {made.cause}")
+            raise LabError(f"the loops do not build: {made.cause}", "run make doctor")
     what = f"{machine.metric} in {machine.name}"
     found: Runs = {}
     contents = Contents({f"/lib/lab/{m.name}.ko": m.stripped for m in modules.values()})
@@ -120,7 +120,7 @@ def machine_runs(machine: Machine, todo: list[tuple[int, str]], tell: Tell) -> R
             guest.channel.check(f"rmmod {name}", TIMEOUT)
             found.setdefault((loops, copy), []).append(float(one))
     except MachineError as error:
-        raise LabError(f"the machine {machine.name}: {error}") from error
+        raise LabError(f"machine {machine.name}: {error}", "run the command again") from error
     finally:
         guest.stop()
     return found
@@ -149,7 +149,7 @@ def judge_clock(metric: str, runs: Runs) -> SensitivityVerdict:
 
 
 def judge_exact(metric: str, runs: Runs) -> SensitivityVerdict:
-    """Judge an exact metric by its resolution, with every run and not only with the medians."""
+    """Judge an exact metric by its resolution, and compare all runs, not only the medians."""
     pairs = [*PAIRS, *((loops, loops) for loops in LOOPS)]
     cells, sees, wolf = {}, True, False
     for x, y in pairs:

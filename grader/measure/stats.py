@@ -13,23 +13,23 @@ tests/test_self_comparison.py compares 600 stages with themselves, in rounds tha
 recorded boots on a busy computer. With conditions 1 and 2 only, a margin of 1 % and one boot, 103
 stages differed from themselves. With all three conditions and five boots none did, and a difference
 of 10 % was found 9 times in 10. If rounds scatter, a verdict needs more rounds; timing.measure
-takes more rounds of comparisons that are undecided after a first look.
+takes more rounds of comparisons that are undecided after a first evaluation (a look).
 
-Stopping after the first look because of its result would raise the rate of false claims. Therefore
-each look gets an equal part of the 5 % (Bonferroni): p is multiplied by the number of looks, and an
-interval is wider accordingly. For any stopping rule the probability of a false claim is at most the
-sum of the probabilities of all looks. Holm's correction needs only valid single p values, so it
-stays valid.
+Stopping after the first look because of its result would raise the rate of false positives.
+Therefore each look gets an equal part of the 5 % (Bonferroni): p is multiplied by the number of
+looks, and an interval is wider accordingly. For any stopping rule the probability of a false
+positive is at most the sum of the probabilities of all looks. Holm's correction needs only valid
+single p values, so it stays valid.
 
 Conditions 1 and 2 guarantee the following for 15 rounds. tests/test_stats.py verifies it with
 simulated rounds that drift by 2 % and of which one in ten is an outlier by 40 %.
 
-- If nothing differs, at most 1 report in 20 claims a difference.
+- If nothing differs, at most 1 report in 20 shows a difference.
 - A shift of 10 % is found at least 9 times in 10, even if rounds scatter by 2 %.
 - A shift of 3 % is found at least 3 times in 4 on a quiet computer, where rounds scatter by 0.3 %,
   and 9 times in 10 with 30 rounds. If rounds scatter by 2 %, the verdict is usually ~, and the
   exact metric should be used.
-- Of 1,000 claims at most 1 has the wrong direction.
+- Of 1,000 reported differences at most 1 has the wrong direction.
 
 The first and the last of these guarantees also hold with two looks.
 """
@@ -44,12 +44,12 @@ import numpy as np
 from scipy import stats
 
 ALPHA = 0.05
-# A difference is claimed only if the interval excludes 1 by this margin.
+# A difference is reported only if the interval excludes 1 by this margin.
 MARGIN = 0.02
 RESAMPLES = 2000
-# The smallest number of rounds for a claim. With fewer rounds, even values that do not overlap have
-# a p value above ALPHA after the corrections for a whole report (approximately 220 comparisons) and
-# for two looks.
+# The smallest number of rounds that can prove a difference. With fewer rounds, even values that do
+# not overlap have a p value above ALPHA after the corrections for a whole report (approximately 220
+# comparisons) and for two looks.
 FEWEST = 9
 # Up to this number of rounds, p is computed from the exact distribution, not approximated.
 MOST_EXACT = 30
@@ -89,7 +89,7 @@ def _bootstrap_medians(values: Array, seed: int, looks: int = 1) -> tuple[Array,
 
 
 def summarise(values: Sequence[float], seed: int) -> Summary:
-    """Return statistics of the values of one stage, phase and n. values must not be empty."""
+    """Return statistics of the values of one stage, phase and n. There must be a value."""
     data = np.asarray(values, dtype=float)
     low, high = _bootstrap_medians(data, seed)
     mean, sigma = float(np.mean(data)), float(np.std(data))
@@ -176,7 +176,7 @@ def unanimous(verdict_word: str, ratios: Sequence[float]) -> str:
 
 
 def verdict(comparison: Comparison, p: float | None, margin: float = MARGIN) -> str:
-    """Return faster, slower, or ~ if nothing can be claimed. p: the corrected p value."""
+    """Return faster, slower, or ~ if no difference is proved. p: the corrected p value."""
     if p is None or p >= ALPHA:
         return "~"
     if comparison.low > 1 + margin:

@@ -7,9 +7,10 @@ page colours of a module depend on the machine's history and change little until
 example, one of two copies of the same stage was 6 % slower in all rounds of one boot, and not in
 the next boot.
 
-The results are evaluated (looked at) twice. After the first look the caller names the subjects and
-n of comparisons that are undecided but could be decided. Only these get more rounds, for a limited
-time. A verdict may come from either look, and stats.py corrects for that.
+The results are evaluated twice. After the first evaluation (a "look" in statistics) the caller
+names the subjects and n of comparisons that are undecided but could be decided. Only these get more
+rounds, for a limited time: the repeated measurement. A verdict may come from either look, and
+stats.py corrects for that.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ STEPS = 100
 PROBES, FEWEST_PROBES = 16, 4
 # The shortest total time of a phase in a round.
 SHORTEST_PHASE_NS = 600_000
-# The target time of one n in a round, and the most time of one n in all rounds.
+# The target time of one n in a round, and the maximum time of one n in all rounds.
 BATCH_NS = 4_000_000
 BUDGET_NS = 1_500_000_000
 MAX_REPEAT = 1 << 20
 # The number of trials of a short n before the plan; their median estimates its time.
 TRIES = 5
-# Subjects with a larger ratio of repetitions do not get the same number of repetitions.
+# Subjects whose planned repetitions of an n differ by more than this factor keep their own plans;
+# otherwise all get the same number of repetitions.
 ALIKE = 2
 # A round measures this number of batches of each n and keeps one below the median, because most
 # disturbances make a batch longer. The minimum is not used: a core that shares its execution units
@@ -50,7 +52,7 @@ ALIKE = 2
 # typical. On such a computer the ratios of two copies of a stage scattered by 9 % with the minimum
 # of ten batches, and by 6 to 7 % with the third to fifth smallest.
 BATCHES = 10
-# The most time of one n of a subject in the second look.
+# The maximum time of one n of a subject in the repeated measurement of undecided cases.
 SECOND_BUDGET_NS = 3_000_000_000
 
 
@@ -61,23 +63,24 @@ class SamplingPlan:
     rounds: int = 15
     target_ns: int = BATCH_NS  # Target time of one n in a round.
     boots: int = 5  # Number of boots for the rounds; a boot takes half a second.
-    second: int = 0  # Rounds of the second look in each boot; 0: no second look.
-    seconds: float = 20.0  # Time limit of the second look; no round starts later.
+    second: int = 0  # Rounds of the repeated measurement in each boot; 0 disables it.
+    seconds: float = 20.0  # Time limit of the repeated measurement; no round starts later.
 
     @property
     def growth(self) -> float:
-        """The largest factor by which the second look increases the number of rounds."""
+        """The largest factor by which repeated measurements increase the number of rounds."""
         return 1 + self.second * self.boots / self.rounds
 
 
-# The number of looks from which a verdict may come.
+# A verdict may come from two measurements: the first and the repeated one.
 LOOKS = 2
 
 WHOLE = SamplingPlan(second=12)
 QUICK = SamplingPlan(stats.FEWEST, BATCH_NS // 2)
 
 Tell = Callable[[str, int, int], None]
-# A function that takes the samples of the first look and returns the (key, n) to measure again.
+# A function that takes the samples of the first measurement. It returns the (key, n) to measure
+# again.
 Undecided = Callable[[Samples], Collection[tuple[str, int]]]
 
 
@@ -89,7 +92,7 @@ class RoundPlan:
     repeat: int
     rounds: int
     least: int = 1  # Smallest repetitions of a batch, given the clock's resolution.
-    second: int = 0  # Rounds in each boot of the second look.
+    second: int = 0  # Rounds of the repeated measurement in each boot.
 
     @property
     def batches(self) -> int:
@@ -136,10 +139,10 @@ class _TimingSession:
     def look_again(
         self, boot: int, turn: GuestSession, running: Sequence[TimedWorkload]
     ) -> Measurements:
-        """Measure all rounds of one boot of the second look.
+        """Measure all rounds of one boot of the repeated measurement.
 
-        These rounds are counted as further rounds of a boot of the first look. So the number of
-        groups of rounds that must agree on a verdict stays the same.
+        These rounds are counted as further rounds of a boot of the first measurement. So the
+        number of groups of rounds that must agree on a verdict stays the same.
         """
         effort, found = self.effort, Samples()
         first = _share(effort.rounds, effort.boots, boot)
@@ -147,7 +150,8 @@ class _TimingSession:
         what = f"measure again what is undecided, {effort.seconds:.0f} s at most: boot"
         for i in range(effort.second):
             before = time.monotonic()
-            # Only the time ends the loop. Stopping by the results would bias them.
+            # Only the time limit ends the loop, because stopping by the results would bias the
+            # results.
             if i and before - begin + longest > share:
                 break
             self.tell(what, boot + 1, effort.boots)
@@ -234,8 +238,8 @@ def measure(
     """Return the nanoseconds per call of each subject, by phase and n.
 
     equal_repetitions: whether subjects with similar times for an n are repeated equally often.
-    undecided: a function that returns, after the first look, the subjects and n to measure again;
-    it is used only if the effort has a second look.
+    undecided: a function that returns, after the first measurement, the subjects and n to
+    measure again; it is used only if the effort has rounds of the repeated measurement.
     """
     session = _TimingSession(random.Random(seed), tell, effort, equal_repetitions)
     findings: dict[str, Finding] = {}

@@ -37,7 +37,7 @@ class Reading:
 
 
 class WrongAnswer(Exception):
-    """A workload did not do its work, or returned a wrong result."""
+    """The answer of a workload is wrong or missing, or reports an impossible time."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.title)
@@ -98,11 +98,11 @@ class TimedWorkload(Workload, Protocol):
 
 
 class CountedWorkload(Workload, Protocol):
-    """A workload whose call the emulator counts, between the markers of guest/marker.h."""
+    """A workload for which the emulator counts the instructions between two markers."""
 
     @property
     def needed(self) -> tuple[int, ...]:
-        """The values of n that a run must count even if it leaves out expensive ones."""
+        """The values of n whose instructions must be counted even if a count is expensive."""
 
     @property
     def call_sites(self) -> tuple[tuple[str, int], ...]:

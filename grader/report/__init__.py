@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw one report.json on the terminal, as an HTML page and as pictures."""
+"""Show a report.json on the terminal, as an HTML page and as pictures."""
 
 from grader.report.report_file import prepare, write
 from grader.report.schema import Report, ReportError, validate

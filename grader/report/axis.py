@@ -45,7 +45,7 @@ def log_axis(values: Iterable[float], label: Callable[[float], str], least_span:
 
 
 def row_axis(labels: list[str]) -> Axis:
-    """Return an axis with one labelled row for each label; row 1 is at the top."""
+    """Return an axis with a row for each label; row 1 is at the top."""
     return Axis(
         len(labels) + 0.6, 0.4, [(float(i), label) for i, label in enumerate(labels, 1)], []
     )

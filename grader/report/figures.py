@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The parts of a picture: panels with axes and series, independent of what they show.
+"""The parts of a picture: panels with axes and series, independent of the kind of data.
 
 Build a Figure and pass it to plots.picture() or plots.draw_one().
 """
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from grader.report.axis import Axis
 
-# The Okabe-Ito palette, which colour-blind readers can tell apart, without its yellow, which is too
-# faint on white. A dark page replaces each colour: see report.css.
+# The Okabe-Ito palette, which colour-blind readers can distinguish, without the yellow, which is
+# too faint on white. A dark page replaces each colour: see report.css.
 COLOURS = ("#4d4d4d", "#e69f00", "#d55e00", "#cc79a7", "#56b4e9", "#0072b2", "#009e73")
 # gnuplot's point types: filled, and hollow for values without a significant difference.
 MARKERS = ((2, 2), (7, 6), (5, 4), (9, 8), (11, 10), (13, 12), (15, 14))
@@ -31,7 +31,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Point:
-    """A value with its confidence interval; drawn hollow if sure is false."""
+    """A value with its confidence interval. The mark is hollow if `sure` is false."""
 
     x: float
     y: float
@@ -49,7 +49,7 @@ class PlotSeries(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes; baseline is a y drawn as a line, a tag is (x, y, text, colour).
+    """A pair of axes. `baseline` is the y of a horizontal line; a tag is (x, y, text, colour).
 
     wide: the panel fills a whole row of the picture.
     rows: the number of labelled rows on the y axis, 0 for none. With rows, x is the measured value,

@@ -68,7 +68,7 @@ def page(report: Report, pictures: list[PlotPicture]) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """Return text with control characters written out; Markup and other values unchanged."""
+    """Return text with control characters escaped, and Markup and other values unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return text.printable(value)
     return value

@@ -25,7 +25,7 @@ from grader.report.schema import ReportError
 FONT = "DejaVu Sans"
 GNUPLOT_SECONDS = 60
 
-# In pixels of the SVG; the PNG has twice as many in each direction.
+# Margins in pixels of the SVG; the PNG has twice as many pixels in each direction.
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 52
 ROW_HEIGHT = 34
 LINE_HEIGHT = 20
@@ -56,7 +56,7 @@ class PlotPicture:
 def require_gnuplot() -> None:
     """Raise ReportError unless gnuplot can be run."""
     if shutil.which("gnuplot") is None:
-        raise ReportError("gnuplot is missing: sudo apt-get install gnuplot-nox")
+        raise ReportError("gnuplot not found", "run sudo apt-get install gnuplot-nox")
 
 
 def picture(figure: Figure, out: Path) -> PlotPicture:
@@ -84,9 +84,12 @@ def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
     """
     kind = output.suffix[1:]
     if kind not in ("svg", "png"):
-        raise ReportError(f"{output}: name a .svg or a .png file")
+        raise ReportError(f"{output}: neither .svg nor .png", "give a .svg or a .png file")
     if not figure.panels:
-        raise ReportError(f"{output} cannot be drawn: {figure.missing or 'there is no data'}")
+        raise ReportError(
+            f"{output} cannot be drawn: {figure.missing or 'there is no data'}",
+            "measure its data first",
+        )
     require_gnuplot()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +101,9 @@ def draw_one(figure: Figure, output: Path, layout: Layout = WIDE) -> None:
                 _name_picture(drawn, figure)
             drawn.replace(output)
     except OSError as error:
-        raise ReportError(f"{output} cannot be written: {error.strerror or error}") from None
+        raise ReportError(
+            f"{output} cannot be written: {error.strerror or error}", "give another path"
+        ) from None
 
 
 def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path) -> None:
@@ -120,11 +125,13 @@ def _gnuplot(figure: Figure, layout: Layout, kind: str, output: Path, work: Path
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ReportError(f"gnuplot took over {GNUPLOT_SECONDS} s for {output.name}") from None
+        raise ReportError(
+            f"gnuplot took more than {GNUPLOT_SECONDS} s for {output.name}", "run the command again"
+        ) from None
     drawn = work / output.name
     if completed.returncode != 0 or not drawn.exists() or drawn.stat().st_size == 0:
         reason = " ".join(completed.stderr.split())[-200:]
-        raise ReportError(f"gnuplot failed on {output.name}: {reason}")
+        raise ReportError(f"gnuplot failed on {output.name}: {reason}", "run make doctor")
     if kind == "svg":
         # gnuplot gives a bar a marker of size 0; some SVG renderers fail on its matrix of zeros.
         svg = drawn.read_text(encoding="utf-8")
@@ -195,7 +202,7 @@ def _share(pixels: float, whole: float) -> str:
 
 
 def _places(panels: list[Panel], columns: int) -> tuple[list[tuple[int, int, int]], int]:
-    """Return each panel's row, column and number of columns; and the total number of columns."""
+    """Return row, column and number of columns of each panel, and the total number of columns."""
     columns = min(columns, len(panels))
     places = []
     row = column = 0
@@ -213,7 +220,7 @@ def _height(panel: Panel) -> int:
 
 
 def _tops(panels: list[Panel], places: list[tuple[int, int, int]]) -> list[int]:
-    """Return where each row of panels begins, in pixels from the top, and where the last ends."""
+    """Return the top of each row of panels and the bottom of the last, in pixels from the top."""
     tops = [0]
     for row in range(places[-1][0] + 1):
         heights = [_height(p) for p, place in zip(panels, places, strict=True) if place[0] == row]
@@ -228,7 +235,7 @@ def _panel(
     sizes: tuple[float, int, int],
     work: Path,
 ) -> dict[str, Any]:
-    """Return a panel's template values: its place, in fractions of the picture, and its content.
+    """Return a panel's template values: its position, in fractions of the picture, and content.
 
     place: distance of its row from the bottom of the picture, column, number of columns. sizes:
     width of a column, width and height of the picture.
@@ -272,7 +279,7 @@ def safe_text(text: str) -> str:
 
 
 def _ticks(axis: Axis) -> str:
-    """Return the ticks of an axis in gnuplot's notation; those without a label are at level 1."""
+    """Return the ticks of an axis in gnuplot's notation; ticks without a label are at level 1."""
     major = [f"'{safe_text(label)}' {at!r}" for at, label in axis.major]
     return ", ".join(major + [f"'' {at!r} 1" for at in axis.minor])
 

@@ -25,23 +25,25 @@ FILES = {REPORT_FILE, PAGE_FILE} | {f"{p}.{kind}" for p in PICTURES for kind in 
 
 
 def prepare(out: Path) -> None:
-    """Raise ReportError, before any work is done, if write() could not write a report to out.
+    """Raise ReportError, before the work begins, if write() cannot write a report to out.
 
     A report replaces the whole directory, so out must be missing, empty or an older report.
     """
     require_gnuplot()
     out = out.resolve()
     if out == Path.cwd() or (out.exists() and not out.is_dir()):
-        raise ReportError(f"{out} cannot become the report: name a directory of its own")
+        raise ReportError(f"{out} cannot become the report", "give a directory of its own")
     try:
         others = sorted(p.name for p in out.iterdir() if p.name not in FILES)
     except FileNotFoundError:
         others = []
     except OSError as error:
-        raise ReportError(f"{out} cannot be read: {error.strerror}") from None
+        raise ReportError(
+            f"{out} cannot be read: {error.strerror}", "give another directory"
+        ) from None
     if others:
         raise ReportError(
-            f"{out} holds {others[0]!a}, which is no part of a report: name another directory"
+            f"{out} holds {others[0]!r}, which is not part of a report", "give another directory"
         )
 
 
@@ -65,13 +67,15 @@ def write(report: Report, out: Path) -> None:
             (fresh / PAGE_FILE).write_text(page(report, pictures), encoding="utf-8")
             _swap(fresh, out, Path(name) / "old")
     except OSError as error:
-        raise ReportError(f"{out} cannot be written: {error.strerror or error}") from None
+        raise ReportError(
+            f"{out} cannot be written: {error.strerror or error}", "give another directory"
+        ) from None
 
 
 def draw(report: Report, out: Path) -> list[PlotPicture]:
     """Draw every figure into out as NAME.svg and NAME.png. Return the pictures for the page.
 
-    A figure without data has no file, and its reason is in the picture. Raise ReportError when
+    A figure without data has no file; the result then has the reason. Raise ReportError when
     gnuplot fails.
     """
     return [picture(figure, out) for figure in figures(report)]
@@ -95,15 +99,17 @@ def read(out: Path) -> Report:
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ReportError(f"{path} does not exist: run grader/run.sh first") from None
+        raise ReportError(f"{path} does not exist", "run grader/run.sh first") from None
     except OSError as error:
-        raise ReportError(f"{path} cannot be read: {error.strerror}") from None
+        raise ReportError(
+            f"{path} cannot be read: {error.strerror}", "run grader/run.sh again"
+        ) from None
     except ValueError:
-        raise ReportError(f"{path} is not JSON: run grader/run.sh again") from None
+        raise ReportError(f"{path} is not JSON", "run grader/run.sh again") from None
     if not isinstance(report, dict):
-        raise ReportError(f"{path} is not a report: run grader/run.sh again")
+        raise ReportError(f"{path} is not a report", "run grader/run.sh again")
     try:
         validate(report)
     except ReportError as error:
-        raise ReportError(f"{path}: {error}") from None
+        raise ReportError(f"{path}: {error.problem}", error.action) from None
     return report

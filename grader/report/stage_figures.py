@@ -13,13 +13,13 @@ from grader.report.figures import Figure, Panel, PlotSeries, Point, Style, style
 from grader.report.schema import Report
 from grader.report.text import Json
 
-# In the order of execution during a read; the last is the whole read.
+# The phases in the order of execution during a read. The last one is the whole read.
 PHASES = ("compute", "decimal", "read")
 WHOLE = "read"
 WHOLE_CAPTION = f" {WHOLE}: the whole of a read, compute and decimal together."
 TIMES = "\N{MULTIPLICATION SIGN}"
 _WORDS = {"ns": "time", "instructions": "instructions"}
-# Index of each phase's style.
+# The index of the style for each phase.
 PHASE_STYLES = {"compute": 2, "decimal": 6, "read": 5}
 # Height in pixels of the panel that shows one step between stages.
 STEP_HEIGHT = 230
@@ -43,7 +43,10 @@ def figures(report: Report) -> list[Figure]:
 
 
 def stage_styles(report: Report) -> dict[str, Style]:
-    """Return the style of every stage by its directory; numbers determine it if unique."""
+    """Return the plot style of every stage, by directory.
+
+    It depends on the stage number if all numbers are different, else on the position.
+    """
     stages = report["stages"]
     numbers = [stage["number"] for stage in stages]
     unique = len(set(numbers)) == len(numbers)
@@ -60,7 +63,7 @@ def _n_axis(values: list[float]) -> Axis:
 
 
 def _ends(interval: list[float] | None, value: float) -> tuple[float, float]:
-    """Return the ends of the interval, or the value; both positive for a logarithmic axis."""
+    """Return the ends of the interval, or the value twice, as positive numbers."""
     low, high = interval or (value, value)
     return (low if low > 0 else value), (high if high > 0 else value)
 
@@ -72,11 +75,13 @@ def phases(entries: Iterable[Json]) -> list[str]:
 
 
 def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
-    """Return the panels, given with their phases, in the order for a page of two columns.
+    """Return the panels in the order for a page of two columns.
 
-    The panels come with the phases of a machine side by side. Panels of the whole read, if any,
-    come first, because readers look for them first. With one machine, the whole read has a row of
-    its own; with several, each row is a phase and each column a machine.
+    panels: pairs of a phase and a panel; the phases of one machine follow each other.
+
+    In the result, panels of the whole read come first, because readers look for them first. With
+    one machine, the whole read has a row of its own; with several machines, each row is a phase and
+    each column a machine.
     """
     if not any(phase == WHOLE for phase, _ in panels):
         return [panel for _, panel in panels]
@@ -85,7 +90,7 @@ def _arranged(panels: list[tuple[str, Panel]]) -> list[Panel]:
     if len(whole) == 1:
         return [replace(whole[0], wide=True), *parts]
     rows = [[p for phase, p in panels if phase == row] for row in (WHOLE, *PHASES[:-1])]
-    # With an odd number of panels in a row, the following rows would be out of line.
+    # With an odd number of panels in a row, the panels of the following rows would not be aligned.
     rows = [[replace(r[0], wide=True), *r[1:]] if len(r) % 2 else r for r in rows]
     return [panel for row in rows for panel in row]
 
@@ -162,7 +167,7 @@ def speedup(report: Report) -> Figure:
         "Gain of each step over the one before",
         f"How many times as fast a stage is as the stage before, {phase}, at the n that its speed "
         "is judged at, with its 95 % interval. Right of the line at 1 the later stage is faster; a "
-        "hollow mark: no difference can be claimed." + (WHOLE_CAPTION if phase == WHOLE else ""),
+        "hollow mark: no difference is proved." + (WHOLE_CAPTION if phase == WHOLE else ""),
         [_summary(drawn, report, phase)] if drawn else [],
         "no two stages were measured at the same n",
         [gap_text(gap) for gap in report.get("gaps", [])] + notes,
@@ -182,7 +187,7 @@ def _at_own_n(entries: list[Json], report: Report) -> dict[tuple[int, int], list
 
 
 def _off_the_picture(entries: list[Json]) -> str:
-    """Return a note that replaces a gain too small for the picture."""
+    """Return a note about a gain that is too small for the picture."""
     pair, n = text.versus(entries[0]), entries[0]["n"]
     losses = [f"{1 / s['ratio']:,.0f} times the {_WORDS[s['metric']]}" for s in entries]
     return f"{pair} is not drawn: at n = {n:,} it takes {', '.join(losses)}"
@@ -224,7 +229,7 @@ def _summary(chosen: dict[tuple[int, int], list[Json]], report: Report, phase: s
 
 
 def steps(report: Report, metric: str) -> Figure:
-    """Return the figure of each step's gain against n, with a small panel for each step."""
+    """Return the figure of each step's gain by n, with a small panel for each step."""
     panels = []
     for machine in (m for m in report["machines"] if m["metric"] == metric):
         own = [
@@ -241,7 +246,7 @@ def steps(report: Report, metric: str) -> Figure:
         f"steps-{metric}",
         f"Each step {what}, against n",
         f"How many times as fast a stage is as the stage before, {what}, with its interval. Above "
-        "the line at 1 the later stage is faster; a hollow mark: no difference can be claimed."
+        "the line at 1 the later stage is faster; a hollow mark: no difference is proved."
         + (WHOLE_CAPTION if any(s["phase"] == WHOLE for s in report["speedups"]) else ""),
         panels,
         f"no two stages were compared in {metric}",
@@ -250,7 +255,7 @@ def steps(report: Report, metric: str) -> Figure:
 
 
 def gap_text(gap: Json) -> str:
-    """Return one line that names a pair of stages without a comparison, and the reason."""
+    """Return a line with a pair of stages without a comparison, and the reason for this gap."""
     where = [text.printable(gap[key]) for key in ("machine", "metric", "phase") if key in gap]
     return f"{', '.join([text.versus(gap), *where])}: {text.printable(gap['reason'])}"
 

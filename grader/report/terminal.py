@@ -15,7 +15,7 @@ COLUMNS = 100
 MOST_FAILURES = 3
 MOST_FINDINGS = 3
 MOST_N = 3
-MOST_ROWS = 24  # rows of a table of speedups: the tables of both metrics then fit on a screen
+MOST_ROWS = 24  # rows of a table of speedups, so that the tables of both metrics fit on a screen
 LEAST_CAUSE = 24
 INDENT = " " * 4
 
@@ -37,7 +37,7 @@ def summary(report: Report, colour: bool | None = None) -> str:
     """Return tables of stages and speedups, failures and warnings, ending in a newline.
 
     colour None: use colours when standard output is a terminal and NO_COLOR is not set. The report
-    must be valid; text from stages is shown with its control characters written out.
+    must be valid; control characters in text from stages are escaped.
     """
     if colour is None:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -199,7 +199,7 @@ def _speedups(report: Report, paint: Painter) -> list[str]:
 
 
 def _few(values: list[int], max_count: int) -> list[int]:
-    """Return at most max_count of the sorted values: the largest, the least, then the middle."""
+    """Return at most max_count of the sorted values: the largest, the least and middle ones."""
     if len(values) <= max_count:
         return values
     middle = [values[len(values) // 2]] if max_count > 2 else []

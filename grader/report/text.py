@@ -27,14 +27,14 @@ def number(value: float) -> str:
 
 
 def duration(ns: float) -> str:
-    """Format a time in nanoseconds with a suitable unit."""
+    """Format a time, given in nanoseconds, with a suitable unit."""
     rounded = float(f"{ns:.3g}")
     scale, unit = next((u for u in TIME_UNITS if abs(rounded) >= u[0]), TIME_UNITS[-1])
     return f"{number(rounded / scale)} {unit}"
 
 
 def short_duration(ns: float) -> str:
-    """Format a time in nanoseconds with a unit, exact for round values."""
+    """Format a time, given in nanoseconds, with a unit; exact for round values."""
     scale, unit = next((u for u in TIME_UNITS if ns >= u[0]), TIME_UNITS[-1])
     return f"{ns / scale:.6g} {unit}"
 
@@ -111,7 +111,7 @@ def lost_lines(stage: Json) -> list[Json]:
 
 
 def further_findings(stage: Json) -> list[Json]:
-    """Return the stage's findings without the one that its status and cause are taken from."""
+    """Return the stage's findings, except the finding that its status and cause come from."""
     found = list(stage["findings"])
     for finding in found:
         # The cause may begin with the name of the checker that found it.
@@ -161,7 +161,7 @@ def excerpt(text: str, difference_at: int | None, start: int, width: int) -> Exc
 
 
 def difference(failure: Json, width: int) -> tuple[Excerpt | None, Excerpt | None]:
-    """Return excerpts of expected and got, both cut at the same place around the difference.
+    """Return excerpts of expected and got, both cut at the same index around the difference.
 
     If first_difference is null, the two texts are not compared character by character.
     """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The loops as a module: a write of a number to /proc/loops runs that many
- * times LOOPS loops. The build defines LOOPS.
+ * A module that executes LOOPS loops N times when the number N is written to
+ * /proc/loops. The build defines LOOPS.
  */
 #include <linux/kstrtox.h>
 #include <linux/module.h>
@@ -39,4 +39,4 @@ static void __exit loops_exit(void)
 module_init(loops_init);
 module_exit(loops_exit);
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("Work that is known beforehand");
+MODULE_DESCRIPTION("A workload of known size");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The loops as a program: prints the wall-clock time of REPEAT times LOOPS
- * loops in nanoseconds. The build defines REPEAT and LOOPS.
+ * A program that executes LOOPS loops REPEAT times and prints the wall-clock
+ * time in nanoseconds. The build defines REPEAT and LOOPS.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
