@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The electives: each is a package that uses grader.base, sandbox, lab, measure and report."""
+"""The electives, one package each. They may use grader.base, sandbox, lab, measure and report."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make elective=NAME VERB: run a command that belongs to one elective, such as run.
+"""Run `make elective=NAME VERB` for a command that belongs to one elective, such as run.
 
 The commands are listed in VERBS of the module that the manifest names as judge; an elective may
 have no commands of its own. Commands of all exercises, such as start, check and hint, are in
@@ -35,12 +35,12 @@ def main(words: list[str]) -> int:
         return 0
     name, verb = words[0], words[1] if len(words) > 1 else ""
     if name not in known:
-        raise LabError(f"there is no elective {name}: choose one of {', '.join(known)}")
+        raise LabError(f"there is no elective {name}", f"choose one of {', '.join(known)}")
     verbs = getattr(importlib.import_module(str(known[name]["judge"])), "VERBS", {})
     if verb not in verbs:
         raise LabError(
-            f"elective {name} has no {verb or 'target without a name'}:"
-            f" {make(f'elective={name}')} and one of {', '.join([*SHARED, *verbs])}"
+            f"elective {name} has no {verb or 'target without a name'}",
+            f"run {make(f'elective={name}')} with one of {', '.join([*SHARED, *verbs])}",
         )
     status: int = verbs[verb](words[2:])
     return status

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Elective fibers: contexts switched by the program, with a kernel module or with a library."""
+"""Elective fibers: user-controlled execution contexts, by a kernel module or a library."""

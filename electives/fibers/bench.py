@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measure the cost of a switch: the module against the user-space library.
 
-Machine qemu counts instructions: the programs here read them from its TSC, because no points depend
+Machine qemu counts instructions: these programs read them from its TSC, because no points depend
 on them. Time is measured only where it is meaningful: on this computer itself, or in a working KVM.
 On machine uml, the cost of a switch would mostly be that of the emulated system call.
 """
@@ -18,15 +18,15 @@ from grader.lab import machines
 from grader.lab.machines import Machine, Running
 
 SIZES = (128, 256, 512, 1024)
-# The benchmark that this elective is based on: number of slices for each fiber, and instructions of
-# work in a slice. A switch follows each slice.
+# Parameters of the benchmark that this elective is based on: slices of each fiber, and instructions
+# of work in a slice. A switch follows each slice.
 SLICES = 20
 SLICE = 5_000
-# Instructions of work between two switches for which the ratio is measured, with RATIO_SIZE fibers.
+# The ratio is measured with RATIO_SIZE fibers and these numbers of instructions between switches.
 WORKS = (0, 100, 500, 1_000, 5_000, 50_000)
 RATIO_SIZE = 128
-# Number of switches in one measurement: together, they take fewer than the 4,000,000 instructions
-# between two timer ticks of machine qemu.
+# Number of switches in one measurement. It is so small that they fit into the 4,000,000
+# instructions between two timer ticks of machine qemu.
 SWITCHES = 1024
 LIBRARIES = ("module", "userspace")
 RUNS = {"instructions": 3, "ns": 10}
@@ -48,13 +48,13 @@ class SwitchCosts:
     """All measurements of a machine."""
 
     metric: str  # "instructions" or "ns"
-    bare: dict[tuple[str, int], Cost]  # by library and number of fibers: without work
-    whole: dict[tuple[str, int], Cost]  # the same with the benchmark's work
-    ratio: dict[int, float]  # module over user space, by work between switches
+    bare: dict[tuple[str, int], Cost]  # switches without work, by library and number of fibers
+    whole: dict[tuple[str, int], Cost]  # switches with the benchmark's work
+    ratio: dict[int, float]  # module's cost / library's cost, by work between switches
 
 
 def middle(values: tuple[float, ...]) -> float:
-    """Return the median of some runs, because a disturbance adds to only a few of them."""
+    """Return the median, because disturbances slow down only a few of the runs."""
     return statistics.median(values)
 
 
@@ -62,12 +62,13 @@ def chosen(name: str) -> Machine:
     """Return the machine, which must have a suitable metric. Raise LabError if it has none."""
     if name in ("uml", "uml-debug"):
         raise LabError(
-            f"machine={name} has no metric for a switch: its system calls take 100 times what a"
-            " processor's take; say qemu, qemu-kvm or host"
+            f"machine={name} cannot measure a switch: its emulated system calls take 100"
+            " times as long as a processor's",
+            "choose qemu, qemu-kvm or host",
         )
     machine = machines.get(name or "qemu")
     if not machine.metric:
-        raise LabError(f"machine={name} measures nothing: say qemu, qemu-kvm or host")
+        raise LabError(f"machine={name} has no metric", "choose qemu, qemu-kvm or host")
     return machine
 
 

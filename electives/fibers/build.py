@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from electives import source_folder
+from electives.fibers import imports
 from grader.base import marked_regions, paths, test_record
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
@@ -24,45 +25,52 @@ USER = HERE / "user"
 VARIANTS = HERE / "variants"
 DEVICE = "/dev/fibers"
 KO = "/lib/fibers.ko"
-# Time limit in seconds for short commands: emulation on a busy computer is slow.
+# Time limit in seconds for short commands. It is long because of emulation on a busy computer.
 PATIENCE = 60.0
 OBJECTS = ("table", "fiber", "storage", "list")
 # Two emulated CPUs with AVX, which QEMU supports from 7.2 on.
 WIDE = Qemu("qemu-smp with AVX", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, "Haswell-noTSX")
-# Two CPUs with a kernel that fills freed memory with a pattern and reports writes to it.
+# Two CPUs with a kernel that fills freed memory with a pattern, reports writes to freed memory, and
+# stores where each block was allocated.
 POISON = Qemu(
     "qemu-smp with poison", "", ("-accel", "tcg"), 2,
-    f"{EMULATED_ARGUMENTS} slub_debug=FPZ", EMULATED_CPU,
+    f"{EMULATED_ARGUMENTS} slub_debug=FPZU", EMULATED_CPU,
 )  # fmt: skip
-# The source for a thread's user registers, by kbuild's ARCH.
+# The file that accesses a thread's user registers, by kbuild's ARCH.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
-# The object that each of variants/ replaces; the variant includes the source of that object.
+# The object that each file of variants/ replaces. The variant file includes the source of that
+# object.
 STANDS_FOR = {
     "migration": "table",
     "mixed_fpu_state": "",
     "use_after_free": "fiber",
     "leak": "storage",
     "readers": "fiber",
+    "interleaved": "table",
 }
 
 
 class ModuleNotBuiltError(LabError):
-    """The module does not build; the text is the compiler's line."""
+    """The module does not build; the problem is the compiler's line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the module of fibers does not build: {problem}", "correct the source")
 
 
 def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Recipe:
-    """Return the recipe of the module: the learner's copy, or the kit's with changed files.
+    """Return the recipe of the learner's module, or of the kit's module with changed files.
 
-    variant: one of variants/, which makes testing stricter or contains a fault that must be found.
+    variant: a file of variants/, which makes tests stricter or contains a fault for them to find.
     """
-    folder = source_folder.folder("fibers", SOURCES)
+    kit = changed is not None
+    folder = SOURCES if kit else source_folder.folder("fibers", SOURCES)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
     place = source_folder.build_name("fibers", folder, SOURCES)
     if changed is not None:
-        files = {path.name: path.read_bytes() for path in sorted(SOURCES.iterdir())} | {**changed}
+        files |= changed
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
         place = f"fibers-{digest[:8]}"
-    submission = source_folder.submission()
+    submission = None if kit else source_folder.submission()
     if submission:
         # Files without a task come from the kit, unless the submission has them.
         files = {
@@ -96,27 +104,35 @@ def _check(recipe_to_check: Recipe) -> None:
         if text != of_kit and name.endswith((".c", ".h")):
             decoded = (part.decode(errors="replace") for part in (text, of_kit))
             if message := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
-                raise ModuleNotBuiltError(f"the module of fibers does not build: {message}")
+                raise ModuleNotBuiltError(message)
 
 
 def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
-    """Build the module. Raise ModuleNotBuiltError, in one line, if it does not compile."""
+    """Build the module. Raise ModuleNotBuiltError if it does not compile or uses too much."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
-            f"fibers know the registers of x86 and of user-mode Linux, not {kernel.arch}"
+            f"fibers switch between registers of x86 and of user-mode Linux, not of {kernel.arch}",
+            "choose machine=uml or machine=qemu",
         )
     wanted = recipe(kernel.arch, changed, variant)
     _check(wanted)
     made = module.build(wanted, kernel)
     if not made.ok:
-        raise ModuleNotBuiltError(f"the module of fibers does not build: {made.cause}")
+        raise ModuleNotBuiltError(made.cause)
+    kits = recipe(kernel.arch, {}, variant)
+    if wanted.files != kits.files:
+        (shown,) = wanted.labels.values()
+        replaced = {variant: STANDS_FOR[variant] or CONTEXTS[kernel.arch]} if variant else {}
+        sources = {name: f"{shown}/{replaced.get(name, name)}.c" for name in wanted.objects}
+        if message := imports.refused(made, module.build(kits, kernel), sources):
+            raise ModuleNotBuiltError(message)
     return made
 
 
 def forget(kernel: Kernel) -> None:
     """Remove the build of an untrusted submission, which is not needed again."""
     folder = module.folder_of(recipe(kernel.arch), kernel)
-    for made in folder.parent.glob(f"{folder.name}*"):  # and the builds of variants
+    for made in folder.parent.glob(f"{folder.name}*"):  # also removes the builds of variants
         shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
 
 

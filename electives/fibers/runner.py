@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the test programs on several machines, and check that nothing is left after them."""
+"""Run the test programs on several machines, and check that they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from grader.lab import failure_classification, kernel_log, leak_scan, machines
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-# Kernel messages that are expected: programs that test bad addresses end by SIGSEGV.
+# Expected kernel messages, because programs that test bad addresses end by SIGSEGV.
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
-EMPTY = 1  # lines of /proc/fibers without fibers: the heading
-# Additional machines of this elective: a machine, or its name in the lab, and the module's variant.
+EMPTY = 1  # number of lines of /proc/fibers without fibers
+# The machines of this elective. Each has a machine, or the name of a lab machine, and the variant
+# of the module.
 OWN: Mapping[str, tuple[str | Machine, str]] = {
     "wide": (build.WIDE, ""),
     "poison": (build.POISON, ""),
     "migration": ("qemu-smp", "migration"),
     "mixed-fpu": ("uml", "mixed_fpu_state"),
     "readers": ("qemu-smp", "readers"),
+    "interleaved": ("qemu-smp", "interleaved"),
     "use_after_free": ("uml-debug", "use_after_free"),
     "leak": ("uml-debug", "leak"),
 }
@@ -42,7 +44,8 @@ class FiberTest:
     # Number of checks with a correct module, see test_programs/test_program.h.
     checks: int
     seconds: float = 60.0
-    # The number depends on time or on the module's allocations; checks is the minimum.
+    # True if the number depends on time or on the module's allocations. `checks` is the minimum
+    # then.
     varies: bool = False
 
     @property
@@ -57,26 +60,27 @@ REGISTERS = FiberTest(
 )
 TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_019, 120)
 ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal", 45)
-THREADS_OWN = FiberTest("TLS, errno and signal mask stay the thread's", "basic thread moves", 35)
-VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 4_509)
+THREADS_OWN = FiberTest("TLS, errno and signal mask stay with the thread", "basic thread moves", 35)
+VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 4_519)
 KEYS = FiberTest("errors of keys", "storage errors", 19)
-WINDOWS = FiberTest("the names that Windows has", "basic windows", 11)
-EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 636)
+WINDOWS = FiberTest("the function names of Windows", "basic windows", 11)
+EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 659)
 STRESS = FiberTest("8 threads in 1,000 fibers", "stress 8 1000 2000", 1019, varies=True)
 STRESS_FEW = FiberTest("2 threads in 3 fibers", "stress 2 3 3000", 10, varies=True)
 KILL = FiberTest("killed at random moments", "stress kill 20", 60, 120)
 MANY = FiberTest("10,000 fibers, listed", "many many", 45_015, 120)
 FIELDS = FiberTest("the listing, field by field", "many fields", 41)
-MOST = FiberTest("as many as may be, and one more", "many most", 16_391, 120)
+MOST = FiberTest("the maximum number, and one more", "many most", 16_391, 120)
 ALLOCATION_FAILURE = FiberTest("allocations that fail", "allocation_failure", 15, 120, varies=True)
 MOVED = FiberTest("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
 AVX = FiberTest("there are wide registers", "registers avx", 4)
-MIXED_FPU = FiberTest("threads with registers of unlike size", "mixed_fpu_state", 26)
+MIXED_FPU = FiberTest("threads with registers of different sizes", "mixed_fpu_state", 26)
 READERS = FiberTest(
-    "threads that have ended are freed behind their readers", "exit_paths thread threads", 416
+    "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
-UNLOAD = FiberTest("the module goes when it may, at once", "unload", 144)
-DYING = FiberTest("threads end while others want their fibers", "dying 4000", 25, varies=True)
+INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 217)
+UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
+DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)
 MINUTE = FiberTest(
     "8 threads in 1,000 fibers, a minute", "stress 8 1000 60000", 1019, 300, varies=True
 )
@@ -99,6 +103,7 @@ ALL: Mapping[str, tuple[FiberTest, ...]] = {
     "migration": (MOVED, STRESS_FEW),
     "mixed-fpu": (MIXED_FPU,),
     "readers": (READERS,),
+    "interleaved": (INTERLEAVED,),
 }
 # Additional tests that take minutes.
 LONG: Mapping[str, tuple[FiberTest, ...]] = {
@@ -111,7 +116,7 @@ LONG: Mapping[str, tuple[FiberTest, ...]] = {
 # Planted faults: the test that must find each, and a word that its message must contain.
 PLANTED: Mapping[str, tuple[FiberTest, str]] = {
     "use_after_free": (THERE, "use-after-free"),
-    "leak": (VALUES, "never given back"),
+    "leak": (VALUES, "never freed"),
 }
 
 
@@ -149,7 +154,7 @@ def attempt(
                 if found[test]:
                     break  # the state of this machine is unknown now
             else:
-                _last(guest, made, found, tests[-1], leaks=where is machines.get("uml-debug"))
+                _last(guest, made, found, tests[-1], where)
         if not to_the_end and any(found.values()):
             break
     return found
@@ -168,7 +173,8 @@ def _one(
         text, record = test_record.split(result.output)
         output_lines = text.strip().splitlines()
         if result.status:
-            return output_lines[0] if output_lines else f"exit {result.status}"
+            ended = output_lines[0] if output_lines else f"exit {result.status}"
+            return _dirt(guest, made) or ended
         unproved = _unproved(test, record, nonce)
         if unproved:
             return unproved
@@ -182,7 +188,7 @@ def _one(
 
 
 def _unproved(test: FiberTest, record: Record | None, nonce: int) -> str:
-    """Return what the record of a program that ended with status 0 does not prove, or ""."""
+    """Return the reason if a record does not prove that all checks of a test passed, else ""."""
     checks = test.checks
     if record and test.varies:
         checks = max(checks, record.checks)
@@ -195,11 +201,14 @@ def _dirt(guest: Running, made: Module) -> str:
 
 
 def _last(
-    guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, leaks: bool
+    guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, where: Machine
 ) -> None:
-    """Unload the module at the end; on the debug kernel, check for memory leaks before."""
+    """Unload the module at the end. On two machines, first check for memory leaks."""
     try:
-        if leaks:
+        if where is build.POISON:
+            report = guest.channel.check(leak_scan.held_command(made.name), 4 * build.PATIENCE)
+            found[last] = found[last] or leak_scan.held(report, made.name)
+        if where is machines.get("uml-debug"):
             report = guest.channel.check(leak_scan.COMMAND, 4 * build.PATIENCE)
             found[last] = found[last] or leak_scan.read(report, made).meaning
         guest.channel.check("rmmod fibers", build.PATIENCE)
@@ -207,4 +216,4 @@ def _last(
     except MachineError as error:
         found[last] = found[last] or failure_classification.classify(error, guest, made).cause
     except LabError as error:
-        found[last] = found[last] or str(error)
+        found[last] = found[last] or error.problem

@@ -35,7 +35,7 @@ def table(measured: SwitchCosts) -> str:
 
 
 def spread(measured: SwitchCosts) -> str:
-    """Return a line with the largest relative difference between runs of a bare switch."""
+    """Return a line with the largest relative difference between runs of switches without work."""
     widest = max(
         (max(cost.switch) - min(cost.switch)) / middle(cost.switch)
         for cost in measured.bare.values()
@@ -44,7 +44,7 @@ def spread(measured: SwitchCosts) -> str:
 
 
 def picture(measured: SwitchCosts, output: Path) -> None:
-    """Draw bare switches by number of fibers, and the ratio by work between switches."""
+    """Draw switches without work by number of fibers, and the ratio by work between switches."""
     unit = measured.metric
     switches = []
     for i, library in enumerate(LIBRARIES):
@@ -73,6 +73,6 @@ def picture(measured: SwitchCosts, output: Path) -> None:
         baseline=1.0,
         x_label="instructions of work between two switches",
     )
-    notes = ["A switch by the kernel costs the same each time: what it adds is small beside work."]
+    notes = ["A switch by the kernel always costs the same: little, compared with much work."]
     figure = figures.Figure("fibers", "What a switch costs", "", [left, right], "", notes)
     plots.draw_one(figure, output)

@@ -24,7 +24,10 @@ def complaints() -> Iterator[str]:
 def _variant(kernel: Kernel, variant: str) -> Iterator[str]:
     made = module.build(build.recipe(kernel.arch, {}, variant), kernel)
     if not made.ok:
-        raise LabError(f"fibers {variant}: {made.cause}")
+        raise LabError(
+            f"fibers, variant {variant or 'none'}, does not compile: {made.cause}",
+            "correct the source",
+        )
     shown = paths.shown(build.VARIANTS if variant else build.SOURCES)
     found = sparse.complaints(kernel, made.directory, {"": shown})
     # Skip findings in the kit's files; the call without a variant reports them.

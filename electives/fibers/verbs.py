@@ -19,7 +19,7 @@ from grader.lab import machines, persistent_machine, qemu
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
-# The tests on a machine with AVX, because not every CPU has its wide registers.
+# Tests on an emulated machine with AVX, because not every CPU has wide registers.
 WIDE = ("wide", (runner.AVX, runner.REGISTERS))
 # The tests of each task, by machine. The first test that fails is reported.
 TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
@@ -29,7 +29,9 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("migration", (runner.MOVED,)),
         WIDE,
     ),
-    2: (("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW)),),
+    2: (
+        ("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW)),
+    ),
     3: (
         ("uml", (runner.KEYS, runner.VALUES, runner.WINDOWS)),
         ("uml-debug", (runner.ALLOCATION_FAILURE, runner.VALUES)),
@@ -41,8 +43,8 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("qemu-smp", (runner.DYING, runner.KILL)),
     ),
 }
-# The same if a module may be loaded only in QEMU: there is no leak check there, but freed memory is
-# filled with a pattern.
+# The tests of each task if a module may be loaded only in QEMU. Machine poison finds memory that is
+# not freed, or that is used after it is freed.
 IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
         ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.TIMER, runner.THREADS_OWN)),
@@ -57,7 +59,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("poison", (runner.EXIT_PATHS, runner.THERE, runner.DYING)),
     ),
 }
-# A short test before the measurement.
+# The tests that must pass before the measurement.
 QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
 
@@ -81,11 +83,11 @@ def _finding(
     try:
         wrong = _wrong(todo, progress)
     except ModuleNotBuiltError as error:
-        return Finding("build-failed", str(error))
+        return Finding("build-failed", error.problem)
     except LabError as error:
         if source_folder.submission():
             raise  # this computer failed, not the submission
-        wrong = str(error)
+        wrong = error.problem
     return Finding("wrong", wrong) if wrong else None
 
 
@@ -103,7 +105,7 @@ def _machine(words: list[str]) -> str:
     parser.add_argument("--machine", default="", help="qemu, qemu-kvm or host")
     arguments, rest = parser.parse_known_args(words)
     if rest:
-        raise LabError(f"elective fibers takes machine= and nothing else, not {rest[0]}")
+        raise LabError(f"elective fibers has no argument {rest[0]}", "give machine= only")
     return str(arguments.machine)
 
 
@@ -114,16 +116,18 @@ def run(words: list[str]) -> int:
     for name in ("uml", "qemu-smp"):
         for test, message in runner.attempt(name, QUICK, tell=progress.step).items():
             if message:
-                raise LabError(f"{test.title}, on {name}: {message}")
+                raise LabError(
+                    f"{test.title}, on {name}: {message}", "run make elective=fibers check"
+                )
     measured = bench.measure(machine, lambda what: progress.step(f"measure {what}"))
     progress.clear()
-    print(f"fibers on uml and qemu-smp: {len(QUICK)} trials each, all right\n")
+    print(f"fibers on uml and qemu-smp: all {len(QUICK)} tests pass on each\n")
     print(show.table(measured))
     print(show.spread(measured))
     if machine.metric == "instructions":
         there = qemu.fastest() is qemu.KVM
         why = "machine=qemu-kvm has it" if there else "no KVM works here: machine=qemu-kvm says why"
-        print(f"Instructions are no time. {why[0].upper()}{why[1:]}; machine=host asks first.")
+        print(f"Instructions are not time. {why[0].upper()}{why[1:]}; machine=host asks first.")
     show.picture(measured, PICTURE)
     print(f"Picture: {paths.shown(PICTURE)}")
     return 0
@@ -145,7 +149,7 @@ def load(words: list[str]) -> int:
 def long(words: list[str]) -> int:
     """Run every test on every machine, and check that planted faults are found."""
     if words:
-        raise LabError(f"make elective=fibers check long=1 takes nothing else, not {words[0]}")
+        raise LabError(f"make elective=fibers check long=1 has no argument {words[0]}", "omit it")
     progress = Progress()
     message: dict[FiberTest, str] = {}
     fine = True
@@ -157,7 +161,7 @@ def long(words: list[str]) -> int:
         progress.clear()
         bad = [f"{test.title}: {what}" for test, what in wrong.items() if what]
         took = f"({time.monotonic() - begin:.0f} s)"
-        print(f"{name}: {len(todo) - len(bad)} of {len(todo)} trials are right {took}")
+        print(f"{name}: {len(todo) - len(bad)} of {len(todo)} tests pass {took}")
         for line in [*(f"{t.title}: {what}" for t, what in message.items() if what), *bad]:
             print(f"  {line}")
         fine = fine and not bad

@@ -12,7 +12,7 @@ from electives.kbench.program import CompileOptions
 from grader.base import command
 from grader.base.errors import LabError
 
-USAGE = "say make kbench PROG=electives/kbench/loop.c, or PROG of your own, a .c or a .ll file"
+USAGE = "run make kbench PROG=electives/kbench/loop.c, or with your own .c or .ll file as PROG"
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
@@ -44,19 +44,23 @@ def _read(name: str) -> bytes:
     try:
         given = Path(name).read_bytes()
     except OSError as error:
-        raise LabError(f"INPUT={name}: {error.strerror}") from None
+        raise LabError(f"INPUT={name}: {error.strerror}", "give a file that can be read") from None
     if len(given) > kernel.MOST_INPUT:
-        raise LabError(f"INPUT={name}: more than {kernel.MOST_INPUT >> 20} MB")
+        raise LabError(
+            f"INPUT={name}: more than {kernel.MOST_INPUT >> 20} MB", "give a smaller file"
+        )
     return given
 
 
 def _asked(arguments: argparse.Namespace, rounds: int) -> report.KbenchRequest:
     if arguments.level not in tuple("0123sz"):
-        raise LabError(f"O={arguments.level}: clang knows 0, 1, 2, 3, s and z")
+        raise LabError(f"O={arguments.level}: no such level of clang", "choose 0, 1, 2, 3, s or z")
     if arguments.llc not in tuple("0123"):
-        raise LabError(f"LLC={arguments.llc}: llc knows 0, 1, 2 and 3")
+        raise LabError(f"LLC={arguments.llc}: no such level of llc", "choose 0, 1, 2 or 3")
     if arguments.runs and not (arguments.runs.isdigit() and 1 <= int(arguments.runs) <= 1000):
-        raise LabError(f"RUNS={arguments.runs}: say a number from 1 to 1000")
+        raise LabError(
+            f"RUNS={arguments.runs}: not a valid number of runs", "give a number from 1 to 1000"
+        )
     options = CompileOptions(
         level=arguments.level,
         back_end=arguments.llc,
@@ -92,7 +96,10 @@ def main(words: list[str]) -> int:
     if arguments.classes:
         return compilers.compare(Path(arguments.classes), _asked(arguments, 1))
     if not arguments.prog:
-        raise LabError(f"which program? {USAGE}")
+        raise LabError(
+            "no program is given",
+            "run make kbench PROG=electives/kbench/loop.c, or with a .c or .ll file of your own",
+        )
     if arguments.load:
         return report.load(Path(arguments.prog), _asked(arguments, 1))
     if arguments.against:

@@ -33,7 +33,8 @@ def compare(path: Path, against: Path, request: KbenchRequest) -> int:
     if difference := metrics.differs(ran, before):
         raise LabError(
             f"{first.name} does not do what {second.name} does, so nothing is compared:"
-            f" {difference.replace('that of the process', f'that of {second.name}')}"
+            f" {difference.replace('that of the process', f'that of {second.name}')}",
+            "give programs with the same result",
         )
     pair = [(second, before), (first, ran)]
     tasks = [ProgramTask.after(program, request.program_input, own) for program, own in pair]
@@ -58,7 +59,7 @@ def compare(path: Path, against: Path, request: KbenchRequest) -> int:
             f"{second.name} over {first.name}: above 1 the latter costs less",
             [
                 f"A: {first.name}, against B: {second.name}.",
-                "Bars: 95 % intervals. A hollow mark: nothing can be claimed.",
+                "Bars: 95 % intervals. A hollow mark: no difference is proved.",
             ],
             picture,
         )
@@ -104,8 +105,8 @@ def why(found: dict[Metric, Compared]) -> list[str]:
         return lines
     if claims and counts - {"~"} and not claims & counts:
         lines.append(
-            "Instructions say the opposite of time: fewer instructions are not less time. One"
-            " division or one miss of a cache costs as much as dozens of additions."
+            "Instructions and time disagree: fewer instructions do not always take less time. One"
+            " division or one cache miss costs as much as dozens of additions."
         )
     elif not claims and counts - {"~"}:
         lines.append(
@@ -120,7 +121,7 @@ def why(found: dict[Metric, Compared]) -> list[str]:
         )
     if len(clocks) > 1:
         lines.append(
-            "The clocks disagree: what is at the edge of the noise is seen by the quieter ones"
-            " only. RUNS=50 makes all of them see more."
+            "The clocks disagree: only the quieter ones see a difference that is as small as the"
+            " noise. With RUNS=50 all of them see more."
         )
     return lines

@@ -58,7 +58,9 @@ class Class:
 def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
     """Return the class in a directory, and each program's file by program and compiler."""
     if not folder.is_dir():
-        raise LabError(f"CLASS={folder}: no directory; it holds one for each program")
+        raise LabError(
+            f"CLASS={folder}: not a directory", "give one that holds a directory for each program"
+        )
     cases, files = [], {}
     for inside in sorted(path for path in folder.iterdir() if path.is_dir()):
         found = sorted(inside.glob("*.ll"))
@@ -66,9 +68,13 @@ def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
             continue
         status = _bytes(inside / "status", b"0").strip()
         if not re.fullmatch(rb"\d{1,3}", status):
-            raise LabError(f"{inside / 'status'}: say an exit status, a number from 0 to 255")
+            raise LabError(
+                f"{inside / 'status'}: not an exit status", "write a number from 0 to 255 into it"
+            )
         if not (inside / "output").is_file():
-            raise LabError(f"{inside / 'output'} is missing: what the program must print")
+            raise LabError(
+                f"{inside / 'output'} is missing", "write what the program must print into it"
+            )
         output = _bytes(inside / "output", b"").decode(errors="replace")
         cases.append(
             ProgramCase(inside.name, _bytes(inside / "input", b""), ProcessRun(output, int(status)))
@@ -78,8 +84,8 @@ def read(folder: Path) -> tuple[Class, dict[tuple[str, str], Path]]:
     compilers = sorted({compiler for _, compiler in files})
     if not cases or len(compilers) < 2:
         raise LabError(
-            f"CLASS={folder}: {len(cases)} programs by {len(compilers)} compilers; it takes"
-            " PROGRAM/COMPILER.ll for one program and two compilers at least"
+            f"CLASS={folder}: too few programs or compilers ({len(cases)} and {len(compilers)})",
+            "give PROGRAM/COMPILER.ll for at least one program and two compilers",
         )
     return Class(cases, compilers, {}, {}), files
 
@@ -89,10 +95,10 @@ def _bytes(path: Path, otherwise: bytes) -> bytes:
         return otherwise
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise LabError(f"{path}: larger than {MOST_BYTES >> 20} MB")
+            raise LabError(f"{path}: larger than {MOST_BYTES >> 20} MB", "give a smaller file")
         return path.read_bytes()
     except OSError as error:
-        raise LabError(f"{path}: {error.strerror}") from None
+        raise LabError(f"{path}: {error.strerror}", "give a file that can be read") from None
 
 
 def compare(folder: Path, request: KbenchRequest) -> int:
@@ -110,7 +116,7 @@ def compare(folder: Path, request: KbenchRequest) -> int:
         try:
             program = prepare(path, options)
         except LabError as error:
-            school.wrong[name, compiler] = str(error)
+            school.wrong[name, compiler] = error.problem
             continue
         ran = native.run(program, case.program_input)
         if message := _wrong(ran, case):
@@ -163,8 +169,8 @@ def table(school: Class) -> str:
     rows.append(["mean, of the best", *(_mean(school, c) for c in school.compilers)])
     lines = aligned(rows)
     return (
-        f"{lines}\n\nThe mean is geometric, of a compiler's count over the lowest of the program;"
-        "\nprograms that some compiler has wrong are in nobody's mean. Lower is better."
+        f"{lines}\n\nThe geometric mean of a compiler's count over the program's lowest count;"
+        "\na program that is wrong with any compiler is left out. Lower is better."
     )
 
 

@@ -31,7 +31,7 @@ _LOCAL = re.compile(r"(?:dso_local|dso_preemptable)\s+")
 _NAME = r'@(?:[-\w.$]+|"[^"]*")'
 _GLOBAL = re.compile(rf"^({_NAME}\s*=\s*{_LINKAGE})(.*)$", re.DOTALL)
 _DEFINE = re.compile(rf"^(define\s+{_LINKAGE})(.*)$", re.DOTALL)
-# The intrinsics, llvm.NAME, are not functions.
+# The names of intrinsics, llvm.NAME, which are not functions.
 _DECLARE = re.compile(rf"^(declare\s+{_LINKAGE})((?!.*@llvm\.).*)$", re.DOTALL)
 _DROPPED = re.compile(r"^(?:attributes\s+#|target\s|!llvm\.module\.flags\b)")
 _GROUP = re.compile(r"\s#\d+\b")
@@ -41,11 +41,6 @@ _QUOTED = re.compile(r'"[^"]*"')
 _FLOAT = re.compile(r"(?<![%@!.$\w-])(float|double|half|bfloat|fp128|x86_fp80|ppc_fp128)\b")
 _VECTOR = re.compile(r"<\s*(?:vscale\s+x\s+)?\d+\s+x\s")
 _OPAQUE = re.compile(r"(?<![%@!.$\w-])ptr\b")
-
-FLOAT = "uses floating point ({}), which a kernel does not have: use whole numbers"
-VECTOR = (
-    "uses vectors, which a kernel does not have: compile it with -fno-vectorize -fno-slp-vectorize"
-)
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,7 @@ def _functions(lines: list[str]) -> Iterator[Function]:
 
 
 def _one_line(head: str) -> bool:
-    """Return whether a function's body ends on the line on which it begins."""
+    """Return True if a function's body ends on the line on which it begins."""
     return head.rstrip().endswith("}")
 
 
@@ -118,28 +113,36 @@ def _tail(head: str) -> str:
     return ""
 
 
-def rejection(text: str) -> str:
-    """Return why a kernel cannot run the text, with the function, in one line; "" if it can."""
+def rejection(text: str) -> LabError | None:
+    """Return the reason why a kernel cannot run the text, and the function; None if it can."""
     lines = _lines(text)
     found = list(_functions(lines))
     for function in found:
         for line in lines[function.first : function.last + 1]:
             plain = _unquoted(line)
             if _VECTOR.search(plain):
-                return f"{function.name} {VECTOR}"
+                return LabError(
+                    f"{function.name} uses vectors, which a kernel does not have",
+                    "compile it with -fno-vectorize -fno-slp-vectorize",
+                )
             if match := _FLOAT.search(plain):
-                return f"{function.name} {FLOAT.format(match[1])}"
+                return LabError(
+                    f"{function.name} uses floating point ({match[1]}), which a kernel does not"
+                    " have",
+                    "use whole numbers",
+                )
     for line in lines:
         if line.startswith("@") and re.search(r"\bthread_local\b", _unquoted(line)):
             name = line.split(maxsplit=1)[0]
-            return (
-                f"{name} is a variable of each thread: a kernel has none of these, make it global"
+            return LabError(
+                f"{name} is a variable of each thread, which a kernel does not have",
+                "make it global",
             )
         if line.startswith("module asm"):
-            return "it has assembly outside of its functions: leave that away"
+            return LabError("the program has assembly outside of its functions", "remove it")
     if not any(function.name == "main" for function in found):
-        return "it defines no main: the program begins there"
-    return ""
+        return LabError("the program has no function main", "define it")
+    return None
 
 
 def function_at(text: str, line: int) -> str:
@@ -148,14 +151,15 @@ def function_at(text: str, line: int) -> str:
 
 
 def has_opaque_pointers(text: str) -> bool:
-    """Return whether the text uses opaque pointers ("ptr"), as LLVM 15 and later do."""
+    """Return True if the text uses opaque pointers ("ptr"), as LLVM 15 and later do."""
     return any(_OPAQUE.search(_unquoted(line)) for line in _lines(text))
 
 
 def rewritten(text: str, red_zone: bool = False, endbr: bool = False) -> str:
-    """Return the text adapted to a kernel; red_zone: keep the red zone, to show its effect.
+    """Return the text adapted to a kernel.
 
-    endbr: functions may be called by pointers on computers that check the targets of such calls.
+    red_zone: keep the red zone, to show its effect. endbr: mark functions as valid targets of
+    indirect calls, for computers that check these targets.
     """
     lines = _lines(text)
     made = []
@@ -189,8 +193,8 @@ def _without_groups(line: str) -> str:
 
 def _head(line: str, attributes: str) -> str:
     match = _DEFINE.match(line)
-    if match is None:  # pragma: no cover - it begins with define
-        raise LabError(f"this is no head of a function: {line}")
+    if match is None:  # pragma: no cover - the line begins with define
+        raise LabError(f"not the head of a function: {line}", "correct the IR")
     head = match[1] + "dso_local " + _LOCAL.sub("", match[2], count=1)
     tail = _tail(head)
     behind = _BEHIND.search(tail)

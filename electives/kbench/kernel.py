@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a program inside a kernel: link it into a module, load that, write to /proc/kbench/run."""
+"""Run a program inside a kernel: link it into a module, load the module and start it by /proc."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -25,12 +26,12 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
-# Seconds for a run: LEAST_SECONDS plus SLOWER times its duration as a process, because machine qemu
-# emulates the processor.
+# The time limit of a run is LEAST_SECONDS plus SLOWER times its duration as a process, because
+# machine qemu emulates the processor.
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
 MOST_INPUT = 4 << 20  # INPUT_BYTES of kernel/kbench.h
-# Seconds for a program that does not end as a process either, and for one that fails as a process.
+# Time limits in seconds for a program that does not end as a process, and for one that fails.
 HOPELESS_SECONDS = 10.0
 DOOMED_SECONDS = 60.0
 
@@ -43,13 +44,25 @@ class ProgramTask:
     program_input: bytes = b""
     seconds: float = LEAST_SECONDS
     parameters: str = ""  # parameters of the module
+    only: str = ""  # the only file from the learner's copy: see support()
 
     @classmethod
     def after(
-        cls, program: Program, program_input: bytes, native: ProcessRun, parameters: str = ""
+        cls,
+        program: Program,
+        program_input: bytes,
+        native: ProcessRun,
+        parameters: str = "",
+        only: str = "",
     ) -> ProgramTask:
         """Return a task whose time limit follows from the program's run as a process."""
-        return cls(program, program_input, LEAST_SECONDS + SLOWER * native.ns / 1e9, parameters)
+        seconds = LEAST_SECONDS + SLOWER * native.ns / 1e9
+        return cls(program, program_input, seconds, parameters, only)
+
+    @property
+    def key(self) -> str:
+        """Return the name of the module and of the input inside a machine."""
+        return f"{self.program.key}-{hashlib.sha256(self.program_input).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -63,16 +76,22 @@ class KernelRun:
     left_blocks: int
     left_bytes: int
     same_current: bool
-    why: str = ""  # why the program ended early: abort, an assertion, too much output
+    stack: str  # "right" if the program began at the top of its stack
+    why: str = ""  # the reason if the program ended early: abort, an assertion, too much output
 
 
-def support(kernel: Kernel) -> Module:
-    """Build the module without a program, once for each kernel; programs are linked with it."""
+def support(kernel: Kernel, only: str = "") -> Module:
+    """Build the module without a program, once for each kernel; programs are linked with it.
+
+    only: take only this file from the learner's copy, and all others from the kit.
+    """
     folder = source_folder.folder("kbench", SOURCES)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+    files = _texts(folder)
+    if only:
+        files = _texts(SOURCES) | {only: files.get(only, b"")}
     recipe = Recipe(
         name="kbench",
-        folder="kbench" if folder == SOURCES else "kbench-work",
+        folder="kbench" if folder == SOURCES else f"kbench-work{only and '-'}{only}",
         files=files,
         objects=FILES,
         flags=("-I$(src)", "-mgeneral-regs-only"),
@@ -81,13 +100,20 @@ def support(kernel: Kernel) -> Module:
     )
     made = module.build(recipe, kernel)
     if not made.ok:
-        raise LabError(f"the module of {paths.shown(folder)} does not build: {made.cause}")
+        raise LabError(
+            f"the module of {paths.shown(folder)} does not build: {made.cause}",
+            "correct the source",
+        )
     return made
 
 
-def link(program: Program, kernel: Kernel) -> Path:
+def _texts(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def link(program: Program, kernel: Kernel, only: str = "") -> Path:
     """Return the module with the program in it, linked as kbuild would link it."""
-    base = support(kernel)
+    base = support(kernel, only)
     target = program.folder / f"{kernel.key}-{base.directory.name}.ko"
     if target.is_file() and target.stat().st_mtime >= base.path.stat().st_mtime:
         return target
@@ -113,7 +139,7 @@ def link(program: Program, kernel: Kernel) -> Path:
 
 
 def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
-    """Return how kbuild linked the module: command, linker script, main object, other objects.
+    """Return kbuild's command to link the module, the linker script, and the objects.
 
     kbuild generates the other objects, which depend on the kernel: one object up to Linux 6.11, two
     later, of which the second (.module-common.o) has the version that a kernel checks.
@@ -122,7 +148,8 @@ def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
     match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", output)
     if match is None:
         raise LabError(
-            f"this kernel's kbuild links modules in a way that is not known: {output[:200]}"
+            f"this kernel's kbuild links modules in an unknown way: {output[:200]}",
+            "choose another machine",
         )
     own, *others = [base.directory / Path(name).name for name in match[3].split()]
     return match[1].split(), match[2], own, others
@@ -137,12 +164,12 @@ class KernelSession:
         self._places = places
 
     def run(self, task: ProgramTask) -> KernelRun:
-        """Load, run and unload; raise ProgramFailure if the machine does not survive it."""
+        """Load, run and unload a program. Raise ProgramFailure if it crashes the machine."""
         program = task.program
         quiet = " quiet=0" if self.machine.name == "host" else ""
         program_input = self._given(task)
         command = (
-            f"insmod /lib/kbench/{program.key}.ko{quiet} {task.parameters} || exit 1;"
+            f"insmod /lib/kbench/{task.key}.ko{quiet} {task.parameters} || exit 1;"
             f" cat {program_input} >{DOOR}/input && echo 1 >{DOOR}/run &&"
             f" cat {DOOR}/status {DOOR}/output; s=$?; rmmod kbench; exit $s"
         )
@@ -155,7 +182,7 @@ class KernelSession:
     def _given(self, task: ProgramTask) -> str:
         if not task.program_input:
             return "/dev/null"
-        return self._places[task.program.key]
+        return self._places[task.key]
 
 
 @contextmanager
@@ -165,13 +192,13 @@ def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[Kerne
     folder = scratch.folder()
     files, places = {}, {}
     for task in programs:
-        key = task.program.key
-        files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel)
+        key = task.key
+        files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel, task.only)
         if task.program_input:
             here = folder / f"{key}.input"
             here.write_bytes(task.program_input)
             files[f"/lib/kbench/{key}.input"] = here
-            # Commands of machine host run on this computer, where the file is not copied to the
+            # On machine host, commands run on this computer, and the file is not copied to the
             # guest's path.
             places[key] = str(here) if machine.name == "host" else f"/lib/kbench/{key}.input"
     guest = machine.boot(Contents(files, "kbench", NODES))
@@ -189,14 +216,16 @@ def _understood(text: str) -> KernelRun:
         blocks, size = map(int, found["left"].split())
         return KernelRun(
             output, int(found["exit"]), int(found["ns"]), int(found["cycles"]), blocks, size,
-            found["current"] == "same", found.get("why", ""),
+            found["current"] == "same", found.get("stack", ""), found.get("why", ""),
         )  # fmt: skip
     except (KeyError, ValueError) as error:
-        raise LabError(f"the module does not say how the run went: {head[:200]}") from error
+        raise LabError(
+            f"the module does not report how the run went: {head[:200]}", "correct its source"
+        ) from error
 
 
 def load(program: Program, program_input: bytes, machine: Machine) -> None:
-    """Load the program on the persistent machine, to be run by hand."""
+    """Load the program on the persistent machine, where the user runs it by hand."""
     kernel = machine.kernel()
     support(kernel)
     folder = program.folder / kernel.key

@@ -1,4 +1,7 @@
-/* OUT_LOOP times a million meaningless steps, as in the article's program. */
+/*
+ * Execute OUT_LOOP times a million meaningless steps, like the article's
+ * program.
+ */
 #ifndef OUT_LOOP
 #define OUT_LOOP 100
 #endif

@@ -34,20 +34,20 @@ class Metric:
 
     @property
     def exact(self) -> bool:
-        """Return whether the metric counts instructions."""
+        """Return True if the metric counts instructions."""
         return self.unit == "instructions"
 
 
-USER = Metric("user", "user time", "ns", "what a user waits; the scheduler's noise is in it")
+USER = Metric("user", "user time", "ns", "the time a user waits; includes the scheduler's noise")
 PINNED = Metric("pinned", "user time, one CPU", "ns", "without moves between CPUs")
 UML = Metric("uml", "kernel clock, uml", "ns", "no scheduler inside; the computer's noise stays")
 HOST = Metric("host", "kernel clock, host", "ns", "bare metal: as quiet as the computer is")
-# The module counts around the program, with interrupts off, by the TSC of a machine whose TSC
-# counts instructions. A program could change the count, but no points depend on it: learners
-# measure their own programs.
-QEMU = Metric("qemu", "instructions, qemu", "instructions", "the same in every run; is no time")
+# The module reads the TSC before and after the program, with interrupts off, on a machine whose TSC
+# counts instructions. A program could falsify the count, but no points depend on it, because
+# learners measure their own programs.
+QEMU = Metric("qemu", "instructions, qemu", "instructions", "the same in every run; not a time")
 CALLGRIND = Metric(
-    "callgrind", "instructions, callgrind", "instructions", "the same without a kernel; is no time"
+    "callgrind", "instructions, callgrind", "instructions", "the same without a kernel; not a time"
 )
 ALL = (USER, PINNED, UML, QEMU, CALLGRIND)
 
@@ -125,7 +125,7 @@ def _callgrind(
     tasks: Sequence[ProgramTask], natives: Sequence[ProcessRun], tell: Tell
 ) -> list[list[float]]:
     if shutil.which("valgrind") is None:
-        raise LabError("there is no valgrind: scripts/setup.sh kbench installs it")
+        raise LabError("valgrind not found", "run scripts/setup.sh kbench")
     found = []
     for i, (task, before) in enumerate(zip(tasks, natives)):
         tell(CALLGRIND.name, i, len(tasks))
@@ -135,7 +135,10 @@ def _callgrind(
         ran = native.run(task.program, task.program_input, tool, seconds)
         _same(task, ran, before, CALLGRIND.name)
         if not ran.counted:
-            raise LabError("valgrind did not say how many instructions it has counted")
+            raise LabError(
+                "valgrind did not report how many instructions it has counted",
+                "run the command again",
+            )
         found.append([float(ran.counted)])
     return found
 
@@ -166,7 +169,10 @@ def _in_machine(
 def _same(task: ProgramTask, run: ProcessRun | KernelRun, before: ProcessRun, where: str) -> None:
     """Raise RunsDiffer unless a run's result is the same as that of the process."""
     if difference := differs(run, before):
-        raise RunsDiffer(f"{task.program.name}: by {where} {difference}")
+        raise RunsDiffer(
+            f"{task.program.name}: by {where} {difference}",
+            "correct the program or the module: every run must have the same result",
+        )
 
 
 def differs(run: ProcessRun | KernelRun, before: ProcessRun) -> str:

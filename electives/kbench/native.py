@@ -16,12 +16,12 @@ from grader import sandbox
 from grader.base import scratch
 from grader.sandbox import ResourceLimits, SandboxView
 
-# Seconds for one run; a longer one counts as an endless loop.
+# Seconds for one run. A longer run counts as an endless loop.
 SECONDS = 10
 MB = 1 << 20
 # OUTPUT_BYTES of kernel/kbench.h.
 OUTPUT_BYTES = MB
-STACK_NEAR = 1 << 20  # a fault this close to the stack pointer, in bytes, is a stack overflow
+STACK_NEAR = 1 << 20  # a fault within this many bytes of the stack pointer is a stack overflow
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,17 @@ class ProcessRun:
     output: str
     status: int
     ns: float = 0.0
-    counted: int = 0  # instructions, under callgrind
-    fault: str = ""  # the fault that ended it, in words, with the function; a kernel would crash
+    counted: int = 0  # instructions counted by callgrind
+    fault: str = ""  # description of the fault that ended it, and its function
 
     @property
     def ok(self) -> bool:
-        """Return whether the run ended without a fault."""
+        """Return True if the run ended without a fault."""
         return not self.fault
 
     @property
     def endless(self) -> bool:
-        """Return whether the run reached its time limit."""
+        """Return True if the run reached its time limit."""
         return bool(self.fault) and self.status == 128 + signal.SIGALRM
 
 
@@ -50,7 +50,7 @@ def run(
 ) -> ProcessRun:
     """Run the program once.
 
-    prefix: a command under which it runs. seconds: the time limit, SECONDS if 0.
+    prefix: a command that starts the program. seconds: the time limit; 0 for SECONDS.
     """
     seconds = seconds or SECONDS
     limits = ResourceLimits(
@@ -110,7 +110,7 @@ def _in_words(number: int, address: int, stack: int) -> str:
 
 
 def function_at(program: Program, address: int) -> str:
-    """Return the program's own function at an address of the executable; "" for none."""
+    """Return the name of the program's own function at an address, or "" if there is none."""
     found = ""
     for begin, name in _symbols(program.native):
         if begin > address:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from grader.base.errors import LabError
+
 KERNEL = Path(__file__).with_name("kernel")
 
 # Kernel functions that programs may call directly; kernel/module.c has the same list.
@@ -48,7 +50,7 @@ _RELOCATED = re.compile(r"^\s+[0-9a-f]+: R_X86_64_\w+\s+([\w.$]+)")
 
 @cache
 def shims() -> frozenset[str]:
-    """Return the names of the shims that a program may call, read from kernel/shims.h."""
+    """Read kernel/shims.h. Return the names of the shims that a program may call."""
     text = (KERNEL / "shims.h").read_text()
     return frozenset(re.findall(r"\bkb_(\w+)(?=\(|,|;)", text))
 
@@ -63,41 +65,46 @@ def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
     return found
 
 
-def rejection(listing: str, undefined: set[str], sysy: bool) -> str:
-    """Return the first reason to reject the object, with the function, in one line; or "".
+def rejection(listing: str, undefined: set[str], sysy: bool) -> LabError | None:
+    """Return the first reason to reject the object, with the function; None if there is none.
 
     listing: the output of objdump -dr; undefined: the names that the object does not define.
     """
     known = set(replaced(undefined, sysy)) | AS_THEY_ARE
     for function, mnemonic, operands, symbol in _steps(listing):
         if symbol in undefined and symbol not in known:
-            return f"{function} {_of_symbol(symbol)}"
+            return _of_symbol(function, symbol)
         if _FORBIDDEN.match(mnemonic):
-            return (
-                f'{function} has the instruction "{mnemonic}" in it, which leaves user space'
-                " or is a kernel's own: a program in a kernel has no system to call"
+            return LabError(
+                f"{function} has the instruction {mnemonic}, which leaves user space or is a"
+                " kernel's own",
+                "remove it, because a program in a kernel has no system to call",
             )
         if _VECTORS.search(operands):
-            return (
+            return LabError(
                 f"{function} uses vector, floating point or control registers:"
-                f" {mnemonic} {operands}"
+                f" {mnemonic} {operands}",
+                "use general registers",
             )
     unknown = sorted(undefined - known)
-    return f"something in it {_of_symbol(unknown[0])}" if unknown else ""
+    return _of_symbol("the program", unknown[0]) if unknown else None
 
 
-def _of_symbol(symbol: str) -> str:
+def _of_symbol(user: str, symbol: str) -> LabError:
     if _SOFT_FLOAT.match(symbol):
-        return f"uses floating point (by {symbol}), which a kernel does not have"
+        problem = f"{user} uses floating point (by {symbol}), which a kernel does not have"
+        return LabError(problem, "use whole numbers")
     if _WIDE.match(symbol):
-        return f"divides 128-bit numbers (by {symbol}), which a kernel has no function for"
+        problem = f"{user} divides 128-bit numbers (by {symbol})"
+        return LabError(problem, "use 64-bit numbers, because a kernel has no function for that")
+    problem = f"{user} calls {symbol}, which nothing defines"
     if OTHER_NAMES.get(symbol, symbol) in SYSY:
-        return f"calls {symbol}, which nothing defines: SYSY=1 brings the library of SysY"
-    return f"calls {symbol}, which nothing defines: a program here has what kernel/shims.h lists"
+        return LabError(problem, "give SYSY=1 for the library of SysY")
+    return LabError(problem, "use only the functions that kernel/shims.h lists")
 
 
 def _steps(listing: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield function, mnemonic, operands and symbol; of a relocation only function and symbol."""
+    """Yield function, mnemonic, operands and symbol. A relocation has only function and symbol."""
     function = "?"
     for line in listing.splitlines():
         if match := _HEAD.match(line):

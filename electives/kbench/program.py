@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 MOST_BYTES = 4 << 20  # largest size of a source
 # llc's code model by the kernel's architecture; uml loads modules far from its own code.
 CODE_MODEL = {"um": "large", "x86": "kernel", "native": "small"}
-# Options of clang, whose IR is rewritten later: no code that only user space needs.
+# Options of clang that omit code which only user space needs. The kit rewrites the resulting IR.
 CLANG = "-std=gnu11 -fno-vectorize -fno-slp-vectorize -fno-stack-protector -fcf-protection=none"
 
 
@@ -36,7 +36,7 @@ class CompileOptions:
     isolated: bool = False  # untrusted submission: run all tools in the sandbox
     # For the handout's experiments.
     red_zone: bool = False
-    code_model: str = ""  # code model of the module's object; "": the correct one
+    code_model: str = ""  # code model of the module's object; "" for CODE_MODEL's
     endbr: bool = False  # for computers that check the targets of indirect calls
 
 
@@ -44,7 +44,7 @@ class CompileOptions:
 class Program:
     """A compiled program that a kernel can run."""
 
-    name: str  # name for messages
+    name: str  # the name used in messages
     folder: Path  # holds um.o, x86.o and native
     functions: tuple[str, ...]
     isolated: bool
@@ -65,12 +65,12 @@ def prepare(path: Path, options: CompileOptions) -> Program:
     name = paths.shown(path)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise LabError(f"{name}: larger than {MOST_BYTES >> 20} MB")
+            raise LabError(f"{name}: larger than {MOST_BYTES >> 20} MB", "give a smaller file")
         source = path.read_bytes()
     except OSError as error:
-        raise LabError(f"{name}: {error.strerror}: PROG names a .c or a .ll file") from None
+        raise LabError(f"{name}: {error.strerror}", "give a .c or a .ll file in PROG") from None
     if path.suffix not in (".c", ".ll"):
-        raise LabError(f"{name}: PROG names a .c file or LLVM IR as text, a .ll file")
+        raise LabError(f"{name}: neither C nor LLVM IR as text", "give a .c or a .ll file in PROG")
     return _ProgramBuilder(path, name, source, options).program()
 
 
@@ -95,7 +95,7 @@ class _ProgramBuilder:
         try:
             text = self._text(new)
             if why := ir.rejection(text):
-                raise LabError(f"{self.name}: {why}")
+                raise LabError(f"{self.name}: {why.problem}", why.action)
             folder = self.base / _digest(text, self.options)
             defined = tuple(function.name for function in ir.functions(text))
             if not (folder / "native").is_file():
@@ -119,7 +119,7 @@ class _ProgramBuilder:
         try:
             return self.source.decode()
         except UnicodeDecodeError:
-            raise LabError(f"{self.name}: this is no text: llvm-dis makes IR of bitcode") from None
+            raise LabError(f"{self.name}: not text", "run llvm-dis to make IR of bitcode") from None
 
     def _clang(self, new: Path) -> str:
         flags = [*CLANG.split(), f"-O{self.options.level}", *self.options.defines]
@@ -137,7 +137,10 @@ class _ProgramBuilder:
             errors = re.findall(r"^(.*error: .*)$", output, re.MULTILINE)
             line = (errors or output.splitlines() or ["clang failed"])[0]
             line = line.replace(str(source), self.name)
-            raise LabError(result.cause and f"{self.name}: clang: {result.cause}" or line)
+            raise LabError(
+                result.cause and f"{self.name}: clang: {result.cause}" or line,
+                "correct the program",
+            )
         return (new / "made.ll").read_text(errors="replace")
 
     def _make(self, new: Path, text: str) -> None:
@@ -151,7 +154,7 @@ class _ProgramBuilder:
             ["objdump", "-dr", "--no-show-raw-insn", "--section=.text", new / "x86.o"], new
         )
         if why := objects.rejection(listing, undefined, options.sysy):
-            raise LabError(f"{self.name}: {why}")
+            raise LabError(f"{self.name}: {why.problem}", why.action)
         shims = objects.replaced(undefined, options.sysy)
         for target in ("um", "x86"):
             self._rename(new, new / f"{target}.o", {**shims, "main": "kbench_main"})
@@ -176,7 +179,9 @@ class _ProgramBuilder:
             output = result.error_text
             match = re.search(r"undefined reference to `([^']*)'", output)
             what = f"{match[1]} is not in the C library" if match else output.strip()[-200:]
-            raise LabError(f"{self.name}: as a program it does not link: {what}")
+            raise LabError(
+                f"{self.name}: as a program it does not link: {what}", "correct the program"
+            )
 
     def _llc(self, new: Path, text: str, target: str, model: str) -> None:
         result = tools.run(
@@ -189,26 +194,30 @@ class _ProgramBuilder:
         if result.status == 0 and not result.ended_by:
             return
         output = result.error_text
-        raise LabError(f"{self.name}{self._of_llc(result.cause, output, text)}")
+        raise self._of_llc(result.cause, output, text)
 
-    def _of_llc(self, cause: str, output: str, text: str) -> str:
+    def _of_llc(self, cause: str, output: str, text: str) -> LabError:
         if cause:
-            return f": llc: {cause}"
+            return LabError(f"{self.name}: llc: {cause}", "change the program")
         here = f"llc here is of LLVM {tools.version()}"
         if tools.version() < 15 and ir.has_opaque_pointers(text):
-            return (
-                f": this IR is of LLVM 15 or later (its pointers are ptr), {here}: compile it"
-                f" with clang {tools.version()}, or with -Xclang -no-opaque-pointers"
+            return LabError(
+                f"{self.name}: this IR is of LLVM 15 or later (its pointers are ptr), {here}",
+                f"compile it with clang {tools.version()}, or with -Xclang -no-opaque-pointers",
             )
         match = re.search(r"program\.ll:(\d+):\d+: error: (.*)", output)
         if match:
             function = ir.function_at(text, int(match[1]))
             inside = f", in {function}" if function else ""
-            return f":{match[1]}{inside}: {match[2]}; {here}: is this IR of another version?"
+            return LabError(
+                f"{self.name}:{match[1]}{inside}: {match[2]} ({here})",
+                "correct the IR, or make it with that version",
+            )
         inline = re.search(r"error: (.*)", output)
         fault = inline[1] if inline else (output.strip().splitlines() or ["it failed"])[-1]
         named = re.search(r"function '@?([^']+)'", output)
-        return f": {f'{named[1]}: ' if named else ''}{fault[:200]} ({here})"
+        inside = f"{named[1]}: " if named else ""
+        return LabError(f"{self.name}: {inside}{fault[:200]} ({here})", "change the program")
 
     def _rename(self, new: Path, path: Path, names: dict[str, str]) -> None:
         """Rename symbols to their shims, and make all symbols local except main."""

@@ -26,7 +26,7 @@ _MEANS = (
 
 
 class ProgramFailure(Exception):
-    """A program ended its machine, or the machine hangs; the text is one line."""
+    """A program crashed its machine, or the machine hangs. The text is one line."""
 
     def __init__(self, text: str, timeout: bool) -> None:
         super().__init__(text)
@@ -39,8 +39,8 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
     if isinstance(error, MachineDied) or not guest.alive():
         if guest.killed():
             raise LabError(
-                "the machine was killed on this computer, for want of memory most often: close"
-                " other programs and try again"
+                "the machine was killed on this computer, probably because memory is short",
+                "close other programs and run the command again",
             )
         return ProgramFailure(
             f"{meaning(console)}{_inside(console, program)}: it ends machine {machine}", False
@@ -50,9 +50,7 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
         about = f": {message}{_inside(console, program)}" if message else ""
         # On uml, a fault on a stack that the kernel does not know hangs the machine: see the
         # handout.
-        where = (
-            "; a fault hangs it as well, and machine=qemu says where" if machine == "uml" else ""
-        )
+        where = "; a fault also hangs it, and machine=qemu shows where" if machine == "uml" else ""
         return ProgramFailure(f"machine {machine} does not answer in time{about}{where}", True)
     # The last line of a failed command has the reason; for a rejected module, the kernel log has
     # it.
@@ -64,7 +62,7 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
     return ProgramFailure(f"machine {machine}: {message}{log}", False)
 
 
-def meaning(console: str, otherwise: str = "it said nothing") -> str:
+def meaning(console: str, otherwise: str = "it printed nothing") -> str:
     """Return the meaning of the first problem in a kernel log."""
     for pattern, text in _MEANS:
         if match := re.search(pattern, console):

@@ -45,12 +45,13 @@ def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Progr
     if ran.ok:
         return program, ran
     raise LabError(
-        f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, request, ran)}"
+        f"{program.name}: as a process: {ran.fault}; {_in_a_kernel(program, request, ran)}",
+        "correct the program",
     )
 
 
 def _in_a_kernel(program: Program, request: KbenchRequest, ran: ProcessRun) -> str:
-    """Return the result in a kernel of a program that fails as a process."""
+    """Run a program that fails as a process in a kernel. Return the result in words."""
     machine = machines.get("qemu")
     seconds = kernel.HOPELESS_SECONDS if ran.endless else kernel.DOOMED_SECONDS
     task = ProgramTask(program, request.program_input, seconds)
@@ -89,7 +90,7 @@ def story(program: Program, ran: ProcessRun, run: KernelRun | None, where: str) 
         rows.append(f"  not freed  {left}")
         if not run.same_current:
             rows.append(
-                "  current    is another there than outside: this kernel finds it by the stack"
+                "  current    is wrong on the program's stack: this kernel finds it by the stack"
             )
     return "\n".join(rows)
 
@@ -127,7 +128,9 @@ def chosen_metrics(request: KbenchRequest) -> tuple[metrics.Metric, ...]:
     for metric in (metrics.UML, metrics.QEMU, metrics.HOST):
         if metric.key == request.machine:
             return (metric,)
-    raise LabError(f"machine={request.machine}: kbench takes uml, qemu or host")
+    raise LabError(
+        f"machine={request.machine}: kbench does not support it", "choose uml, qemu or host"
+    )
 
 
 def load(path: Path, request: KbenchRequest) -> int:
@@ -137,6 +140,6 @@ def load(path: Path, request: KbenchRequest) -> int:
     kernel.load(program, request.program_input, machine)
     print(
         f"{program.name} is loaded: make shell, then echo 1 >{kernel.DOOR}/run and"
-        f" cat {kernel.DOOR}/status {kernel.DOOR}/output; it runs once a load"
+        f" cat {kernel.DOOR}/status {kernel.DOOR}/output; it runs once after each load"
     )
     return 0

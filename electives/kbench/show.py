@@ -45,7 +45,7 @@ def table(measured: MetricResults) -> str:
 
 
 def _metric_axis(metrics: Sequence[Metric]) -> Axis:
-    """Return an axis with the metrics at powers of two, because the axis is logarithmic."""
+    """Return a logarithmic axis with the i-th metric at 2**i, which spaces the metrics evenly."""
     ticks = [(float(2**i), metric.name) for i, metric in enumerate(metrics)]
     return Axis(2**-0.5, 2 ** (len(metrics) - 0.5), ticks, [])
 
@@ -57,7 +57,7 @@ def picture(
     notes: list[str],
     output: Path,
 ) -> None:
-    """Draw a bar around 1 for each metric: (middle, low, high, whether it is significant)."""
+    """Draw a bar for each metric. Its values are middle, low, high, and True if significant."""
     series = [
         (
             figures.style(i + 1, metric.name),
@@ -83,6 +83,6 @@ def picture_of_one(measured: MetricResults, name: str, output: Path) -> None:
         list(measured.values),
         bars,
         "all runs over their median, by metric",
-        [name, "A short bar: the metric says the same each time. Hollow: one run only."],
+        [name, "A short bar: the values are nearly equal in all runs. Hollow: one run only."],
         output,
     )

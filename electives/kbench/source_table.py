@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """make kbench TABLE=1: test which metrics can tell 98, 99 and 100 loops apart.
 
-A good metric sees one percent, and sees no difference between two copies of one program. This is
-the table of the article that this elective is based on. The programs are loop.c with different
+A good metric detects a difference of one percent, and none between two copies of one program. This
+is the table of the article that this elective is based on. The programs are loop.c with different
 numbers of loops, each twice; grader/sensitivity.sh orders and judges the runs in the same way.
 """
 
@@ -25,7 +25,7 @@ from grader.measure.sensitivity import COPIES, LOOPS, Runs, SensitivityVerdict
 from grader.measure.stats import ALPHA
 
 LOOP = Path(__file__).with_name("loop.c")
-LEAST_RUNS = 10  # least number of runs that the statistical test needs
+LEAST_RUNS = 10  # minimum number of runs for the statistical test
 
 
 class _Loops:
@@ -43,10 +43,10 @@ class _Loops:
 
     def _checked(self, loops: int, run: ProcessRun | kernel.KernelRun) -> None:
         if difference := metrics.differs(run, self.before[loops]):
-            raise LabError(f"{LOOP.name} with {loops} loops: {difference}")
+            raise LabError(f"{LOOP.name} with {loops} loops: {difference}", "run the command again")
 
     def as_process(self, todo: list[tuple[int, str]], prefix: list[str], what: str) -> Runs:
-        """Measure runs as processes, by the process's clock."""
+        """Measure runs as processes. Return their durations."""
         found: Runs = {}
         for i, (loops, copy) in enumerate(todo):
             self.tell(what, i, len(todo))
@@ -84,7 +84,7 @@ class _Loops:
             tasks, before = list(self.tasks.values()), list(self.before.values())
             measured = metrics.measure(tasks, before, [CALLGRIND], 1, self.tell)
             if measured.notes:
-                raise LabError(measured.notes[0])
+                raise LabError(measured.notes[0], "run the command again")
             for loops, values in zip(LOOPS, measured.values[CALLGRIND]):
                 found[loops, copy] = values
         return found
@@ -93,7 +93,9 @@ class _Loops:
 def show(request: KbenchRequest) -> int:
     """Measure the programs, and print the table."""
     if request.rounds < LEAST_RUNS:
-        raise LabError(f"RUNS={request.rounds}: at least {LEAST_RUNS}, the test needs them")
+        raise LabError(
+            f"RUNS={request.rounds}: too few for the test", f"give at least {LEAST_RUNS}"
+        )
     progress = Progress()
     todo = sensitivity.order(request.rounds, 1)
     loops = _Loops(request, progress.step)
@@ -111,9 +113,9 @@ def show(request: KbenchRequest) -> int:
     ]
     progress.clear()
     print(f"98, 99 and 100 times a million steps, twice each; {request.rounds} runs by each clock.")
-    print(f"Clocks: p of Kolmogorov-Smirnov, corrected; below {ALPHA} is a difference.")
-    print(f"Instructions: the difference itself; above {instructions.RESOLUTION:.1%} it is one;")
-    print("of a program and itself the widest between any two runs, of two boots.")
+    print(f"Clocks: the p of the Kolmogorov-Smirnov test, corrected; below {ALPHA}: different.")
+    print(f"Instructions: the difference; above {instructions.RESOLUTION:.1%}: different.")
+    print("For a program and itself: the largest difference between any two runs, in two boots.")
     print()
     print(sensitivity.table(verdicts))
     print()

@@ -17,7 +17,6 @@ from grader.sandbox import COMPILER, CommandResult, SandboxView
 
 # Oldest supported LLVM: older versions have no inline stack probes, or are not tested.
 OLDEST = 14
-SET_UP = "scripts/setup.sh kbench installs it"
 
 
 @cache
@@ -25,20 +24,24 @@ def version() -> int:
     """Return the major version of LLVM, as llc prints it."""
     for name in ("clang", "llc"):
         if shutil.which(name) is None:
-            raise LabError(f"there is no {name}: {SET_UP}")
+            raise LabError(f"{name} not found", "run scripts/setup.sh kbench")
     output = subprocess.run(["llc", "--version"], capture_output=True, text=True).stdout
     match = re.search(r"LLVM version (\d+)", output)
     if match is None or int(match[1]) < OLDEST:
-        raise LabError(f"llc is of LLVM {match[1] if match else '?'}: {OLDEST} or later is needed")
+        raise LabError(
+            f"llc is of LLVM {match[1] if match else '?'}, which is too old",
+            f"install LLVM {OLDEST} or later",
+        )
     return int(match[1])
 
 
 def run(
     command: Sequence[str | Path], folder: Path, isolated: bool, read: Sequence[Path] = ()
 ) -> CommandResult:
-    """Run a tool that writes into folder; isolated: the files it reads there are untrusted.
+    """Run a tool that writes into a folder.
 
-    read: other paths that the tool must read.
+    isolated: use the sandbox, because the files in the folder are untrusted. read: other paths that
+    the tool must read.
     """
     scratch.check_stopped()
     room = SandboxView(read=tuple(read), write=(folder,)) if isolated else None
@@ -53,6 +56,7 @@ def must(command: Sequence[str | Path], folder: Path, isolated: bool, what: str)
     if result.status != 0:
         output_lines = result.error_text.strip().splitlines()
         raise LabError(
-            f"{what}: {Path(command[0]).name}: {result.cause or (output_lines or ['failed'])[0]}"
+            f"{what}: {Path(command[0]).name}: {result.cause or (output_lines or ['failed'])[0]}",
+            "correct the program",
         )
     return result.text

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from electives.kbench import __main__ as command
@@ -11,39 +14,91 @@ from electives.kbench import kernel, metrics, native, program_failure
 from electives.kbench.kernel import KernelRun, ProgramTask
 from electives.kbench.native import ProcessRun
 from electives.kbench.program import CompileOptions, prepare
+from grader.base import paths, seed
 from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.lab import machines
 
-# A program for each task, and its input, if any.
-TRIES = Path(__file__).with_name("test_programs")
+PROGRAMS = Path(__file__).with_name("test_programs")
+# The source of each task. Each task is tested in a module whose other sources are the kit's.
+TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
+# Numbers of nested calls of 1.c, of 32 bytes each. They need seven of the stack's eight megabytes,
+# and less than 16 KB.
+DEEP, SHALLOW = 220_000, 50
+NUMBERS = 300
+DIGITS = {"d": "0123456789", "x": "0123456789abcdefABCDEF", "o": "01234567"}
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A task's test: its number, the program's input, and the module's parameters."""
+
+    task: int
+    program_input: str
+    parameters: str = ""
+
+
+def _tests() -> list[_Test]:
+    """Return the tests, with drawn inputs, so that no source can know the answers."""
+    chosen, _ = seed.chosen(None, "LAB_SEED=")
+    draw = random.Random(chosen)
+    return [
+        # The largest multiple of 8 below this top is not a multiple of 16.
+        _Test(1, f"{chosen} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
+        _Test(1, f"{chosen} {DEEP - 1} {draw.randrange(1, 100)}\n"),
+        _Test(1, f"{chosen} {SHALLOW} 0\n", "kernel_stack=1"),
+        _Test(2, f"{chosen}\n"),
+        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "d 12"),
+    ]
+
+
+def _number(draw: random.Random) -> str:
+    """Return a line for 3.c: the form of a number, the number, and what follows."""
+    kind = draw.choice("duxoilw")
+    base = draw.choice("dxo") if kind == "i" else kind if kind in DIGITS else "d"
+    digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, 7)))
+    if kind in "lw":
+        digits += "".join(draw.choice(DIGITS["d"]) for _ in range(9))
+    if kind == "i":
+        digits = {"d": "1", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
+    number = draw.choice(("", "-", "+")) + digits if draw.randrange(10) else "z"
+    follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]
+    blanks = draw.choice(("", " ", "\t"))
+    return f"{kind}{blanks}{number}{draw.choice(('', *follows))}\n"
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Run each task's program in QEMU, in a new machine after one that a program ended.
+    """Run each task's programs in QEMU. After a program that crashes, boot a new machine.
 
-    Return the problem of each task, or None, in order. machine is not used, because there is only
+    Return the problem of each task, or None, in order. `machine` is not used, because there is only
     one way to test.
     """
+    found: dict[int, Finding] = {}
+    for number, source in enumerate(TASK_SOURCES, 1):
+        try:
+            kernel.support(machines.get("qemu").kernel(), source)
+        except LabError as error:  # the learner's source does not compile
+            found[number] = Finding("build-failed", error.problem)
     runs = []
-    for source in sorted(TRIES.glob("[0-9]*.c"), key=lambda path: int(path.stem)):
-        program = prepare(source, CompileOptions())
-        words = source.with_suffix(".txt")
-        given = words.read_bytes() if words.is_file() else b""
+    for test in (test for test in _tests() if test.task not in found):
+        program = prepare(PROGRAMS / f"{test.task}.c", CompileOptions())
+        given = test.program_input.encode()
         ran = native.run(program, given)
-        runs.append((kernel.ProgramTask.after(program, given, ran), ran))
-    try:
-        wrong = [_wrong(run, ran, task) for run, (task, ran) in zip(_outcomes(runs), runs)]
-    except LabError as error:  # the learner's sources do not compile
-        wrong = [str(error)] * len(runs)
-    return [Finding("wrong", message) if message else None for message in wrong]
+        source = TASK_SOURCES[test.task - 1]
+        task = ProgramTask.after(program, given, ran, test.parameters, source)
+        runs.append((test.task, task, ran))
+    outcomes = _outcomes([task for _, task, _ in runs])
+    for outcome, (number, task, ran) in zip(outcomes, runs):
+        if (message := _wrong(outcome, ran, task)) and number not in found:
+            shown = paths.BUILD / "kbench" / f"{number}.input"
+            shown.write_bytes(task.program_input)
+            where = f"; INPUT={paths.shown(shown)}"
+            found[number] = Finding("wrong", f"{number}.c: {message}{where}")
+    return [found.get(number) for number, _ in enumerate(TASK_SOURCES, 1)]
 
 
-def _outcomes(
-    runs: list[tuple[ProgramTask, ProcessRun]],
-) -> Iterator[KernelRun | program_failure.ProgramFailure]:
-    """Yield the result of each program in a kernel: a run, or the machine's failure."""
-    todo = [task for task, _ in runs]
+def _outcomes(todo: list[ProgramTask]) -> Iterator[KernelRun | program_failure.ProgramFailure]:
+    """Yield the result of each program in a kernel: the run, or the failure of the machine."""
     while todo:
         with kernel.session(machines.get("qemu"), todo) as session:
             while todo:
@@ -57,13 +112,23 @@ def _outcomes(
 def _wrong(
     run: KernelRun | program_failure.ProgramFailure, ran: ProcessRun, task: ProgramTask
 ) -> str:
-    name = Path(task.program.name).name
     if isinstance(run, program_failure.ProgramFailure):
-        return f"{name}: {run}"
-    message = metrics.differs(run, ran)
-    if not message and run.left_blocks:
-        message = f"{run.left_blocks} blocks are not freed; as a process it frees all"
-    return f"{name}: {message}" if message else ""
+        return str(run)
+    if run.stack != "right":
+        return (
+            f"the stack is {run.stack} when the program begins ({task.parameters or 'own stack'})"
+        )
+    if message := metrics.differs(run, ran):
+        return message if run.why in message else f"{message} ({run.why})"
+    # 2.c prints what it does not free.
+    left = re.search(r"^left (\d+) (\d+)$", ran.output, re.M)
+    blocks, size = map(int, left.groups()) if left else (0, 0)
+    if (run.left_blocks, run.left_bytes) != (blocks, size):
+        return (
+            f"{run.left_blocks} blocks of {run.left_bytes} bytes are counted as not freed,"
+            f" and {blocks} of {size} bytes are"
+        )
+    return ""
 
 
 def load(words: list[str]) -> int:

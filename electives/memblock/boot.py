@@ -2,7 +2,8 @@
 """Build and boot the lab kernel with another memblock_add_range(), and read its log.
 
 The tree in which the lab kernel was built is kept once. It is copied for each variant, and make
-compiles only what the change requires. The configuration is the lab kernel's, so its modules fit.
+compiles only what the change requires. The configuration is the lab kernel's, so its
+modules can be loaded.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ PLACE = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+$")
 
 
 def tree() -> Path:
-    """Return the built tree of the lab kernel in the cache; build it if it is missing."""
+    """Return the built tree of the lab kernel in the cache; build the kernel if it is missing."""
     script = paths.SCRIPTS / "lab-kernel.sh"
     completed = subprocess.run([str(script), "uml", "--tree"], stdout=subprocess.PIPE, text=True)
     scratch.check_stopped()
     if completed.returncode:
-        raise LabError("there is no lab kernel to change: see the message above")
+        raise LabError("there is no lab kernel to change", "follow the message above")
     return Path(completed.stdout.strip())
 
 
@@ -68,7 +69,7 @@ def release(entry: Path) -> str:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Hold a lock, so that only one run builds and leftovers of an ended run can be removed."""
+    """Hold a lock, so that only one run builds and may remove leftovers of earlier runs."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -76,7 +77,7 @@ def _alone() -> Iterator[None]:
 
 
 def built(entry: Path, variant: Variant, progress: Progress) -> Path:
-    """Build the lab kernel with a variant. Return its executable; keep only the latest per name."""
+    """Build the lab kernel with a variant, and delete its older builds. Return the executable."""
     text = variants.memblock_c(entry / "build", variant) + REGIONS
     made_of = hashlib.sha256(f"{entry.name}\n{text}".encode()).hexdigest()[:12]
     name = f"linux-{release(entry)}-{variant.name}"
@@ -112,7 +113,9 @@ def _must(command: list[str], variant: Variant) -> None:
     scratch.check_stopped()
     result = run(command, BUILD, environment=module.environment(), together=True)
     if result.status is None:
-        raise LabError(f"the kernel with {variant.name} is not built: {result.cause}")
+        raise LabError(
+            f"the kernel with {variant.name} is not built: {result.cause}", "run the command again"
+        )
     if result.status:
         result.check_host(FOLDER)
         output = kernels.complaint(result.text)
@@ -136,11 +139,13 @@ def log(linux: Path) -> list[str]:
 
 
 def end_of_image(linux: Path) -> int:
-    """Return the end of the executable, rounded up to a page: the heap begins there."""
+    """Return the address at which the heap begins: the executable's end, rounded up to a page."""
     output = run(["nm", str(linux)], BUILD).text
     found = re.search(r"^([0-9a-f]+) \w _end$", output, re.MULTILINE)
     if found is None:
-        raise LabError(f"nm finds no end of {paths.shown(linux)}")
+        raise LabError(
+            f"nm finds no end of {paths.shown(linux)}", "delete it and run the command again"
+        )
     return -(-int(found[1], 16) // PAGE) * PAGE
 
 

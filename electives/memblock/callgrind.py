@@ -19,9 +19,10 @@ LIMITS = ResourceLimits(wall_seconds=1800, cpu_seconds=600)
 
 @dataclass
 class ProfilePart:
-    """A dump: instructions of each function itself, by (file, function), and of calls."""
+    """A dump of callgrind: its name, and the instructions of functions and of calls."""
 
-    name: str  # the name that the program gave the dump; empty for the last one
+    name: str  # the name that the program gave the dump; "" for the last dump
+    # Instructions of each function itself, without its callees, by (file, function).
     own: Counter[tuple[str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # (caller, called)
 
@@ -30,7 +31,7 @@ class ProfilePart:
         return sum(self.own.values())
 
     def inside(self, *files: str) -> int:
-        """Return the instructions of functions in these files, with code inlined there."""
+        """Return the instructions of functions in these files, including code inlined into them."""
         return sum(cost for (file, _), cost in self.own.items() if file in files)
 
     def instructions_of(self, function: str) -> int:
@@ -38,9 +39,9 @@ class ProfilePart:
         return sum(cost for (_, name), cost in self.own.items() if _is(name, function))
 
     def with_called(self, function: str, but: str) -> int:
-        """Return a function's instructions with its callees, without calls made by another one.
+        """Return a function's instructions with its callees, except in calls by one caller.
 
-        but: the caller whose calls are left out.
+        but: the excluded caller.
         """
         return sum(
             cost
@@ -93,14 +94,17 @@ def count(program: Path, *arguments: str) -> list[ProfilePart]:
         str(program),
         *arguments,
     ]
-    # Use a fixed environment, because it is at the begin of the stack. Bind symbols before main,
+    # Use a fixed environment, because its size shifts the stack. Bind symbols before main,
     # because the count of a caller would otherwise include the binding at its first call.
     fixed = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "LD_BIND_NOW": "1"}
     room = runner.sandbox_view(program.parent, folder)
     result = run(command, LIMITS, room, environment=fixed)
     if result.status != 0:
         output_lines = result.error_text.strip().splitlines()
-        raise LabError(f"callgrind: {result.cause or (output_lines or ['it said nothing'])[-1]}")
+        raise LabError(
+            f"callgrind: {result.cause or (output_lines or ['it printed nothing'])[-1]}",
+            "run make elective=memblock check first",
+        )
     dumps = sorted(
         folder.glob("out.*"), key=lambda path: int(path.suffix[1:]) if path != output else 0
     )

@@ -23,7 +23,7 @@ SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 
 
 def violation(own: Path, kernels: Path) -> str:
-    """Return a violation in the object in own, compared with the one in kernels; or ""."""
+    """Return a violation in the object in `own`, compared with that in `kernels`, or ""."""
     called = _names(own, "-u") - _names(kernels, "-u") - USUAL
     if called:
         return f"it calls {min(called)}, which mm/memblock.c does not"
@@ -48,5 +48,5 @@ def _said(out: Path, *command: str) -> str:
         environment={"LC_ALL": "C"},
     )
     if result.status:
-        raise LabError(f"{command[0]}: {result.text.strip() or result.cause}")
+        raise LabError(f"{command[0]}: {result.text.strip() or result.cause}", "run make doctor")
     return result.text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Get the kernel source, and build its memblock tests in three ways, once each.
+"""Get the kernel source, and build its memblock tests in three ways.
 
 The commands that compile and link everything come from the kernel's Makefile; variants are compiled
 and linked with the same commands.
@@ -71,7 +71,7 @@ def source() -> Path:
     completed = subprocess.run([str(paths.SCRIPTS / "memblock-source.sh")], stdout=subprocess.PIPE)
     scratch.check_stopped()
     if completed.returncode:
-        raise LabError("there is no kernel source to work on: see above")
+        raise LabError("there is no kernel source to work on", "follow the message above")
     return Path(completed.stdout.decode().strip())
 
 
@@ -83,11 +83,16 @@ def version(kernel: Path) -> str:
 def complaint(output: str) -> str:
     """Return the most important line of a compiler's or linker's output."""
     found = re.search(r"^.*(?:error:|undefined reference|\*\*\*).*$", output, re.MULTILINE)
-    return found[0].strip() if found else (output.strip().splitlines() or ["it said nothing"])[-1]
+    return (
+        found[0].strip() if found else (output.strip().splitlines() or ["it printed nothing"])[-1]
+    )
 
 
 class VariantNotBuiltError(LabError):
-    """A variant does not compile; the text is the compiler's line."""
+    """A variant does not compile; the problem is the compiler's line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem, "correct the source")
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,7 @@ def place(kernel: Path) -> Path:
 
 
 def tests(kernel: Path, way: Way, progress: Progress) -> BuiltTests:
-    """Return the kernel's tests with its own memblock.c, built in one way if they are missing."""
+    """Return the kernel's tests with its own memblock.c; build them if they are missing."""
     target = place(kernel) / way.name
     if not (target / "commands.json").is_file():
         progress.step(f"build the tests of Linux {version(kernel)}, {way.says}")
@@ -219,9 +224,12 @@ def _make(folder: Path, *arguments: str) -> str:
     )
     if result.status:
         result.check_host(folder)
-        raise LabError(f"the kernel's tests do not build: {complaint(result.text)}")
+        raise LabError(
+            f"the kernel's tests do not build: {complaint(result.text)}",
+            "set KSRC to another source",
+        )
     if result.status is None:
-        raise LabError(f"the kernel's tests do not build: {result.cause}")
+        raise LabError(f"the kernel's tests do not build: {result.cause}", "run the command again")
     return result.text
 
 
@@ -245,13 +253,14 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
 
 
 def _passed(folder: Path) -> int:
-    """Return how many of the kernel's tests pass with its own function."""
+    """Return the number of the kernel's tests that pass with the kernel's own function."""
     quiet = {**_environment(), "ASAN_OPTIONS": "detect_leaks=0"}
     result = run([folder / "main", "-v"], COMPILE, environment=quiet)
     passed = len(re.findall(rb"^ok \d+", result.output, re.MULTILINE))
     if result.status or not passed:
         raise LabError(
-            "the kernel's own tests fail with its own function; set KSRC to another source"
+            "the kernel's own tests fail with the kernel's own function",
+            "set KSRC to another source",
         )
     return passed
 
@@ -262,4 +271,6 @@ def _command(listing: str, word: str) -> tuple[str, ...]:
         words = shlex.split(line)
         if word in words:
             return tuple(words)
-    raise LabError("make does not say how the kernel's tests are compiled")
+    raise LabError(
+        "make does not print how the kernel's tests are compiled", "set KSRC to another source"
+    )

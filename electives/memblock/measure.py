@@ -14,8 +14,8 @@ from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
 ARRAY = 128  # capacity of the array before it grows
-# Numbers of regions: empty, few, half full (from 64 on the kernel counts first), nearly full, full:
-# the array grows.
+# Numbers of regions: none, few, half full (from 64 on the kernel's function counts first), nearly
+# full, and full, so that the array grows.
 REGIONS = (0, 1, 2, 4, 8, 16, 32, 48, 63, 64, 80, 96, 112, 127, 128)
 # Descriptions of the calls, by their names in harness/states.c.
 CALLS = {
@@ -26,8 +26,23 @@ CALLS = {
     "across": "across eight regions",
     "covered": "the last one once more",
 }
-# Longest duration of tests that are counted by default; longer ones take minutes under callgrind.
+# Longer tests are not counted by default, because they take minutes under callgrind.
 SHORT_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Places:
+    """The regions that the counted calls add, by index: see harness/states.c."""
+
+    middle: int
+    first: int
+    across: int
+    covered: int
+
+    def __str__(self) -> str:
+        return f":{self.middle}:{self.first}:{self.across}:{self.covered}"
+
+
 Counts = dict[tuple[str, int], int]
 
 
@@ -41,28 +56,32 @@ class Share:
 
     @property
     def percent(self) -> tuple[float, float]:
-        """Return the function's share in percent, without and with its callees."""
+        """Return two shares of the function in percent: without and with its callees."""
         return 100 * self.own / self.whole, 100 * self.called / self.whole
 
 
-def states(out: Path, variant: Variant, regions: Sequence[int] = REGIONS) -> Counts:
+def states(
+    out: Path, variant: Variant, regions: Sequence[int] = REGIONS, places: Places | str = ""
+) -> Counts:
     """Return the instructions of one memblock_reserve() in memblock.c, by call and regions.
+
+    places: the regions to add, if not the default ones.
 
     memmove of the C library is left out, because its count depends on the processor and no kernel
     uses it.
     """
     counts: Counts = {}
-    for part in callgrind.count(out / "states", *(str(n) for n in regions)):
+    for part in callgrind.count(out / "states", *(f"{n}{places}" for n in regions)):
         if part.name:
             call, number = part.name.split()
             counts[call, int(number)] = part.inside("memblock.c", Path(variant.where).name)
     if ("append", max(regions)) not in counts:
-        raise LabError("callgrind has not counted all states")
+        raise LabError("callgrind has not counted all states", "run the command again")
     return counts
 
 
 def are_short(out: Path) -> bool:
-    """Return whether the kernel's tests are short enough in this version to be counted."""
+    """Return True if this kernel version's tests are short enough to be counted."""
     begin = time.monotonic()
     run([out / "main"], ResourceLimits(wall_seconds=60, cpu_seconds=60))
     return time.monotonic() - begin < SHORT_SECONDS
@@ -73,7 +92,10 @@ def share(out: Path) -> Share:
     part = callgrind.count(out / "main")[-1]
     whole, own = part.total(), part.instructions_of(splice.FUNCTION)
     if not own:
-        raise LabError(f"{splice.FUNCTION}() is in no count: has the compiler inlined it?")
+        raise LabError(
+            f"{splice.FUNCTION}() is in no count, probably because the compiler inlined it",
+            "declare it noinline",
+        )
     return Share(whole, own, part.with_called(splice.FUNCTION, "memblock_double_array"))
 
 
@@ -88,7 +110,7 @@ def verdict(before: int, after: int) -> str:
 
 
 def tally(kernel: Counts, other: Counts) -> str:
-    """Return the number of states in which the other function is better, and its worst state."""
+    """Return the number of states in which the other function is better, and the worst state."""
     fewer = sum(other[key] < count for key, count in kernel.items())
     more = {key: other[key] / count for key, count in kernel.items() if other[key] > count}
     message = f"fewer instructions in {fewer} of {len(kernel)} states"

@@ -21,10 +21,10 @@ LIMITS = ResourceLimits(wall_seconds=120, cpu_seconds=60)
 
 # Kinds of operations in the random test: see harness/random.c.
 ALL = "ogbfx"
-# The same without two guarantees that delayed allocation gives up: that nothing is inserted after
-# -ENOMEM, and that the new array is not in the range that is being added.
+# The kinds for delayed allocation, which may insert pieces before it returns -ENOMEM, and may put
+# the new array into the range that is being added.
 GIVEN_UP = "ogbxi"
-# With this letter, gaps and overlaps of one byte occur, too.
+# The letter that adds gaps and overlaps of one byte.
 SINGLE_BYTES = "y"
 OPERATIONS = 150
 
@@ -38,14 +38,14 @@ class TestOutcome:
 
 
 def sandbox_view(out: Path, *write: Path) -> SandboxView | None:
-    """Return the sandbox for a program in out if it is an untrusted submission, else None."""
+    """Return the sandbox view for an untrusted program in `out`; None for a learner's own one."""
     return SandboxView(read=(out,), write=write) if source_folder.submission() else None
 
 
 def _run(
     program: Path, words: list[str], checks: test_record.Values
 ) -> tuple[CommandResult, str, str]:
-    """Run a program of a variant. Return its result, its output, and the fault of its record."""
+    """Run a program of a variant. Return its result, its output, and the problem of its record."""
     alone = SandboxView(program=program) if source_folder.submission() else None
     nonce = test_record.draw()
     result = run(
@@ -60,7 +60,7 @@ def _run(
 
 
 def kernels_tests(out: Path) -> TestOutcome:
-    """Run all tests of tools/testing/memblock. Return the number of passed tests in did."""
+    """Run all tests of tools/testing/memblock. Return the number of passed tests in `did`."""
     checks = test_record.unvalued(int((out / PASSED).read_text()))
     result, text, unproved = _run(out / "main", ["-v"], checks)
     passed = len(re.findall(r"^ok \d+", text, re.MULTILINE))
@@ -74,7 +74,7 @@ def kernels_tests(out: Path) -> TestOutcome:
 
 
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
-    """Run random operations with this many seeds. Return their summary in did."""
+    """Run random operations with this many seeds. Return their summary in `did`."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
     first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
     checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()

@@ -20,7 +20,7 @@ from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=60)
-# Samples per second: the tests of 6.1 take 10 ms, which gives 200 samples, 2 of them in the
+# Samples per second. The tests of Linux 6.1 take 10 ms, which gives 200 samples, 2 of them in the
 # function.
 HERTZ = "20000"
 
@@ -34,7 +34,7 @@ class Sampled:
 
     @property
     def line(self) -> str:
-        """Return average and spread in words, as the patch gives them."""
+        """Return average and range in words, in the form that the patch uses."""
         average = statistics.fmean(self.shares)
         return (
             f"{average:.2f} % on average of {len(self.shares)} runs, {min(self.shares):.2f} to"
@@ -61,7 +61,7 @@ def _record(main: Path, event: str, data: Path) -> str:
 def sample(out: Path, runs: int, tell: Callable[[str, int, int], None]) -> Sampled:
     """Sample the kernel's tests with perf, runs times. Raise LabError if perf cannot sample."""
     if shutil.which("perf") is None:
-        raise LabError("there is no perf: install linux-perf (sudo apt-get install linux-perf)")
+        raise LabError("perf not found", "run sudo apt-get install linux-perf")
     data = scratch.folder() / "perf.data"
     events = ("cycles", "cpu-clock")
     for event in events:
@@ -69,13 +69,13 @@ def sample(out: Path, runs: int, tell: Callable[[str, int, int], None]) -> Sampl
         if not why:
             break
     else:
-        raise LabError(f"perf takes no samples here: {why}")
+        raise LabError(f"perf takes no samples here: {why}", "omit --sample")
     shares = []
     for number in range(runs):
         tell(f"sample the kernel's tests by {event}", number + 1, runs)
         why = _record(out / "main", event, data)
         if why:
-            raise LabError(f"perf: {why}")
+            raise LabError(f"perf: {why}", "run the command again")
         report = ["perf", "report", "--stdio", "--sort", "symbol", "-i", str(data)]
         shares.append(share(run(report, LIMITS).text))
     return Sampled(event, tuple(shares))

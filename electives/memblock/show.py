@@ -24,7 +24,7 @@ def state(regions: int) -> str:
 
 
 def table(counts: Mapping[str, Counts], shares: Mapping[str, Share]) -> str:
-    """Return a row for each call in each state; the shares in the kernel's tests come last."""
+    """Return a table: a row for each call and state, then the shares in the kernel's tests."""
     names = list(counts)
     head = ["call", "regions", "array", *names[:1]]
     for name in names[1:]:

@@ -12,7 +12,7 @@ import re
 from grader.base.errors import LabError
 
 FUNCTION = "memblock_add_range"
-# A definition begins in the first column, and its parameters may take more lines. It ends at a
+# A definition begins in the first column, and its parameters may span several lines. It ends at a
 # brace in the first column.
 _DEFINITION = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]*\)\n\{{\n.*?^\}}\n"
 _MERGE = "memblock_merge_regions"
@@ -23,11 +23,13 @@ class NotOneError(LabError):
 
 
 def definition(source: str, name: str, where: str) -> re.Match[str]:
-    """Return the match of a function's definition. Raise NotOneError unless there is one."""
+    """Return the match of a function's definition. Raise NotOneError unless exactly one exists."""
     pattern = re.compile(_DEFINITION.format(name=name), re.MULTILINE | re.DOTALL)
     found = list(pattern.finditer(source))
     if len(found) != 1:
-        raise NotOneError(f"{where}: {len(found)} definitions of {name}(), expected one")
+        raise NotOneError(
+            f"{where}: {len(found)} definitions of {name}(), expected one", "define it once"
+        )
     return found[0]
 
 

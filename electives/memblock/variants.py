@@ -28,7 +28,7 @@ class Variant:
     where: str = ""  # path of the file, for messages
 
 
-KERNEL = Variant("kernel", "as the kernel has it")
+KERNEL = Variant("kernel", "the kernel's own")
 
 
 def of_file(path: Path, name: str, says: str) -> Variant:
@@ -58,10 +58,10 @@ def known() -> list[Variant]:
 
 
 def named(name: str) -> Variant:
-    """Return the variant with this name. Raise LabError, which lists the names, if unknown."""
+    """Return the variant with this name. Raise LabError with the known names if there is none."""
     every = {variant.name: variant for variant in known()}
     if name not in every:
-        raise LabError(f"there is no function {name}: choose one of {', '.join(every)}")
+        raise LabError(f"there is no function {name}", f"choose one of {', '.join(every)}")
     return every[name]
 
 
@@ -86,6 +86,6 @@ def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
     try:
         text = memblock_c(kernel, variant)
     except splice.NotOneError as error:
-        raise kernels.VariantNotBuiltError(str(error)) from None
+        raise kernels.VariantNotBuiltError(error.problem) from None
     tests.variant(text, name, out, variant.where)
     return out

@@ -26,8 +26,8 @@ SEEDS = 1000
 def judge(machine: str) -> list[Finding | None]:
     """Grade the learner's function by random operations, the kernel's tests and instructions.
 
-    Return the problem of each task, or None, in order. machine is not used, because everything runs
-    on this computer.
+    Return the problem of each task, or None, in order. `machine` is not used, because everything
+    runs on this computer.
     """
     progress = Progress()
     found = points.judge(progress)
@@ -38,7 +38,7 @@ def judge(machine: str) -> list[Finding | None]:
 def _right(
     kernel: Path, every: list[Variant], seed: int, progress: Progress
 ) -> tuple[list[list[str]], bool]:
-    """Return a row of test results for each variant, and whether all results are right."""
+    """Return a row of test results for each variant, and True if all are right."""
     rows = [["", "the kernel's tests", "random operations"]]
     fine = True
     for variant in every:
@@ -171,12 +171,12 @@ def kernel(words: list[str]) -> int:
     progress.clear()
     label = f"Linux {boot.release(entry)} with {variant.name}"
     if before == after:
-        print(f"{label} boots; memblock=debug says the same as with the kernel's own function:")
+        print(f"{label} boots; memblock=debug prints the same as with the kernel's own function:")
         print(textwrap.indent("\n".join(before), "  "))
         offered = boot.offered(linux)
         print(f"It is {offered}: LAB_LINUX={offered} {paths.make('stage=2 load')}")
         return 0
-    print(f"{label} is not as with the kernel's own function:")
+    print(f"{label} differs from the kernel's own function:")
     for line in difflib.unified_diff(before, after, "kernel", variant.name, n=1, lineterm=""):
         print(f"  {line}")
     return 1

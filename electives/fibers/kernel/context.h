@@ -18,8 +18,8 @@ struct context;
 size_t context_size(void);
 
 /*
- * Initialize a new fiber's registers; those of floating point are copied from
- * the calling thread.
+ * Initialize a new fiber's registers; the floating-point registers are
+ * copied from the calling thread.
  */
 void context_begin(struct context *new, unsigned long ip, unsigned long sp,
 		   unsigned long argument);

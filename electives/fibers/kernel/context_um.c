@@ -2,8 +2,8 @@
 /*
  * User-mode Linux: a thread's user registers are two arrays in its task, which
  * are loaded on the return to user space. gp[] also contains the fs base (TLS),
- * which must stay the thread's: therefore the registers to exchange are listed
- * one by one.
+ * which must stay with the thread. Therefore the registers to exchange are
+ * listed one by one.
  */
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
@@ -28,8 +28,8 @@ struct context {
  * Return the size of the floating-point registers in regs.fp. From Linux 6.13
  * on, the host determines the size, and modules cannot read it. The registers
  * are the last part of the task there, so the size follows from ksize(), which
- * returns the size of the task's memory. ksize() rounds up: the bytes after the
- * registers are unused, and are copied as well.
+ * returns the size of the task's memory. ksize() rounds up, so the unused bytes
+ * after the registers are copied as well.
  */
 static size_t fp_size(void)
 {

@@ -38,7 +38,10 @@ bool fibers_lives(const struct table *table, const struct thread *thread)
 
 	rcu_read_lock();
 	task = pid_task(thread->pid, PIDTYPE_PID);
-	/* Not exit_state: pthread_join() returns before it is set. */
+	/*
+	 * Do not use exit_state, because pthread_join() returns before it is
+	 * set.
+	 */
 	lives = task && !(READ_ONCE(task->flags) & PF_EXITING) &&
 		READ_ONCE(task->mm) == table->mm;
 	rcu_read_unlock();
@@ -49,7 +52,10 @@ static void free_thread(struct rcu_head *rcu)
 {
 	struct thread *thread = container_of(rcu, struct thread, rcu);
 
-	/* Only after the grace period: fibers_lives() may still use the pid. */
+	/*
+	 * Free it only after the grace period, because fibers_lives() may still
+	 * use the pid.
+	 */
 	put_pid(thread->pid);
 	kfree(thread);
 }
@@ -83,7 +89,8 @@ void fibers_reap(struct table *table)
 }
 
 /*
- * Free the contents of a table when its last file is closed: no thread uses it.
+ * Free the contents of a table when its last file is closed. No thread uses the
+ * table then.
  */
 void fibers_end(struct table *table)
 {
@@ -103,7 +110,7 @@ void fibers_end(struct table *table)
 	/* } task 4 */
 }
 
-/* Make a fiber with an id, owned by @owner, which may be NULL. */
+/* Allocate a fiber and its id. The owner may be NULL. */
 static struct fiber *make(struct table *table, struct thread *owner)
 {
 	size_t size = context_size();
@@ -250,7 +257,7 @@ long fibers_switch(struct table *table, unsigned long id)
 	WRITE_ONCE(to->since_ns, now);
 	WRITE_ONCE(to->activations, to->activations + 1);
 	me->fiber = to;
-	/* Release @from only now, after its registers are saved. */
+	/* Release @from only now, because its registers are saved now. */
 	smp_store_release(&from->owner, NULL);
 out:
 	rcu_read_unlock();

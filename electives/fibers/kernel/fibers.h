@@ -71,7 +71,7 @@ struct fibers_local {
 /**
  * FIBERS_CREATE - make a fiber, which waits until a thread switches to it
  *
- * Its floating-point registers are a copy of the caller's.
+ * Its floating-point registers are copied from the caller.
  *
  * Return: the fiber's id.
  */

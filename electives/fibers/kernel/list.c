@@ -2,7 +2,7 @@
 /*
  * /proc/fibers has a line for each fiber of the system, for root only, because
  * it shows addresses. /proc/PID/fdinfo/FD of an open /dev/fibers has the same
- * lines for one process; this uses only the interface that the kernel offers to
+ * lines for one process. It uses only the interface that the kernel offers to
  * every file.
  */
 #include <linux/ktime.h>
@@ -12,13 +12,13 @@
 #include "table.h"
 
 /*
- * The position of a reader. A position in the file is a table's serial number
- * and an id in the table, so that the next read finds it even if tables and
- * fibers have come and gone.
+ * The position of a reader. The file offset consists of a table's serial number
+ * and a fiber's id, so it stays valid when other tables and fibers are created
+ * or removed between two reads.
  */
 struct cursor {
 	struct table *table;
-	unsigned long id; /* 0: the heading */
+	unsigned long id; /* the next fiber; 0 for the heading */
 };
 
 static loff_t position(u32 serial, unsigned long id)
@@ -39,7 +39,7 @@ static void show(struct seq_file *seq, const struct table *table,
 		thread = owner->number;
 		if (fibers_lives(table, owner)) {
 			state = "running";
-			/* 0: owned, but not running yet */
+			/* 0 if the owner has not started the clock yet */
 			since = READ_ONCE(fiber->since_ns);
 			ran += since ? ktime_get_ns() - since : 0;
 		}

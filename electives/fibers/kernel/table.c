@@ -40,8 +40,8 @@ static struct table *make(void)
 	xa_init_flags(&table->fibers, XA_FLAGS_ALLOC1);
 	xa_init(&table->threads);
 	/*
-	 * Keep only the struct, not its pages, so that its address is not
-	 * reused.
+	 * Hold a reference to the struct, not to its pages, so that its address
+	 * is not reused.
 	 */
 	mmgrab(current->mm);
 	table->mm = current->mm;

@@ -29,7 +29,7 @@ struct seq_file;
 
 struct thread {
 	struct pid *pid;
-	pid_t number; /* its index in the table */
+	pid_t number; /* its index in table.threads */
 	struct fiber *fiber; /* the running fiber; read only by this thread */
 	struct rcu_head rcu;
 };
@@ -50,11 +50,11 @@ struct fiber {
 
 struct table {
 	struct kref kref;
-	struct list_head node; /* in the list of all tables */
+	struct list_head node; /* entry in the list of all tables */
 	struct mm_struct *mm; /* the process's memory */
 	pid_t process;
 	u32 serial;
-	struct mutex lock; /* protects what follows */
+	struct mutex lock; /* protects the members below */
 	struct xarray fibers; /* by id */
 	struct xarray threads; /* by number */
 	u32 next, count;

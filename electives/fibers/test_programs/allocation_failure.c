@@ -34,8 +34,8 @@ static long keeps(void)
 }
 
 /*
- * Make the call's first, second, ... allocation fail. Return how many there
- * are.
+ * Repeat the call and make its first, second, ... allocation fail. Return the
+ * number of its allocations.
  */
 static int each_fails(long (*call)(void))
 {
@@ -57,8 +57,8 @@ static int each_fails(long (*call)(void))
 static void all_calls(void)
 {
 	/*
-	 * Begin here and not in main, because faults are injected only into the
-	 * thread that calls this.
+	 * Begin the fault injection here and not in main(), because it affects
+	 * only the thread that calls this function.
 	 */
 	fault_begin();
 	CHECK(each_fails(opens) > 0);

@@ -75,7 +75,7 @@ static void stays(void *unused)
 	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
 	wait_phase(2);
 	SAME(fiber_switch(home), 0);
-	CHECK(!"somebody is here again");
+	CHECK(!"the fiber is run again");
 }
 
 static void *tries_all(void *unused)
@@ -109,7 +109,8 @@ static int found_tls, found_errno;
 static sigset_t found_mask;
 
 /*
- * Not inlined, because the compiler may keep a thread-local variable's address.
+ * Must not be inlined, because the compiler may keep the address of a
+ * thread-local variable in a register.
  */
 static __attribute__((noinline)) void look(void)
 {
@@ -225,8 +226,8 @@ static void interrupted(void *unused)
 }
 
 /*
- * Leave a signal handler by a switch, and continue it later: its signal stays
- * blocked in the thread until the handler ends.
+ * Leave a signal handler by a switch, and continue the handler later. The
+ * signal stays blocked in the thread until the handler ends.
  */
 static void out_of_a_handler(void)
 {

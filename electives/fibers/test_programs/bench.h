@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * bench FIBERS SLICES WORK: run FIBERS fibers in a ring. Each works and
- * switches to the next, until each has done its slices. Output:
+ * bench FIBERS SLICES WORK: run FIBERS fibers in a ring. Each fiber does a
+ * slice of work and switches to the next fiber, SLICES times. Output:
  *
- *	CYCLES NS	of creating the fibers
- *	CYCLES NS	of the whole, from the first switch to the last
+ *	CYCLES NS	to create the fibers
+ *	CYCLES NS	for all switches, from the first to the last
  *
- * WORK is the number of instructions in a slice, a loop of two instructions a
- * step. The library is the one included before this file. Both measurements
- * begin directly after a timer tick: if cycles count instructions, a
- * measurement that ends before the next tick contains no tick.
+ * WORK is the number of instructions in a slice, which is a loop with two
+ * instructions in each iteration. The file that is included before this one
+ * selects the library. Both measurements begin directly after a timer tick. If
+ * the cycle counter counts instructions, as in the emulator, a measurement that
+ * ends before the next tick contains no interrupt.
  */
 #ifndef FIBERS_BENCH_H
 #define FIBERS_BENCH_H

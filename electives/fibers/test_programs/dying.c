@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < OTHERS; i++)
 		pthread_join(others[i], NULL);
 	CHECK(told_dead && told_gone);
-	printf("%ld threads ended; %lu times told dead, %lu times gone\n",
+	printf("%ld threads ended; switches failed: %lu EOWNERDEAD, %lu ESRCH\n",
 	       rounds, told_dead, told_gone);
 	return fiber_test_end();
 }

@@ -29,7 +29,7 @@ static void *ends_in_it(void *unused)
 	(void)unused;
 	first_of_thread = fiber_test_convert();
 	fiber_switch(other);
-	CHECK(!"somebody runs the first fiber of a thread that has ended");
+	CHECK(!"a thread runs the first fiber of a thread that has ended");
 	return NULL;
 }
 
@@ -87,7 +87,7 @@ static void its_fibers_stay(void)
 }
 
 /*
- * The entries of many ended threads do not accumulate, and hide no other
+ * The entries of many ended threads do not accumulate, and do not hide other
  * entries.
  */
 static void many_threads(void)
@@ -101,17 +101,65 @@ static void many_threads(void)
 	SAME(fiber_convert(), -EEXIST);
 }
 
+#define AT_ONCE 3
+
+static long inside[AT_ONCE], firsts[AT_ONCE];
+static pthread_barrier_t all_converted;
+
+static void *ends_in_its_own(void *argument)
+{
+	long i = (long)argument;
+
+	firsts[i] = fiber_test_convert();
+	pthread_barrier_wait(&all_converted);
+	fiber_switch(inside[i]);
+	CHECK(!"a fiber continues whose thread has ended");
+	return NULL;
+}
+
+/*
+ * One create removes all threads that have ended before it. They convert before
+ * the first of them ends, because a convert removes ended threads, too.
+ */
+static void several_threads(void)
+{
+	pthread_t threads[AT_ONCE];
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	pthread_barrier_init(&all_converted, NULL, AT_ONCE);
+	for (long i = 0; i < AT_ONCE; i++)
+		inside[i] = fiber_test_fiber(just_exits, NULL);
+	for (long i = 0; i < AT_ONCE; i++)
+		threads[i] = fiber_test_thread(ends_in_its_own, (void *)i);
+	for (long i = 0; i < AT_ONCE; i++)
+		pthread_join(threads[i], NULL);
+	for (long i = 0; i < AT_ONCE; i++) {
+		SAME(fiber_switch(inside[i]), -EOWNERDEAD);
+		SAME(fiber_switch(firsts[i]), -EOWNERDEAD);
+	}
+	fiber_test_fiber(exits, NULL);
+	for (long i = 0; i < AT_ONCE; i++) {
+		SAME(fiber_switch(inside[i]), -ESRCH);
+		SAME(fiber_switch(firsts[i]), -ESRCH);
+	}
+}
+
 static int leader_lives = 1;
 
-/* The kernel sets leader_lives to 0 when the leader, which calls this, ends. */
+/*
+ * The kernel sets leader_lives to 0 when the leader, which calls this function,
+ * ends.
+ */
 static void tell_the_end(void)
 {
 	syscall(SYS_set_tid_address, &leader_lives);
 }
 
 /*
- * Wait for the leader's end. pthread_join() would wait for the C library's end
- * of the leader: from glibc 2.43 on, that comes before the kernel's, or never.
+ * Wait until the kernel has ended the leader. pthread_join() waits for the C
+ * library instead, which from glibc 2.43 on reports the end of the leader
+ * earlier, or never.
  */
 static void await_the_leader(void)
 {
@@ -389,6 +437,7 @@ int main(int argc, char **argv)
 		{ "thread", a_thread },
 		{ "stay", its_fibers_stay },
 		{ "threads", many_threads },
+		{ "several", several_threads },
 		{ "leader", the_leader },
 		{ "leader-inside", the_leader_inside },
 		{ "fork", a_fork },

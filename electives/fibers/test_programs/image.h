@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * All registers that a switch must preserve, filled before it and read after
- * it. rax, rdi, rsi and rdx carry the system call's arguments; rcx and r11 are
- * overwritten by it.
+ * All registers that a switch must preserve, filled before the switch
+ * and read after it. rax, rdi, rsi and rdx carry the system call's arguments;
+ * the system call overwrites rcx and r11.
  */
 #ifndef FIBERS_IMAGE_H
 #define FIBERS_IMAGE_H
@@ -13,7 +13,7 @@
 
 struct image {
 	uint64_t general[9]; /* rbx rbp r8 r9 r10 r12 r13 r14 r15 */
-	uint64_t vector[16][4]; /* ymm registers; without AVX, lower halves */
+	uint64_t vector[16][4]; /* ymm registers; only xmm without AVX */
 	double x87;
 	uint32_t mxcsr;
 	uint16_t control;
@@ -70,8 +70,8 @@ __asm__("	.text\n"
 									  "	pop	%r12\n	pop	%rbx\n	pop	%rbp\n"
 									  "	ret\n");
 
-_Static_assert(FIBERS_SWITCH == 0x4603, "as image_switch has it");
-_Static_assert(offsetof(struct image, x87) == 584, "as image_switch has it");
+_Static_assert(FIBERS_SWITCH == 0x4603, "as in image_switch");
+_Static_assert(offsetof(struct image, x87) == 584, "as in image_switch");
 
 /* Fill a fiber's registers for its n-th round, each with a different value. */
 static inline void image_fill(struct image *image, unsigned long fiber,

@@ -35,6 +35,38 @@ static void keeps(void *argument)
 	SAME(fiber_switch(home), 0);
 }
 
+static pthread_barrier_t both;
+
+static void *runs_meanwhile(void *unused)
+{
+	(void)unused;
+	fiber_test_convert();
+	SAME(fiber_local_set(key, 3), 0);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	SAME(get(key), 0);
+	return NULL;
+}
+
+/*
+ * Freeing a key also clears it in the running fibers: in this thread and in
+ * another one.
+ */
+static void freed_while_running(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&both, NULL, 2);
+	thread = fiber_test_thread(runs_meanwhile, NULL);
+	pthread_barrier_wait(&both);
+	SAME(get(key), (uint64_t)key * 7);
+	SAME(fiber_local_free(key), 0);
+	SAME(fiber_local_alloc(), key);
+	SAME(get(key), 0);
+	pthread_barrier_wait(&both);
+	pthread_join(thread, NULL);
+}
+
 static void own_values(void)
 {
 	long fibers[FIBERS];
@@ -61,6 +93,7 @@ static void own_values(void)
 		SAME(fiber_local_set(i, (uint64_t)i * 7), 0);
 		SAME(get(i), i * 7);
 	}
+	freed_while_running();
 }
 
 static void errors(void)

@@ -5,8 +5,8 @@
  * register: a fiber that runs twice at once, or with registers of an earlier
  * round, finds different values.
  *
- * stress kill TIMES: such a process is killed repeatedly at random moments. The
- * caller checks what is left afterwards.
+ * stress kill TIMES: start such a process and kill it at a random moment, TIMES
+ * times. The caller checks for leftovers.
  */
 #include "image.h"
 
@@ -25,7 +25,7 @@ static volatile bool stop;
 static unsigned long switches, refused;
 static __thread long my_home;
 
-/* Not inlined, because after a switch the thread may be another one. */
+/* Must not be inlined, because another thread may continue this fiber. */
 static __attribute__((noinline)) long home_of_thread(void)
 {
 	return my_home;
@@ -125,7 +125,7 @@ static void kill_loop(long times)
 
 		if (!child) {
 			fiber_test_record =
-				NULL; /* the moment of the kill is random */
+				NULL; /* seed for the moment of the kill */
 			stress(100000);
 			_exit(0);
 		}

@@ -68,7 +68,7 @@ static inline const char *fiber_test_short(const char *path)
 static inline __attribute__((noreturn)) void
 fiber_test_failed(const char *file, int line, const char *claim)
 {
-	printf("%s:%d: not so: %s\n", fiber_test_short(file), line, claim);
+	printf("%s:%d: false: %s\n", fiber_test_short(file), line, claim);
 	fflush(stdout);
 	_exit(1);
 }

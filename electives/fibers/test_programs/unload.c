@@ -58,7 +58,7 @@ static void at_once(void)
 	}
 	CHECK(quick < 0 || write(quick, "0", 1) == 1);
 	close(quick);
-	usleep(100000); /* until RCU has run all callbacks */
+	usleep(100000); /* wait until RCU has run all callbacks */
 }
 
 /* An open file of /proc does not prevent unloading, and stays safe to read. */

@@ -20,7 +20,10 @@
 
 static int fibers_file = -1;
 
-/* Not by syscall() of the C library, which would store an error in errno. */
+/*
+ * Do not use syscall() of the C library, because it would store an error in
+ * errno.
+ */
 static inline long fibers_ask(unsigned int command, unsigned long argument)
 {
 	long done;

@@ -21,7 +21,7 @@
 #include "fibers.h"
 
 struct user_fiber {
-	void *sp; /* its saved registers; assembly uses offsets 0, 8 */
+	void *sp; /* saved registers; assembly uses offsets 0, 8 */
 	struct user_fiber *owned; /* itself while a thread runs it */
 	uint64_t *local;
 	bool home, there;

@@ -15,7 +15,7 @@
  */
 struct windows_fiber {
 	long id;
-	size_t size; /* 0: a thread's first fiber, on its own stack */
+	size_t size; /* 0 for a thread's first fiber: it has no own stack */
 };
 
 #define FLS_OUT_OF_INDEXES 0xffffffffUL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Replaces table.c: during the system call, a thread moves to another CPU
- * before a switch and back after it. The first CPU may still hold its old
- * registers, which are out of date then.
+ * before a switch and back after it. The first CPU may still hold the
+ * thread's old registers, which must not be used any more.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

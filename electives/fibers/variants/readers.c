@@ -46,7 +46,7 @@ static void free_behind_readers(const void *entry)
 			early = true;
 	spin_unlock_irqrestore(&removed_lock, flags);
 	if (early) {
-		pr_err("BUG: freed while readers under RCU may still use it; give it to call_rcu\n");
+		pr_err("BUG: freed while readers under RCU may still use it; pass it to call_rcu\n");
 		dump_stack();
 	}
 	kfree(entry);

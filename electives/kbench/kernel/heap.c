@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * malloc and free in memory that is allocated before the program begins: they
- * do not call the kernel, and always take the same number of instructions. The
- * size of a block is rounded up to a power of two; free blocks wait in a list
- * of their size. The kernel does not clean up after a program, so the blocks
- * that are left are counted.
+ * Implement malloc and free in memory that is allocated before the program
+ * begins. They do not call the kernel, and always take the same number of
+ * instructions. The size of a block is rounded up to a power of two; free
+ * blocks wait in a list of their size. The kernel does not clean up after a
+ * program, so the blocks that are left are counted.
  */
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -67,15 +67,16 @@ static struct block *block_of(void *memory, const char *what, void *caller)
 
 	if (at < kbench_heap || at >= kbench_heap + taken ||
 	    (at - kbench_heap) % sizeof(struct block))
-		kbench_give_up(134, "%s of what malloc has not given, in %ps",
+		kbench_give_up(134,
+			       "%s of memory that is not from malloc, in %ps",
 			       what, caller);
 	if (block->state == FREE)
-		kbench_give_up(134, "%s of a block that was given back, in %ps",
+		kbench_give_up(134, "%s of a block that was freed, in %ps",
 			       what, caller);
 	if (block->state != USED)
 		kbench_give_up(
 			134,
-			"%s of a block whose begin was written over, in %ps",
+			"%s of a block whose header is overwritten, in %ps",
 			what, caller);
 	return block;
 }

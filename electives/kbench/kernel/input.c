@@ -191,7 +191,8 @@ int kb_scanf(const char *format, ...)
 			if (any && keep)
 				store(va_arg(args, void *), length, value);
 		} else {
-			kbench_give_up(1, "scanf here knows no %%%c", *f);
+			kbench_give_up(1, "this scanf does not support %%%c",
+				       *f);
 		}
 		if (!any) {
 			if (!found && peek() < 0)

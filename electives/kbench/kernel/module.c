@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -28,14 +29,22 @@
 static bool quiet = true;
 module_param(quiet, bool, 0400);
 
-/* For the experiments of the handout: run the program on the kernel's stack. */
+/* Run the program on the kernel's stack, for the experiments of the handout. */
 static bool kernel_stack;
 module_param(kernel_stack, bool, 0400);
+
+/* Leave this many bytes above the program's stack, for the tests. */
+static unsigned int above;
+module_param(above, uint, 0400);
+
+/* A program may begin this many bytes below the top of its stack. */
+#define MOST_BELOW 256
 
 char *kbench_output, *kbench_input, *kbench_heap;
 size_t kbench_output_size, kbench_input_size;
 
-static char *stack;
+static char *stack, *top;
+static const char *stack_is = "not used";
 static bool has_run, given_up, current_is_same;
 static struct task_struct *caller;
 static int exit_status;
@@ -69,12 +78,26 @@ static const void *const as_they_are[] __used = {
 	strchr,	 strstr,  strspn,  strcspn, strpbrk,
 };
 
+/*
+ * Compare the stack of kbench_begin, which has a return address and a frame
+ * pointer above @frame, with the stack that the program must have.
+ */
+static const char *stack_at(const char *frame)
+{
+	if ((unsigned long)frame % 16)
+		return "misaligned";
+	if (!top)
+		return object_is_on_stack(frame) ? "right" : "another";
+	return frame < top && frame >= top - MOST_BELOW ? "right" : "another";
+}
+
 int kbench_begin(void)
 {
 	static char name[] = "program";
 	static char *words[] = { name, NULL };
 
 	current_is_same = current == caller;
+	stack_is = stack_at(__builtin_frame_address(0));
 	return kbench_main(1, words);
 }
 
@@ -94,7 +117,6 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 {
 	unsigned long flags = 0;
 	u64 ns, count;
-	char *top;
 
 	if (has_run)
 		return -EBUSY;
@@ -104,7 +126,7 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 		local_irq_save(flags);
 	ns = ktime_get_ns();
 	count = kbench_cycles();
-	top = kernel_stack ? NULL : stack + STACK_BYTES;
+	top = kernel_stack ? NULL : stack + STACK_BYTES - above;
 	exit_status = kbench_on_stack(top) & 0xff;
 	cycles = kbench_cycles() - count;
 	nanoseconds = ktime_get_ns() - ns;
@@ -142,6 +164,7 @@ static int status_show(struct seq_file *file, void *unused)
 	seq_printf(file, "cycles %llu\n", cycles);
 	seq_printf(file, "left %zu %zu\n", blocks, bytes);
 	seq_printf(file, "current %s\n", current_is_same ? "same" : "other");
+	seq_printf(file, "stack %s\n", stack_is);
 	if (given_up)
 		seq_printf(file, "why %s\n", why);
 	seq_puts(file, "\n");

@@ -9,7 +9,7 @@
 #include "kbench.h"
 #include "shims.h"
 
-/* The files differ only by their addresses. */
+/* stdout and stderr are objects whose addresses identify them. */
 static char files[3];
 struct kb_file *kb_stdin = (struct kb_file *)&files[0];
 struct kb_file *kb_stdout = (struct kb_file *)&files[1];

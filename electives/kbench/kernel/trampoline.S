@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * To another stack and back. The kernel's own has 16 KB, which a program's
- * recursion fills at once.
+ * Switch to another stack and back. The kernel's own stack has 16 KB, which a
+ * program's recursion fills at once.
  *
- * kbench_on_stack(top): keeps what a function must keep, notes where it is,
- * and calls kbench_begin with the stack at top; without a top, on the kernel's. kbench_leave(status) goes back
- * to that note from any depth: this is all that exit() is.
+ * kbench_on_stack(top) saves the registers that a function must preserve,
+ * stores the stack pointer in kbench_back, and calls kbench_begin on the stack
+ * that ends at top. If top is 0, it stays on the kernel's stack.
+ * kbench_leave(status) restores the stored stack pointer, so it returns from
+ * kbench_on_stack at any depth of calls. So exit() can be implemented by
+ * kbench_leave.
  */
 	.text
 	.globl	kbench_on_stack

@@ -16,7 +16,8 @@
 int kbench_main(int argc, char **argv);
 
 /*
- * Defined by the linker: begin and end of the program's own code, without libc.
+ * The linker defines these: the begin and the end of the program's own code,
+ * without libc.
  */
 extern char __executable_start, etext;
 
@@ -69,7 +70,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (number == SIGABRT)
 		fflush(stdout);
 	/*
-	 * A second fault, while searching the stack, ends the process silently.
+	 * If searching the stack causes a second fault, the process ends
+	 * silently.
 	 */
 	signal(SIGSEGV, SIG_DFL);
 	size = snprintf(text, sizeof(text),

@@ -1,13 +1,37 @@
 #include <stdio.h>
 
+/*
+ * The input has lines of a letter, which is the form of a number, the number,
+ * and what follows it. Print what scanf reads, and the rest of the line.
+ */
 int main(void)
 {
-	int x, found;
-	unsigned int hex;
+	static char rest[100];
+	long long wide;
+	int kind, x, y, found;
 
-	while (scanf("%d", &x) == 1)
-		printf("%d\n", x);
-	found = scanf("to %2d %x", &x, &hex);
-	printf("%d %d %x\n", found, x, hex);
+	while ((kind = getchar()) >= 0) {
+		x = y = found = 0;
+		wide = 0;
+		if (kind == 'd')
+			found = scanf("%d", &x);
+		else if (kind == 'u')
+			found = scanf("%u", (unsigned int *)&x);
+		else if (kind == 'x')
+			found = scanf("%x", (unsigned int *)&x);
+		else if (kind == 'o')
+			found = scanf("%o", (unsigned int *)&x);
+		else if (kind == 'i')
+			found = scanf("%i", &x);
+		else if (kind == 'l')
+			found = scanf("%lld", &wide);
+		else if (kind == 'w')
+			found = scanf("%3d%4x", &x, (unsigned int *)&y);
+		printf("%c %d %d %d %lld", kind, found, x, y, wide);
+		rest[0] = '\0';
+		if (fgets(rest, sizeof(rest), stdin))
+			printf(" and %s", rest);
+	}
+	printf(".\n");
 	return 0;
 }

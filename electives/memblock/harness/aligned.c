@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Allocate large blocks at page boundaries. The kernel's tests expect such addresses, which the
- * address sanitizer's malloc returns, and abort otherwise.
+ * Allocate large blocks at page boundaries. The kernel's tests abort if a block
+ * is not aligned to a page boundary. The address sanitizer's malloc aligns
+ * large blocks; the C library's malloc does not.
  */
 #include <stdlib.h>
 

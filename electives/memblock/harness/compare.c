@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Compare memblock with the model: the regions, and the places of their arrays. */
+/* Compare memblock with the model: the regions, and the memory of their arrays. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -11,10 +11,22 @@ static unsigned int parts(void)
 	return may('y') ? 2 : 1;
 }
 
+/*
+ * Return the size of a memblock page. If no array grows, memblock stores nothing in the memory that
+ * it manages, so the memory need not exist. Pages are then so large that sizes and addresses exceed
+ * 32 bits.
+ */
+static phys_addr_t page_bytes(void)
+{
+	return may('g') ? PAGE_SIZE : (phys_addr_t)PAGE_SIZE << 20;
+}
+
 phys_addr_t address(unsigned int page)
 {
-	return (phys_addr_t)(uintptr_t)arena + page / parts() * PAGE_SIZE +
-	       page % parts();
+	phys_addr_t begin =
+		may('g') ? (phys_addr_t)(uintptr_t)arena : page_bytes();
+
+	return begin + page / parts() * page_bytes() + page % parts();
 }
 
 phys_addr_t bytes(unsigned int first, unsigned int pages)
@@ -25,7 +37,7 @@ phys_addr_t bytes(unsigned int first, unsigned int pages)
 struct span span(phys_addr_t base, phys_addr_t size)
 {
 	long begin = (long)base - (long)address(0);
-	long end = begin + (long)size, unit = may('y') ? 1 : PAGE_SIZE;
+	long end = begin + (long)size, unit = may('y') ? 1 : (long)page_bytes();
 	struct span found;
 
 	(void)snprintf(found.text, sizeof(found.text), "%ld to %ld",

@@ -76,7 +76,7 @@ static void cover_array(void)
 }
 
 /*
- * Return whether the operation leaves both arrays' memory reserved. Freeing this memory would be an
+ * Return true unless the operation overlaps the memory of an array. Freeing this memory would be an
  * error of the caller, not of memblock.
  */
 static bool spares_arrays(void)
@@ -112,7 +112,7 @@ int choose(void)
 #ifdef CONFIG_NUMA
 	op.node = may('x') ? (int)pick(3) : 0;
 #else
-	if (what == NODE) /* does nothing */
+	if (what == NODE) /* has no effect without NUMA */
 		return -1;
 #endif
 	if (!may('o') && what <= RESERVE &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Perform random operations on memblock, and compare each with the model: the regions in order, all
- * merged, with their nodes and flags; their number and total size; the place of a new array; and
- * the state after an array could not grow.
+ * Perform random operations on memblock, and compare each with the model: the
+ * regions in order, all merged, with their nodes and flags; their number and
+ * total size; the position of a new array; and the state after an array could
+ * not grow.
  *
  *   random SEED SEEDS OPERATIONS MODE
  *
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "random.h"
@@ -32,6 +34,8 @@ _Static_assert(PAGE_SIZE == 4096,
 	       "the arrays are counted in pages of 4096 bytes");
 
 #define STATIC_REGIONS 128u
+/* The limit of processor time for the operations of a seed, which take milliseconds. */
+#define SECONDS 5
 
 /* memblock.c needs this variable, which the tests define as well. */
 bool movable_node_enabled;
@@ -43,7 +47,7 @@ char *arena;
 struct page_model plain_reserved, reserved_array;
 unsigned long below, above;
 
-static FILE *said; /* the test's output; memblock's own is discarded */
+static FILE *said; /* the test's output; memblock's output is discarded */
 static const char *mode;
 static unsigned long seed, number;
 static bool failed;
@@ -56,7 +60,7 @@ bool may(char what)
 	return strchr(mode, what) != NULL;
 }
 
-/* xorshift64*: the same on every computer. */
+/* xorshift64*, which gives the same numbers on every computer. */
 unsigned int pick(unsigned int less_than)
 {
 	state ^= state >> 12;
@@ -90,13 +94,20 @@ void wrong(const char *format, ...)
 static void aborted(int signal)
 {
 	(void)signal;
-	wrong("BUG_ON, an assertion of memblock's own");
+	wrong("BUG_ON: an assertion in memblock fails");
+}
+
+static void endless(int signal)
+{
+	(void)signal;
+	wrong("no end after %d seconds", SECONDS);
 }
 
 /*
- * Return whether the array of reserved regions may grow during the growth of the other array.
- * memblock_double_array() frees the old array before it reserves the new one; if this makes the
- * array of reserved regions grow, that array may be put in the same place. This does not depend on
+ * Return true if the array of reserved regions may grow during the growth of
+ * the other array. memblock_double_array() frees the old array before it
+ * reserves the new one; if this makes the array of reserved regions grow, that
+ * array may be put at the same address. This does not depend on
  * memblock_add_range(), so it is not tested.
  */
 static bool too_tight(void)
@@ -191,8 +202,9 @@ static struct page_model like(const struct memblock_region *region)
 }
 
 /*
- * Find out the node and flags that this kernel uses for reservations by a caller and for arrays. An
- * unfinished function may not grow the array; then those of arrays stay unknown.
+ * Find out the node and flags that this kernel uses for reservations by a
+ * caller and for arrays. An unfinished function may not grow the array. Then
+ * the node and flags of arrays stay unknown.
  */
 static void ask_attributes(void)
 {
@@ -231,6 +243,7 @@ int main(int argc, char **argv)
 	if (!said || !stdout || !arena)
 		return 2;
 	signal(SIGABRT, aborted);
+	signal(SIGVTALRM, endless);
 	initial = memblock;
 	memblock_allow_resize();
 	mode = "g";
@@ -238,6 +251,9 @@ int main(int argc, char **argv)
 	mode = argv[4];
 	for (seed = first; seed < first + seeds; seed++) {
 		state = (seed + 1) * 0x9e3779b97f4a7c15ull;
+		setitimer(ITIMER_VIRTUAL,
+			  &(struct itimerval){ .it_value = { SECONDS, 0 } },
+			  NULL);
 		begin();
 		for (number = 1; number <= operations; number++) {
 			step();

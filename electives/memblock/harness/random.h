@@ -8,9 +8,10 @@
 #include "model.h"
 
 /*
- * Number of pages at the low end of the memory that no operation changes. They have room for two
- * arrays of at most 4 pages, for their previous places, and for an array that doubles twice. If no
- * array may be placed below, the high end has such pages, too.
+ * Number of pages at the low end of the memory that no operation changes. They
+ * have space for two arrays of at most 4 pages, for the arrays that these
+ * replaced, and for an array that doubles twice. Without mode b, the high end
+ * has as many such pages.
  */
 #define HOME 32u
 
@@ -30,15 +31,16 @@ struct array {
 
 extern struct model model;
 extern struct operation op; /* the operation that is being tested */
-extern struct memblock initial; /* as memblock was when the program began */
+extern struct memblock initial; /* the initial state of memblock */
 extern char *arena; /* address of page 0 of the model */
-/* Node and flags of this kernel's reservations: for a caller, and for an array. */
+/* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
 extern struct page_model plain_reserved, reserved_array;
-extern unsigned long below, above; /* new arrays below and above the range */
+extern unsigned long below,
+	above; /* number of new arrays below and above the range */
 
 bool may(char what);
 unsigned int pick(unsigned int less_than);
-/* Print what is wrong with the operation, and exit with 1. */
+/* Print the failure of the operation, and exit with 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
 							   ...);
 
@@ -48,8 +50,9 @@ int perform(enum operations what);
 void perform_on_model(enum operations what);
 
 /*
- * Return the address of a model page, and the size in bytes of several. In mode y, two model pages
- * make one page of memblock: its first byte, and the rest.
+ * Return the address of a model page; return the size of several pages in bytes. In mode y, two
+ * model pages make one page of memblock: its first byte, and the rest. Without mode g, a page of
+ * memblock has 4 GiB.
  */
 phys_addr_t address(unsigned int page);
 phys_addr_t bytes(unsigned int first, unsigned int pages);
@@ -65,12 +68,12 @@ const char *unit(void);
 
 struct memblock_type *type_of(enum kind kind);
 struct array array_of(enum kind kind);
-/* Find the pages of an array. Return false for the initial, static array. */
+/* Find the pages that contain an array. Return false for the initial, static array. */
 bool place_of(enum kind kind, struct array array, unsigned int *first,
 	      unsigned int *pages);
 /* Check that memblock's regions are equal to the model's. */
 void compare(enum kind kind);
-/* Check the place of a new array, and reserve it in the model. */
+/* Check the memory of a new array, and reserve it in the model. */
 void follow(enum kind kind, struct array before);
 
 #endif

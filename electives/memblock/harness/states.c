@@ -3,7 +3,11 @@
  * Call memblock_reserve() once in each state of the array; callgrind counts the instructions and
  * writes a dump after each call.
  *
- *   states REGIONS...
+ *   states REGIONS[:MIDDLE:FIRST:ACROSS:COVERED]...
+ *
+ * The numbers after REGIONS are indices of regions, by default in the middle and at the end: a new
+ * region is inserted before MIDDLE; a range covers ACROSS regions from FIRST on; and region COVERED
+ * is added once more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +19,10 @@
 
 #define STATIC_REGIONS 128ul
 #define ACROSS 8ul
+
+struct places {
+	unsigned long regions, middle, first, across, covered;
+};
 
 /* memblock.c needs this variable, which the tests define as well. */
 bool movable_node_enabled;
@@ -57,24 +65,24 @@ static void arrange(const struct memblock *initial, unsigned long regions)
 	type->total_size = regions * PAGE_SIZE;
 }
 
-/* Return the bytes that are reserved after a call, with those of an array that has grown. */
-static phys_addr_t total_after(enum call call, unsigned long regions)
+/* Return the bytes that must be reserved after a call, including those of a new array. */
+static phys_addr_t total_after(enum call call, const struct places *at)
 {
 	const struct memblock_type *type = &memblock.reserved;
-	phys_addr_t total = regions * PAGE_SIZE;
+	phys_addr_t total = at->regions * PAGE_SIZE;
 
 	if (call == APPEND || call == FRONT)
 		total += PAGE_SIZE;
 	else if (call == SECOND || call == MIDDLE)
 		total += PAGE_SIZE / 2;
 	else if (call == ACROSS_EIGHT)
-		total += ACROSS * PAGE_SIZE;
+		total += at->across * PAGE_SIZE;
 	if (type->max > STATIC_REGIONS)
 		total += PAGE_ALIGN(type->max * sizeof(*type->regions));
 	return total;
 }
 
-/* Return the bytes in all regions, which must be equal to total_size. */
+/* Return the number of bytes in all regions, which must equal total_size. */
 static phys_addr_t held(void)
 {
 	const struct memblock_type *type = &memblock.reserved;
@@ -86,8 +94,9 @@ static phys_addr_t held(void)
 }
 
 static void count(const struct memblock *initial, enum call call,
-		  unsigned long regions)
+		  const struct places *at)
 {
+	unsigned long regions = at->regions;
 	phys_addr_t base = 0, size = PAGE_SIZE;
 	char name[40];
 
@@ -98,24 +107,24 @@ static void count(const struct memblock *initial, enum call call,
 	case FRONT:
 		base = address(0) - 2 * PAGE_SIZE;
 		break;
-	case SECOND: /* between the first two, without touching them */
+	case SECOND: /* between the first two regions, without touching them */
 	case MIDDLE:
 		if (regions < 2)
 			return;
-		base = address(call == SECOND ? 1 : regions / 2) -
+		base = address(call == SECOND ? 1 : at->middle) -
 		       3 * PAGE_SIZE / 4;
 		size = PAGE_SIZE / 2;
 		break;
-	case ACROSS_EIGHT: /* eight regions in the middle, a piece before and after */
-		if (regions < ACROSS)
+	case ACROSS_EIGHT: /* several regions and the gaps around them */
+		if (regions < at->across)
 			return;
-		base = address((regions - ACROSS) / 2) - PAGE_SIZE / 2;
-		size = 2 * ACROSS * PAGE_SIZE;
+		base = address(at->first) - PAGE_SIZE / 2;
+		size = 2 * at->across * PAGE_SIZE;
 		break;
-	case COVERED: /* the last region again: nothing to do */
+	case COVERED: /* an existing region, which changes nothing */
 		if (!regions)
 			return;
-		base = address(regions - 1);
+		base = address(at->covered);
 		break;
 	}
 	arrange(initial, regions);
@@ -124,9 +133,23 @@ static void count(const struct memblock *initial, enum call call,
 	if (memblock_reserve(base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
-	if (memblock.reserved.total_size != total_after(call, regions) ||
+	if (memblock.reserved.total_size != total_after(call, at) ||
 	    held() != memblock.reserved.total_size)
 		abort();
+}
+
+/* Parse an argument; missing indices are in the middle and at the end. */
+static struct places places(const char *argument)
+{
+	struct places at = { .across = ACROSS };
+
+	if (sscanf(argument, "%lu:%lu:%lu:%lu:%lu", &at.regions, &at.middle,
+		   &at.first, &at.across, &at.covered) != 5) {
+		at.middle = at.regions / 2;
+		at.first = (at.regions - ACROSS) / 2;
+		at.covered = at.regions - 1;
+	}
+	return at;
 }
 
 int main(int argc, char **argv)
@@ -136,8 +159,11 @@ int main(int argc, char **argv)
 	memblock_allow_resize();
 	memblock_add((phys_addr_t)(unsigned long)arena, sizeof(arena));
 	initial = memblock;
-	for (int i = 1; i < argc; i++)
+	for (int i = 1; i < argc; i++) {
+		struct places at = places(argv[i]);
+
 		for (enum call call = APPEND; call <= COVERED; call++)
-			count(&initial, call, strtoul(argv[i], NULL, 10));
+			count(&initial, call, &at);
+	}
 	return 0;
 }

@@ -56,7 +56,7 @@ memblock_first_above(struct memblock_type *type, phys_addr_t base)
 }
 
 /*
- * Return how many pieces of [@base, @end) are in no region; region @idx is the first above @base.
+ * Return the number of pieces of [@base, @end) in no region; region @idx is the first above @base.
  */
 static unsigned long __init_memblock memblock_missing(
 	struct memblock_type *type, unsigned long idx, phys_addr_t base,
@@ -81,7 +81,7 @@ static unsigned long __init_memblock memblock_missing(
 	/* } task 2, until then: return base < end; */
 }
 
-/* Return whether @next begins where @rgn ends and has the same flags and node. */
+/* Return true if @next begins where @rgn ends and has the same flags and node. */
 static bool __init_memblock memblock_goes_on(struct memblock_region *rgn,
 					     struct memblock_region *next)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * memblock_add_range() with delayed allocation, the idea of a patch that was sent to the kernel's
- * mailing list: insert at once while there is room; when the array is full, count the remaining
- * pieces, grow, and continue.
+ * memblock_add_range() with delayed allocation, the idea of a patch that was
+ * sent to the kernel's mailing list: insert at once while the array has free
+ * entries; when it is full, count the remaining pieces, grow, and continue.
  *
  * It differs from the kernel's function in two ways. If the array cannot grow, the pieces inserted
  * so far stay; and the array of memory regions may be put into the memory that is being added.
@@ -88,9 +88,11 @@ go_on:
 			if (memblock_double_array(type, obase, size) < 0)
 				return -ENOMEM;
 		/*
-		 * Growing has reserved the new array by a call of this function, and freed the old
-		 * one: indices have changed, and the range may have a new hole below the place
-		 * where the array became full. Pieces that are already inserted are skipped.
+		 * Growing has reserved the new array by a call of this
+		 * function, and freed the old one: indices have changed, and
+		 * the range may have a new hole below the address at which the
+		 * array became full. Pieces that are already inserted are
+		 * skipped.
 		 */
 		base = obase;
 		start_rgn = 0;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Two threads switch at the same time, in the order that variants/interleaved.c
+ * forces: first both threads switch to the same fiber, which only one of them
+ * may get; then one thread leaves the fiber to which the other switches.
+ */
+#include "test_program.h"
+#include "image.h"
+
+#include <limits.h>
+#include <sched.h>
+
+#define ROUNDS 20
+#define FIRST (1L << 62)
+#define SECOND LONG_MIN /* the highest bit */
+
+static pthread_barrier_t both;
+static long shared, next, homes[2], results[2];
+static int visits;
+static __thread int me;
+
+/*
+ * Must not be inlined, because after a switch the fiber may run in another
+ * thread.
+ */
+static __attribute__((noinline)) long home_of_thread(void)
+{
+	return homes[me];
+}
+
+static void use_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	SAME(sched_setaffinity(0, sizeof(set), &set), 0);
+	homes[cpu] = fiber_test_convert();
+	me = cpu;
+}
+
+static void goes_home(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		__atomic_add_fetch(&visits, 1, __ATOMIC_SEQ_CST);
+		fiber_switch(home_of_thread());
+	}
+}
+
+/* Switch to the next fiber, and continue in the other thread. */
+static void is_left(void *unused)
+{
+	(void)unused;
+	for (unsigned long n = 0;; n++) {
+		SAME(home_of_thread(), homes[0]);
+		SAME(image_round(0, n, next | FIRST), 0);
+		SAME(home_of_thread(), homes[1]);
+		SAME(fiber_switch(homes[1]), 0);
+	}
+}
+
+static void *other(void *unused)
+{
+	(void)unused;
+	use_cpu(1);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		results[1] = image_round(2, (unsigned long)i, shared | SECOND);
+		pthread_barrier_wait(&both);
+	}
+	return NULL;
+}
+
+static pthread_t begin(void (*entry)(void *))
+{
+	SAME(fibers_begin(), 0);
+	pthread_barrier_init(&both, NULL, 2);
+	use_cpu(0);
+	shared = fiber_test_fiber(entry, NULL);
+	next = fiber_test_fiber(goes_home, NULL);
+	return fiber_test_thread(other, NULL);
+}
+
+static void claim(void)
+{
+	pthread_t thread = begin(goes_home);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		results[0] = image_round(1, (unsigned long)i, shared | FIRST);
+		pthread_barrier_wait(&both);
+		CHECK(results[0] == 0 || results[0] == -EBUSY);
+		SAME(results[0] + results[1], -EBUSY);
+		SAME(visits, i + 1);
+	}
+	pthread_join(thread, NULL);
+}
+
+static void release(void)
+{
+	pthread_t thread = begin(is_left);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		SAME(fiber_switch(shared), 0);
+		pthread_barrier_wait(&both);
+		SAME(results[1], 0);
+		SAME(visits, i + 1);
+	}
+	pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test_function tests[] = { { "claim", claim },
+						      { "release", release },
+						      { NULL, NULL } };
+
+	return fiber_test_main(argc, argv, tests);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Replaces table.c: force the order of two switches in which a race shows. Two
+ * bits of the requested id choose the thread's role. A hardware breakpoint
+ * stops the first thread after each access to the owner of the fiber that the
+ * second thread requests. As soon as this fiber has no owner, the second
+ * thread, on another CPU, makes its whole switch; then the first continues.
+ */
+#include <linux/atomic.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+
+#include "table.h"
+
+#define FIRST (1UL << 62)
+#define SECOND (1UL << 63)
+/*
+ * The time limits of waiting for a CPU, and for a thread that may wait for a
+ * lock.
+ */
+#define CPU_NS (20 * NSEC_PER_SEC)
+#define LOCK_NS (200 * NSEC_PER_MSEC)
+
+enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
+static atomic_t turn;
+static struct fiber *requested;
+static struct task_struct *first_thread;
+static long second_result;
+
+static bool reached(int wanted, u64 ns)
+{
+	u64 end = ktime_get_mono_fast_ns() + ns;
+
+	while (atomic_read(&turn) < wanted)
+		if (ktime_get_mono_fast_ns() > end || signal_pending(current))
+			return false;
+	return true;
+}
+
+static void on_access(struct perf_event *event, struct perf_sample_data *data,
+		      struct pt_regs *regs)
+{
+	if (current != first_thread || READ_ONCE(requested->owner) ||
+	    atomic_cmpxchg(&turn, READY, GO) != READY)
+		return;
+	if (!reached(ENTERED, CPU_NS))
+		pr_err("BUG: the other thread does not get a CPU of its own\n");
+	else
+		reached(DONE, LOCK_NS);
+}
+
+static long first(struct table *table, unsigned long id)
+{
+	struct perf_event * __percpu * breakpoint;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.pinned = 1,
+		.sample_period = 1,
+		.bp_len = HW_BREAKPOINT_LEN_8,
+		.bp_type = HW_BREAKPOINT_RW,
+	};
+	long done;
+
+	if (!reached(READY, CPU_NS))
+		return -ETIME;
+	attr.bp_addr = (unsigned long)&requested->owner;
+	first_thread = current;
+	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
+	if (IS_ERR_OR_NULL((__force void *)breakpoint))
+		return -EOPNOTSUPP;
+	done = fibers_switch(table, id);
+	unregister_wide_hw_breakpoint(breakpoint);
+	atomic_cmpxchg(&turn, READY, GO);
+	if (!reached(DONE, CPU_NS))
+		return -ETIME;
+	if (!done && !second_result && requested->id == id) {
+		pr_err("BUG: two threads have switched to one fiber\n");
+		send_sig(SIGKILL, current, 1);
+	}
+	atomic_set(&turn, FINISHED);
+	return done;
+}
+
+static long second(struct table *table, unsigned long id)
+{
+	requested = xa_load(&table->fibers, id);
+	if (!requested)
+		return -ESRCH;
+	atomic_set(&turn, READY);
+	if (!reached(GO, CPU_NS))
+		return -ETIME;
+	atomic_set(&turn, ENTERED);
+	second_result = fibers_switch(table, id);
+	atomic_set(&turn, DONE);
+	/*
+	 * Do not run the fiber, which would release it, before the first thread
+	 * has finished.
+	 */
+	reached(FINISHED, CPU_NS);
+	atomic_set(&turn, NOTHING);
+	return second_result;
+}
+
+static long interleaved(struct table *table, unsigned long id)
+{
+	if (id & FIRST)
+		return first(table, id & ~FIRST);
+	if (id & SECOND)
+		return second(table, id & ~SECOND);
+	return fibers_switch(table, id);
+}
+
+#define fibers_switch interleaved
+#include "table.c"
