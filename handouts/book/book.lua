@@ -1,25 +1,28 @@
 -- SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 --
--- A pandoc filter that makes a document of the handouts, for scripts/book.sh: to LaTeX the whole book,
--- to HTML a page for each handout, which it writes into a folder itself by the template of the command
--- line. The chapters are the handouts that the course's page links to, in its order. The metadata has:
---   root        the top of the kit
---   instructor  "1": with the answers, and in the PDF with the pages for teachers
---   translated  a folder with handouts in the language of the book, or nothing
---   words       the words around the text (book.yaml); landing, teachers: the text of the first page
---   site        of HTML: the folder for the pages
---   languages   of HTML: "LANG=NAME=FOLDER/" for each language; FOLDER/ is empty for the first one
+-- A pandoc filter that makes a book of the handouts, for scripts/book.sh. As LaTeX it returns the whole
+-- book. As HTML it writes a page for each handout into a folder itself, with the template that the
+-- command line names. The chapters are the handouts to which the course's page links, in the order of
+-- the links. The filter reads these metadata:
+--   root        the top folder of the kit
+--   instructor  "1": include the answers, and in the PDF also the pages for teachers
+--   translated  a folder with handouts in the language of the book; empty for English
+--   words       words that the book adds to the text (book.yaml); words.untranslated follows the title
+--               of a page that is in English only
+--   landing, teachers  the text of the first page
+--   site        HTML only: the folder for the pages
+--   languages   HTML only: "LANG=NAME=FOLDER/" for each language; FOLDER/ is empty for the first one
 
 local COURSE = "handouts/README.md"
--- The pages for teachers begin with this, and are not exported.
+-- The paths of the pages for teachers begin with this text. These pages are not exported.
 local INSTRUCTOR = "handouts/instructor"
--- Folded under the questions for instructors, and in a students' kit that was exported with it.
+-- The answers. They are folded under the questions, for instructors and in an export with answers.
 local ANSWERS = "handouts/answers.md"
 local MARKDOWN = "gfm+tex_math_dollars+east_asian_line_breaks"
--- The heading of the questions that these answer. A page, or a heading, that is not translated has
--- this one in a book of any language; a translated one has that of words.questions.
+-- The heading above the questions, in English. Pages and headings that are not translated have this
+-- heading in a book of any language; translated pages have the heading words.questions.
 local QUESTIONS = "Questions"
--- Characters of code on a printed line; book.tex has their size.
+-- The largest number of characters in a printed line of code, with the font size of book.tex.
 local PRINTED = 104
 
 local html = FORMAT:match("html") ~= nil
@@ -27,13 +30,13 @@ local root, translated, site, languages, words
 -- The page being converted.
 local page = COURSE
 
--- Ends pandoc; the one line that scripts/book.sh shows of its log.
+-- End pandoc. scripts/book.sh shows only this line of pandoc's log.
 local function fail(message)
   io.stderr:write("book: ", page, ": ", message, "\n")
   os.exit(1)
 end
 
--- A file of the kit, in the book's language where there is one.
+-- Open a file of the kit, in the language of the book if it is translated.
 local function open(path)
   local other = translated ~= "" and path:match("^handouts/(.*)")
   return other and io.open(translated .. "/" .. other, "rb") or io.open(root .. "/" .. path, "rb")
@@ -48,7 +51,7 @@ local function exists(path)
 end
 
 local function read(path)
-  local file = open(path) or fail(path .. " is not there")
+  local file = open(path) or fail(path .. " not found")
   local text = file:read("a") or fail(path .. " cannot be read")
   file:close()
   return text
@@ -61,7 +64,7 @@ local function write(name, text)
   file:close()
 end
 
--- The path from the top of the kit of what the page at path links to.
+-- Return the path, from the top of the kit, of the file to which the page at path links.
 local function resolve(path, target)
   local parts = {}
   for part in (path:gsub("[^/]*$", "") .. target):gmatch("[^/]+") do
@@ -78,12 +81,12 @@ local function escape(text)
   return (text:gsub("[&<>\"]", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }))
 end
 
--- The name of a page: of its file on the web, and of its links in the PDF.
+-- Return the name of a page, which its file on the web and its links in the PDF use.
 local function anchor(path)
   return path == COURSE and "course" or path:gsub("/README%.md$", ".md"):match("([^/]*)%.md$")
 end
 
--- The link to a heading (place) of a page, or to the page if place is empty.
+-- Return the link to a heading (place) of a page, or to the page if place is empty.
 local function address(path, place)
   if html then
     return anchor(path) .. ".html" .. (place ~= "" and "#" .. place or "")
@@ -91,9 +94,9 @@ local function address(path, place)
   return "#" .. anchor(path) .. (place ~= "" and "-" .. place or "")
 end
 
--- The headings of a page in English have the identifiers of those in any language.
+-- Give the headings of a translated page the identifiers of the English headings.
 local function same_identifiers(path, text)
-  local file = io.open(root .. "/" .. path, "rb") or fail(path .. " is not there")
+  local file = io.open(root .. "/" .. path, "rb") or fail(path .. " not found")
   local headers, i = {}, 0
   pandoc.read(file:read("a"), MARKDOWN):walk({
     Header = function(header)
@@ -110,7 +113,17 @@ local function same_identifiers(path, text)
   })
 end
 
--- The pages of the book, in order: path, text (as pandoc has it), title.
+-- Return whether a text has Chinese characters.
+local function wide(text)
+  for _, code in utf8.codes(text) do
+    if code >= 0x2E80 then
+      return true
+    end
+  end
+  return false
+end
+
+-- Return the pages of the book in order: path, text (as a pandoc document), title.
 local function chapters(instructor)
   local paths, seen = { COURSE }, { [COURSE] = true }
   pandoc.read(read(COURSE), MARKDOWN):walk({
@@ -134,13 +147,17 @@ local function chapters(instructor)
     if translated ~= "" then
       text = same_identifiers(path, text)
     end
+    if words.untranslated and not wide(pandoc.utils.stringify(first)) then
+      text.blocks[1].content:insert(pandoc.Str(words.untranslated))
+      first = text.blocks[1]
+    end
     found[i] = { path = path, id = anchor(path), text = text, title = pandoc.utils.stringify(first) }
     found[path] = found[i]
   end
   return found
 end
 
--- The answers by page: a list of blocks for each question.
+-- Return the answers by page: a list of blocks for each question.
 local function read_answers()
   local answers, mine = {}, nil
   for _, block in ipairs(pandoc.read(read(ANSWERS), MARKDOWN).blocks) do
@@ -160,7 +177,8 @@ local function read_answers()
   return answers
 end
 
--- An answer as it stands under its question: to be unfolded, on paper after its name.
+-- Return an answer as it appears under its question: folded in HTML, after the word "Answer" on
+-- paper.
 local function folded(answer)
   local blocks = pandoc.List(answer)
   if html then
@@ -194,7 +212,7 @@ local function put_answers(chapter, answers)
   end
 end
 
--- Cuts a line that would run over the edge of the paper, at a space where there is one.
+-- Cut a line that is too long for the page, if possible at a space.
 local function cut(line, lines)
   while utf8.len(line) > PRINTED do
     local head = line:sub(1, utf8.offset(line, PRINTED + 1) - 1)
@@ -205,8 +223,8 @@ local function cut(line, lines)
   lines[#lines + 1] = line
 end
 
--- Calls line(text, typed) for each line of a session: typed are the lines after "$ " and what a
--- here-document takes.
+-- Call line(text, typed) for each line of a session. typed is true for a line that the reader
+-- types: after "$ ", or in a here-document.
 local function session(text, line)
   local here
   for s in (text .. "\n"):gmatch("(.-)\n") do
@@ -220,7 +238,7 @@ local function session(text, line)
   end
 end
 
--- A formula as MathML; on paper TeX has it as it is.
+-- Return a formula as MathML; leave it as it is for LaTeX.
 local function formula(math)
   if not html then
     return math
@@ -230,7 +248,8 @@ local function formula(math)
     fail("pandoc cannot convert the formula " .. math.text)
   end
   text = text:gsub("<annotation.-</annotation>", ""):gsub("<mo>mod</mo>", "<mi>mod</mi>")
-  -- pandoc 2 lets every bracket stretch, and browsers set those wide: only a matrix needs it.
+  -- pandoc 2 marks every bracket as stretchy, which browsers draw too wide. Only the brackets of a
+  -- matrix must stretch.
   if not math.text:match("\\left") then
     text = text:gsub('stretchy="true"( form="prefix">[^<]*</mo><mtable)', "stretchy=true%1")
       :gsub('(</mtable><mo )stretchy="true"', "%1stretchy=true"):gsub('stretchy="true"', 'stretchy="false"')
@@ -277,7 +296,7 @@ local function code(block)
   return pandoc.RawBlock("latex", "\\begin{Verbatim}\n" .. text .. "\n\\end{Verbatim}")
 end
 
--- How many places a text takes: a Chinese character is as wide as two letters.
+-- Return the width of a text in letters; a Chinese character is as wide as two letters.
 local function places(text)
   local count = 0
   for _, code in utf8.codes(text) do
@@ -286,7 +305,8 @@ local function places(text)
   return count
 end
 
--- A browser lays tables out by itself; on paper a column gets room by its longest cell.
+-- Set the widths of a table's columns. Browsers choose them well; on paper the longest cell of a
+-- column determines its width.
 local function columns(block)
   local longest, sum = {}, 0
   for i in ipairs(block.colspecs) do
@@ -308,7 +328,8 @@ local function columns(block)
   end
   local wide = not html and sum > 75
   for i, spec in ipairs(block.colspecs) do
-    -- The square root lets a column of short words keep them whole beside one of sentences.
+    -- With the square root, a column of short words beside a column of sentences is wide enough for
+    -- whole words.
     spec[2] = wide and math.sqrt(longest[i]) or nil
   end
   if wide then
@@ -323,7 +344,7 @@ local function columns(block)
   return block
 end
 
--- What may be wider than a window and is moved in it.
+-- Let the reader scroll a block that may be wider than the window.
 local function scroll(block)
   return html and pandoc.Div({ block }, pandoc.Attr("", { "scroll" })) or block
 end
@@ -333,25 +354,55 @@ local function without_comments(raw)
   return raw.text:match("%S") and raw or {}
 end
 
--- No line begins with the punctuation after a formula.
+-- Punctuation that no line begins with, and that no line ends with.
+local CLOSING = ".,;:!?)]%\u{2019}\u{201D}，。、；：！？）」』》〉】％"
+local OPENING = "([\u{2018}\u{201C}（「『《〈【"
+
+-- Split off the characters of a set at the end of a text, or else at its beginning.
+local function split(text, set, at_end)
+  local characters, from, to = {}, 1, 0
+  for character in text:gmatch(utf8.charpattern) do
+    characters[#characters + 1] = character
+  end
+  to = #characters
+  while at_end and from <= to and set:find(characters[to], 1, true) do
+    to = to - 1
+  end
+  while not at_end and from <= to and set:find(characters[from], 1, true) do
+    from = from + 1
+  end
+  if at_end then
+    return table.concat(characters, "", 1, to), table.concat(characters, "", to + 1)
+  end
+  return table.concat(characters, "", 1, from - 1), table.concat(characters, "", from)
+end
+
+-- A browser may end a line on each side of a formula, so keep its punctuation with it.
 local function together(inlines)
-  for i = 1, #inlines - 1 do
-    local this, after = inlines[i], inlines[i + 1]
-    if this.t == "RawInline" and this.text:match("^<math") and after.t == "Str" and after.text:match("^%p") then
-      this.text = '<span class="together">' .. this.text .. escape(after.text) .. "</span>"
-      inlines[i + 1] = pandoc.Str("")
+  for i, this in ipairs(inlines) do
+    if this.t == "RawInline" and this.text:match("^<math") then
+      local before, after, opening, closing = inlines[i - 1], inlines[i + 1], "", ""
+      if before and before.t == "Str" then
+        before.text, opening = split(before.text, OPENING, true)
+      end
+      if after and after.t == "Str" then
+        closing, after.text = split(after.text, CLOSING, false)
+      end
+      if opening .. closing ~= "" then
+        this.text = '<span class="together">' .. escape(opening) .. this.text .. escape(closing) .. "</span>"
+      end
     end
   end
   return inlines
 end
 
--- On paper a line may end inside a long path, and between Chinese punctuation and code.
+-- Allow line breaks on paper after a slash within a long path, and between Chinese punctuation and code.
 local function breakable(inlines)
   local broken = pandoc.List()
   for i, inline in ipairs(inlines) do
     if inline.t == "Code" and #inline.text > 20 and inline.text:find("/", 1, true) then
       local text = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ inline }) }), "latex")
-      inline = pandoc.RawInline("latex", (text:gsub("/", "/\\allowbreak{}")))
+      inline = pandoc.RawInline("latex", (text:gsub("/([^}])", "/\\allowbreak{}%1")))
     end
     broken:insert(inline)
     local after = inlines[i + 1]
@@ -363,7 +414,8 @@ local function breakable(inlines)
   return broken
 end
 
--- A figure and, for a narrow window, the same figure drawn for one: there letters keep their size.
+-- Return a figure in two drawings. A narrow window shows the narrow drawing, in which letters have
+-- the same size.
 local function with_narrow(image, data, name)
   local width, height = data:match('<svg[^>]- viewBox="0 0 (%d+) (%d+)"')
   write("pictures/" .. name, data)
@@ -373,7 +425,8 @@ local function with_narrow(image, data, name)
     .. ' width="%s" height="%s">%s</picture>'):format(name, width, height, shown))
 end
 
--- What of a page depends on where it stands: links, pictures, names of sections.
+-- Return the rules for the parts of a page that depend on its place: links, pictures, identifiers
+-- of headings.
 local function rules(chapter, book)
   return {
     Header = function(header)
@@ -394,7 +447,7 @@ local function rules(chapter, book)
         link.target = address(path, place)
         return link
       end
-      -- A file of the kit, which the book does not hold: where it is, instead of a link.
+      -- The book does not contain this file of the kit, so print its path instead of a link.
       local name = pandoc.utils.stringify(link)
       if name == path or name == target then
         return pandoc.Code(path)
@@ -411,15 +464,16 @@ local function rules(chapter, book)
       if kind == "png" then
         width, height = (">I4I4"):unpack(data, 17)
       end
-      -- A drawing that a phone can show whole, and a screenshot; wider drawings are moved in the window.
+      -- A phone can show a narrow drawing or a screenshot completely; the reader scrolls wider
+      -- drawings.
       if tonumber(width) <= 480 or kind == "png" then
         image.classes:insert("narrow")
       end
-      -- With its size known, a page does not jump when a picture arrives.
+      -- State the size, so that the page does not move when the picture has loaded.
       if html then
         image.attributes.width, image.attributes.height = tostring(width), tostring(height)
       end
-      -- A plot knows one page only, a white one; a drawing knows the dark one, too.
+      -- A plot is drawn for a white page only; a drawing is also drawn for a dark page.
       if kind == "svg" and not data:find("prefers-color-scheme", 1, true) then
         image.classes:insert("plot")
       end
@@ -432,7 +486,7 @@ local function rules(chapter, book)
         end
       else
         kind = "image/" .. (kind == "svg" and "svg+xml" or kind)
-        -- gnuplot hides points by a scale of 0, which rsvg-convert takes for an error.
+        -- gnuplot hides points with a scale of 0, which rsvg-convert reports as an error.
         data = data:gsub("scale%(0%.00%)", "scale(0.01)")
         pandoc.mediabag.insert(path, kind, data)
         image.src = path
@@ -447,7 +501,8 @@ local function rules(chapter, book)
   }
 end
 
--- The text of all pages for the search: for each section its address, its title and its words.
+-- Return the text of all pages for the search: the address, the title and the words of each
+-- section.
 local function index(book)
   local rows = {}
   local function quote(text)
@@ -478,7 +533,7 @@ local function index(book)
   return "window.searchIndex = [\n" .. table.concat(rows, ",\n") .. "\n];\n"
 end
 
--- The list of all pages, with the headings of this one.
+-- Return the list of all pages, with the headings of this page.
 local function contents(book, this)
   local items = {}
   for i, chapter in ipairs(book) do
@@ -497,7 +552,7 @@ local function contents(book, this)
   return pandoc.MetaBlocks({ pandoc.BulletList(items) })
 end
 
--- Write a page; before and after are its neighbours, or nil.
+-- Write a page. before and after are the pages before and after it, or nil.
 local function write_page(doc, book, chapter, before, after)
   local meta, folders = doc.meta, {}
   local top = translated ~= "" and "../" or ""
@@ -538,7 +593,7 @@ function Pandoc(doc)
     landing:extend(doc.meta.teachers or {})
     book[0] = { path = COURSE, id = "index", title = words.title, text = pandoc.Pandoc(landing) }
   end
-  -- pandoc would fetch their pictures for the template.
+  -- Remove these texts, because pandoc would otherwise load their pictures for the template.
   doc.meta.landing, doc.meta.teachers = nil, nil
   local blocks = pandoc.List()
   for i = html and 0 or 1, #book do

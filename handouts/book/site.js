@@ -22,13 +22,9 @@ addEventListener("DOMContentLoaded", () => {
     });
 
   const words = (text) => text.replace(/\u2212/g, "-").toLowerCase();
-  // The text around the first word, with every word marked.
-  const excerpt = (text, folded, wanted) => {
-    const first = Math.min(...wanted.map((word) => folded.indexOf(word)).filter((i) => i >= 0), text.length);
-    const begin = first > 50 ? text.indexOf(" ", first - 40) + 1 || first : 0;
-    const end = Math.min(text.length, Math.max(begin, first) + 140);
-    const span = document.createElement("span");
-    span.append(begin > 0 ? "… " : "");
+  // The part of a text from begin to end, with every word that was asked for marked.
+  const marked = (text, begin, end, wanted) => {
+    const folded = words(text), span = document.createElement("span");
     for (let i = begin, from = i; i <= end; ) {
       const word = wanted.find((w) => folded.startsWith(w, i));
       if (word || i === end) span.append(text.slice(from, i));
@@ -38,6 +34,18 @@ addEventListener("DOMContentLoaded", () => {
       }
       i += word ? word.length : 1;
     }
+    return span;
+  };
+  // The text around the first word. It begins after a space, if there is one close before the word:
+  // Chinese has none. If only the title has the words, it is the beginning.
+  const excerpt = (text, wanted) => {
+    const places = wanted.map((word) => words(text).indexOf(word)).filter((i) => i >= 0);
+    const first = Math.min(...places, places.length ? text.length : 0);
+    const space = text.indexOf(" ", first - 40) + 1;
+    const begin = first <= 50 ? 0 : space > 0 && space <= first ? space : first - 40;
+    const end = Math.min(text.length, Math.max(begin, first) + 140);
+    const span = marked(text, begin, end, wanted);
+    span.prepend(begin > 0 ? "… " : "");
     span.append(end < text.length ? " …" : "");
     return span;
   };
@@ -45,14 +53,15 @@ addEventListener("DOMContentLoaded", () => {
   const search = () => {
     const wanted = words(field.value).split(/\s+/).filter(Boolean).sort((a, b) => b.length - a.length);
     const found = wanted.length === 0 ? [] : window.searchIndex
-      .map(([url, title, text]) => ({ url, title, text, folded: words(text), all: words(`${title} ${text}`) }))
+      .map(([url, title, text]) => ({ url, title, text, all: words(`${title} ${text}`) }))
       .filter(({ all }) => wanted.every((word) => all.includes(word)));
     const named = ({ title }) => wanted.filter((word) => words(title).includes(word)).length;
     found.sort((a, b) => named(b) - named(a));
     at("hits").replaceChildren(...found.slice(0, MOST).map((entry) => {
       const item = document.createElement("li"), link = document.createElement("a");
       link.href = entry.url;
-      link.append(entry.title, excerpt(entry.text, entry.folded, wanted));
+      const title = marked(entry.title, 0, entry.title.length, wanted);
+      link.append(...title.childNodes, excerpt(entry.text, wanted));
       item.append(link);
       return item;
     }));

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-# try.sh NAME [--against OTHER] [OPTION...]: make a variant of a stage in build/experiments/
-# by the patch NAME.patch, and compare the stage with it; with --against OTHER.patch is
-# applied to both. Further options go to grader/compare.sh.
+# try.sh NAME [--against OTHER] [OPTION...]: apply NAME.patch to a copy of a stage in
+# build/experiments/, and compare the stage with the copy. With --against, apply OTHER.patch to
+# both. Pass further options to grader/compare.sh.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
 made=${LAB_BUILD:-build}/experiments
 
-# variant NAME PATCH...: NAME in $made, the stage with the patches applied.
+# variant NAME PATCH...: copy the stage to $made/NAME, and apply the patches.
 variant() {
 	local name=$1 patch said
 	shift
@@ -17,18 +17,18 @@ variant() {
 	cp -r "$stage" "$made/$name"
 	for patch in "$@"; do
 		if ! said=$(cd "$made/$name" && busybox patch -p1 -i "$here/$patch.patch" 2>&1); then
-			echo "try.sh: $stage is not what $patch.patch was made for: $said" >&2
+			echo "try.sh: $patch.patch does not fit $stage ($said); run git checkout stages" >&2
 			exit 2
 		fi
 	done
 }
 
-# known NAME: there is such a patch, or the names of those there are are said.
+# known NAME: return if the patch exists; otherwise print the names of the patches and exit.
 known() {
 	local names
 	[ -f "$here/$1.patch" ] && return
 	names=$(cd "$here" && echo *.patch)
-	echo "try.sh: say which: ${names//.patch/}" >&2
+	echo "try.sh: there is no patch $1; choose one of ${names//.patch/}" >&2
 	exit 2
 }
 

@@ -6,7 +6,8 @@ speedup.svg      each stage's whole read against the one before   from report.js
 compare-gmp.svg  each stage's whole read, relative to GMP's       from build/compare-gmp/rows.tsv
 loops.svg        distributions of 98, 99 and 100 loops            measured here, half a minute
 
-Each is drawn twice: NAME.svg for a wide page, and NAME-narrow.svg for the site's pages on a phone.
+Each figure is drawn twice: NAME.svg for a wide page, and NAME-narrow.svg for the site's pages on a
+phone.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def draw(name: str, size: tuple[int, int], caption: list[str], script: str) -> N
         ["gnuplot", "-d"], input=head + script, capture_output=True, text=True
     )
     if completed.returncode or not completed.stdout:
-        raise LabError(f"gnuplot: {completed.stderr.strip()[-200:]}")
+        raise LabError(f"gnuplot: {completed.stderr.strip()[-200:]}", "correct the figure's script")
     keep(name, completed.stdout)
 
 
@@ -85,7 +86,10 @@ def keep(name: str, drawn: str) -> None:
     picture = re.sub(r"<g [^>]*>\s*</g>\s*", "", picture)
     picture = re.sub(r"<title>.*?</title>", f"<title>{name}</title>", picture, count=1)
     if len(picture.encode()) > MOST_BYTES:
-        raise LabError(f"{out.name} would have {len(picture)} bytes, {MOST_BYTES} are enough")
+        raise LabError(
+            f"{out.name} would have {len(picture)} bytes; the limit is {MOST_BYTES}",
+            "draw fewer points",
+        )
     out.write_text("\n".join(line.rstrip() for line in picture.splitlines()) + "\n")
     print(f"{paths.shown(out)}: {out.stat().st_size:,} bytes")
 
@@ -97,10 +101,10 @@ def block(name: str, rows: Iterable[tuple[float, ...]]) -> str:
 
 
 def machine_text(report: dict[str, Any], metric: str) -> str:
-    """Return the machine, kernel and compiler behind the report's values of a metric."""
+    """Return the machine, kernel and compiler with which the report's values were measured."""
     found = next((m for m in report["machines"] if m["metric"] == metric), None)
     if found is None:
-        raise LabError(f"the report has no {metric}: let grader/run.sh measure by both metrics")
+        raise LabError(f"the report has no {metric}", "run grader/run.sh with both metrics")
     return f"{found['cpu']}, {found['name']} {found['kernel']}, {found['compiler']}"
 
 
@@ -142,7 +146,7 @@ def steps(values: list[float]) -> list[tuple[float, float]]:
 
 
 def draw_loops(report: dict[str, Any], runs: int) -> None:
-    """Draw the distributions of 98, 99 and 100 loops by two clocks and the exact metric."""
+    """Draw the distributions of the cost of 98, 99 and 100 loops, by each of three metrics."""
     tell = Progress().step
     todo = sensitivity.order(runs, 1)
     found = [
@@ -189,12 +193,14 @@ def draw_compare_gmp(recorded: Path) -> None:
 
 
 def main() -> int:
-    """Draw all figures, or the one that --only names."""
+    """Draw all figures, or only the figure that --only names."""
     parser = argparse.ArgumentParser(prog="handouts/figures/draw.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("report", nargs="?", type=Path, default=paths.BUILD / "report/report.json")
     parser.add_argument("--only", choices=("cost", "speedup", "loops", "compare-gmp"))
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"of the loops (default {RUNS})")
+    parser.add_argument(
+        "--runs", type=int, default=RUNS, help=f"number of runs of the loops (default {RUNS})"
+    )
     options = parser.parse_args()
     if options.only in (None, "compare-gmp"):
         draw_compare_gmp(paths.BUILD / "compare-gmp/rows.tsv")
@@ -203,7 +209,7 @@ def main() -> int:
     try:
         report = json.loads(options.report.read_text())
     except (OSError, ValueError) as error:
-        raise LabError(f"{options.report}: {error}; grader/run.sh makes a report") from None
+        raise LabError(f"{options.report}: {error}", "run grader/run.sh") from None
     if options.only in (None, "cost"):
         draw_cost(report)
     if options.only in (None, "speedup"):

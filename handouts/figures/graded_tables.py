@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base import command, paths
 from grader.base.errors import LabError
 from grader.exercise.files import exercises
-from grader.exercise.files.tasks import UNBOUNDED, CountedCall, Course, Idea, Speed, Task
+from grader.exercise.files.tasks import UNBOUNDED, UNITS, CountedCall, Course, Idea, Speed, Task
 
 HEAD = "| part | points | what is judged |"
 TABLE = re.compile(rf"^{re.escape(HEAD)}\n(?:\|.*\n)+", re.M)
@@ -19,9 +19,18 @@ OPERANDS = {
     "add": "a sum",
     "create": "room for three numbers",
     "decimal": "the digits",
+    "digit-fifth": "a fifth",
+    "digit-sum": "a sum of digits",
+    "digit-text": "the text",
+    "digit-unique": "the unique digits",
     "fft": "a product of digits",
+    "increase": "one limb added to a number",
+    "lshift": "a shift",
     "mul": "a product",
+    "shoup": "a product by Shoup's method",
+    "solinas": "a product modulo P",
     "square": "a square",
+    "sub": "a difference",
 }
 
 
@@ -55,15 +64,15 @@ def _bound(idea: Idea, points: int) -> str:
     bounds = [f"at least {idea.least:,}"] if idea.least else []
     bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""
-    return f"{_call(idea.takes)}: {' and '.join(bounds)} {idea.unit}{less}"
+    unit = re.sub(r"\b\w+_\w+\b", r"`\g<0>`", UNITS[idea.unit])  # names of functions as code
+    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{less}"
 
 
 def _call(count: CountedCall) -> str:
     if count.operation == "compute":
-        return f"F({count.size:,})"
-    if count.operation == "decimal":
-        return f"the digits of F({count.size:,})"
-    return f"{OPERANDS[count.operation]} of {count.size:,} words"
+        most = f"F({count.size:,})"
+        return f"any of F({count.least:,}) to {most}" if count.least else most
+    return f"{OPERANDS[count.operation]} of {count.words}"
 
 
 def _speed(speed: Speed) -> str:
@@ -78,7 +87,7 @@ def renewed(handout: Path, course: Course) -> str:
     """Return the text of a handout with its table made from the tasks."""
     text = handout.read_text(encoding="utf-8")
     if len(TABLE.findall(text)) != 1:
-        raise LabError(f"{paths.shown(handout)}: no table of what is graded; add {HEAD!r}")
+        raise LabError(f"{paths.shown(handout)}: no table of graded parts", f"add {HEAD!r}")
     new = table(course)
     return TABLE.sub(lambda _: new, text)
 
@@ -95,7 +104,7 @@ def main() -> int:
         text = renewed(handout, course)
         if text != handout.read_text(encoding="utf-8"):
             handout.write_text(text, encoding="utf-8")
-            print(f"{paths.shown(handout)}: the table of what is graded is new")
+            print(f"{paths.shown(handout)}: the table of graded parts has been updated")
     return 0
 
 

@@ -21,13 +21,16 @@ SENTENCE = re.compile(r"([\d,]+)\s+instructions\s+in\s+stage\s+(\d+),\s+([\d,]+)
 
 
 def numbers(handout: Path) -> dict[str, str]:
-    """Return the counts that a handout states, each with its replacement from par.json."""
+    """Return the counts in a handout, each with its current value from par.json."""
     found: dict[str, str] = {}
     counts = par.of_record(json.loads(par.FILE.read_text())["records"][-1])
     for before, number, own in SENTENCE.findall(handout.read_text(encoding="utf-8")):
         speed = course(int(handout.name.split("-")[0])).speed
         if speed is None or speed.before != int(number):
-            raise LabError(f"{paths.shown(handout)}: par is not counted against stage {number}")
+            raise LabError(
+                f"{paths.shown(handout)}: par.json has no count of stage {number}",
+                "correct the sentence",
+            )
         stage = int(handout.name.split("-")[0])
         found[before] = f"{counts[int(number), speed.phase, speed.n]:,.0f}"
         found[own] = f"{counts[stage, speed.phase, speed.n]:,.0f}"

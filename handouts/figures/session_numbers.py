@@ -31,7 +31,7 @@ def answer(words: list[str]) -> str:
     found = re.search(rf"{SHOWN}(.*?)(;|$)", completed.stdout, re.MULTILINE)
     if completed.returncode or not found:
         last = (completed.stderr.strip().splitlines() or ["it counts no instructions"])[-1]
-        raise LabError(f"{shlex.join(words)}: {last}")
+        raise LabError(f"{shlex.join(words)}: {last}", "run it by hand")
     return found[1]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Take the screenshots of first-hour.md, in headless Chromium: make screenshots.
 
-Makes a small class of made-up students, grades it as an instructor would, and opens its pages and
-one of the site. The results stay in build/screenshots/, so that a second run grades nothing again.
+Make a small class of invented students, grade it like an instructor, and open the pages of the
+class and one page of the site. The results stay in build/screenshots/, so that a second run grades
+nothing again.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def shoot(browser: str, page: Path, size: str, picture: str) -> None:
         timeout=120,
     )
     if not page.is_file() or completed.returncode or not new.is_file():
-        raise LabError(f"{browser} took no screenshot of {page}: {completed.stderr.strip()[-200:]}")
+        raise LabError(
+            f"{browser} took no screenshot of {page}: {completed.stderr.strip()[-200:]}",
+            "run the command again",
+        )
     new.replace(target)
     print(f"{paths.shown(target)}: {target.stat().st_size:,} bytes")
 
@@ -64,11 +68,11 @@ def main() -> int:
     """Grade the class and take the screenshots."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise LabError("chromium not found; run scripts/setup.sh browser")
+        raise LabError("chromium not found", "run scripts/setup.sh browser")
     build = paths.ROOT / "build"
     site, folder = build / "site", build / "screenshots"
     if not (site / "index.html").is_file():
-        raise LabError("build/site is missing; run make site")
+        raise LabError("build/site is missing", "run make site")
     if not (folder / "submissions").is_dir():
         make_class(folder / "submissions")
     out = folder / "class"
@@ -77,7 +81,9 @@ def main() -> int:
         + ["--stage", str(STAGE), "--seed", SEED, "--out", str(out), "--jobs", "1"]
     )
     if completed.returncode:
-        raise LabError("the class is not graded (see above); run make screenshots again")
+        raise LabError(
+            "the class is not graded", "follow the message above, then run make screenshots again"
+        )
     shoot(browser, out / "class.html", "900,1000", "class.png")
     (student,) = out.glob("students/bob-*/index.html")
     shoot(browser, student, "900,520", "student.png")

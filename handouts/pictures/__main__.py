@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the pictures of the handouts into this folder, or into the folder that is given.
+"""Draw the pictures of the handouts into this folder, or into a given folder.
 
 With --words, print the words in the pictures, as JSON. With --translated FOLDER, read a translation
 of these words from standard input, as JSON.
@@ -11,10 +11,10 @@ import json
 import sys
 from pathlib import Path
 
-from . import canvas, electives, memory, numbers, times, vectors
+from . import canvas, electives, memory, numbers, output, times, vectors
 
 # The pictures of the course. Those of electives and experiments are only in English.
-COURSE = [draw for module in (memory, numbers, times, vectors) for draw in module.PICTURES]
+COURSE = [draw for module in (memory, numbers, output, times, vectors) for draw in module.PICTURES]
 ENGLISH = ("experiment",)
 
 

@@ -40,7 +40,7 @@ FONTS = (
 # Chinese fonts of Linux, macOS and Windows.
 CHINESE = "'Noto Sans CJK TC','PingFang TC','Microsoft JhengHei',"
 
-# Translations by English words; and the English words that drawings have used.
+# The translations, by the English words; and the English words that pictures have used.
 translation: dict[str, str] = {}
 used: dict[str, None] = {}
 
@@ -114,16 +114,16 @@ class Picture:
             self._text(x + w / 2, top + i * step, line, style, "middle", size)
 
     def line(self, *points: float, tip: bool = False, dashed: bool = False, bold: int = 0) -> None:
-        """Draw a line through points x, y, x, y, ...; with a tip, an arrow."""
+        """Draw a line through points x, y, x, y, ..., with an arrowhead if tip is set."""
         pairs = " L".join(f"{x:g},{y:g}" for x, y in zip(points[::2], points[1::2], strict=True))
         self._path(f"M{pairs}", tip, dashed, bold)
 
     def arrow(self, *points: float, dashed: bool = False) -> None:
-        """Draw a line with a tip."""
+        """Draw a line with an arrowhead."""
         self.line(*points, tip=True, dashed=dashed)
 
     def arc(self, x: float, y: float, to: float, height: float) -> None:
-        """Draw an arc with a tip from (x, y) to (to, y)."""
+        """Draw an arc with an arrowhead from (x, y) to (to, y)."""
         self._path(
             f"M{x:g},{y:g} Q{(x + to) / 2:g},{y - 2 * height:g} {to:g},{y:g}", True, False, 0
         )

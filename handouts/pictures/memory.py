@@ -7,7 +7,7 @@ from .canvas import SMALL, Picture
 
 
 def owners() -> Picture:
-    """Draw which variable owns each number, line by line."""
+    """Draw which variable owns each number after each line of code."""
     p = Picture(
         "owners", "Each number lives from the call that makes it to the one that frees it", 262
     )

@@ -231,7 +231,7 @@ def carries() -> Picture:
     base, digits = 100, (99, 99)
     count = 2 * len(digits)
     p = Picture("carries", "9,999 squared in limbs of base 100: a large and a small carry", 400)
-    rows = ("products", "+ large", "sum", "quotient", "rest", "+ small", "limb")
+    rows = ("products", "+ large", "sum", "quotient", "remainder", "+ small", "limb")
     heights = (40, 78, 116, 172, 222, 260, 312)
     for row, y in zip(rows, heights, strict=True):
         p.text(80, y + 20, row, "bold" if row in ("sum", "limb") else "", "end", 13)
@@ -241,17 +241,17 @@ def carries() -> Picture:
         products = sum(a * digits[k - i] for i, a in enumerate(digits) if 0 <= k - i < len(digits))
         total = products + large
         quotient = total * 81 >> 13  # 81 / 8,192 is a little less than 1 / 100
-        rest = total - quotient * base
+        remainder = total - quotient * base
         assert 0 <= total // base - quotient <= 2
-        limb = (rest + small) % base
+        limb = (remainder + small) % base
         value += limb * base**k
         p.text(x + 38, 24, f"column {k}", "dim", "middle", SMALL)
-        cells = (products, large, total, quotient, rest, small, limb)
+        cells = (products, large, total, quotient, remainder, small, limb)
         fills = ("grey", "blue", "page", "blue", "page", "orange", "green")
         for number, fill, y in zip(cells, fills, heights, strict=True):
             words = f"{number:02}" if y == heights[-1] else f"{number:,}"
             p.box(x, y, 76, 28, words, fill, size=13)
-        carry = (rest + small) // base
+        carry = (remainder + small) // base
         if k < count - 1:
             p.arrow(x, 186, x - 8, 186, x - 8, 92, x - 14, 92)
             p.text(x - 12, 304, f"{carry}", "bold", "middle", SMALL)
@@ -264,7 +264,12 @@ def carries() -> Picture:
         "Blue, the large carry: the next sum waits for it. It may be too small.",
         size=SMALL,
     )
-    p.text(14, 386, "Orange, the small carry: what was missing goes to the next limb.", size=SMALL)
+    p.text(
+        14,
+        386,
+        "Orange, the small carry: what the quotient lacked, sometimes 1 more.",
+        size=SMALL,
+    )
     return p
 
 

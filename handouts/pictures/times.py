@@ -9,7 +9,7 @@ from .canvas import SMALL, Picture
 
 
 def read() -> Picture:
-    """Draw the way from read() to fib_compute and back."""
+    """Draw the calls from a system call down to fib_compute."""
     p = Picture("read", "From read() to fib_compute and back", 414)
     p.box(90, 22, 230, 40, "your program\nread(fd, buf, 64)", "grey", size=13)
     p.line(10, 84, 450, 84, dashed=True)
@@ -212,7 +212,7 @@ def unwinding() -> Picture:
 
 
 def lost_line() -> Picture:
-    """Draw two writers without a lock, which append at the same place."""
+    """Draw two writers without a lock, which append at the same address."""
     used, a, b = 23, "55", "89"
     p = Picture("lost-line", "Two writers without a lock: one line is lost", 424)
     for x, name in ((78, "caller A"), (224, "caller B"), (384, "the notebook")):

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Warm-up for stage 3: who gives a number back?
+ * Warm-up for stage 3: who frees a number?
  *
- * twice, sum_of_squares and power compute the right numbers, and lose memory.
- * Mend them. The rules are those of stage 3: each operation returns a new
- * number, or NULL when there is no memory; who has made it calls it, gives it
- * back. An operand is never consumed. What is returned belongs to the caller.
+ * twice, sum_of_squares and power compute the right numbers, but they leak
+ * memory. Correct them. The rules are the same as in stage 3:
+ *
+ *	- Each operation returns a new number, or NULL when there is no memory.
+ *	- The function that calls an operation owns the new number: it frees the
+ *	  number by give_back, or returns it to its own caller.
+ *	- An operation never frees its operands.
+ *
+ * Compile this file and run it:
  *
  *	gcc -g -Og -fno-omit-frame-pointer -Wall -fsanitize=address,undefined \
  *		-o build/owners work/owners.c
@@ -18,8 +23,8 @@ struct number {
 	long value;
 };
 
-static int blocks; /* made, and not given back */
-static int until_failure; /* how many can be made still; below 0: any */
+static int blocks; /* numbers that are made and not yet freed */
+static int until_failure; /* how many more can be made; below 0: no limit */
 
 static struct number *new_number(long value)
 {
@@ -53,7 +58,7 @@ static struct number *mul(const struct number *a, const struct number *b)
 	return new_number(a->value * b->value);
 }
 
-/* 2 * x: one number on the way. */
+/* Return 2 * x. This needs one intermediate number. */
 static struct number *twice(const struct number *x)
 {
 	struct number *two = new_number(2);
@@ -61,7 +66,7 @@ static struct number *twice(const struct number *x)
 	return mul(two, x);
 }
 
-/* a * a + b * b: two numbers on the way. */
+/* Return a * a + b * b. This needs two intermediate numbers. */
 static struct number *sum_of_squares(const struct number *a,
 				     const struct number *b)
 {
@@ -71,7 +76,7 @@ static struct number *sum_of_squares(const struct number *a,
 	return add(a2, b2);
 }
 
-/* x to the power of n, from left to right: each step replaces a number. */
+/* Return x to the power of n. Each step replaces p by a new number. */
 static struct number *power(const struct number *x, unsigned int n)
 {
 	struct number *p = new_number(1);
@@ -99,8 +104,9 @@ static struct number *try_power(void)
 }
 
 /*
- * With no failure, then with the first number that cannot be made, with the
- * second, and so on: is it right, and is nothing lost?
+ * Test a function: first with enough memory for all numbers, then with memory
+ * for one number less each time, down to none. In each case the result must be
+ * right, or NULL if a number could not be made, and no number may leak.
  */
 static int try(const char *name, struct number *(*function)(void), long right,
 	       int numbers)
@@ -116,8 +122,7 @@ static int try(const char *name, struct number *(*function)(void), long right,
 		lost = blocks - (result ? 1 : 0);
 		if (lost) {
 			printf("%d %s\n", abs(lost),
-			       lost > 0 ? "not given back" :
-					  "given back twice");
+			       lost > 0 ? "not freed" : "freed twice");
 			give_back(result);
 			return 1;
 		}
