@@ -12,6 +12,7 @@ decimal :=
 seed :=
 fail :=
 kill :=
+task :=
 args :=
 yes :=
 phase :=
@@ -68,6 +69,7 @@ quote = '$(subst ','\'',$(1))'
 # Without seed=, LAB_SEED of the environment is used; without both, the seed is random, except for
 # debug.
 seed_option = $(if $(seed),--seed $(call quote,$(seed)))
+lang_option = $(if $(lang),--lang $(call quote,$(lang)))
 lab_options = --stage $(call quote,$(stage)) --machine $(call quote,$(machine))
 
 # One kbench option for each variable that is set.
@@ -105,7 +107,7 @@ help:  ## say what there is to make
 		if (index(" " course " ", " " $$1 " ")) said[$$1] = line; else others = others line "\n" } \
 		END { count = split(course, verbs, " "); for (i = 1; i <= count; i++) print said[verbs[i]]; printf "%s", others }' $(firstword $(MAKEFILE_LIST))
 	@echo
-	@echo "To begin: handouts/README.md, then make stage=1 start. For all stages: grader/run.sh"
+	@echo "To begin: README.md, then make stage=0 start. For all stages: grader/run.sh"
 
 .PHONY: setup
 setup:  ## install what is missing, build the lab kernel (all targets do this by themselves)
@@ -160,16 +162,16 @@ check: first-run core elective  ## [stage=N or elective=NAME]: verify the stage,
 	$(may_fail)@$(if $(elective)$(own),$(if $(filter 1,$(long)),$(call elective_command,long),$(call exercise,check) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) $(args)),grader/run.sh $(if $(stage),--stage $(call quote,$(stage))) $(if $(machine),--machine $(call quote,$(machine))) $(seed_option) --no-measure --out $(build)/check)
 
 .PHONY: start
-start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do (work=build/try: elsewhere)
-	@$(call exercise,start)
+start: core elective  ## stage=N or elective=NAME: make work/N-name/, your copy of the stage, with the tasks left to do (work=build/try: elsewhere; lang=LANGUAGE: its texts and hints in another language)
+	@$(call exercise,start) $(lang_option)
 
 .PHONY: status
 status: core  ## the whole course: points by stage, and what is next
 	@$(course) status
 
 .PHONY: hint
-hint: core elective  ## stage=N or elective=NAME: the next hint for the first task that is not done
-	@$(call exercise,hint) $(seed_option)
+hint: core elective  ## stage=N or elective=NAME: the next hint for the first task that is not done, or for task=K
+	@$(call exercise,hint) $(if $(task),--task $(call quote,$(task))) $(lang_option) $(seed_option)
 
 .PHONY: watch
 watch: core elective  ## stage=N or elective=NAME: check your copy again whenever you save
@@ -251,7 +253,7 @@ kernel: core elective  ## elective=memblock: the lab kernel with your function i
 
 # not exported
 .PHONY: par
-par: core  ## count the reference's instructions anew, into expected/par.json
+par: core  ## count the reference's instructions again, into expected/par.json
 	@$(python) -m grader.scoring.par
 
 .PHONY: figures
@@ -318,7 +320,7 @@ release-check: core  ## what must be true before a release besides make test and
 
 # /not exported
 .PHONY: lint
-lint:  ## clang-format, cppcheck, sparse, checkpatch, coccinelle, shellcheck, ruff, mypy
+lint:  ## clang-format, cppcheck, sparse, checkpatch, coccinelle, shellcheck, ruff, mypy, rumdl, vocabulary
 	@$(setup) core lint
 	@scripts/lint.sh
 

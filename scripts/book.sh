@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
 	--instructor) instructor=1 ;;
 	--lang)
 		lang=${2:-}
-		[[ "$(languages) " == *" $lang "* ]] || die "no language '$lang': there are$(languages)"
+		[[ "$(languages) " == *" $lang "* ]] || die "there is no language $lang" "choose one of$(languages)"
 		shift
 		;;
 	--pages)
@@ -51,12 +51,12 @@ while [ $# -gt 0 ]; do
 		END
 		exit 0
 		;;
-	*) die "no option '$1': see scripts/book.sh --help" ;;
+	*) die "unknown option $1" "see scripts/book.sh --help" ;;
 	esac
 	shift
 done
-[ -z "$pages" ] || [ -n "$site" ] || die "--pages is for a site; add --site or leave --pages out"
-[ -z "$site" ] || [ -z "$lang" ] || die "a site is in all languages; leave --lang out"
+[ -z "$pages" ] || [ -n "$site" ] || die "--pages is for a site" "add --site or omit --pages"
+[ -z "$site" ] || [ -z "$lang" ] || die "a site always has all languages" "omit --lang"
 
 # word NAME [LANG]: print the value of NAME in a language's book.yaml.
 word() { sed -n "s/^$1: *//p" "$root/handouts/${2:-book}/book.yaml"; }
@@ -106,9 +106,8 @@ step() {
 	local said
 	run_step "$1" "$log" 0 . "${@:2}" && return
 	said=$(sed -n 's/^book: //p' "$log")
-	[ -z "$said" ] || die "$said; the old $kind is as it was"
-	log_tail "$log"
-	die "$1: failed, see above; the old $kind is as it was"
+	[ -z "$said" ] || die "$said; the old $kind is as it was" "correct the handout"
+	failed "$log" "$1: failed; the old $kind is as it was" "see the lines above"
 }
 
 # A function, so that bash has read all of this file before the first step begins.
@@ -124,13 +123,13 @@ main() {
 		all=('' "${all[@]}")
 	fi
 	"$here/setup.sh" book
-	# Browsers have fonts of their own; a PDF and pictures need them installed here.
+	# Browsers have their own fonts, but PDFs and pictures need fonts installed here.
 	for one in "${all[@]}"; do
 		[[ $(word language "$one") != zh-* ]] || fonts=(chinese)
 		list+="$(word language "$one")=$(word name "$one")=${one:+$one/} "
 	done
 	if [ -n "$pdf" ] && ! "$here/setup.sh" pdf "${fonts[@]}"; then
-		[ -n "$site" ] || die "LaTeX is missing (see above); the old book is as it was"
+		[ -n "$site" ] || die "LaTeX is missing; the old book is as it was" "follow the message above"
 		without=1 pdf=
 	fi
 	# Other parts of the site that the first page links to.
@@ -139,7 +138,7 @@ main() {
 	[ -z "$pdf" ] || offers+=(-M pdf=1)
 	make_cache
 	log=$build/book.log
-	mkdir -p -- "$build" || die "cannot write to $build"
+	mkdir -p -- "$build" || die "cannot write to $build" "set LAB_BUILD to another folder"
 	new=$(mktemp -d -- "$build/.book.XXXXXX")
 	LAB_SCRATCH+=("$new")
 

@@ -31,7 +31,7 @@ for arg; do
 		usage
 		exit 0
 		;;
-	*) die "unknown argument '$arg': see --help" ;;
+	*) die "unknown argument $arg" "see --help" ;;
 	esac
 done
 
@@ -67,7 +67,7 @@ choose_packages() {
 		[ -z "$image" ] || break
 	done
 	[ -n "$image" ] ||
-		die "apt knows no kernel image package: run apt-get update as root (or say machine=uml)"
+		die "apt knows no kernel image package" "run apt-get update as root, or choose machine=uml"
 	[[ $image == *=* ]] || image+=$(LC_ALL=C apt-cache show --no-all-versions -- "$image" |
 		sed -n 's/^Version: /=/p')
 	release=${image%%=*}
@@ -115,16 +115,11 @@ relocate() {
 	done
 }
 
-failed() {
-	log_tail "$1"
-	die "$2"
-}
-
 fetch() {
 	local name=distro-$release tmp log final cc
 	final=$LAB_CACHE/$name tmp=$LAB_CACHE/$name.tmp.$$ log=$LAB_CACHE/logs/$name.log
 	case $LAB_CACHE in
-	*[[:space:]:#]*) die "modules cannot be built under '$LAB_CACHE' (space, colon or # in the path): set XDG_CACHE_HOME" ;;
+	*[[:space:]:#]*) die "modules cannot be built under $LAB_CACHE (space, colon or # in the path)" "set XDG_CACHE_HOME" ;;
 	esac
 	if complete "$final" && [ "$(cat -- "$final/.complete")" = "$image" ]; then
 		touch -- "$final/.complete"
@@ -135,15 +130,15 @@ fetch() {
 	LAB_SCRATCH+=("$tmp")
 	mkdir -- "$tmp" "$tmp/deb" "$tmp/entry"
 	run_step "distribution kernel $release: downloading" "$log" 0 . download "$tmp/deb" ||
-		failed "$log" "cannot download ${wanted[*]}: is the network there? An old package list asks for what is gone: run apt-get update as root"
+		failed "$log" "cannot download ${wanted[*]}: no network, or an old package list" "run apt-get update as root"
 	run_step "distribution kernel $release: unpacking" "$log" 30000 . unpack "$tmp/deb" "$tmp/entry" ||
-		failed "$log" "cannot unpack $image"
+		failed "$log" "cannot unpack $image" "run make doctor"
 	[ -e "$tmp/entry/vmlinuz" ] || mv -- "$tmp/entry/vmlinuz-$release" "$tmp/entry/vmlinuz"
 	chmod 644 "$tmp/entry/vmlinuz"
 	relocate "$tmp/entry" "$final"
 	ln -s "usr/src/linux-headers-$release" "$tmp/entry/build"
 	cp -- "$tmp/entry/build/.config" "$tmp/entry/config" ||
-		die "linux-headers-$release has no configuration"
+		die "linux-headers-$release has no configuration" "choose machine=uml"
 	cc=$(sed -n -E 's/^CC *=.*[ )]([^ )]*gcc[^ )]*)$/\1/p' "$tmp/entry/build/.kernelvariables" 2>/dev/null || true)
 	cc=${cc:-gcc}
 	cat >"$tmp/entry/info.json" <<-END
@@ -158,10 +153,10 @@ fetch() {
 	printf '%s\n' "$image" >"$tmp/entry/.complete"
 	[ ! -e "$final" ] || mv -- "$final" "$tmp/old"
 	mv -T -- "$tmp/entry" "$final"
-	# Check only now, because its parts refer to each other by their final paths.
+	# Check the entry only now, because its files refer to each other by their final paths.
 	if ! complete "$final"; then
 		rm -rf -- "$final"
-		die "${wanted[*]} do not make a kernel to build modules for: say machine=uml"
+		die "${wanted[*]} do not make a kernel to build modules for" "choose machine=uml"
 	fi
 	rm -rf -- "$tmp"
 	entry=$final
@@ -171,9 +166,9 @@ entry=
 if [ -n "$update" ] || ! find_entry; then
 	[ -z "$print" ] || exit 1
 	[ "$(uname -m)" = x86_64 ] ||
-		die "the qemu machine runs an x86-64 kernel and needs x86-64 packages, this is $(uname -m)"
+		die "machine qemu runs an x86-64 kernel, this is $(uname -m)" "use an x86-64 computer"
 	{ have apt-get && have dpkg-deb; } ||
-		die "the qemu machine takes Debian's or Ubuntu's kernel, and there is no apt-get here: say machine=uml"
+		die "machine qemu takes Debian's or Ubuntu's kernel, and there is no apt-get here" "choose machine=uml"
 	make_cache
 	lock 9 distro "it fetches the distribution's kernel"
 	entry=

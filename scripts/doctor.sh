@@ -12,23 +12,23 @@ unsuitable() {
 	machine=$(uname -m)
 	case $(uname -s)-$(uname -r) in
 	MINGW* | MSYS* | CYGWIN*)
-		echo "Windows cannot run the lab kernel: install WSL 2 (wsl --install -d Debian) and clone the repository there, $codespaces"
+		echo "Windows cannot run the lab kernel; install WSL 2 (wsl --install -d Debian) and clone the repository there, $codespaces"
 		;;
 	Linux-*-Microsoft)
-		echo "WSL 1 cannot run the lab kernel: convert it to WSL 2 (wsl --list, then wsl --set-version NAME 2, in PowerShell), $codespaces"
+		echo "WSL 1 cannot run the lab kernel; convert it to WSL 2 (wsl --list, then wsl --set-version NAME 2, in PowerShell), $codespaces"
 		;;
 	Linux-*)
 		[ "$machine" = x86_64 ] ||
-			echo "Linux on $machine cannot run the lab kernel, which is x86-64 code: use an x86-64 computer, $codespaces"
+			echo "Linux on $machine cannot run the lab kernel, which is x86-64 code; use an x86-64 computer, $codespaces"
 		;;
 	Darwin-*)
 		if [ "$machine" = x86_64 ]; then
-			echo "macOS cannot run the lab kernel: use a virtual machine with Debian for x86-64, $codespaces"
+			echo "macOS cannot run the lab kernel; use a virtual machine with Debian for x86-64, $codespaces"
 		else
-			echo "macOS on $machine cannot run the lab kernel, which is x86-64 code: use an x86-64 computer, $codespaces"
+			echo "macOS on $machine cannot run the lab kernel, which is x86-64 code; use an x86-64 computer, $codespaces"
 		fi
 		;;
-	*) echo "$(uname -s) cannot run the lab kernel: use Debian or Ubuntu on an x86-64 computer, $codespaces" ;;
+	*) echo "$(uname -s) cannot run the lab kernel; use Debian or Ubuntu on an x86-64 computer, $codespaces" ;;
 	esac
 }
 
@@ -48,10 +48,10 @@ case ${1:-} in
 '') ;;
 -h | --help)
 	echo "usage: scripts/doctor.sh"
-	echo "  ok: works   --: not here, but the default machine does without   !!: must be mended"
+	echo "  ok: works   --: not here, but the default machine does without   !!: must be fixed"
 	exit 0
 	;;
-*) die "unknown argument '$1'" ;;
+*) die "unknown argument $1" "see --help" ;;
 esac
 
 broken=0
@@ -59,7 +59,7 @@ report() { printf '%s  %-18s %s\n' "$1" "$2" "$3"; }
 ok() { report ok "$@"; }
 missing() { report -- "$@"; }
 bad() {
-	report '!!' "$@"
+	report '!!' "$1" "$2; $3"
 	broken=1
 }
 
@@ -70,7 +70,7 @@ check_architecture() {
 	ok architecture "x86-64 Linux$wsl, $(nproc) CPU(s)"
 }
 
-# A UML kernel traces its guest's processes.
+# Test ptrace, because a UML kernel traces the processes of its guest.
 check_ptrace() {
 	local scope=none result
 	[ ! -r /proc/sys/kernel/yama/ptrace_scope ] || scope=$(cat /proc/sys/kernel/yama/ptrace_scope)
@@ -87,20 +87,20 @@ print("ok" if libc.ptrace(0, 0, None, None) == 0 else os.strerror(ctypes.get_err
 	ok) ok ptrace "allowed (yama scope: $scope)" ;;
 	*)
 		if [[ $scope == [23] ]]; then
-			bad ptrace "$result: sudo sysctl kernel.yama.ptrace_scope=1"
+			bad ptrace "$result" "run sudo sysctl kernel.yama.ptrace_scope=1"
 		else
-			bad ptrace "$result: in a container, start it with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined"
+			bad ptrace "$result" "start a container with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined"
 		fi
 		;;
 	esac
 }
 
-# UML maps the guest's memory, an unlinked file, as executable.
+# Test the folder for the guest's memory, because UML maps this unlinked file as executable.
 check_memory_file() {
 	local dir=${TMPDIR:-/dev/shm} free result
 	[ -n "${TMPDIR:-}" ] || [ -d /dev/shm ] || dir=/tmp
 	if ! [ -d "$dir" ] || ! [ -w "$dir" ]; then
-		bad "guest memory" "cannot write to $dir: set TMPDIR to a directory you can write"
+		bad "guest memory" "cannot write to $dir" "set TMPDIR to a directory that you can write"
 		return
 	fi
 	free=$(free_space "$dir")
@@ -115,9 +115,9 @@ with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
         print(error.strerror)
 ' "$dir" 2>&1 | tail -n 1) || result="not tried"
 	if [ "$result" != ok ] && [ "$result" != "not tried" ]; then
-		bad "guest memory" "$dir does not allow executable mappings ($result): set TMPDIR to a directory that does"
+		bad "guest memory" "$dir does not allow executable mappings ($result)" "set TMPDIR to a directory that does"
 	elif [ "$free" -lt 600 ]; then
-		bad "guest memory" "$dir has only $free MB free: enlarge it, or set TMPDIR to a roomier directory"
+		bad "guest memory" "$dir has only $free MB free" "free some space, or set TMPDIR to a larger directory"
 	else
 		ok "guest memory" "$dir, $free MB free, executable mappings: $result"
 	fi
@@ -130,12 +130,12 @@ check_cache() {
 	done
 	free=$(free_space "$dir")
 	case $LAB_CACHE in
-	*[[:space:]:#]*) bad cache "$LAB_CACHE has a space, colon or # in it, which kernel builds refuse: set XDG_CACHE_HOME" && return ;;
+	*[[:space:]:#]*) bad cache "$LAB_CACHE has a space, colon or # in it, which kernel builds refuse" "set XDG_CACHE_HOME" && return ;;
 	esac
 	if [ ! -w "$dir" ]; then
-		bad cache "cannot write to $dir: set XDG_CACHE_HOME to a directory you can write"
+		bad cache "cannot write to $dir" "set XDG_CACHE_HOME to a directory that you can write"
 	elif [ "$free" -lt 2000 ]; then
-		bad cache "$LAB_CACHE: $free MB free, a first set-up needs 2000: make room or set XDG_CACHE_HOME"
+		bad cache "$LAB_CACHE has $free MB free, a first set-up needs 2000" "free some space, or set XDG_CACHE_HOME"
 	else
 		ok cache "$LAB_CACHE, $free MB free"
 	fi
@@ -151,11 +151,11 @@ check_packages() {
 		if [ -z "$list" ]; then
 			ok "packages: $group" "all there"
 		elif [ -n "$can_install" ]; then
-			missing "packages: $group" "missing: $list; scripts/setup.sh $group installs them"
+			missing "packages: $group" "missing: $list; run scripts/setup.sh $group"
 		elif [ "$group" = core ]; then
-			bad "packages: $group" "missing: $list; scripts/setup.sh $group prints the command for root"
+			bad "packages: $group" "missing: $list" "run scripts/setup.sh $group, which prints the command for root"
 		else
-			missing "packages: $group" "missing: $list; scripts/setup.sh $group prints the command for root"
+			missing "packages: $group" "missing: $list; run scripts/setup.sh $group, which prints the command for root"
 		fi
 	done < <(package_groups)
 }
@@ -170,7 +170,7 @@ check_python() {
 			ok python "$python; the environment is made when it is first needed (about 360 MB)"
 		fi
 	else
-		missing python "no Python 3.10 or later with venv; scripts/setup.sh installs it"
+		missing python "no Python 3.10 or later with venv; run scripts/setup.sh"
 	fi
 }
 
@@ -185,8 +185,8 @@ check_lab_kernels() {
 	done
 }
 
-# Print the result of the qemu machine's probe boot since this computer was started: "ok", the
-# reason why KVM does not work, or nothing.
+# Print the result of the KVM probe since this computer was started: "ok", the reason why KVM does
+# not work, or nothing if there was no probe.
 kvm_probe() {
 	local memory=$LAB_CACHE/kvm.json reason
 	grep -qF -- "$(cat /proc/sys/kernel/random/boot_id)" "$memory" 2>/dev/null || return 0
@@ -199,13 +199,13 @@ check_qemu() {
 	if have qemu-system-x86_64; then
 		ok qemu "$(qemu-system-x86_64 --version | sed -n '1s/^QEMU emulator version \([^ ]*\).*/\1/p')"
 	else
-		missing qemu "not installed; scripts/setup.sh qemu installs it"
+		missing qemu "not installed; run scripts/setup.sh qemu"
 	fi
 	proved=$(kvm_probe)
 	if [ ! -e /dev/kvm ]; then
 		missing kvm "no /dev/kvm: qemu emulates (exact counts need no KVM)"
 	elif ! [ -r /dev/kvm ] || ! [ -w /dev/kvm ]; then
-		missing kvm "/dev/kvm is not yours to open: sudo usermod -aG kvm $(id -un), then log in again"
+		missing kvm "you cannot open /dev/kvm; run sudo usermod -aG kvm $(id -un), then log in again"
 	elif [ "$proved" = ok ]; then
 		ok kvm "proved by a probe boot"
 	elif [ -n "$proved" ]; then
@@ -242,10 +242,10 @@ check_host_modules() {
 	[ ! -r /sys/kernel/security/lockdown ] ||
 		lockdown=$(sed -n 's/.*\[\(.*\)\].*/\1/p' /sys/kernel/security/lockdown)
 	if [ ! -f "/lib/modules/$release/build/Makefile" ]; then
-		missing "machine=host" "no headers for the running kernel: sudo apt-get install linux-headers-$release"
+		missing "machine=host" "no headers for the running kernel; run sudo apt-get install linux-headers-$release"
 	elif [ "${lockdown:-none}" != none ] ||
 		[ "$(cat /sys/module/module/parameters/sig_enforce 2>/dev/null)" = Y ]; then
-		missing "machine=host" "unsigned modules are refused (Secure Boot lockdown): sign them or turn it off"
+		missing "machine=host" "unsigned modules are refused (Secure Boot lockdown); sign them or turn it off"
 	elif [ "$EUID" -ne 0 ] && ! have sudo; then
 		missing "machine=host" "loading modules needs root, and there is no sudo"
 	else
@@ -264,6 +264,6 @@ check_qemu
 check_sandbox
 check_host_modules
 if [ "$broken" -ne 0 ]; then
-	echo "The default machine (uml) cannot work here: see the lines marked !!"
+	echo "the default machine (uml) cannot work here; follow the lines marked !!"
 	exit 1
 fi

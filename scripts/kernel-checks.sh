@@ -16,7 +16,7 @@ parts=(scripts/checkpatch.pl scripts/spelling.txt scripts/const_structs.checkpat
 
 main() {
 	local directory tmp
-	find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
+	find_source || die "no kernel source in /usr/src" "install linux-source, or set KSRC=/path/to/linux"
 	directory=$here/../build/kernel-checks-$(printf '%s' "$identity" | sha256sum | cut -c1-12)
 	if ! [ -d "$directory" ]; then
 		mkdir -p -- "$here/../build"
@@ -29,7 +29,7 @@ main() {
 				"${parts[@]/#/*/}"
 		fi
 		mv -T -- "$tmp" "$directory" 2>/dev/null || [ -d "$directory" ] ||
-			die "cannot make $directory"
+			die "cannot make $directory" "delete it"
 	fi
 	realpath -- "$directory"
 }

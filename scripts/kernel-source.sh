@@ -9,10 +9,10 @@
 find_source() {
 	local candidate package
 	if [ -n "${KSRC:-}" ]; then
-		source=$(realpath -e -- "$KSRC" 2>/dev/null) || die "KSRC=$KSRC does not exist"
+		source=$(realpath -e -- "$KSRC" 2>/dev/null) || die "KSRC=$KSRC does not exist" "set KSRC to a kernel tree or tarball"
 		if [ -d "$source" ]; then
 			[ -f "$source/arch/um/Makefile" ] ||
-				die "KSRC=$KSRC is not a kernel source tree (it has no arch/um)"
+				die "KSRC=$KSRC has no arch/um" "set KSRC to a kernel source tree"
 			version=$(awk -F' *= *' '
 				$1 == "VERSION" { v = $2 } $1 == "PATCHLEVEL" { p = $2 }
 				$1 == "SUBLEVEL" { s = $2 } $1 == "EXTRAVERSION" { e = $2; exit }
@@ -45,7 +45,7 @@ find_source() {
 		version=${version%%-*}
 	fi
 	[[ $version =~ ^([0-9]+)\.([0-9]+) ]] ||
-		die "cannot tell the kernel version of $source"
+		die "the name of $source has no kernel version" "name it like linux-6.12.tar.xz"
 	number=$((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
-	((number >= 6001)) || die "$source is Linux $version: the lab needs 6.1 or later"
+	((number >= 6001)) || die "$source is Linux $version" "set KSRC to Linux 6.1 or later"
 }

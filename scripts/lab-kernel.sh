@@ -43,12 +43,12 @@ for arg; do
 		usage
 		exit 0
 		;;
-	*) die "unknown argument '$arg': see --help" ;;
+	*) die "unknown argument $arg" "see --help" ;;
 	esac
 done
 
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
-	die "the UML lab kernel needs x86-64 Linux, this is $(uname -s) on $(uname -m): use machine=qemu"
+	die "the UML lab kernel needs x86-64 Linux, this is $(uname -s) on $(uname -m)" "choose machine=qemu"
 
 # Print the requested options, one a line. A line "6.12+ CONFIG_X=y" applies from that version on;
 # of two lines for one option, the later one applies.
@@ -166,9 +166,9 @@ check_config() {
 		esac
 	done <"$1"
 	[ ${#lost[@]} -eq 0 ] && return 0
-	say "Linux $version does not take these options of the lab kernel's fragment:"
+	say "these options of the lab kernel's fragment are unknown to Linux $version:"
 	printf '    %s\n' "${lost[@]}" >&2
-	die "the configuration of $flavour lost ${#lost[@]} option(s): correct scripts/kernel/*.config"
+	die "the configuration of $flavour lost ${#lost[@]} option(s)" "correct scripts/kernel/*.config"
 }
 
 # Copy the parts of the built tree $1 that modules need to $2.
@@ -185,7 +185,7 @@ prune() (
 		--exclude=include/dt-bindings "${keep[@]}" | tar -x -C "$2"
 )
 
-# The pattern of a line that kbuild prints for each file.
+# The pattern of the line that kbuild prints for each file.
 LINE='^  [A-Z]'
 
 # Print the expected number of such lines: as many as in the latest complete log; without a log, the
@@ -211,7 +211,7 @@ build_entry() {
 	local what="lab kernel $flavour $version" lines
 	lines=$(build_lines)
 	case $LAB_CACHE in
-	*[[:space:]:#]*) die "the kernel cannot be built under '$LAB_CACHE' (space, colon or # in the path): set XDG_CACHE_HOME" ;;
+	*[[:space:]:#]*) die "the kernel cannot be built under $LAB_CACHE (space, colon or # in the path)" "set XDG_CACHE_HOME" ;;
 	esac
 	need_space 1200 "the lab kernel's build"
 
@@ -219,16 +219,16 @@ build_entry() {
 	mkdir -- "$tmp" "$tmp/src" "$tmp/entry"
 	printf '%s\n' "$options" >"$tmp/fragment"
 	run_step "$what: unpacking" "$log" 21500 . unpack "$tmp/src" ||
-		failed "$log" "cannot unpack $source"
+		failed "$log" "cannot unpack $source" "set KSRC to another kernel source"
 	mend "$tmp/src" ||
-		die "$source does not take $wide_registers: use another kernel source"
+		die "$source does not take $wide_registers" "set KSRC to another kernel source"
 	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
-		failed "$log" "cannot configure Linux $version"
+		failed "$log" "cannot configure Linux $version" "set KSRC to another kernel source"
 	check_config "$tmp/fragment" "$tmp/src/.config"
 	LAB_LAST_PART='^  (AR|LD) +vmlinux\.[ao]$' LAB_LAST_PART_NAME=linking
 	run_step "$what: compiling" "$log" "$lines" "$LINE" \
 		kmake "$tmp/src" KCFLAGS="$(compiler_flags)" -j"$(nproc)" linux modules ||
-		failed "$log" "cannot build Linux $version for UML"
+		failed "$log" "cannot build Linux $version for UML" "run make doctor, or set KSRC to another source"
 	LAB_LAST_PART=
 
 	cp -- "$tmp/src/linux" "$tmp/src/.config" "$tmp/entry/"
@@ -248,7 +248,7 @@ build_entry() {
 		  "build_seconds": $((SECONDS - begun))
 		}
 	END
-	entry_facts "$tmp/entry" >"$tmp/entry/.complete" || die "the build of $entry left files out: see $log"
+	entry_facts "$tmp/entry" >"$tmp/entry/.complete" || die "the build of $entry left files out" "see $log"
 	rm -rf -- "$tmp/src"
 	if [ -e "$LAB_CACHE/$entry" ]; then
 		mv -- "$LAB_CACHE/$entry" "$tmp/old"
@@ -261,7 +261,7 @@ build_entry() {
 failed() {
 	grep -m 5 -E 'error:|No rule to make|cannot |No such file' -- "$1" | sed 's/^/    /' >&2 || true
 	log_tail "$1"
-	die "$2"
+	die "$2" "$3"
 }
 
 # A function, so that bash has read all of this file before a build begins, and an update of the
@@ -271,7 +271,7 @@ main() {
 	if ! find_source || ! have gcc; then
 		[ -z "$print" ] || exit 1
 		"$here/setup.sh" core
-		find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
+		find_source || die "no kernel source in /usr/src" "install linux-source, or set KSRC=/path/to/linux"
 	fi
 	compiler=$(gcc --version | head -n 1)
 	options=$(fragment)

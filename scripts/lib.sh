@@ -9,15 +9,15 @@ export LAB_CACHE
 
 say() { printf '%s\n' "$*" >&2; }
 
-# die MESSAGE...: print an error and exit with 2: the run could not be done.
+# die PROBLEM ACTION: print an error and exit with 2: the run could not be done.
 die() {
-	say "${0##*/}: $*"
+	say "${0##*/}: $1; ${2:?}"
 	exit 2
 }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Directories to remove when the script ends, also by a signal.
+# Directories that are removed when the script ends, even if a signal ends it.
 LAB_SCRATCH=()
 # The process group of the running step, if any; the signal that ends it, and the command that sends
 # this signal as root. After TERM the group has 3 s to end, after any other signal 10 minutes.
@@ -54,10 +54,8 @@ trap 'exit 143' TERM
 
 # make_cache: make the cache directory.
 make_cache() {
-	mkdir -p -- "$LAB_CACHE/locks" "$LAB_CACHE/logs" 2>/dev/null ||
-		die "cannot create $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
-	[ -w "$LAB_CACHE/locks" ] ||
-		die "cannot write to $LAB_CACHE: set XDG_CACHE_HOME to a directory you can write"
+	{ mkdir -p -- "$LAB_CACHE/locks" "$LAB_CACHE/logs" 2>/dev/null && [ -w "$LAB_CACHE/locks" ]; } ||
+		die "cannot write to $LAB_CACHE" "set XDG_CACHE_HOME to a directory that you can write"
 }
 
 # free_space DIR: print the free MB on its file system.
@@ -70,7 +68,7 @@ need_space() {
 	local free
 	free=$(free_space "$LAB_CACHE")
 	[ "$free" -ge "$1" ] ||
-		die "$LAB_CACHE has $free MB free, $2 needs $1: make room or set XDG_CACHE_HOME"
+		die "$LAB_CACHE has $free MB free, $2 needs $1" "free some space, or set XDG_CACHE_HOME"
 }
 
 # lock FD NAME WHAT: hold the cache's lock NAME on descriptor FD until the script ends; print a
@@ -78,10 +76,10 @@ need_space() {
 # free as soon as the script has ended, even by SIGKILL.
 lock() {
 	local fd=$1 name=$2 what=$3
-	eval "exec $fd>>\"\$LAB_CACHE/locks/\$name\"" || die "cannot open the lock $LAB_CACHE/locks/$name"
+	eval "exec $fd>>\"\$LAB_CACHE/locks/\$name\"" || die "cannot open the lock $LAB_CACHE/locks/$name" "delete it"
 	flock -n "$fd" && return 0
 	say "waiting for another run: $what"
-	# In the background, so that a signal is handled before the lock is free.
+	# Wait in the background, so that a signal is handled even before the lock is free.
 	set -m
 	flock "$fd" &
 	LAB_STEP=$!
@@ -94,6 +92,12 @@ lock() {
 log_tail() {
 	tail -n 15 -- "$1" | sed 's/^/    /' >&2
 	say "  the whole log: $1"
+}
+
+# failed LOG PROBLEM ACTION: print the last lines of a log and an error, and exit with 2.
+failed() {
+	log_tail "$1"
+	die "$2" "$3"
 }
 
 # Pattern of log lines that begin the last part of a step, and the name of that part, if there is

@@ -33,6 +33,30 @@ workflows() {
 	scripts/python.sh -m check_jsonschema --quiet --builtin-schema vendor.github-workflows "${files[@]}"
 }
 
+# Check the Markdown files by the rules of .rumdl.toml.
+markdown() {
+	local files
+	mapfile -t files < <(git ls-files -co --exclude-standard -- '*.md')
+	scripts/python.sh -c 'import os, sys
+os.execv(os.path.join(sys.prefix, "bin/rumdl"), ["rumdl", *sys.argv[1:]])' \
+		check --no-cache --quiet "${files[@]}"
+}
+
+# Search for the phrases of scripts/vocabulary.txt in all texts of the kit, except in its history,
+# in translations with their originals, in the output of planted faults, and in a learner's copies.
+vocabulary() {
+	local pattern instead status=0
+	while IFS=$'\t' read -r pattern instead; do
+		[[ $pattern && $pattern != '#'* ]] || continue
+		if git grep --untracked -nIiP -e "$pattern" -- . ':!scripts/vocabulary.txt' ':!CHANGELOG.md' \
+			':!LICENSE' ':!*.po' ':!*.json' ':!tests/faults' ':!work'; then
+			echo "scripts/vocabulary.txt: write instead: $instead"
+			status=1
+		fi
+	done <scripts/vocabulary.txt
+	return "$status"
+}
+
 # Some programs for kbench are wrong on purpose: format them, but do not analyse them.
 mapfile -t c_files < <(git ls-files -co --exclude-standard -- '*.c' '*.h' | sort)
 mapfile -t analysed < <(printf '%s\n' "${c_files[@]}" | grep -vE '^tests/kbench/' | grep '\.c$')
@@ -58,9 +82,11 @@ check "ruff check" scripts/python.sh -m ruff check --no-cache .
 check "ruff format" scripts/python.sh -m ruff format --no-cache --check .
 check "import-linter" layers
 check workflows workflows
+check markdown markdown
+check vocabulary vocabulary
 check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives handouts/pictures handouts/figures scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then
-	echo "lint: not clean: ${failed[*]} (make format mends what is only form)"
+	echo "lint: not clean: ${failed[*]} (make format corrects the format)"
 	exit 1
 fi

@@ -58,12 +58,10 @@ make_entry() {
 	need_space 50 "what memblock needs of the kernel source"
 	LAB_SCRATCH+=("$tmp")
 	mkdir -- "$tmp"
-	run_step "memblock of Linux $version: unpacking" "$log" 1900 . unpack "$tmp" || {
-		log_tail "$log"
-		die "cannot unpack $source"
-	}
+	run_step "memblock of Linux $version: unpacking" "$log" 1900 . unpack "$tmp" ||
+		failed "$log" "cannot unpack $source" "set KSRC to another kernel source"
 	if ! [ -f "$tmp/tools/testing/memblock/Makefile" ] || ! [ -f "$tmp/mm/memblock.c" ]; then
-		die "$source has no tools/testing/memblock: use the source of Linux 6.1 or later"
+		die "$source has no tools/testing/memblock" "set KSRC to the source of Linux 6.1 or later"
 	fi
 	printf '%s\n' "$version" >"$tmp/version"
 	: >"$tmp/.complete"
@@ -75,10 +73,10 @@ make_entry() {
 main() {
 	if ! find_source; then
 		"$here/setup.sh" core
-		find_source || die "no kernel source in /usr/src: install linux-source or set KSRC=/path/to/linux"
+		find_source || die "no kernel source in /usr/src" "install linux-source, or set KSRC=/path/to/linux"
 	fi
 	if [ -d "$source" ]; then
-		[ -f "$source/mm/memblock.c" ] || die "KSRC=$KSRC has no mm/memblock.c"
+		[ -f "$source/mm/memblock.c" ] || die "KSRC=$KSRC has no mm/memblock.c" "set KSRC to a kernel source"
 		# Identify a tree by the content of these parts, because one of them may change
 		# alone.
 		identity=$(of_tree | sha256sum)

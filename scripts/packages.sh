@@ -9,7 +9,7 @@ package_groups() {
 	awk '!/^#/ && NF { if (!($1 in seen)) print $1; seen[$1] = 1 }' "$package_list"
 }
 
-# probe_satisfied PROBE: return whether the probe succeeds, so that the package is not needed.
+# probe_satisfied PROBE: return 0 if the probe succeeds, so that the package is not needed.
 probe_satisfied() {
 	case $1 in
 	cmd:*) have "${1#cmd:}" ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Run the lab's Python, with the packages of requirements.txt, on the given arguments. Make its
-# environment in the cache the first time. LAB_PACKAGES selects another list of packages, with an
-# environment of its own.
+# Run the lab's Python, with the packages of requirements.txt, on the given arguments. Make the
+# Python environment in the cache before the first use. LAB_PACKAGES selects another list of
+# packages, with an environment of its own.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=SCRIPTDIR/lib.sh
@@ -36,19 +36,14 @@ make_environment() {
 	LAB_SCRATCH+=("$venv")
 	run_step "Python $version environment: creating" "$log" 0 . \
 		env -u PYTHONPATH -u PYTHONHOME "$python" -I -m venv "$venv" ||
-		failed "$log" "cannot create a Python environment with $python"
+		failed "$log" "cannot create a Python environment with $python" "run sudo apt-get install python3-venv"
 	run_step "Python $version environment: installing ${requirements##*/}" "$log" 33 '^ *Collecting ' \
 		env -u PYTHONPATH -u PYTHONHOME PIP_DISABLE_PIP_VERSION_CHECK=1 \
 		"$venv/bin/python" -m pip install --no-input --progress-bar off \
 		--only-binary :all: -r "$requirements" ||
-		failed "$log" "pip cannot install ${requirements##*/} (see above; it needs the network)"
+		failed "$log" "pip cannot install ${requirements##*/} (see above)" "check the network"
 	: >"$venv/.complete"
 	LAB_SCRATCH=()
-}
-
-failed() {
-	log_tail "$1"
-	die "$2"
 }
 
 complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
@@ -62,7 +57,7 @@ main() {
 	if ! choose_python; then
 		[ -z "$which_only" ] || exit 1
 		"$here/setup.sh" core
-		choose_python || die "no Python 3.10 or later with venv: install python3 and python3-venv"
+		choose_python || die "no Python 3.10 or later with venv" "install python3 and python3-venv"
 	fi
 	key=$({ echo "$python $version"; cat -- "$requirements"; } | sha256sum | cut -c1-12)
 	venv=$LAB_CACHE/venv-$version-$key

@@ -26,7 +26,7 @@ groups=("${@:-core}")
 for group in "${groups[@]}"; do
 	# An elective without packages has no group.
 	package_groups | grep -qxF -- "$group" || [ -f "$here/../electives/$group/exercise.toml" ] ||
-		die "no package group '$group': choose from $(package_groups | xargs) or all"
+		die "there is no package group $group" "choose one of $(package_groups | xargs) or all"
 done
 
 known() { apt-cache show --no-all-versions -- "$1" >/dev/null 2>&1; }
@@ -53,9 +53,8 @@ choose() {
 
 # Print the reason why nothing can be installed, and the command that would install it.
 give_up() {
-	say "${0##*/}: $1. Missing for ${groups[*]}; this would install it:"
-	say "    sudo apt-get update && sudo apt-get install --no-install-recommends ${packages[*]}"
-	exit 2
+	die "$1 (missing for ${groups[*]})" \
+		"run sudo apt-get update && sudo apt-get install --no-install-recommends ${packages[*]}"
 }
 
 apt() {
@@ -78,7 +77,7 @@ update_lists() {
 
 install_packages() {
 	local count megabytes
-	# apt-get prints 'URL' FILE BYTES HASH for each package.
+	# apt-get prints a line 'URL' FILE BYTES HASH for each package.
 	read -r count megabytes < <(LC_ALL=C apt-get --print-uris -qq install \
 		--no-install-recommends "${packages[@]}" 2>/dev/null |
 		awk '{ bytes += $3 } END { print NR, int(bytes / 1e6 + 1) }')
@@ -109,8 +108,8 @@ main() {
 			if ! { [ -t 0 ] && [ -t 2 ]; }; then
 				give_up "packages are missing, and sudo wants a password but there is no terminal"
 			fi
-			say "Missing packages: ${packages[*]}"
-			say "They are installed by apt-get, with sudo:"
+			say "missing packages: ${packages[*]}"
+			say "apt-get installs them, with sudo:"
 			sudo -v || give_up "packages are missing, and sudo did not let us install them"
 		fi
 		as_root=(sudo -n)
@@ -132,7 +131,7 @@ main() {
 	fi
 	for package in "${packages[@]}"; do
 		known "$package" ||
-			give_up "apt does not know the package '$package' (is it in a component that is switched off?)"
+			give_up "apt does not know the package $package, which may be in a component that is switched off"
 	done
 	if ! install_packages; then
 		# Outdated lists name files that are no longer in the archive.
@@ -142,7 +141,7 @@ main() {
 		fi
 	fi
 	mapfile -t missing < <(missing_packages "${groups[@]}")
-	[ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
+	[ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}" "install them by hand"
 }
 
 main; exit

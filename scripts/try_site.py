@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """scripts/try-site: test a site in headless Chromium, as its readers use it.
 
-Serve the folder below a path prefix and use it by keyboard, without JavaScript and from the disk.
-Then open every page in three widths, light and dark, and report content that overflows, serious
-faults found by axe-core, and requests to other servers. Screenshots are in build/try-site/. (Links
-and anchors are checked by tests/test_site.py.)
+Serve the folder below a path prefix. Use the site by keyboard, without JavaScript and from the
+disk. Then open every page in three widths, light and dark, and report content that overflows,
+serious faults found by axe-core, and requests to other servers. Screenshots are in build/try-site/.
+(Links and anchors are checked by tests/test_site.py.)
 """
 
 from __future__ import annotations
