@@ -3,9 +3,9 @@
 
 A file is named after a stage or an elective, and has a table for each fault:
 
-    name, stages    the name of the fault; its stages, if it is in more than the file's own stage
+    name, stages    the fault's name; and its stages, if it is not only in the file's own stage
     file, old, new  the text `old`, which must occur exactly once in `file`, and its replacement. An
-                    empty `old` adds a file. driver.c of a stage of arithmetic is common/driver.c.
+                    empty `old` adds a file. From stage 1 on, driver.c means common/driver.c.
     change          further replacements, which are made after the first
     after           the name of a fault that is planted first
     by, code, says  the check that must find the fault, the code of the finding (or a list of
@@ -35,7 +35,7 @@ from grader.exercise.files import exercises, stages  # noqa: E402
 from grader.exercise.files.stages import Stage  # noqa: E402
 
 FOLDER = ROOT / "tests/faults"
-# Electives whose faults may be in files outside of the folder of the solution.
+# Electives whose faults may be in files outside of the folder with the solution.
 WHOLE_ELECTIVES = ("memblock",)
 DRIVER = "driver.c"
 OWN_KEYS = {"name", "stages", "file", "old", "new", "change", "after", "by", "code", "says"}
@@ -65,7 +65,7 @@ class Fault:
 
     @property
     def title(self) -> str:
-        """Return the name of the fault in the names of tests."""
+        """Return the fault's name as used in test IDs."""
         return f"{self.exercise.split('-')[0]}: {self.name}"
 
 
@@ -103,7 +103,7 @@ def _fault(exercise: str, table: dict[str, Any], changes: tuple[Change, ...]) ->
 
 @cache
 def all_faults() -> tuple[Fault, ...]:
-    """Return the faults that a check must find. A fault without `by` is only a part of others."""
+    """Return the faults that a check must find. Faults without `by` are only part of others."""
     return tuple(fault for fault in read() if fault.by)
 
 
@@ -113,7 +113,7 @@ def found_by(by: str) -> list[Fault]:
 
 
 def named(exercise: int | str, name: str, by: str = "") -> Fault:
-    """Return the fault with this name in a stage or an elective."""
+    """Return the fault with this name in the stage or elective."""
     (fault,) = (
         fault
         for fault in all_faults()
@@ -147,7 +147,7 @@ def source(fault: Fault, file: str, number: int | None = None) -> str:
 
 
 def texts(fault: Fault, number: int | None = None) -> dict[str, str]:
-    """Return the faulty files. Raise ValueError unless a text to replace occurs exactly once."""
+    """Return the faulty files. Raise ValueError unless each replaced text occurs exactly once."""
     found: dict[str, str] = {}
     for change in fault.changes:
         if not change.old:
@@ -157,8 +157,8 @@ def texts(fault: Fault, number: int | None = None) -> dict[str, str]:
         count = text.count(change.old)
         if count != 1:
             raise ValueError(
-                f"{fault.exercise}.toml, {fault.name}: in {change.file} (stage {number}) the text"
-                f" occurs {count} times, and must once: {change.old!r}"
+                f"{fault.exercise}.toml, {fault.name}: the text to replace in {change.file} (stage"
+                f" {number}) must occur once, but occurs {count} times: {change.old!r}"
             )
         found[change.file] = text.replace(change.old, change.new)
     return found
@@ -194,7 +194,8 @@ def expected_text(fault: Fault) -> str:
         if at in line
     ]
     if len(lines) != 1:
-        raise ValueError(f"{fault.exercise}.toml, {fault.name}: {len(lines)} lines hold {at!r}")
+        where = f"{fault.exercise}.toml, {fault.name}"
+        raise ValueError(f"{where}: one line must contain {at!r}, but {len(lines)} lines do")
     return fault.says.replace("{line}", lines[0])
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Grade a class of hundreds for stage 5 three times: python -m tests.class_many FOLDER [SIZE].
 
-The class is graded alone, with a stop at a third and a second start; with other processes on all
-processors; and on two ssh hosts, one of which is killed half-way. Each time every submission must
+The first grading has the computer for itself; it is stopped after a third of the submissions and
+started again. During the second, other processes keep all processors busy. The third uses two ssh
+hosts, one of which is killed half-way. Each time every submission must
 have its expected points, status and cause. FOLDER keeps submissions, results and the log, so that
 the same command continues after a stop.
 """
@@ -31,7 +32,7 @@ Must = dict[str, tuple[str, str, str]]
 
 
 def make(place: Path, size: int) -> Must:
-    """Make the missing submissions. Return the points, the status and a part of the cause of each.
+    """Make the missing submissions. Return the expected points, status and part of the cause.
 
     The submissions are references, skeletons, mistakes of the handouts, mutants, and attacks.
     """
@@ -72,7 +73,7 @@ class Part:
         }
 
     def done(self) -> int:
-        """Return the number of submissions that have a result."""
+        """Return the number of submissions that already have a result."""
         return len(list(self.out.glob("results/*.json")))
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
@@ -87,13 +88,13 @@ class Part:
             )
 
     def wait_for(self, count: float, process: subprocess.Popen[bytes]) -> bool:
-        """Wait for `count` results. Return True if the grading still runs then."""
+        """Wait for `count` results. Return True if the grading is then still running."""
         while self.done() < count and process.poll() is None:
             time.sleep(1)
         return process.poll() is None
 
     def finish(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end. Raise AssertionError if a result or a leftover is wrong."""
+        """Wait for the end. Raise AssertionError for a wrong result or a leftover."""
         assert process.wait() == 0, f"{self.name}: status {process.returncode}; see log"
         found = rows(self.out)
         wrong = {
@@ -105,7 +106,7 @@ class Part:
         }
         assert not wrong, f"{self.name}: {wrong}"
         assert set(found) == set(self.must)
-        assert not list((self.place / "home").iterdir()), "something was written to the home"
+        assert not list((self.place / "home").iterdir()), "the grading wrote to HOME"
         until = time.monotonic() + 90  # machines on a dead host end by themselves
         while leftovers(self.place / "tmp") and time.monotonic() < until:
             time.sleep(1)
@@ -116,12 +117,12 @@ class Part:
 
 
 def alone(part: Part) -> None:
-    """Grade the class with a stop at a third, and continue."""
+    """Grade the class without other load. Stop after a third of the submissions, and continue."""
     third = len(part.must) / 3
     first = part.start()
     if part.done() < third and part.wait_for(third, first):
         first.send_signal(signal.SIGINT)
-        assert first.wait(120) == 130, f"stopped, it ends with {first.returncode}"
+        assert first.wait(120) == 130, f"the stopped grading ended with {first.returncode}"
         assert leftovers(part.place / "tmp") == [] and leftovers(part.out) == []
         had = part.done()
         first = part.start()
@@ -137,7 +138,7 @@ def busy(part: Part) -> None:
 
 
 def on_hosts(part: Part) -> None:
-    """Grade the class on two hosts, of which the second dies when half of it is done."""
+    """Grade the class on two hosts. Kill the second when half of the submissions are graded."""
     with class_servers.pair(part.place) as (servers, environment):
         part.environment |= environment
         # HOME is empty, so ssh finds the key only through the configuration that pair() wrote.
@@ -163,7 +164,7 @@ PARTS: dict[str, Callable[[Part], None]] = {"alone": alone, "busy": busy, "hosts
 
 
 def run(place: Path, size: int) -> None:
-    """Run all gradings one after another, and log the begin and the end of each."""
+    """Run all gradings one after another, and log when each begins and ends."""
     place.mkdir(parents=True, exist_ok=True)
     must = make(place, size)
     for name, do in PARTS.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run two ssh servers on loopback that stand for two other computers; one may die."""
+"""Run two ssh servers on loopback that act as two other computers; a test may kill one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def pair(place: Path) -> Iterator[tuple[list[Server], dict[str, str]]]:
             call = ["ssh", "-F", f"{folder}/config", server.name, "true"]
             while subprocess.run(call, stderr=subprocess.DEVNULL).returncode:
                 if time.monotonic() > until:
-                    raise TimeoutError("no ssh server can be had here")
+                    raise TimeoutError("no ssh server is available here")
                 time.sleep(0.2)
         yield made, {"PARALLEL_SSH": f"ssh -F {folder}/config"}
     finally:

@@ -52,7 +52,7 @@ def added(folder: Path, stage: int, text: str) -> Path:
 
 
 def hostile(secret: Path, home: Path) -> dict[str, str]:
-    """Return texts for fib.c that do harm, by the kind of attack."""
+    """Return harmful texts for fib.c, keyed by the kind of attack."""
     constructor = "__attribute__((constructor)) static void at_once(void)\n{\n%s\n}\n"
     return {
         "incbin": f'asm(".incbin \\"{secret}\\"");\n',
@@ -85,7 +85,7 @@ def packed(directory: Path, archive: Path) -> None:
 
 
 def class_sh(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run grader/class.sh without its setup, which the setup of the tests includes."""
+    """Run grader/class.sh without its setup, which the setup of the tests has done already."""
     return subprocess.run(command(*words), env={**os.environ, **environment}, capture_output=True,
                           text=True, timeout=3000, cwd="/")  # fmt: skip
 
@@ -106,7 +106,10 @@ Maker = Callable[[Path], object]
 
 
 def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str]]:
-    """Return kinds of submissions for stage 5: a maker, points, status, and a part of the cause."""
+    """Return kinds of submissions for stage 5, keyed by name.
+
+    Each has the function that makes it, and its expected points, status and part of the cause.
+    """
     kinds: dict[str, tuple[Maker, str, str, str]] = {
         "right": (lambda f: reference(f, 5), "100", "ok", ""),
         "skeleton": (lambda f: solved(f, 5), "0", "wrong", "expected 55, got 0"),
@@ -114,13 +117,13 @@ def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str
         "two tasks": (lambda f: solved(f, 5, 1, 2), "30", "wrong", ""),
         "no square": (lambda f: solved(f, 5, 1, 2, 4), "40", "wrong", ""),
         "broken": (lambda f: added(f, 5, "int x\n"), "0", "build-failed", "fib.c:"),
-        "empty": (lambda f: f.mkdir(), "0", "refused", "it holds no C file"),
-        "a link": (lambda f: f.symlink_to("/etc"), "0", "refused", "it is a link"),
+        "empty": (lambda f: f.mkdir(), "0", "refused", "the submission holds no C file"),
+        "a link": (lambda f: f.symlink_to("/etc"), "0", "refused", "the submission is a link"),
         "keeps a count": (
             lambda f: added(f, 5, "int count = 7;\n"), "0", "wrong", "stage.h allows no writable"
         ),
         "wrong stage": (
-            lambda f: faulty(f, 1, "off-by-one"), "0", "refused", "it holds no stage 5"
+            lambda f: faulty(f, 1, "off-by-one"), "0", "refused", "the submission holds no stage 5"
         ),
     }  # fmt: skip
     for name, points in (

@@ -17,8 +17,8 @@ from grader.lab import machines
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 from grader.lab.module import Kernel
 
-# A test file of one exercise names the exercise, as in EXERCISE = "kbench". It is not collected if
-# the exercise is missing.
+# A test file of one exercise names the exercise, as in EXERCISE = "kbench". The file is not
+# collected if the exercise is missing.
 collect_ignore = [
     path.name
     for path in Path(__file__).parent.glob("test_*.py")
@@ -31,11 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and remove the variables that `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
-    # Under nohup or "&" the shell ignores SIGINT, and programs that the tests start would inherit
-    # this.
+    # A command started with "&" ignores SIGINT, and one under nohup SIGHUP. Programs that the
+    # tests start would inherit this.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("LAB_SEED", "1")  # expected output depends on this seed
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.environ.setdefault("LAB_SEED", "1")  # the tests expect the output for this seed
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
@@ -46,6 +47,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip("part of the long form: LAB_TESTS=long make test"))
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """Return a folder whose own name is the same in each run.
+
+    Debug information contains the names of a stage's folder and of the folder above it. The
+    number that pytest appends would differ in each run, so the object store would never have the
+    stage's module.
+    """
+    folder = tmp_path / "t"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +78,7 @@ def kernel(uml: Machine) -> Kernel:
 
 @pytest.fixture
 def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """Yield the folders of machines that a test boots. At the end nothing of them may be left."""
+    """Yield the list of folders of machines that the test boots. At the end, none may be left."""
     folders: list[Path] = []
     boot: Callable[[Contents], Running] = uml.boot
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""A fake machine for verification: a function gives the answers, usually those of a right stage."""
+"""Provide a fake machine for verification. A function gives its answers, usually the right ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = Callable[[str, int], str]
 
 
 def right(request: str, time: int) -> str:
-    """Answer as a right stage does when the same request is made for the `time`-th time, from 0."""
+    """Answer like a correct stage. time: the number of earlier identical requests."""
     verb, *words = request.split()
     same = [case for case in CASES if case.request == request][time : time + 1]
     if same and same[0].accepts is None:
@@ -80,7 +80,7 @@ class FakeChannel:
                     raise result
                 assert isinstance(result, GuestCommandResult)
                 return result
-        # By default nothing is left behind, and rmmod fails while a file is open.
+        # Simulate a module that leaves nothing behind, and rmmod failing while a file is open.
         fails = command.startswith(("test -e", "grep", "exec 3<"))
         return GuestCommandResult(1 if fails else 0, "")
 
@@ -94,7 +94,7 @@ class FakeChannel:
 
 
 class FakeGuest:
-    """A fake guest, which is alive or not as given."""
+    """A fake guest. A parameter of its constructor decides whether it is alive."""
 
     speed_factor = 1.5
 

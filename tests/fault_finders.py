@@ -41,7 +41,7 @@ from grader.measure import instructions
 from grader.scoring import status
 
 SEED = 1
-# Time limits in seconds. Stages this small answer sooner unless the machine hangs.
+# Time limits in seconds. With these small n, a stage exceeds them only if the machine hangs.
 CALL_TIMEOUT = 2.0
 CONTRACT_TIMEOUT = 10.0
 RANDOM_CALLS = "fibstress calls 7 10000 93 93"
@@ -56,12 +56,12 @@ class Found:
     code: str
     text: str
     test: str = ""
-    booted: bool = True
+    booted: bool = False  # true if the finder knows that it has used a machine
 
 
 @cache
 def shared(name: str) -> Shared:
-    """Return the machine of this kind that the faults share."""
+    """Return the shared machine of this kind."""
     return Shared(machines.get(name))
 
 
@@ -81,7 +81,7 @@ def verification(fault: Fault, folder: Path) -> Found:
     result = verify.verify(built, machine, SEED, True, lambda _: None)
     stands = status.decide_verified(result)
     test = result.failures[0].test if result.failures else ""
-    assert all("build files count" in note for note in built.excluded)
+    assert all("build files are used" in note for note in built.excluded)
     return Found(stands.code, stands.cause, test, machine.uses > before)
 
 
@@ -148,7 +148,7 @@ def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) ->
         source.write_bytes(made.files[name])
         noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
         command = noted.split(" := ", 1)[1].split(" ; ")[0]
-        # The kit's headers keep their place; every other path changes to the copy.
+        # The paths of the kit's headers stay; every other path becomes a path of the copy.
         if f"{directory}/stage/" in command:
             command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
             subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
@@ -165,7 +165,7 @@ def operation(fault: Fault, folder: Path) -> Found:
     try:
         tested = test_program.program(stage)
     except LabError as error:
-        return Found("", str(error))
+        return Found("", error.problem)
     outcome = unit_tests.outcome(stage, tested, fault.options["operation"], SEED)
     return Found(outcome.code, outcome.fault)
 
@@ -178,7 +178,7 @@ def objects(fault: Fault, folder: Path) -> Found:
 
 
 def count(fault: Fault, folder: Path) -> Found:
-    """Count the instructions of a call, even if the stage violates the contract."""
+    """Count the instructions of a call, even of a stage that violates the contract."""
     machine, vectors = machines.counting(), fault.stages == (12,)
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.cause
@@ -195,10 +195,12 @@ def task(fault: Fault, folder: Path) -> Found:
     numbers = {one.name: one.number for one in tasks.course(0).tasks}
     number = numbers[fault.options["task"]]
     before = [one for one in range(1, numbers["two callers"]) if one < number and LONG]
-    # Use an empty label, because the middle of a long text would be cut.
+    # Use an empty label, because the middle of a long message would be cut.
     stage = replace(catalogue.stage(fault, folder), label="")
     built = stage_module.build(stage, machine.kernel())
-    found = first_verify.verify(built, machine, lambda _: None, only=[*before, number]).by_task
+    found = first_verify.verify(
+        built, machine, SEED, lambda _: None, only=[*before, number]
+    ).by_task
     assert not any(one in found for one in before), found
     return Found(found[number].code, found[number].cause) if number in found else Found("ok", "")
 
@@ -214,7 +216,8 @@ def random_calls_at_once(fault: Fault, folder: Path) -> Found:
     """Make random calls to the device from eight threads."""
     machine = shared("qemu-smp")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
-    return Found("", stressed(machine, built, f"fibstress storm 7 3 8 3000 100000 {verify.MODULE}"))
+    command = f"fibstress concurrent 7 3 8 3000 100000 {verify.MODULE}"
+    return Found("", stressed(machine, built, command))
 
 
 def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
@@ -243,12 +246,16 @@ def debug(fault: Fault, folder: Path) -> Found:
 
 
 def trial(fault: Fault, folder: Path) -> Found:
-    """Run a test program of the elective fibers."""
+    """Build the module of the elective fibers, and run a test program."""
+    from electives.fibers import build as fibers_build
     from electives.fibers import runner as fibers_trials
 
     one: fibers_trials.FiberTest = getattr(fibers_trials, fault.options["trial"])
     files = {file: text.encode() for file, text in catalogue.texts(fault).items()}
-    return Found("", fibers_trials.attempt(fault.options["machine"], [one], files)[one])
+    try:
+        return Found("", fibers_trials.attempt(fault.options["machine"], [one], files)[one])
+    except fibers_build.ModuleNotBuiltError as error:
+        return Found(Code.BUILD_FAILED, error.problem)
 
 
 def elective_task(fault: Fault, folder: Path) -> Found:
@@ -280,7 +287,7 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "trial": trial,
     "elective task": elective_task,
 }
-# Test files that look for the other kinds of faults themselves.
+# The other values of `by`, and the test files that plant and find these faults.
 ELSEWHERE = {
     "handout": "test_handout_mistakes.py",
     "mutation": "mutation_run.py",

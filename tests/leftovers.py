@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find what a run has left behind."""
+"""Find processes and machine folders that a run has left behind."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 
 The operand tests (user-space build of the stage) and the grader (the module in the lab kernel)
 check every mutant. The sanitizers with failing allocations (user space) and make debug (the debug
-kernel) check only the mutants that the first two do not find. Exit status: 0 if there is a reason
-for every survivor, 1 if not, 2 if the run failed.
+kernel) check only the mutants that the first two do not find. Exit status: 0 if the
+catalogue explains every mutant that no part finds, 1 if not, 2 if the run failed.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from grader.scoring import status  # noqa: E402
 FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
-# Longer factors are tested by the operand tests themselves.
+# The maximum length of factors in these tests of mutants; test_operands.py uses longer factors.
 LONG_DIGITS = 200_000
 CALL_TIMEOUT = 3.0
 
 
 @dataclass
 class Result:
-    """The findings about one mutant: a word or two for each part, or "" if a part found nothing."""
+    """The findings about one mutant by each part of the kit; "" if a part found nothing."""
 
     fault: Fault
     stage: int
@@ -81,7 +81,9 @@ def by_operands(stage: Stage) -> str:
     try:
         program = test_operands.build(stage.number, stage.directory, "plain", out)
     except subprocess.CalledProcessError as error:
-        raise LabError(f"{stage.key}: a mutant does not compile in user space") from error
+        raise LabError(
+            f"{stage.key}: a mutant does not compile in user space", "correct it"
+        ) from error
     cases = test_operands.cases(stage.number)
     try:
         lines = [case.line(stage.number) for case in cases]
@@ -110,7 +112,7 @@ def by_grader(stage: Stage, thorough: bool) -> str:
     machine = machines.get("uml")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
-        raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}")
+        raise LabError(f"{stage.key}: a mutant does not compile: {built.cause}", "correct it")
     found = verify.verify(built, machine, 1, True, lambda what: None)
     if found.ok and thorough:
         found = verify.verify(built, machine, 1, False, lambda what: None)
@@ -142,11 +144,11 @@ def by_debug(stage: Stage) -> str:
 
 
 def one(fault: Fault, number: int) -> Result:
-    """Check one mutant with all parts, with the slow ones only if the others find nothing."""
+    """Check one mutant with all parts; use the slow parts only if the others find nothing."""
     stage = faulty(fault, number)
     result = Result(fault, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)
-    # Only a mutant that the operand tests have missed is worth the long list of n.
+    # Use the long list of n only for a mutant that the operand tests have missed.
     result.caught["grader"] = by_grader(stage, thorough=result.alive)
     if result.alive:
         result.caught["sanitizers"] = by_sanitizers(stage)

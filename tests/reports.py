@@ -44,7 +44,7 @@ def machine(name: str, metric: str) -> dict[str, Any]:
 
 
 def points(number: int) -> dict[str, Any]:
-    """Return full points for a stage with as many tasks as its number, at most four."""
+    """Return full points for a stage. It has as many tasks as its number says, at most four."""
     names = ["add", "sub", "mul", "to_decimal"][: min(number, 4)]
     each = 60 // len(names)
     lines = [

@@ -126,9 +126,9 @@ class Caller:
 def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
     """Yield a caller for each user. No command may still run at the end."""
     if request.param == "nobody" and not os.access("/usr/bin/setpriv", os.X_OK):
-        pytest.skip("there is no setpriv to become nobody by")
+        pytest.skip("setpriv not found, so the test cannot become the user nobody")
     if request.param == "nobody" and not PYTHON.startswith("/usr/"):
-        pytest.skip(f"{PYTHON} is not for everybody")
+        pytest.skip(f"{PYTHON} cannot be run by every user")
     caller = Caller(request.param, place)
     yield caller
     assert running(place) == []

@@ -14,7 +14,10 @@ from grader.lab.machines import NOTHING, Contents, Machine, Running
 # If the kernel log has one of these words, the machine must not be used again.
 DOUBT = re.compile(r"panic|BUG|WARNING|Oops|Call Trace|KASAN|fault at|hung")
 SECONDS = 10.0
-# A command that lists the places to which a module adds entries that it must remove.
+# The time limit for removing the modules after a test. The log may not show that a machine hangs,
+# so a machine that exceeds the limit is ended. If it was only slow, this costs one boot.
+REMOVAL_SECONDS = 2.0
+# A command that lists the entries that a module adds to the system and must remove.
 PLACES = "ls /sys/class /sys/module /dev; cat /proc/devices"
 
 
@@ -55,8 +58,8 @@ class Shared:
         try:
             if not DOUBT.search(said) and self._guest.alive():
                 remove = "for m in $(cut -d' ' -f1 /proc/modules); do rmmod $m || exit; done"
-                self._guest.channel.check(remove, SECONDS)
-                if self._guest.channel.check(PLACES, SECONDS) == self._places:
+                self._guest.channel.check(remove, REMOVAL_SECONDS)
+                if self._guest.channel.check(PLACES, REMOVAL_SECONDS) == self._places:
                     return
         except MachineError:
             pass
@@ -70,7 +73,7 @@ class Shared:
 
 
 class Use:
-    """The use of the machine by one test, with its own log. stop() returns the shared machine."""
+    """The use of the machine by one test, with a log of its own. stop() ends this use."""
 
     def __init__(self, shared: Shared, guest: Running) -> None:
         self._shared = shared

@@ -105,7 +105,7 @@ def read_pages(site: Path) -> dict[str, Page]:
 
 
 def dead_links(site: Path) -> list[str]:
-    """Return the dead links and pictures, and those whose path leads out of the site."""
+    """Return the dead links and pictures, and links and pictures outside of the site."""
     pages = read_pages(site)
     found = []
     for name, page in pages.items():

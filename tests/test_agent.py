@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.lab.guest_channel import Deadline
+from grader.lab.guest_channel import Deadline, _with_checksum
 from grader.lab.machines import Machine
 
 pytestmark = pytest.mark.machine
@@ -19,17 +19,27 @@ def test_requests_wait_their_turn_and_kills_do_not(uml: Machine, booted: list[Pa
     try:
         channel = guest.channel
         deadline = Deadline(SECONDS)
-        # The second request must be kept, or a caller would wait for it for ever.
-        channel._send(b"run a sleep 0.5; echo one\nrun b echo two\n", deadline)
+        # The agent must keep the second request; otherwise its caller would wait for ever.
+        send = channel._send
+        send(_with_checksum("run a sleep 0.5; echo one"), deadline)
+        send(_with_checksum("run b echo two"), deadline)
         for name, output in (("a", "one\n"), ("b", "two\n")):
             channel._until(f"\x01{name}\n".encode(), deadline)
             assert channel._end(name, deadline).output == output
-        # The kill comes before its command has a process group.
+        # The kill request arrives before the command has its process group.
         for i in range(5):
-            channel._send(f"run k{i} sleep 1000\nkill\nrun l{i} echo on\n".encode(), deadline)
+            killed, later = (
+                _with_checksum(f"run k{i} sleep 1000"),
+                _with_checksum(f"run l{i} echo on"),
+            )
+            send(killed + b"kill\n" + later, deadline)
             channel._until(f"\x01k{i}\n".encode(), deadline)
             assert channel._end(f"k{i}", deadline).status == 128 + 9
             channel._until(f"\x01l{i}\n".encode(), deadline)
             assert channel._end(f"l{i}", deadline).output == "on\n"
+        # The agent quotes a damaged request and does not run its command.
+        send(_with_checksum("run d echo whole").replace(b"whole", b"w"), deadline)
+        assert b"echo" not in channel._until(b"\x03d\n", deadline)
+        assert channel.run("echo on", SECONDS).output == "on\n"
     finally:
         guest.stop()

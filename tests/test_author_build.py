@@ -19,7 +19,8 @@ from grader.exercise.operations import test_program
 from grader.exercise.static_contract import stage_contract
 from grader.lab.module import Kernel
 
-# A complete stage 1, so that a student repository has it too. Its digits are right up to F(6).
+# A complete stage 1, because a student repository has no solution. The digits are correct up to
+# F(6).
 SOURCE = """\
 #include "stage.h"
 

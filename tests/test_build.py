@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.base import paths
+from grader.base import object_store, paths
 from grader.exercise.build import diagnostics, stage_module
 from grader.exercise.build.preprocess import Texts
 from grader.exercise.build.stage_module import BuiltStage
@@ -34,7 +34,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
-    """Return the names of the sources, and the notes about files that are left out."""
+    """Return the names of the sources, and the notes about files that the build leaves out."""
     excluded: list[str] = []
     return [path.name for path in stage_module.sources(stage, excluded)], excluded
 
@@ -49,7 +49,7 @@ def test_sources(stage: Stage) -> None:
 @pytest.mark.parametrize("name", ["Makefile", "Kbuild", "Makefile.include"])
 def test_build_files_are_left_out(stage: Stage, name: str) -> None:
     (stage.directory / name).write_text("")
-    assert taken(stage)[1] == [f"{name} is left out: the kit's own build files count"]
+    assert taken(stage)[1] == [f"{name} is left out: only the kit's own build files are used"]
 
 
 @pytest.mark.parametrize("name", ["stage.h", "fibdrv.h", "account.c", "driver.c"])
@@ -57,7 +57,7 @@ def test_the_kits_own_files_are_left_out(stage: Stage, name: str) -> None:
     (stage.directory / name).write_text("#error not to be used")
     names, warnings = taken(stage)
     assert name not in names
-    assert warnings == [f"{name} is left out: the kit's own counts"]
+    assert warnings == [f"{name} is left out: the kit's own file of this name is used"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
     names, warnings = taken(stage)
     assert name not in names
     assert len(warnings) == 1 and "\n" not in warnings[0]
-    assert warnings[0].endswith("a file name of letters and digits, please")
+    assert warnings[0].endswith("its name must consist of letters and digits")
 
 
 def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def _no_kernel() -> Kernel:
         ("ld: b: multiple definition of `f'\nmake: *** x\n", "ld: b: multiple definition of `f'"),
         ("make: *** No rule to make target 'x'.\n", "make: *** No rule to make target 'x'."),
         ("what is this\n\n", "what is this"),
-        ("", "make failed and said nothing"),
+        ("", "make failed and printed nothing"),
     ],
 )  # fmt: skip
 def test_error_line(log: str, line: str) -> None:
@@ -216,7 +216,10 @@ def outside(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 
 
 @pytest.mark.machine
-def test_build(outside: Stage, kernel: Kernel) -> None:
+def test_build(
+    outside: Stage, kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_store, "FOLDER", tmp_path / "objects")
     built = stage_module.build(outside, kernel)
     assert (built.ok, built.cause, built.violations) == (True, "", ())
     assert built.module.stripped.stat().st_size < built.module.path.stat().st_size
@@ -268,7 +271,7 @@ def test_a_source_that_never_ends(
 ) -> None:
     stage_module.build(outside, kernel)  # build the kit's part without the time limit
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
-    # This source takes time but little memory, since memory has a limit of its own.
+    # Compiling this source takes long but little memory, so it does not reach the memory limit.
     twice = '#include "fib.c"\n#include "fib.c"\n'
     (outside.directory / "fib.c").write_text(f"#if __INCLUDE_LEVEL__ < 150\n{twice}#endif\n")
     built: BuiltStage = stage_module.build(outside, kernel)

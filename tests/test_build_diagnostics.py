@@ -33,7 +33,7 @@ SAID = {
         diagnostics.TOO_LARGE,
     ),
     "other": ("cc1: something\nelse\n", "cc1: something"),
-    "nothing": ("", "the compiler said nothing"),
+    "nothing": ("", "the compiler printed nothing"),
 }
 
 

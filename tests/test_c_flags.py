@@ -19,7 +19,7 @@ from tests.test_author_build import SOURCE
 
 USER = paths.COMMON / "userspace"
 FLAVOURS = ("plain", "noasm", "asan", "asan-noasm")
-# C that is accepted with at most a warning, because the kernel accepts it too.
+# C code that each build must accept with at most a warning, because the kernel accepts it too.
 ACCEPTED = """\
 int not_static(int size)
 {

@@ -44,7 +44,7 @@ EXPECTED = {
     "carol": ("0", "wrong", "a constructor or destructor"),
     "dave": ("0", "build-failed", "^1-iterative-u64/fib.c:[0-9]+:[0-9]+: error: expected '\uff1b'"),
     "eve": ("0", "build-failed", ".incbin in assembly is not allowed"),
-    "frank": ("0", "refused", "^it is a link, and not followed"),
+    "frank": ("0", "refused", "^the submission is a link, which is not followed"),
     "grace": ("0", "refused", "'../x.c', which leads out of it"),
 }
 
@@ -79,8 +79,8 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
 
 
-# The short form grades a class for stage 1. It is one test, since each process of pytest would
-# grade the class again.
+# The short form grades a class for stage 1. There is only one test, since each process of pytest
+# would grade the class again.
 
 
 @needs_sandbox
@@ -93,7 +93,7 @@ def test_a_class_of_eight(tmp_path: Path) -> None:
     _make_class(tmp_path / "submissions", tmp_path / "secret")
     completed = _grade(tmp_path)
     assert completed.returncode == 0, completed.stderr
-    assert "no submissions, and left alone: 'grades.csv'" in completed.stderr
+    assert "files that are not submissions are ignored: 'grades.csv'" in completed.stderr
     assert "8 of 8 are graded: 1 with 100 points, 2 refused" in completed.stdout
     assert leftovers(tmp_path / "tmp") == []
     _each_has_the_points_that_it_must_have(tmp_path)
@@ -157,10 +157,10 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
     completed = _grade(graded)
     assert completed.returncode == 0 and "7 are done, 1 to do" in completed.stderr, completed.stderr
     after = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-    refused = [n for n in before if n.startswith("frank")]  # listed again, though not graded
+    refused = [n for n in before if n.startswith("frank")]  # not graded, but listed
     assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
     assert rows(graded / "out")["dave"]["status"] == "build-failed"
-    # Grade one submission alone, as a cluster does.
+    # Grade one submission alone, as a job of a cluster does.
     dave.unlink()
     archive = graded / "submissions" / "dave.tar.gz"
     completed = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
@@ -182,8 +182,8 @@ def test_the_computers_fault_is_never_the_submissions(
 ) -> None:
     path = class_submissions.reference(tmp_path / "anna", 1).parent
     for error in (
-        LabError("killed\nmore"),
-        HostFault("full\nmore"),
+        LabError("killed\nmore", "run it again"),
+        HostFault("full\nmore", "run it again"),
         ProgramKilled(),
         MachineDied("gone"),
         OSError(28, "full"),
@@ -264,10 +264,10 @@ def test_bounds_of_the_longest_line() -> None:
     [
         (["none", "--stage", "1"], "No such file"),
         ([".", "--stage", "99"], "there is no stage 99"),
-        (["--stage", "1"], "name a folder of submissions"),
-        (["--one", "x", "--stage", "1"], "--one goes with --seed, with --out or --json"),
-        (["--one", "/none", "--stage", "1", "--seed", "1", "--json", "x"], "/none is not there"),
-        (["stages", "--stage", "1", "--prepare-hosts"], "--prepare-hosts goes with --hosts"),
+        (["--stage", "1"], "give a folder of them"),
+        (["--one", "x", "--stage", "1"], "--one: wrong options; give --seed, --out or --json"),
+        (["--one", "/none", "--stage", "1", "--seed", "1", "--json", "x"], "/none does not exist"),
+        (["stages", "--stage", "1", "--prepare-hosts"], "--prepare-hosts needs --hosts"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str) -> None:
@@ -276,6 +276,18 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, words: list[str], said: str
     )
     assert completed.returncode == 2 and said in completed.stderr.splitlines()[-1], completed.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_results_of_another_exercise_are_refused(tmp_path: Path) -> None:
+    class_submissions.solved(tmp_path / "class/anna", 1)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/class.json").write_text('{"exercise": "1", "seed": 7}')
+    words = ("class", "--stage", "2", "--out", "out")
+    completed = subprocess.run(
+        class_submissions.command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert completed.returncode == 2, completed.stderr
+    assert "out holds the results of another exercise, 1; give another --out" in completed.stderr
 
 
 @needs_sandbox
@@ -332,7 +344,7 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
         killed: set[int] = set()
         while call.poll() is None:
             for pid in _qemu_of(tmp_path / "tmp"):
-                # A machine that resumes a snapshot is at work after 0.1 s and ends soon.
+                # A machine that resumes a snapshot is running tests after 0.1 s and ends soon.
                 if len(killed) < most and pid not in killed:
                     time.sleep(0.1)
                     with contextlib.suppress(ProcessLookupError):

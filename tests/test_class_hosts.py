@@ -71,12 +71,12 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no host"),
-        ("# none\n", "names no host"),
-        ("a b\n", "'a b' is no host"),
-        ("-oProxyCommand=reboot\n", "is no host"),
-        (":\n", "name this computer as localhost"),
-        ("4/x;reboot\n", "is no host"),
+        ("", "no host is named"),
+        ("# none\n", "no host is named"),
+        ("a b\n", "'a b' is not a host"),
+        ("-oProxyCommand=reboot\n", "is not a host"),
+        (":\n", "write localhost"),
+        ("4/x;reboot\n", "is not a host"),
     ],
 )
 def test_a_file_of_hosts_that_is_none(tmp_path: Path, text: str, said: str) -> None:

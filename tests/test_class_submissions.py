@@ -40,7 +40,7 @@ def test_folders_as_others_leave_them(tmp_path: Path) -> None:
     (tmp_path / "submission_metadata.yml").write_text("")
     (tmp_path / "Anna Example_123_assignsubmission_file_").mkdir()  # as from Moodle
     (tmp_path / "bob.tar.gz").write_bytes(b"x")
-    (tmp_path / "carol.rar").write_bytes(b"x")  # later refused, with its name
+    (tmp_path / "carol.rar").write_bytes(b"x")  # later rejected by name
     (tmp_path / ".git").mkdir()
     found, left = submissions.find(tmp_path)
     assert [s.student for s in found] == ["Anna Example", "bob", "carol", "submission_12345"]
@@ -67,7 +67,11 @@ def test_a_list_of_paths(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "list").write_text(f"x/5-mine\n\n{tmp_path}/y/5-mine\nz\n")
     assert _names(tmp_path / "list") == ["x/5-mine", f"{tmp_path}/y/5-mine", "z"]
-    for text, said in (("", "is empty"), ("none\n", "'none', which is not there"), ("\0", "no li")):
+    for text, said in (
+        ("", "is empty"),
+        ("none\n", "'none', which does not exist"),
+        ("\0", "not a l"),
+    ):
         (tmp_path / "list").write_text(text)
         with pytest.raises(LabError, match=said):
             submissions.find(tmp_path / "list")
@@ -75,7 +79,7 @@ def test_a_list_of_paths(tmp_path: Path) -> None:
         submissions.find(tmp_path / "nowhere")
 
 
-# Packing, which neither follows links nor opens special files.
+# Packing, which must neither follow links nor open special files.
 
 
 def _refused(path: Path) -> str:
@@ -113,18 +117,21 @@ def test_of_a_directory_its_plain_c_files(tmp_path: Path) -> None:
 
 def test_what_is_refused_before_it_is_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
-    assert _refused(tmp_path / "link").startswith("it is a link, and not followed")
+    assert _refused(tmp_path / "link").startswith("the submission is a link, which is not followed")
     (tmp_path / "empty").mkdir()
-    assert _refused(tmp_path / "empty") == "it holds no C file"
+    assert (
+        _refused(tmp_path / "empty")
+        == "the submission holds no C file; send one archive, or the C files"
+    )
     (tmp_path / "a.zip").write_bytes(b"")
     assert _refused(tmp_path / "a.zip").startswith("the archive is empty")
     with (tmp_path / "b.tar").open("wb") as file:
         file.truncate(packing.ARCHIVE_BYTES + 1)
     assert "larger than" in _refused(tmp_path / "b.tar")
     (tmp_path / "c.rar").write_bytes(b"x")
-    assert "no archive that is known" in _refused(tmp_path / "c.rar")
+    assert "not a known kind of archive" in _refused(tmp_path / "c.rar")
     os.mkfifo(tmp_path / "d.zip")
-    assert "no archive that is known" in _refused(tmp_path / "d.zip")
+    assert "not a known kind of archive" in _refused(tmp_path / "d.zip")
     many = tmp_path / "many"
     many.mkdir()
     for i in range(unpacker.FILES + 1):
@@ -136,7 +143,9 @@ def test_an_archive_in_a_folder_as_moodle_leaves_it(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"packed")
     assert packing.packed(tmp_path) == b"packed"
     (tmp_path / "y.zip").write_bytes(b"packed")
-    assert _refused(tmp_path) == "it holds no C file, but 2 archives: leave one"
+    assert _refused(tmp_path) == (
+        "the submission holds no C file, but 2 archives; send one archive, or the C files"
+    )
 
 
 # Unpacking in the sandbox.
@@ -208,10 +217,13 @@ HOSTILE = {
     "a million in a zip": (_million_in_zip, "more than 20,000 files"),
     "many C files": (_tar(*((f"{i}.c", {}, b"") for i in range(1001))), "more than 1,000 C files"),
     "deep": (_tar(("d/" * 20 + "x.c", {}, b"")), "more than 12 folders deep"),
-    "encrypted": (_encrypted(), "it is encrypted"),
-    "cut short": (gzip.compress(_tar(("fib.c", {}, b"x" * 9999)))[:-30], "it is no zip or tar"),
-    "no archive": (b"hello", "it is no zip or tar"),
-    "zip of nothing": (b"PK\5\6", "it is no zip or tar"),
+    "encrypted": (_encrypted(), "the archive is encrypted"),
+    "cut short": (
+        gzip.compress(_tar(("fib.c", {}, b"x" * 9999)))[:-30],
+        "the archive is damaged, or no zip or tar",
+    ),
+    "no archive": (b"hello", "the archive is damaged, or no zip or tar"),
+    "zip of nothing": (b"PK\5\6", "the archive is damaged, or no zip or tar"),
 }
 
 
@@ -220,7 +232,8 @@ HOSTILE = {
 def test_a_hostile_archive_is_refused_in_a_line(call: Caller, name: str) -> None:
     packed, said = HOSTILE[name]
     answer, found = _unpacked(call, packed if isinstance(packed, bytes) else packed())
-    assert said in answer["refused"] and "\n" not in answer["refused"]
+    problem, action = answer["refused"]
+    assert said in problem and action and "\n" not in f"{problem}{action}"
     assert not {"victim.c", "v.c", "x.c"} & set(found)
 
 
@@ -298,9 +311,9 @@ def test_the_stage_is_found(tmp_path: Path, names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("a/5-x", "b/5-y"), r"it holds stage 5 2 times \(a/5-x, b/5-y\): leave one"),
-        (("4-x", "6-x"), "it holds no stage 5; there are 4, 6: name its directory 5-"),
-        (("a", "b"), "it holds no stage 5: name its directory 5-"),
+        (("a/5-x", "b/5-y"), r"holds stage 5 2 times \(a/5-x, b/5-y\); send one"),
+        (("4-x", "6-x"), "holds no stage 5, only 4, 6; name its directory 5-"),
+        (("a", "b"), "holds no stage 5; name its directory 5-"),
     ],
 )
 def test_or_it_is_said_why_not(tmp_path: Path, names: tuple[str, ...], said: str) -> None:
@@ -315,8 +328,8 @@ def test_or_it_is_said_why_not(tmp_path: Path, names: tuple[str, ...], said: str
         (("work/memblock/add_range.c", "electives/memblock/solution/add_range.c"), ""),
         (("add_range.c", "other.c"), ""),
         (("anna/mine/add_range.c", "5-x/fib.c"), ""),
-        (("a/add_range.c", "b/add_range.c"), r"it holds memblock 2 times \(a, b\): leave one"),
-        (("fib.c",), "it holds no add_range.c: send work/memblock"),
+        (("a/add_range.c", "b/add_range.c"), r"holds memblock 2 times \(a, b\); send one"),
+        (("fib.c",), "holds no add_range.c; send work/memblock"),
     ],
 )
 def test_an_electives_folder_is_found(tmp_path: Path, names: tuple[str, ...], said: str) -> None:

@@ -21,7 +21,7 @@ from grader.scoring import pipeline
 from grader.scoring.points import Line
 from grader.scoring.speed import measure
 
-# Fields of these classes with text for people.
+# The classes that hold text for people, with the names of those fields.
 TEXTS: dict[type, tuple[str, ...]] = {
     Finding: ("cause", "excerpt"),
     Failure: ("title",),
@@ -79,7 +79,7 @@ CASES = {
 
 
 def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
-    """Check a copy. Return the result, and all parts of it that contain no text of the grader."""
+    """Check a copy. Return the result, and all its parts without text from the grader."""
     stage = stages.single(copy, copy.name)
     checked = pipeline.check_stage(stage, machines.get("uml"), 1, lambda _: None)
     right = pipeline.judge(checked, speed=measure(stage, 1, Progress()))

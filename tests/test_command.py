@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test how a command line ends. Each case runs in a process of its own."""
+"""Test the exit status and messages of a command. Each case runs in its own process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAIL = """
     return 0
 sys.exit(command.end("tiny", work, "all is as it was"))
 """
-# Act like a machine: create a folder, and in it a process that leads its own process group.
+# Act like a machine: create a folder, and start a process in it that leads its own process group.
 AT_WORK = """
 folder = scratch.folder()
 subprocess.Popen(["sleep", "1000", str(folder)][:2], cwd=folder, start_new_session=True)
@@ -38,7 +38,7 @@ time.sleep(60)
 
 
 def program(*lines: str) -> list[str]:
-    """Return a command that runs these lines as the work of a command line."""
+    """Return a command that runs these lines through command.end(), like the kit's commands."""
     body = "\n".join(lines).strip("\n").splitlines()
     return [sys.executable, "-c", HEAD + "\n".join(f"    {line}" for line in body) + TAIL]
 
@@ -58,11 +58,14 @@ def environment(place: Path, **more: str) -> dict[str, str]:
 def run(
     place: Path, *lines: str, shell: str = '"$@"', **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the lines through a line of bash, which may redirect the output."""
+    """Run the lines from a bash command line, which may redirect the output."""
     return subprocess.run(
         ["bash", "-c", shell, "bash", *program(*lines)],
         cwd=paths.ROOT, env=environment(place, **more), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
+
+
+CORRECT = "correct this and run the command again"
 
 
 @pytest.mark.parametrize(
@@ -71,12 +74,15 @@ def run(
         ("pass", 0, ""),
         ("return 1", 1, ""),
         ("sys.exit(0)", 0, ""),
-        ("sys.exit('say so')", 2, "tiny: say so\n"),
-        ("raise errors.LabError('say one of 1 to 7')", 2, "tiny: say one of 1 to 7\n"),
-        ("raise errors.LabError('two\\nlines')", 2, "tiny: two lines\n"),
-        ("raise errors.MachineDied('EOF')", 2, "tiny: the machine does not answer (EOF)\n"),
-        ("open('/no/where')", 2, "tiny: No such file or directory: /no/where\n"),
-        ("open('/proc/self/mem/x')", 2, "tiny: Not a directory: /proc/self/mem/x\n"),
+        ("raise errors.LabError('no stage 8', 'choose one')", 2, "tiny: no stage 8; choose one\n"),
+        ("raise errors.LabError('two\\nlines', 'join them')", 2, "tiny: two lines; join them\n"),
+        (
+            "raise errors.MachineDied('EOF')",
+            2,
+            "tiny: the machine does not answer (EOF); run the command again\n",
+        ),
+        ("open('/no/where')", 2, f"tiny: /no/where: No such file or directory; {CORRECT}\n"),
+        ("open('/proc/self/mem/x')", 2, f"tiny: /proc/self/mem/x: Not a directory; {CORRECT}\n"),
         (
             "raise OSError(errno.ENOSPC, 'No space left on device')",
             2,
@@ -85,11 +91,11 @@ def run(
         (
             "raise OSError(errno.EROFS, 'Read-only file system', '/elsewhere/x')",
             2,
-            "tiny: Read-only file system: /elsewhere/x\n",
+            f"tiny: /elsewhere/x: Read-only file system; {CORRECT}\n",
         ),
         ("raise KeyboardInterrupt", 130, "tiny: stopped; all is as it was\n"),
-        # A broken pipe other than standard output.
-        ("raise BrokenPipeError(errno.EPIPE, 'Broken pipe')", 2, "tiny: Broken pipe\n"),
+        # A broken pipe that is not standard output.
+        ("raise BrokenPipeError(errno.EPIPE, 'Broken pipe')", 2, f"tiny: Broken pipe; {CORRECT}\n"),
     ],
 )
 def test_an_ending_is_one_line_and_a_status(line: str, status: int, says: str, place: Path) -> None:
@@ -102,7 +108,7 @@ def test_a_fault_of_the_kit_is_not_a_failed_stage(place: Path) -> None:
     assert completed.returncode == 2
     assert completed.stdout == "so far\n"
     assert "ZeroDivisionError" in completed.stderr
-    assert completed.stderr.splitlines()[-1] == "tiny: this is a fault of the kit's own, see above"
+    assert completed.stderr.splitlines()[-1].startswith("tiny: this is a fault of the kit; ")
 
 
 MUCH = "print('x' * 100 + '\\n', end='', flush=(i % 7 == 0))"
@@ -114,17 +120,17 @@ def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> Non
     full = {"shell": '"$@" >/dev/full', "PYTHONUNBUFFERED": unbuffered}
     completed = run(place, "print('results')", more, **full)
     assert completed.returncode == 2
-    assert completed.stderr == "tiny: No space left on device: standard output\n"
-    # Lost results have status 2, also when a stage has failed.
+    assert completed.stderr == f"tiny: standard output: No space left on device; {CORRECT}\n"
+    # If results are lost, the status is 2 even if a stage has failed.
     assert run(place, "print('results')", more, "return 1", **full).returncode == 2
     # An earlier error is reported instead of the full output.
-    completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x')", **full)
+    completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x', 'y')", **full)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
 
 
 def test_full_errors_leave_the_status(place: Path) -> None:
     shell = '"$@" 2>/dev/full'
-    assert run(place, "raise errors.LabError('x')", shell=shell).returncode == 2
+    assert run(place, "raise errors.LabError('x', 'y')", shell=shell).returncode == 2
     assert run(place, "progress.Progress().step('x')", shell=shell).returncode == 2
     assert run(place, "raise KeyboardInterrupt", shell=shell).returncode == 130
 
@@ -179,7 +185,7 @@ def test_streams_that_are_closed(place: Path) -> None:
         assert completed.returncode == 0, (closed, completed.stderr)
         assert (place / "file").read_text() == "mine"
     # An error message for a closed stderr must not appear on stdout.
-    completed = run(place, "raise errors.LabError('x')", shell='"$@" 2>&-')
+    completed = run(place, "raise errors.LabError('x', 'y')", shell='"$@" 2>&-')
     assert (completed.returncode, completed.stdout) == (2, "")
 
 
@@ -199,7 +205,7 @@ def test_a_signal_leaves_nothing(place: Path, number: signal.Signals) -> None:
     assert leftovers(place) == []
 
 
-@pytest.mark.parametrize("ending", ["return 1", "raise errors.LabError('x')", "1 / 0"])
+@pytest.mark.parametrize("ending", ["return 1", "raise errors.LabError('x', 'y')", "1 / 0"])
 def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
     completed = run(place, AT_WORK.replace("time.sleep(60)", ending))
     assert completed.returncode == (1 if ending == "return 1" else 2)
@@ -260,7 +266,7 @@ def test_what_is_to_stay_stays(place: Path) -> None:
 def test_the_progress_goes_before_the_line(place: Path) -> None:
     """On a terminal, the progress line, which has no newline, is erased before the error line."""
     ours, theirs = pty.openpty()
-    lines = ("progress.Progress().step('at work')", "raise errors.LabError('x')")
+    lines = ("progress.Progress().step('at work')", "raise errors.LabError('x', 'y')")
     process = subprocess.Popen(
         program(*lines), cwd=paths.ROOT, env=environment(place), stderr=theirs
     )
@@ -269,4 +275,4 @@ def test_the_progress_goes_before_the_line(place: Path) -> None:
     time.sleep(0.1)
     said = os.read(ours, 4096).decode()
     os.close(ours)
-    assert said.endswith("at work\r\x1b[Ktiny: x\r\n"), repr(said)
+    assert said.endswith("at work\r\x1b[Ktiny: x; y\r\n"), repr(said)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Test concurrent callers, callers that are killed or get no memory, and access rights.
 
-Real concurrency takes two CPUs: machine qemu-smp. The long form, LAB_TESTS=long, takes 30 s for
-each of three cases: eight threads with files of their own, eight threads on one file, and eight
-threads while the module is unloaded and loaded.
+Real concurrency needs two CPUs, which machine qemu-smp has. The long form, LAB_TESTS=long, takes
+30 s for each of three cases: eight threads with files of their own, eight threads on one file, and
+eight threads while the module is unloaded and loaded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG = os.environ.get("LAB_TESTS") == "long"
 SECONDS = 90 if LONG else 4
 SEED = int(os.environ.get("CONCURRENCY_SEED") or 1)
 MODULE = "/lib/fibdrv/fibdrv.ko"
-# The default time limit in seconds, on a computer where the machine boots in half a second.
+# The default time limit in seconds, which suits a computer that boots the machine in 0.5 s.
 PATIENCE = 40.0
 
 Loaded = Callable[[str | Machine, Stage], Running]
@@ -41,9 +41,11 @@ EXACT_TIMERS = qemu.Qemu(
     f"{qemu.EMULATED_ARGUMENTS} {qemu.CLOCK_ARGUMENTS}",
     qemu.EMULATED_CPU,
 )
-# The most instructions of a limb product, or of a step that costs as much, in any stage.
+# The maximum number of instructions, in any stage, for one limb product or one step that counts as
+# much.
 INSTRUCTIONS_A_PRODUCT = 30
-# FIB_WORK_LIMIT of common/stage.h: the most products between two calls of fib_yield().
+# FIB_WORK_LIMIT of common/stage.h: the maximum number of products between two
+# calls of fib_yield().
 WORK_LIMIT = 100_000
 
 
@@ -91,7 +93,7 @@ def storm(seconds: int, top: int, max_n: int) -> str:
 @pytest.mark.machine
 @pytest.mark.long
 def test_storm(loaded: Loaded) -> None:
-    """Eight threads read right values, each from its own file, all from one, and during reloads."""
+    """Eight threads read right values: from own files, from one file, and during reloads."""
     guest = loaded("qemu-smp", kit_stage(7))
     assert run(guest, "grep -c ^processor /proc/cpuinfo") == (0, "2\n")
     status, output = run(guest, storm(SECONDS, 3000, 1_000_000))
@@ -111,7 +113,7 @@ def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
 
 
 def allowed(figures: dict[str, int]) -> int:
-    """Return the most instructions that the reader may execute between its kill and its end."""
+    """Return the maximum number of instructions from the reader's SIGKILL to its exit."""
     return figures["idle"] + WORK_LIMIT * INSTRUCTIONS_A_PRODUCT
 
 
@@ -128,7 +130,7 @@ def test_killed(loaded: Loaded, number: int) -> None:
     figures = killed(loaded(EXACT_TIMERS, stage), stage, count)
     assert figures["killed"] >= count * 3 // 4
     assert figures["latest"] <= allowed(figures)
-    assert figures["whole"] > 5 * allowed(figures)  # else the test proves nothing
+    assert figures["whole"] > 5 * allowed(figures)  # otherwise the test proves nothing
 
 
 @pytest.mark.machine
@@ -147,7 +149,7 @@ def test_one_that_never_looks_up_is_caught(loaded: Loaded, tmp_path: Path) -> No
 
 @pytest.mark.machine
 def test_a_short_read_is_served_among_long_ones(loaded: Loaded) -> None:
-    """On one CPU without preemption, long reads must yield to a short one."""
+    """On one CPU without preemption, long reads must yield to a short read."""
     guest = loaded("uml", kit_stage(7))
     status, output = run(
         guest,
@@ -169,7 +171,7 @@ for i in 1 2 3; do
 	echo "status $? digits $(wc -c </tmp/digits)"
 done
 cat /tmp/error
-# What was charged is given back, but for what the kernel keeps for the group in its caches.
+# All charged memory is released, except in the caches that the kernel keeps for the group.
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	now=$(cat small/memory.current)
 	[ "$now" -lt 100000 ] && break
@@ -203,7 +205,7 @@ def test_a_small_memory_cgroup(loaded: Loaded, name: str) -> None:
 
 @pytest.mark.machine
 def test_who_may(loaded: Loaded) -> None:
-    """Only root may open the device. A user gets EACCES until root changes the mode."""
+    """Only root may open the device; another user gets EACCES until root changes the mode."""
     guest = loaded("uml", kit_stage(1))
     assert run(guest, "stat -c '%a %u %g' /dev/fibonacci") == (0, "600 0 0\n")
     for command in ("read 10", "time 10", "measure 10"):

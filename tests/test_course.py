@@ -62,14 +62,17 @@ def solved(number: int, place: Path) -> Path:
 def test_the_reference_earns_all_points(number: int, place: Path) -> None:
     result = check.check(exercises.find(number), skeleton.reference(number), 7)
     assert (result.earned, result.possible) == (100, 100), results.table(result)
-    after = f"make stage={number + 1} start" if number < STAGES[-1] else "nothing: all is done"
-    deeper, step = results.next_step(result).splitlines()
-    assert deeper.startswith(f"make stage={number} memcheck, make stage={number} debug ")
+    after = (
+        f"make stage={number + 1} start" if number < STAGES[-1] else "nothing, all stages are done"
+    )
+    deeper, speed, step = results.next_step(result).splitlines()
+    assert deeper.startswith(f"make stage={number} sanitize, make stage={number} memcheck, ")
+    assert speed == f"make stage={number} bench measures its speed"
     assert step == f"done; next: {after}"
 
 
 def keep(number: int, copy: Path, earned: int = 100) -> check.CheckResult:
-    """Record a result with these points for a copy, as check does."""
+    """Record a result with these points for a copy, like `make check`."""
     result = check.CheckResult(
         str(number), str(copy), (check.Line("device", earned, 100, "as it is", kind=points.DEVICE),)
     )
@@ -88,7 +91,7 @@ def test_the_next_stage_is_the_first_that_is_not_done(
     assert results.next_step(done).endswith("done; next: make stage=4 start")
     for number in STAGES[3:]:
         keep(number, skeleton.write(number, place / "work"))
-    assert results.next_step(done).endswith("done; next: nothing: all is done")
+    assert results.next_step(done).endswith("done; next: nothing, all stages are done")
     # A copy that has changed since its last check is the next step, also in the output of status.
     (copies[3] / "fib.c").write_text("")
     assert results.next_step(done).endswith("done; next: make stage=3 check")
@@ -146,12 +149,12 @@ def test_a_hint_after_check_says_what_check_said_of_the_device(
     keep(1, copy, 60)
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
-    assert "device: as it is\nnext: correct what the device does" in said
+    assert "device: as it is\nnext: correct the device" in said
     keep(1, copy)
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
     assert "done; next: " in said
-    assert "tells of the rest" not in said
+    assert "shows the other results" not in said
 
 
 def test_a_breach_of_the_contract_uses_up_no_hint(
@@ -166,7 +169,7 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
     commands.hint(exercises.find(1), 7)
     said = capsys.readouterr().out
     assert said.startswith("it breaks the contract: a use of snprintf in decimal.c")
-    assert "next: do without what is named above" in said
+    assert "next: remove what is named above" in said
     assert "hint 1" not in said
     assert max(map(len, said.splitlines())) <= 100
 
@@ -174,7 +177,7 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
 def test_what_does_not_compile_has_a_hint(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For the task whose function is at the error or above it; without one there is the error."""
+    """`hint` is about the task whose function has the error; for other code it shows the error."""
     monkeypatch.setattr(paths, "BUILD", place / "build")
     copy = skeleton.write(0, place / "work", frozenset(range(1, 9)))
     lines = (copy / "driver.c").read_text().splitlines()
@@ -189,9 +192,37 @@ def test_what_does_not_compile_has_a_hint(
 
     said = " ".join(hint(number).split())
     assert said.startswith("task 8, sysfs: it does not compile: ")
-    assert "hint 1 of 3: " in said
+    assert "hint 1 of 3 (about the task, not about this failure): " in said
     with pytest.raises(LabError, match="does not compile"):
         hint(1)
+
+
+def test_a_hint_can_be_for_any_task(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    skeleton.write(1, place / "work")
+    commands.hint(exercises.find(1), 7, "2")
+    commands.hint(exercises.find(1), 7, "2")
+    said = capsys.readouterr().out
+    assert said.startswith("task 2, decimal\nhint 1 of 3: ")
+    assert "\ntask 2, decimal\nhint 2 of 3: " in said
+    with pytest.raises(LabError, match="there is no task 3; choose one of 1 to 2"):
+        commands.hint(exercises.find(1), 7, "3")
+
+
+def test_status_goes_on_from_the_last_stage_that_was_begun(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`status`, like `check`, continues after the last begun stage, as learners may skip stages."""
+    monkeypatch.setattr(paths, "BUILD", place / "build")
+    copy = solved(3, place)
+    commands.status()
+    assert capsys.readouterr().out.endswith("next: make stage=3 check\n")
+    keep(3, copy)
+    commands.status()
+    assert capsys.readouterr().out.endswith("next: make stage=4 start\n")
+    assert results.after(3) == "make stage=4 start"
 
 
 @pytest.mark.parametrize("function", ["first_init", "first_exit"])
@@ -207,7 +238,7 @@ def test_of_a_leak_check_names_memcheck() -> None:
     leak = check.Line("device", 0, 30, "some blocks", kind=points.DEVICE, code=Code.LEAK)
     result = check.CheckResult("3", "work/x", (leak,))
     said = results.outcome(result).splitlines()
-    assert said[1] == "make stage=3 memcheck names the lines that made what is lost"
+    assert said[1] == "make stage=3 memcheck names the lines that allocated the leaked memory"
     assert said[2].startswith("next: ")
     wrong = replace(leak, remark="3 blocks are left", code=Code.WRONG)
     other = check.CheckResult("3", "work/x", (wrong,))
@@ -225,7 +256,7 @@ def test_the_names_of_status_stand_in_a_column(
 
 
 def test_a_stage_that_does_not_exist_is_an_error_that_names_those_that_do() -> None:
-    with pytest.raises(LabError, match=f"there is no stage 99: say one of 0 to {STAGES[-1]}"):
+    with pytest.raises(LabError, match=f"there is no stage 99; choose one of 0 to {STAGES[-1]}"):
         exercises.find(99)
 
 
@@ -234,13 +265,13 @@ def test_a_student_repository_names_the_stages_there_are_as_well(
 ) -> None:
     monkeypatch.setattr(stages, "exported", lambda: True)
     monkeypatch.setattr(paths, "WORK", place / "work")
-    known = f"there is no stage 99: say one of 0 to {STAGES[-1]}"
+    known = f"there is no stage 99; choose one of 0 to {STAGES[-1]}"
     with pytest.raises(LabError, match=known):
         stages.home([99])
     solved(1, place)
     with pytest.raises(LabError, match=known):
         stages.find(paths.WORK, [99])
-    with pytest.raises(LabError, match="you have no stage 3 yet: make stage=3 start"):
+    with pytest.raises(LabError, match="you have no stage 3 yet; run make stage=3 start"):
         stages.find(paths.WORK, [3])
 
 
@@ -250,8 +281,8 @@ def test_where_only_the_device_is_tried_without_memory_the_next_step_says_so() -
     wrong = points.Line("device", 0, 30, "crashed", kind=points.DEVICE, repeat=repeat)
     said = results.next_step(check.CheckResult("3", "work/3-bignum-u32", (right, wrong)))
     assert said == (
-        f"next: {repeat} repeats it; the tasks are tried with memory enough, the device without"
-        " as well"
+        f"next: {repeat} repeats the failure; only the device test makes allocations fail"
+        " and kills the caller"
     )
 
 
@@ -268,12 +299,12 @@ def test_the_copy_is_meant_where_there_is_one(
     monkeypatch.setenv("LAB_REF", "1")
     assert learner_copy.choose([1, 2]) == kits
     assert capsys.readouterr().err == ""
-    with pytest.raises(LabError, match="which stage"):
+    with pytest.raises(LabError, match="the command needs one stage"):
         learner_copy.choose_one("1,2", "load")
 
 
 def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
-    """make rebuilds the program when STAGE_DIR changes between two directories of one name."""
+    """`make` rebuilds the program when STAGE_DIR changes between two directories of one name."""
     copy = skeleton.write(2, place / "work")
     said = []
     for directory in (skeleton.reference(2), copy, skeleton.reference(2)):
@@ -313,7 +344,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
 def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """check tests a copy again if copy, kit, kernel, machine, compiler or exercise has changed."""
+    """`check` tests a copy again after a change of copy, kit, kernel, machine or compiler."""
     monkeypatch.setattr(records, "_folder", lambda: place / "course")
     copy, checked = solved(1, place), []
 
@@ -333,7 +364,7 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     (copy / "fib.c").write_text(f"{text}\n")
     assert is_checked() and not is_checked()
     (copy / "fib.c").write_text(text)
-    assert is_checked(), "what was right before that is not what was right last"
+    assert is_checked(), "only the version that was right last is known as right"
     for name in ("_kit", "_compiler"):
         kept = getattr(earlier, name)()
         monkeypatch.setattr(earlier, name, lambda kept=kept: [kept, "another"])
@@ -346,7 +377,7 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     assert is_checked() and not is_checked()
     assert is_checked("qemu") and not is_checked("qemu")
     records.settle("1", 7, passed=False)
-    assert is_checked("qemu") and is_checked("qemu"), "one that has failed is asked until it passes"
+    assert is_checked("qemu") and is_checked("qemu"), "a failed copy is checked until it passes"
 
 
 def test_the_digest_covers_the_kit() -> None:
@@ -358,7 +389,7 @@ def test_the_digest_covers_the_kit() -> None:
 
 @pytest.mark.machine
 def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) -> None:
-    """check shows a task's line before the module has run, and does not change the line later."""
+    """`check` shows a task's line before the module has run, and does not change the line later."""
     copy = solved(1, place)
     text = (copy / "fib.c").read_text()
     (copy / "fib.c").write_text(text.replace("i < n", "i <= n"))
@@ -370,7 +401,7 @@ def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) ->
 
 @pytest.mark.machine
 def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
-    """check repeats the warning of a file that has not changed and is not compiled again."""
+    """`check` repeats the warning of a file that has not changed and is not compiled again."""
     copy = solved(1, place)
     text = (copy / "fib.c").read_text()
     odd = "\nchar *odd(char *a);\nchar *odd(char *a)\n{\n\treturn a ? 7UL : a;\n}\n"
@@ -396,7 +427,7 @@ def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
 
 @pytest.mark.machine
 def test_at_once_finds_what_is_found_one_after_the_other(place: Path) -> None:
-    """A separate machine for the contract tests produces the same findings."""
+    """Contract tests in a separate machine produce the same findings as in the same machine."""
     copy = solved(3, place)
     text = (copy / "fib.c").read_text()
     leak = text.replace("\t\tc = difference;\n\t\tgoto free_twice;", "\t\treturn difference;")
@@ -447,7 +478,7 @@ def test_results_for_machines() -> None:
 
 def test_a_file_that_cannot_be_written_is_one_line(place: Path) -> None:
     (place / "file").write_text("")
-    with pytest.raises(LabError, match="name another file"):
+    with pytest.raises(LabError, match="give another file"):
         result_files.write(place / "file" / "results.json", {})
 
 
@@ -468,7 +499,9 @@ def test_what_is_to_be_typed_next_means_the_same_copies(
     assert results.next_step(todo).endswith(f"; make stage=1 hint{end}")
     assert results.to_do(exercises.find(1)) == f"make stage=1 check{end}"
     result = keep(1, copy)
-    assert f"make stage=1 memcheck{end}, make stage=1 debug{end} look" in results.next_step(result)
+    said = results.next_step(result)
+    assert f"make stage=1 memcheck{end}, make stage=1 debug{end} find" in said
+    assert f"\nmake stage=1 bench{end} measures its speed\n" in said
     assert results.next_step(result).endswith(f"next: make stage=2 start{end}")
     commands.hint(exercises.find(1), 1)
     assert f"next: make stage=2 start{end}\n" in capsys.readouterr().out

@@ -33,16 +33,19 @@ nowhere = LogContext("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: (
         ("UBSAN: array-index-out-of-bounds in a.c:1:2\n"
          "index 5 is out of range for type 'u64 [5]'", "array of type u64 [5] has no element 5"),
         ("BUG: KASAN: double-free or invalid-free in fib_free+0x2/0x9 [fibdrv]\n",
-         "given back twice"),
+         "freed twice"),
         ("BUG: KASAN: null-ptr-deref in bn_add+0x2/0x9 [fibdrv]\n", "null pointer"),
         ("fibdrv: F(10) leaves 16 bytes in 2 blocks unfreed", "2 block(s) from fib_alloc, 16 byt"),
         ("fibdrv: F(10): the stage returned -5", "-ENOMEM"),
         ("fibdrv: F(10): decimal does not keep to 1 bytes", "given 1 bytes, one too few"),
+        ("fibdrv: F(10): the stage returned -34 (ERANGE)", "and -34 (ERANGE) is neither"),
+        ("fibdrv: F(10): decimal returned -34 (ERANGE) for a buffer of exactly its 2 bytes",
+         "2 digits fit into 2 bytes"),
         ("fibdrv: F(10): decimal changes the number it is given", "leave the number as it is"),
         ("WARNING: possible circular locking dependency detected", "in the other order"),
         ("BUG: sleeping function called from invalid context at mm.c:9", "waiting is forbidden"),
         ("Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x6", "a null pointer"),
-        ("Kernel panic - not syncing: Kernel mode fault at addr 0xdead00000000, ip 0x6", "spoilt"),
+        ("Kernel panic - not syncing: Kernel mode fault at addr 0xdead00000000, ip 0x6", "nowhere"),
         ("WARNING: CPU: 0 PID: 3 at stages/3-x/bignum.c:7 bn_sub+0x8/0x9 [fibdrv]", "assertion"),
     ],
 )  # fmt: skip
@@ -63,7 +66,7 @@ def test_leaks_are_counted_by_place() -> None:
     )
     assert log_diagnostics.leaked(block * 3) == 3
     text = log_diagnostics.leaks(block * 3, nowhere)
-    assert "3 blocks of memory (96 bytes), allocated in bn_create, are never given back" in text
+    assert "3 blocks of memory (96 bytes), allocated in bn_create, are never freed" in text
     assert log_diagnostics.leaks("", nowhere) == ""
 
 
@@ -196,7 +199,7 @@ def test_an_option_that_got_lost_is_an_error(tmp_path: Path, final: str, lost: s
     if lost:
         assert f"    {lost}\n" in completed.stderr
         assert (
-            "uml-debug lost 1 option(s): correct scripts/kernel"
+            "uml-debug lost 1 option(s); correct scripts/kernel"
             in completed.stderr.splitlines()[-1]
         )
 

@@ -48,7 +48,7 @@ def test_an_elective_has_a_handout_points_and_passages(name: str) -> None:
 def test_a_bad_name_and_a_bad_target() -> None:
     completed = make("elective=nope", "check")
     assert completed.returncode == 2
-    assert f"there is no elective nope: choose one of {', '.join(NAMES)}" in completed.stderr
+    assert f"there is no elective nope; choose one of {', '.join(NAMES)}" in completed.stderr
     (line,) = [line for line in make("run").stdout.splitlines() if NAMES[0] in line]
     assert exercises.find(NAMES[0]).title in line
 
@@ -61,7 +61,7 @@ def test_what_an_elective_cannot_do_is_said(verb: str) -> None:
 
 
 def test_a_mark_without_an_end_is_told() -> None:
-    with pytest.raises(LabError, match="x.c: a mark of a task has no end"):
+    with pytest.raises(LabError, match="x.c: the begin or end mark of a task is missing"):
         marked_regions.skeleton("/* task 1 { */\nint x;\n", "x.c")
 
 
@@ -80,14 +80,14 @@ def test_an_elective_without_packages_needs_no_group(new_elective: Path) -> None
     scripts = shutil.copytree(paths.SCRIPTS, new_elective.parents[1] / "scripts")
     for group, status in (("new", 0), ("other", 2)):
         completed = subprocess.run([scripts / "setup.sh", group], capture_output=True, text=True)
-        assert (completed.returncode, "no package group 'other'" in completed.stderr) == (
+        assert (completed.returncode, "no package group other" in completed.stderr) == (
             status,
             bool(status),
         )
 
 
 def test_a_manifest_that_is_not_complete_is_reported(new_elective: Path) -> None:
-    with pytest.raises(LabError, match="new/exercise.toml: add handout, folder"):
+    with pytest.raises(LabError, match="new/exercise.toml lacks handout, folder; add"):
         exercises.find("new")
     manifest = new_elective / exercises.MANIFEST
     manifest.write_text(manifest.read_text() + 'handout = "x.md"\nfolder = "kernel"\n')
@@ -100,7 +100,7 @@ def test_verbs_stand_in_the_module_that_judges(
 ) -> None:
     judge = ModuleType("new_judge")
     monkeypatch.setitem(sys.modules, "new_judge", judge)
-    with pytest.raises(LabError, match="new has no run: .* one of start, check, hint, watch$"):
+    with pytest.raises(LabError, match="new has no run; run .* one of start, check, hint, watch$"):
         own_verbs.main(["new", "run"])
     judge.VERBS = {"run": len}  # type: ignore[attr-defined]
     assert own_verbs.main(["new", "run", "a", "b"]) == 2

@@ -111,7 +111,7 @@ def test_renames_are_of_whole_words_only() -> None:
 
 
 def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) -> None:
-    """A copy of an older kit compiles, is told what has changed, and convert renames it."""
+    """A copy from an older kit compiles; check lists what has changed, and convert renames it."""
     source = tmp_path / "old.c"
     source.write_text(
         '#include "stage.h"\n'
@@ -122,7 +122,7 @@ def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) ->
     command = ["gcc", "-Wall", "-Werror", f"-I{paths.COMMON}", "-c", "-o", "/dev/null", str(source)]
     compiled = subprocess.run(command, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stderr
-    # Stages 1 and 2 compute with words, and do not announce work.
+    # Stages 1 and 2 compute with machine words, so they never call fib_account_work().
     for number in sorted(stages.manifests().keys() - {1, 2}):
         exercise = exercises.find(number)
         last = exercise.changes[-1]

@@ -16,7 +16,7 @@ from grader.exercise.files import expected_values
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a copy of expected/ that is read in its place and that a test may damage."""
+    """Yield a copy of expected/ that the kit reads instead and that a test may damage."""
     folder = tmp_path / "expected"
     shutil.copytree(paths.EXPECTED, folder)
     whole = expected_values._golden.__wrapped__

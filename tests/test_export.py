@@ -60,7 +60,7 @@ def exported() -> Iterator[Path]:
     (folder / "x").mkdir()  # an empty target is allowed
     completed = run_export(folder / "x")
     assert completed.returncode == 0, completed.stderr
-    assert "No line of a solution" in completed.stdout
+    assert "It contains no line of a solution" in completed.stdout
     yield folder / "x"
     shutil.rmtree(folder)
 
@@ -97,7 +97,8 @@ def test_every_solution_is_looked_for() -> None:
     for stage in STAGES:
         for task in tasks.course(stage).tasks:
             for part in task.parts:
-                # The only line of bn_replace is a call that reveals nothing of the solution.
+                # Leave out bn_replace, whose only line is a call that reveals nothing of the
+                # solution.
                 if (stage, part.function) != (3, "bn_replace"):
                     assert f"stage {stage}, task {task.number}, {part.function}" in owners
 
@@ -197,7 +198,7 @@ def test_start_brings_over_what_was_written(student: Path, tmp_path: Path) -> No
     words = [sys.executable, "-c", A_LEARNER, str(tmp_path), str(paths.STAGES)]
     completed = call(student, *words, PYTHONPATH=str(student))
     assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.count("is there, as new: begin with task 1") == len(STAGES)
+    assert completed.stdout.count("exists and is unchanged; begin with task 1") == len(STAGES)
     _, *said = re.split(r"^work/.* is yours\. Tasks:$", completed.stdout, flags=re.M)
     for number in STAGES:
         left = sorted(one.function for one in skeletons.carried(number) if not one.fits)
@@ -224,13 +225,18 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
         "not brought over: fib_decimal (decimal.c); yours of stage 1 is not in work/ yet" in second
     )
     assert "do stage 1 first, then make stage=2 start again; or write here" in second
-    # While a function is missing, hint asks for the function, because no hint of a task would help.
+    # While a function is missing, `make hint` prints how to copy the function, because no hint of a
+    # task would help.
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
-    assert hint == "next: bring over fib_decimal (decimal.c) from your stage 1\n"
+    assert re.match(r"task 1, \w+: ", hint)
+    assert "because of what is missing; make stage=2 hint task=1 gives its hint\n" in hint
+    assert hint.endswith("\nnext: copy fib_decimal (decimal.c) from your stage 1\n")
     aside = student / "work" / "aside"
     (student / "work" / "1-iterative-u64").rename(aside)
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
-    assert hint == "next: stage 1, make stage=1 start: fib_decimal (decimal.c) comes from there\n"
+    assert hint.endswith(
+        "\nnext: stage 1, make stage=1 start: fib_decimal (decimal.c) comes from there\n"
+    )
     aside.rename(student / "work" / "1-iterative-u64")
     shutil.rmtree(student / "work" / "2-fast-doubling-clz")
     file = student / "work" / "1-iterative-u64" / "decimal.c"
@@ -246,10 +252,149 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
     assert made == file.read_text()
 
 
+# A script that starts each stage and solves it with the reference's files, in which each function
+# of a task uses definitions of its own: a macro, a type, a table, a static function, and a function
+# that a header declares. A helper's prototype stands above its user, and the helper below.
+AN_OWN_LEARNER = """
+import sys
+from pathlib import Path
+from grader.course import carry_forward, commands, skeleton
+from grader.exercise.files import exercises, stages, tasks
+
+OWN = '''
+#define OWN_MASK_{0} \\
+	3u
+
+/* Its own type. */
+struct own_{0} {{
+	unsigned int value;
+}};
+
+static const unsigned int own_table_{0}[] = {{
+	1, 2, 3, 4,
+}};
+
+static unsigned int own_first_{0}(unsigned int i)
+{{
+	struct own_{0} found = {{ own_table_{0}[i & OWN_MASK_{0}] }};
+
+	return found.value;
+}}
+
+static unsigned int own_helper_{0}(unsigned int i);
+
+'''
+BELOW = '''
+static unsigned int own_helper_{0}(unsigned int i)
+{{
+	return own_first_{0}(i);
+}}
+'''
+SHARED = "unsigned int own_shared_{0}(unsigned int i);"
+
+for number in sorted(stages.manifests()):
+    commands.start(exercises.find(number))
+    own = skeleton.learner_directory(number)
+    for file in own.iterdir():
+        file.write_text((Path(sys.argv[1]) / own.name / file.name).read_text())
+    if not exercises.find(number).arithmetic:
+        continue
+    for task in tasks.course(number).tasks:
+        for part in task.parts:
+            file = own / part.file
+            text = file.read_text()
+            there = skeleton.functions(text)[part.function]
+            above = skeleton.comment_above(text, there)
+            name = f"{part.function}_{number}"
+            body = text[there.body : there.end + 2]
+            call = f"\\tif (own_helper_{name}(1) == 9)\\n\\t\\tfib_assert(0);\\n"
+            shared = (own / "bignum.h").is_file() and part.file.endswith(".c")
+            if shared:
+                call += call.replace("own_helper", "own_shared")
+            below = BELOW.format(name)
+            if shared:
+                header = (own / "bignum.h").read_text()
+                begin, end, behind = header.rpartition("#endif")
+                (own / "bignum.h").write_text(begin + SHARED.format(name) + "\\n\\n" + end + behind)
+                below += SHARED.format(name)[:-1]
+                below += f"\\n{{\\n\\treturn own_first_{name}(i);\\n}}\\n"
+            # A declaration may follow a statement.
+            file.write_text(
+                text[:above] + OWN.format(name).lstrip() + text[above : there.body]
+                + call + body + below + text[there.end + 2 :]
+            )
+"""
+
+
+# A script that writes what a stage begins with to a folder.
+START = """
+import sys
+from pathlib import Path
+from grader.course import carry_forward, skeleton
+files, _ = carry_forward.begin(int(sys.argv[1]))
+skeleton.write(int(sys.argv[1]), Path(sys.argv[2]), files=files)
+"""
+
+
+def text_of(directory: Path) -> str:
+    return "".join(path.read_text() for path in directory.iterdir())
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+def test_what_is_brought_over_compiles_with_a_learners_own_definitions(
+    student: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", AN_OWN_LEARNER, str(paths.STAGES)]
+    completed = call(student, *words, PYTHONPATH=str(student))
+    assert completed.returncode == 0, completed.stderr
+    assert "does not compile" not in completed.stdout
+    for number in STAGES:
+        folder = tmp_path / str(number)
+        made = call(
+            student, sys.executable, "-c", START, str(number), str(folder), PYTHONPATH=str(student)
+        )
+        assert made.returncode == 0, made.stderr
+        if number:
+            (directory,) = folder.iterdir()
+            built = call(student, "make", "-s", "-C", "common/userspace",
+                         f"STAGE_DIR={directory}", f"OUT={folder}/out")  # fmt: skip
+            assert built.returncode == 0, built.stderr
+            fits = [one for one in skeletons.carried(number) if one.fits[:1] == (one.stage,)]
+            assert text_of(directory).count("own_helper_") == 3 * len(fits)
+
+
+@pytest.mark.machine
+def test_what_does_not_compile_in_a_stage_is_not_brought_over(
+    student: Path, tmp_path: Path
+) -> None:
+    """A learner's function is not copied if it uses a type that the next stage does not have."""
+    words = [sys.executable, "-c", A_LEARNER, str(tmp_path / "begun"), str(paths.STAGES)]
+    (tmp_path / "begun").mkdir()
+    assert call(student, *words, PYTHONPATH=str(student)).returncode == 0
+    (own,) = (student / "work").glob("5-*")
+    file = own / "bignum.c"
+    file.write_text(file.read_text().replace("limbs_add_squares", "square_rows"))
+    shutil.rmtree(next((student / "work").glob("6-*")))
+    done = call(student, "make", "stage=6", "start", LAB_BUILD=str(tmp_path / "build"))
+    (line,) = (line for line in done.stdout.splitlines() if "compile" in line)
+    assert re.fullmatch(
+        r"not brought over: bn_square \(bignum\.c\); yours of stage 5 does not compile in stage 6"
+        r" \(.*dlimb_t.*\); copy it into the stub and correct that",
+        line,
+    )
+    assert "brought over from work/5-schoolbook-squaring: bn_reserve (bignum.c)" in done.stdout
+    (made,) = (student / "work").glob("6-*")
+    built = call(student, "make", "-s", "-C", "common/userspace",
+                 f"STAGE_DIR={made}", f"OUT={tmp_path}/out")  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    assert "square_rows" not in (made / "bignum.c").read_text()
+
+
 @pytest.mark.machine
 def test_without_a_copy_it_says_what_to_do(student: Path, tmp_path: Path) -> None:
     completed = call(student, "make", "check", LAB_BUILD=str(tmp_path))
-    assert "there is no stage in work/ yet: make stage=1 start" in completed.stderr
+    assert "there is no stage in work/ yet; run make stage=1 start" in completed.stderr
     assert completed.returncode == 2
     completed = call(student, "make", "stage=2", "ref=1", "profile", LAB_BUILD=str(tmp_path))
     assert "stage 2 is here without its source" in completed.stderr
@@ -305,7 +450,7 @@ def test_a_student_can_count_the_reference(student: Path, tmp_path: Path) -> Non
     assert by_object == pytest.approx(by_source, rel=0.01)
     (student / "reference" / "1-iterative-u64" / "qemu.o_shipped").unlink()
     completed = call(student, *words, PYTHONPATH=str(student), **own)
-    assert "reference/ has no object of stage 1 that machine qemu can count" in completed.stderr
+    assert "reference/ has no object of stage 1 that machine qemu can measure" in completed.stderr
 
 
 @pytest.mark.machine
@@ -314,9 +459,9 @@ def test_a_directory_in_use_is_refused(exported: Path, tmp_path: Path) -> None:
     file.touch()
     for target, says in (
         (exported, "is not empty"),
-        (file, "is no directory"),
+        (file, "is not a directory"),
         (paths.ROOT / "build" / "x", "is inside the kit"),
-        (tmp_path / "no" / "x", "is not there"),
+        (tmp_path / "no" / "x", "does not exist"),
     ):
         completed = run_export(target)
         assert completed.returncode == 2
@@ -353,7 +498,7 @@ def test_marked_passages_go() -> None:
     assert export.without_marked("a <!-- not exported -->b <!-- /not exported -->c", "x") == "a c"
     assert export.without_marked("a\n# not exported\nb\n# /not exported\nc\n", "x") == "a\nc\n"
     for wrong in ("<!-- not exported -->\nb\n", "b\n# /not exported\n", "<!-- exported: b\n"):
-        with pytest.raises(LabError, match="has no end"):
+        with pytest.raises(LabError, match="end mark of a part that is not exported is missing"):
             export.without_marked(wrong, "x")
 
 

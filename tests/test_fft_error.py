@@ -28,7 +28,7 @@ LENGTHS = (256, 320, 384, 448, 512, 640, 768, 896, 1024, 5120, 28672, 49152, 229
 FEW = (256, 448, 1024, 49152)
 DIGIT_MAX = 5012
 # The errors of random digits add up like a random walk. The bound, WALK times 2^-53 * DIGIT_MAX^2 *
-# sqrt(N), is above the observed values (4 to 14 times) and far below those of a wrong constant.
+# sqrt(N), is above the observed values (4 to 14 times) and far below the error of a wrong constant.
 WALK = 30
 
 pytestmark = pytest.mark.skipif(
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest distance from an integer for one length and kind of digits, and its bound."""
+    """The largest distance from an integer, for one length and kind of digits, and the bound."""
 
     points: int
     kind: str

@@ -53,7 +53,7 @@ def short(name: str) -> tuple[FiberTest, ...]:
     ],
 )
 def test_on_every_machine(name: str) -> None:
-    """Each test case passes, leaves nothing and a clean log, and the module can be unloaded."""
+    """Each test case passes and leaks nothing; the log is clean; the module can be unloaded."""
     found = runner.attempt(name, short(name))
     assert {one.title: wrong for one, wrong in found.items() if wrong} == {}
     assert set(found) == set(short(name))
@@ -97,7 +97,7 @@ def test_the_library_without_a_kernel(tmp_path: Path, program: str, words: list[
 
 def test_a_processor_that_is_not_known() -> None:
     kernel = Kernel("key", build.HERE, "arm64", "6.1", "gcc")
-    with pytest.raises(LabError, match="know the registers of x86 and of user-mode Linux, not arm"):
+    with pytest.raises(LabError, match="registers of x86 and of user-mode Linux, not of arm"):
         build.built(kernel)
 
 

@@ -6,18 +6,19 @@ from __future__ import annotations
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from grader.base.errors import MachineDied, MachineError, MachineTimeout
+from grader.base.errors import LabError, MachineDied, MachineError, MachineTimeout
 from grader.lab import guest_channel
 from grader.lab.guest_channel import AHEAD_BYTES, PUT_BYTES, Deadline, GuestChannel
 
 
 class Agent:
-    """The machine's end of the channel: reads lines and sends what a test prescribes."""
+    """The machine's end of the channel, which reads lines and sends the text that a test gives."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = folder / "in", folder / "out"
@@ -29,10 +30,18 @@ class Agent:
         self.output = os.open(self.paths[1], os.O_RDWR)
         self.channel = GuestChannel(*self.paths, lambda: self.alive)
         self.thread: threading.Thread | None = None
-        self.over = threading.Event()  # set before the pipes close, so that the thread ends
+        self.over = threading.Event()  # set before the FIFOs are closed, so that the thread ends
         self.errors: list[BaseException] = []
 
     def line(self) -> str:
+        """Return the next line from the grader, without its checksum."""
+        line = self.bare_line()
+        checksum, _, request = line.partition(" ")
+        if checksum != f"{zlib.adler32(request.encode()):08x}":
+            return line  # a line for the client has no checksum
+        return request
+
+    def bare_line(self) -> str:
         """Return the next line from the grader."""
         text = b""
         while not text.endswith(b"\n"):
@@ -107,7 +116,7 @@ def test_output_in_pieces_and_not_utf8(agent: Agent) -> None:
 
 
 def test_an_answer_cannot_be_forged(agent: Agent) -> None:
-    """Guest output cannot end a command, because the guest does not know the command's name."""
+    """Output of a command cannot end it, because the guest does not know the command's name."""
 
     def part() -> None:
         _, name, _ = agent.command()
@@ -127,6 +136,24 @@ def test_what_came_too_late_is_passed_over(agent: Agent) -> None:
 
     agent.plays(part)
     assert agent.channel.run("x", 2).output == "new\n"
+
+
+def test_a_damaged_request_is_sent_again(agent: Agent) -> None:
+    def part() -> None:
+        lines = {agent.bare_line()}
+        name = lines.copy().pop().split()[2]
+        for _ in range(2):
+            agent.say(f"\x03stray\n\x03{name}\n")
+            lines.add(agent.bare_line())
+        assert len(lines) == 1
+        agent.say(f"\x01{name}\ngood\n\x02{name} 0\n")
+        for _ in range(4):
+            agent.say(f"\x03{agent.line().split()[1]}\n")
+
+    agent.plays(part)
+    assert agent.channel.run("x", 2).output == "good\n"
+    with pytest.raises(LabError, match="damages requests; run the command again"):
+        agent.channel.run("x", 2)
 
 
 def test_check(agent: Agent) -> None:
@@ -189,7 +216,7 @@ def test_last_words_before_death_count(agent: Agent) -> None:
 
 def test_a_machine_that_takes_nothing(agent: Agent) -> None:
     """Sending to a full FIFO raises MachineTimeout, or MachineDied if the machine has ended."""
-    with pytest.raises(MachineTimeout, match="takes no more"):
+    with pytest.raises(MachineTimeout, match="accepts no more"):
         agent.channel.run("x" * 200_000, 0.3)
     agent.alive = False
     with pytest.raises(MachineDied):
@@ -288,6 +315,26 @@ def test_a_computer_that_stands_still_is_no_timeout(monkeypatch: pytest.MonkeyPa
     assert 5 <= waited <= 6
 
 
+@pytest.mark.parametrize(("starved", "low", "high"), [(0.0, 0.4, 0.4), (0.1, 0.6, 2), (9.0, 2, 4)])
+def test_a_guest_that_waits_for_a_processor_has_more_time(
+    monkeypatch: pytest.MonkeyPatch, starved: float, low: float, high: float
+) -> None:
+    """The time limit does not count the time in which the silent guest has no processor."""
+    now = 1000.0
+
+    def select(_read: list[int], _write: list[int], _rest: list[int], wait: float) -> object:
+        nonlocal now
+        now += wait
+        return [], [], []
+
+    monkeypatch.setattr(guest_channel.select, "select", select)
+    monkeypatch.setattr(guest_channel.time, "monotonic", lambda: now)
+    deadline = Deadline(0.4, lambda: starved)
+    while not deadline.expired():
+        deadline.select([], [])
+    assert low - 0.01 <= now - 1000.0 <= high + 0.01
+
+
 def test_batch_that_ends_early(agent: Agent) -> None:
     def part() -> None:
         _, name, _ = agent.command()
@@ -327,7 +374,7 @@ def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
 
 
 def test_requests_that_are_on_board(agent: Agent) -> None:
-    """For requests in a file the grader sends only the command, and reports an early end."""
+    """If a file has the requests, the grader sends only the command, and reports an early end."""
 
     def part() -> None:
         _, name, command = agent.command()

@@ -76,7 +76,7 @@ def beginning(handout: Path) -> dict[str, str]:
 @in_english
 @pytest.mark.parametrize("name", [*exercises.names(), *PAGES])
 def test_a_handout_begins_with_what_it_needs(name: str) -> None:
-    """A handout begins with its labels, its hours as in the course contents, and existing files."""
+    """A handout begins with its labels. Its hours are those of the contents; its files exist."""
     page = name in PAGES
     handout = HANDOUTS / f"{name}.md" if page else exercises.find(name).handout
     top = beginning(handout)
@@ -115,7 +115,7 @@ def test_a_stale_table_is_noticed(tmp_path: Path) -> None:
     assert handout.read_text() != text
     assert graded_tables.renewed(handout, exercise.course) == text
     handout.write_text(text.replace(graded_tables.HEAD, ""))
-    with pytest.raises(LabError, match="no table of what is graded"):
+    with pytest.raises(LabError, match="no table of graded parts"):
         graded_tables.renewed(handout, exercise.course)
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths
+from grader.course import texts
 from grader.exercise.files import exercises, stages
 from grader.lab import machines
 
@@ -42,7 +43,8 @@ ORPHANS = {*HANDOUTS.glob("[0-9]*-*.md"), *HANDOUTS.glob("electives/*.md")} - {
 }
 DOCUMENTS = sorted({paths.ROOT / "README.md", *HANDOUTS.rglob("*.md")} - ORPHANS)
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])
-# NOT_RUN would run these tests again. LONG_RUN takes minutes and runs in the long form only.
+# Commands of NOT_RUN would run these tests again. Those of LONG_RUN take minutes, so only the long
+# form runs them.
 NOT_RUN = ("make test",)
 LONG_RUN = ("grader/run.sh", "make elective=fibers check long=1")
 FACTOR = 60.0
@@ -205,15 +207,18 @@ def run(checkout: Path, command: str) -> subprocess.CompletedProcess[str]:
 def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
     long = os.environ.get("LAB_TESTS") == "long"
     if not long and (document.parent.name == "experiments" or document.name[:3] in ("10-", "11-")):
-        pytest.skip("minutes: LAB_TESTS=long make test")
+        pytest.skip("takes minutes; part of the long form: LAB_TESTS=long make test")
     shutil.rmtree(checkout / "work", ignore_errors=True)
     (checkout / "build").mkdir(exist_ok=True)
+    (checkout / "work").mkdir()
+    # Sessions are in English, also in a course whose tasks and hints are not.
+    (checkout / "work" / texts.CHOICE).write_text(f"{texts.NATIVE}\n")
     for block in blocks(document):
         if "long" in block.check and not long:
             continue
         need = missing(block.check)
         if need:
-            warnings.warn(f"{block}: not run, there is no {need}", stacklevel=1)
+            warnings.warn(f"{block}: not run, because {need} is missing", stacklevel=1)
             continue
         for number in re.findall(r"solved (\d+)", block.check):
             (solution,) = (checkout / "stages").glob(f"{number}-*")
@@ -289,18 +294,18 @@ def test_links_within_the_repository_lead_somewhere(document: Path) -> None:
         if re.match(r"[a-z]+:", target):
             continue
         path = document.parent / target.split("#")[0]
-        assert path.exists(), f"{paths.shown(document)}: {target} is not there"
+        assert path.exists(), f"{paths.shown(document)}: {target} does not exist"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=paths.shown)
 def test_the_formulas_can_be_read(document: Path) -> None:
     if shutil.which("pandoc") is None:
-        pytest.skip("there is no pandoc: scripts/setup.sh book installs it")
+        pytest.skip("pandoc not found; run scripts/setup.sh book")
     assert bad_formulas(document.read_text()) == ""
 
 
 def bad_formulas(text: str) -> str:
-    """Return pandoc's errors, and the lines with dollar signs that are no formula for pandoc."""
+    """Return pandoc's errors, and the lines with dollar signs that pandoc reads as text."""
     command = ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "html", "--mathml"]
     completed = subprocess.run(command, input=text, capture_output=True, text=True)
     shown_as_is = r"<(pre|code)\b.*?</\1>|<!--.*?-->|<annotation.*?</annotation>"
@@ -316,7 +321,7 @@ def bad_formulas(text: str) -> str:
 )
 def test_a_bad_formula_is_found(text: str, good: bool) -> None:
     if shutil.which("pandoc") is None:
-        pytest.skip("there is no pandoc: scripts/setup.sh book installs it")
+        pytest.skip("pandoc not found; run scripts/setup.sh book")
     assert (bad_formulas(text) == "") == good
 
 
@@ -335,7 +340,7 @@ def test_the_figures_are_small_and_say_where_they_come_from() -> None:
         )
         wide = figure.name.replace("-narrow.svg", ".svg")
         places = [d for d in DOCUMENTS if f"figures/{wide}" in d.read_text()]
-        assert places, f"{figure} is nowhere to be seen"
+        assert places, f"no page shows {figure}"
         assert (figure.parent / wide.replace(".svg", "-narrow.svg")).is_file(), f"{wide} alone"
 
 
@@ -354,7 +359,7 @@ def prose(text: str) -> str:
 def misspelt(text: str) -> set[str]:
     """Return the words that are neither in aspell's British dictionary nor in words.txt."""
     if shutil.which("aspell") is None:
-        pytest.skip("there is no aspell: scripts/setup.sh test installs it")
+        pytest.skip("aspell not found; run scripts/setup.sh test")
     command = ["aspell", "list", "--lang=en_GB", "--encoding=utf-8"]
     completed = subprocess.run(
         command, input=prose(text), capture_output=True, text=True, check=True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that only status and errno decide who is to blame for a failed tool, never its output."""
+"""Test that status and errno alone tell a fault of the host from an error in a submission."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
     assert len(lines) == len(found) + 1 and not any(";" in line for line in lines)
 
 
-# Faults of this computer.
+# Faults of the host, which must end the command.
 
 
 def _ended(status: int) -> CommandResult:
@@ -149,7 +149,9 @@ def test_a_full_disk_is_told_by_errno(
     if number == errno.EIO:
         _ended(2).check_host(tmp_path)
     else:
-        with pytest.raises(HostFault, match=f"No space left on device: {tmp_path}; free some"):
+        with pytest.raises(
+            HostFault, match=f"{tmp_path}: No space left on device; free some space"
+        ):
             _ended(2).check_host(tmp_path)
 
 

@@ -3,13 +3,14 @@
 
 Faults of tests/faults/ with by = "ideas" compute right results by another method than the stage
 teaches, or slowly by its method (`slow`). `files` names another stage whose files are used,
-`beside` a stage and one file that is added, and `earns` the expected points of all tasks. Together
-with the device, the files of the stage before earn at most 40 points, and a slow solution at least
-60.
+`beside` a stage and one file that is added, and `earns` the expected points of all tasks. No remark
+may match `silent`. Together with the device, the files of the previous stage earn at most 40
+points, and a slow solution at least 60.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +22,10 @@ from catalogue import Fault
 from grader.base.finding import Finding
 from grader.course import check
 from grader.exercise.files import exercises, stages, tasks
-from grader.exercise.files.tasks import CountedCall, Idea, Plain
-from grader.exercise.operations import ideas
+from grader.exercise.files.tasks import CountedCall, Idea, Plain, Task
+from grader.exercise.operations import ideas, unit_tests
 from grader.exercise.operations.ideas import OperationCost
+from grader.exercise.operations.unit_tests import OperationOutcome
 from grader.lab import machines
 from grader.scoring import par
 
@@ -54,7 +56,10 @@ def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
     lines = check.task_lines(exercise, handed_in(fault, tmp_path), 7)
     earned = sum(line.earned for line in lines)
     assert earned == fault.options["earns"], [line.remark for line in lines]
-    # The points with those for the device, but without those for speed.
+    remarks = "\n".join(line.remark for line in lines)
+    assert re.search(catalogue.expected_text(fault), remarks), remarks
+    assert not re.search(fault.options.get("silent", "$^"), remarks), remarks
+    # The points for tasks and the device, without the points for speed.
     whole = earned + exercise.course.device_points
     assert whole >= 60 or "slow" not in fault.options
     assert whole <= 40 or "files" not in fault.options
@@ -66,7 +71,13 @@ def idea(least: int, most: int, unit: str = "products") -> Idea:
 
 
 @pytest.mark.parametrize(
-    ("took", "said"), [(79, "79 products; at least 80"), (80, ""), (90, ""), (91, "at most 90")]
+    ("took", "said"),
+    [
+        (79, "79 products; expected at least 80, because half of the products"),
+        (80, ""),
+        (90, ""),
+        (91, "expected at most 90"),
+    ],
 )
 def test_a_count_is_held_against_its_bounds(took: int, said: str) -> None:
     unmet = ideas.unmet(idea(80, 90), {CountedCall("square", 64): OperationCost(1000, took, 0)})
@@ -78,6 +89,14 @@ def test_a_call_that_was_wrong_follows_no_idea() -> None:
     assert ideas.unmet(
         idea(0, 0, "allocations"), {takes: Finding("wrong", "square of 64 words is wrong")}
     )
+
+
+def test_a_wrong_call_of_several_ideas_is_reported_once() -> None:
+    both = (idea(0, 80), idea(0, 1, "allocations"))
+    task = Task(1, "square", "", "square", 40, (), (), both)
+    counts = {CountedCall("square", 64): Finding("wrong", "square of 64 words is wrong")}
+    judged = unit_tests.with_ideas(OperationOutcome(True, False, 90), task, counts)
+    assert (judged.idea, judged.withheld) == ("square of 64 words is wrong", 40)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +114,7 @@ def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
 def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`make par` names a bound that the kit's own stage does not keep."""
+    """`make par` reports a bound that the kit's own stage exceeds."""
     machine = machines.counting()
     assert par.ambiguous_ideas(machine, lambda _: None, range(1, 10)) == []
     course = tasks.course(5)
@@ -104,5 +123,5 @@ def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     changed = replace(course, tasks=(low,))
     monkeypatch.setattr(tasks, "course", lambda number: changed)
     (said,) = par.ambiguous_ideas(machine, lambda _: None, [5])
-    # 128 limbs of 32 bits need 128 * 129 / 2 products, and nothing else multiplies.
-    assert said.endswith("square of 64 words takes 8,256 products; at most 8,255")
+    # The square of 128 limbs of 32 bits needs 128 * 129 / 2 products. No other code multiplies.
+    assert "square of 64 words takes 8,256 products; expected at most 8,255" in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that instructions are counted exactly and from outside, so no stage can lower its count."""
+"""Test that QEMU counts instructions exactly and that no stage can lower its own count."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def counted(subject: StageWorkload, n: int = N) -> instructions.CallCount:
 
 @pytest.mark.machine
 def test_every_machine_counts_the_same() -> None:
-    """Two resumed machines count the same instructions in the module, and about the same in all."""
+    """Two resumed machines count the same in the module, and nearly the same in total."""
     subject = subject_of(7, (1000,))
     first, second = (counted(subject, 1000) for _ in range(2))
     assert first.module == second.module
@@ -68,7 +68,7 @@ def test_every_machine_counts_the_same() -> None:
 @pytest.mark.machine
 @pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
 def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:
-    """A stage that keeps a result gains only in a second call, and the counter never makes one."""
+    """A stage that stores a result gains only in a second call, which the counter never makes."""
     subject, honest = faulty(fault, tmp_path), counted(subject_of(2))
     assert counted(subject).phases["compute"] >= honest.phases["compute"]
     guest = machines.counting().boot(contents([subject]), digits=100)
@@ -104,7 +104,7 @@ def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> No
 
 SITES = (("compute", 0), ("decimal", 0), ("compute", 0))
 DIGITS = "12200160415121876738"
-NOTHING = Counts(0, 0, 0, 0, 0, 0, 0)
+NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def added(one: Counts, **more: int) -> Counts:
@@ -113,7 +113,7 @@ def added(one: Counts, **more: int) -> Counts:
 
 def honest() -> list[Event]:
     """Return the events of a call: 100 instructions for compute, 400 for decimal, 5 for release."""
-    at = Counts(1_000_000, 8_000_000, 42, 0, 0, 450, 2_000_000)
+    at = Counts(1_000_000, 8_000_000, 42, 0, 0, 0, 0, 450, 2_000_000)
     found = [Event("m16", at, "")]
     at = added(at, user=2, kernel=564, module=48)
     for i, took in enumerate((100, 400, 5)):
@@ -195,7 +195,7 @@ def test_a_qemu_without_plugins_is_one_line(
     assert plugin.why_unavailable(str(program)) == "qemu: -plugin: invalid option"
     monkeypatch.setattr(qemu, "QEMU", str(program))
     monkeypatch.setattr(qemu.Qemu, "kernel", lambda self: None)
-    with pytest.raises(LabError, match="no instructions are counted: qemu: -plugin: invalid"):
+    with pytest.raises(LabError, match="instructions cannot be counted: qemu: -plugin: invalid"):
         machines.counting()
 
 
@@ -214,7 +214,7 @@ def test_what_a_machine_makes_the_plugin_write_is_bounded() -> None:
 
 
 class Said(Progress):
-    """A progress that records its notes."""
+    """A progress display that records its notes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,20 +228,20 @@ def test_without_plugins_speed_is_judged_by_time(monkeypatch: pytest.MonkeyPatch
     by_time, ok = Line("speed", 20, 20, "by time"), Status("ok")
 
     def cannot() -> None:
-        raise LabError("qemu takes no plugin, so no instructions are counted: invalid option")
+        raise LabError("qemu supports no plugins: invalid option", "run make doctor")
 
     monkeypatch.setattr(machines, "counting", cannot)
     monkeypatch.setattr(speed, "_timed", lambda *_: by_time)
     progress = Said()
     assert speed.measure(stages.kit(5), 7, progress)(ok) is by_time
     (note,) = progress.notes
-    assert "speed is judged by time" in note and "qemu takes no plugin" in note
+    assert "speed is judged by time" in note and "qemu supports no plugins" in note
     # An untrusted submission is never timed in User-Mode Linux, which is a process of this
     # computer.
     untrusted = replace(stages.kit(5), isolated=True)
-    with pytest.raises(LabError, match="takes no plugin"):
+    with pytest.raises(LabError, match="supports no plugins"):
         speed.measure(untrusted, 7, progress)(ok)
-    # A run of the grader also falls back to time if it has timed both stages.
+    # grader/run.sh also judges by time if it has timed the stage and the one before.
     timed: Samples = {
         (stages.kit(number).key, "compute", 10_000): Series([ns])
         for number, ns in ((4, 30_000.0), (5, 1_000.0))

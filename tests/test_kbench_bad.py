@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the elective kbench with programs that a kernel cannot run: one line names the function."""
+"""Test the elective kbench with programs that a kernel cannot run: the error names a function."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ REFUSED = {
                  "define i32 @main() {\n  ret i32 0\n}\n", "g uses floating point (float)"),
     "vector": (".ll", "define i32 @v(<4 x i32> %x) {\n  %a = extractelement <4 x i32> %x, i32 0\n"
                "  ret i32 %a\n}\ndefine i32 @main() {\n  ret i32 0\n}\n",
-               "v uses vectors, which a kernel does not have: compile it with -fno-vectorize"),
+               "v uses vectors, which a kernel does not have; compile it with -fno-vectorize"),
     "syscall": (".c", 'int f(int x) { asm volatile("syscall" : "+a"(x) : : "rcx", "r11", "memory");'
-                f" return x; }} {MAIN}", 'f has the instruction "syscall"'),
+                f" return x; }} {MAIN}", "f has the instruction syscall"),
     "interrupt": (".c", f'int f(int x) {{ asm("int $0x80" : "+a"(x)); return x; }} {MAIN}',
-                  'f has the instruction "int"'),
+                  "f has the instruction int"),
     "undefined": (".c", f"int g(int x); int f(int x) {{ return g(x); }} {MAIN}",
                   "f calls g, which nothing defines"),
     "no-sysy": (".c", f"int getint(void); int f(int x) {{ return getint(); }} {MAIN}",
-                "f calls getint, which nothing defines: SYSY=1 brings"),
+                "f calls getint, which nothing defines; give SYSY=1"),
     "wide": (".c", f"int f(int x) {{ __int128 a = x; return (int)(1000 / a); }} {MAIN}",
              "f divides 128-bit numbers"),
-    "no-main": (".c", "int f(int x) { return x; }", "it defines no main"),
+    "no-main": (".c", "int f(int x) { return x; }", "the program has no function main"),
     "thread": (".c", f"_Thread_local int t; int f(int x) {{ return t + x; }} {MAIN}",
                "@t is a variable of each thread"),
     "c-error": (".c", f"int f(int x) {{ return y; }} {MAIN}",
                 "error: use of undeclared identifier 'y'"),
     "no-ir": (".ll", "define i32 @main() {\n  %a = add i32 1\n  ret i32 %a\n}\n", "in main:"),
     "no-text": (".ll", "\udcff\udcfe", "llvm-dis"),
-    "suffix": (".txt", "x", "names a .c file or LLVM IR as text"),
+    "suffix": (".txt", "x", "neither C nor LLVM IR as text"),
 }  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_refused_in_one_line(name: str, tmp_path: Path, monkeypatch: pytest.Monk
         prepare(path, CompileOptions())
     assert said in str(error.value) and "\n" not in str(error.value)
     assert str(error.value).startswith(str(path))
-    assert not list((tmp_path / "build/kbench/programs").glob("*")), "half of it is left"
+    assert not list((tmp_path / "build/kbench/programs").glob("*")), "part of the build is left"
 
 
 def test_ir_of_another_version(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_ir_of_another_version(tmp_path: Path) -> None:
         assert "llc here is of LLVM" in text
 
 
-# Programs that end a process and a kernel: the source, and the message of each.
+# Programs that crash a process and a kernel: the source, and the error message in either case.
 FATAL = {
     "null": ("int f(int *p) { return *p; } int main(void) { return f(0); }",
              "as a process: a null pointer is followed in f",
@@ -162,15 +162,21 @@ def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "which program? say make kbench PROG=electives/kbench/loop.c"),
+        ([], "no program is given; run make kbench PROG=electives/kbench/loop.c"),
         (["PROG=/nowhere.c"], "/nowhere.c: No such file or directory"),
         (["PROG=electives/kbench/loop.c", "INPUT=/nowhere"], "INPUT=/nowhere: No such file"),
-        (["PROG=electives/kbench/loop.c", "RUNS=0"], "RUNS=0: say a number from 1 to 1000"),
-        (["PROG=electives/kbench/loop.c", "O=fast"], "O=fast: clang knows"),
-        (["PROG=electives/kbench/loop.c", "LLC=9"], "LLC=9: llc knows"),
-        (["PROG=electives/kbench/loop.c", "machine=pdp11"], "kbench takes uml, qemu or host"),
-        (["TABLE=1", "RUNS=3"], "RUNS=3: at least 10"),
-        (["CLASS=/nowhere"], "CLASS=/nowhere: no directory"),
+        (
+            ["PROG=electives/kbench/loop.c", "RUNS=0"],
+            "RUNS=0: not a valid number of runs; give a number from 1 to 1000",
+        ),
+        (["PROG=electives/kbench/loop.c", "O=fast"], "O=fast: no such level"),
+        (["PROG=electives/kbench/loop.c", "LLC=9"], "LLC=9: no such level"),
+        (
+            ["PROG=electives/kbench/loop.c", "machine=pdp11"],
+            "machine=pdp11: kbench does not support it; choose uml, qemu or host",
+        ),
+        (["TABLE=1", "RUNS=3"], "RUNS=3: too few for the test; give at least 10"),
+        (["CLASS=/nowhere"], "CLASS=/nowhere: not a directory"),
     ],
 )
 def test_bad_words_on_the_command_line(words: list[str], said: str) -> None:

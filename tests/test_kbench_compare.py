@@ -109,7 +109,7 @@ def test_programs_that_print_something_else_are_not_compared(tmp_path: Path) -> 
     ("verdicts", "said"),
     [
         ({QEMU: "faster", CALLGRIND: "~"}, "The counters disagree"),
-        ({USER: "slower", QEMU: "faster"}, "fewer instructions are not less time"),
+        ({USER: "slower", QEMU: "faster"}, "fewer instructions do not always take less time"),
         ({USER: "~", UML: "~", QEMU: "faster"}, "The counters see a difference and no clock does"),
         ({USER: "faster", QEMU: "~"}, "as many instructions, but slower"),
         ({USER: "faster", UML: "~", QEMU: "faster"}, "The clocks disagree"),
@@ -197,9 +197,9 @@ def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_class_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="no directory"):
+    with pytest.raises(LabError, match="not a directory"):
         compilers.read(tmp_path / "x")
-    with pytest.raises(LabError, match="0 programs by 0 compilers"):
+    with pytest.raises(LabError, match=r"too few programs or compilers \(0 and 0\)"):
         compilers.read(tmp_path)
     (tmp_path / "p").mkdir()
     (tmp_path / "p/a.ll").write_text(CRASHES)

@@ -163,4 +163,4 @@ def test_lost_memory_is_found(sources: Path) -> None:
     found = leak_scan.read(guest.channel.check(leak_scan.COMMAND, SECONDS), built)
     guest.stop()
     assert found.blocks >= 1
-    assert "allocated in lose" in found.meaning and "never given back" in found.meaning
+    assert "allocated in lose" in found.meaning and "never freed" in found.meaning

@@ -72,7 +72,7 @@ def test_c_files_include_nothing_from_above() -> None:
 
 
 def test_scripts_call_doors_only() -> None:
-    """make and the scripts call only modules that are command lines."""
+    """`make` and the scripts call only modules that are command lines."""
     called = set()
     scripts = (paths.ROOT / "scripts").glob("*")
     for path in [paths.ROOT / "Makefile", *GRADER.glob("*.sh"), *scripts]:
@@ -83,7 +83,7 @@ def test_scripts_call_doors_only() -> None:
         package = paths.ROOT / name.replace(".", "/") / "__main__.py"
         assert path.is_file() or package.is_file(), name
         text = (path if path.is_file() else package).read_text()
-        assert '__name__ == "__main__"' in text, f"{name} is called and is no command line"
+        assert '__name__ == "__main__"' in text, f"{name} is called but is no command line"
 
 
 def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
@@ -130,4 +130,4 @@ def test_an_import_from_above_is_refused(tmp_path: Path) -> None:
     path.write_text(before)
     (copy / "attic").mkdir()
     (copy / "attic/__init__.py").write_text("")
-    assert lint().returncode != 0, "a folder that is no layer"
+    assert lint().returncode != 0, "a folder is not a layer"

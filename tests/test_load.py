@@ -61,12 +61,12 @@ def test_load_ask_swap_unload(place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["fib", "n=93"], "no machine is up: make stage=1 load"),
+        (["fib", "n=93"], "no machine is up; run make stage=1 load"),
         (["shell"], "no machine is up"),
-        (["fib"], "which n?"),
-        (["fib", "n=-1"], "which n?"),
-        (["fib", "n=1; reboot"], "which n?"),
-        (["load"], "which stage?"),
+        (["fib"], "no number n is given"),
+        (["fib", "n=-1"], "no number n is given"),
+        (["fib", "n=1; reboot"], "no number n is given"),
+        (["load"], "the command needs one stage"),
         (["stage=99", "load"], "there is no stage 99"),
         (["stage=x", "load"], "give numbers"),
         (["stage=1", "load", "machine=abacus"], "no machine abacus"),
@@ -100,6 +100,9 @@ def test_an_error_of_the_stage_leads_to_the_log(place: Path) -> None:
     completed = make(place, "fib", "n=10")
     assert completed.returncode != 0
     assert "make dmesg shows" in completed.stdout + completed.stderr
+    assert "has changed" not in completed.stderr
+    own.write_text(text)
+    assert "has changed since it was loaded; make stage=1 load" in make(place, "fib", "n=10").stderr
     assert "F(10): the stage returned 0" in make(place, "dmesg").stdout
 
 
@@ -124,14 +127,14 @@ def test_the_last_words_of_one_that_dies_when_nobody_looks(place: Path) -> None:
     time.sleep(4)
     said = make(place, "dmesg")
     assert mark in said.stdout
-    assert "is down" in said.stderr
+    assert "which has ended" in said.stderr
 
 
 LARGE = 'char big[40000]; memset(big, n, 40000); asm volatile("" :: "r"(big) : "memory");'
 
 
 def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
-    """make dmesg names a large stack frame after a crash, because the overflow destroys the log."""
+    """`make dmesg` names a large stack frame after a crash, which destroys the kernel log."""
     copies = ["ref=", f"work={place}/work", "stage=1"]
     assert make(place, *copies, "start").returncode == 0
     source = next(place.glob("work/1-*")) / "fib.c"
@@ -230,7 +233,7 @@ def test_of_a_kernel_that_gdb_has_stopped_gdb_is_named() -> None:
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
 def test_gdb_asks_nothing_on_a_terminal(place: Path) -> None:
-    """gdb shows no pager and no question before its first prompt."""
+    """`gdb` shows no pager and no question before its first prompt."""
     ours, its = pty.openpty()
     os.write(ours, b"info symbol fib_compute\nquit\n")
     with subprocess.Popen(

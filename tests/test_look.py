@@ -26,7 +26,7 @@ def test_every_variable_has_one_place_for_the_whole_function(number: int, functi
         return subprocess.run(call, capture_output=True, text=True, check=True).stdout
 
     moving = ("multi-location", "optimized out")
-    assert any(words in scope() for words in moving), "at -O2 they move about, or are gone"
+    assert any(words in scope() for words in moving), "at -O2 variables are moved or removed"
     assert stage_module.build(stages.kit(number), kernel, look=True).ok
     assert "Symbol" in scope() and not any(words in scope() for words in moving)
     assert stage_module.build(stages.kit(number), kernel).ok

@@ -62,7 +62,7 @@ def test_help_begins_with_what_a_learner_begins_with(tmp_path: Path) -> None:
     assert verbs[:3] == ["start", "check", "hint"]
     assert len(verbs) == len(set(verbs)) + (0 if stages.exported() else 1)  # help lists book twice
     assert any("instructor=1" in line for line in said) != stages.exported()
-    assert "make stage=1 start" in said[-1]
+    assert "make stage=0 start" in said[-1]
 
 
 def test_copies_elsewhere_are_meant_where_that_is_said(tmp_path: Path) -> None:

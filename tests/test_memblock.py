@@ -85,7 +85,7 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     source = (kernel / "mm/memblock.c").read_text()
     part = "start_rgn" in splice.definition(source, "memblock_merge_regions", "").group()[:200]
     if not fault.options.get("on_later" if part else "on_early", True):
-        pytest.skip("no fault of this kernel's")
+        pytest.skip("this is not a fault in the lab kernel's version")
     tests = built(kernel, kernels.UMA)
     out = variants.build(kernel, tests, faulty(fault))
     assert runner.kernels_tests(out).wrong == ""
@@ -174,6 +174,57 @@ def test_points_follow_the_tasks_that_are_solved(
         assert done == right, found
 
 
+# Special cases for three kinds of calls. The kernel's function, renamed, handles all other calls.
+SPECIAL_CASES = """
+{
+	phys_addr_t end = base + memblock_cap_size(base, &size);
+	struct memblock_region *last = &type->regions[type->cnt - 1], *to = NULL;
+	struct memblock_region *middle = &type->regions[type->cnt / 2];
+
+	if (!size || !last->size)
+		return plainly(type, base, size, nid, flags);
+	if (last->base <= base && end <= last->base + last->size)
+		return 0;
+	if (type->cnt < type->max && last->base + last->size < base)
+		to = last + 1;
+	if (!to && type->cnt < type->max && type->cnt > 2 && end < middle->base &&
+		middle[-1].base + middle[-1].size < base)
+		to = middle;
+	if (!to)
+		return plainly(type, base, size, nid, flags);
+	memmove(to + 1, to, (last + 1 - to) * sizeof(*to));
+	to->base = base;
+	to->size = size;
+	to->flags = flags;
+	memblock_set_region_node(to, nid);
+	type->cnt++;
+	type->total_size += size;
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("special", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_the_kernels_own_function_is_right_but_has_no_idea_of_a_task(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, special: bool
+) -> None:
+    """The kernel's function earns tasks 1, 3 and 4 only, even with special cases added."""
+    text = splice.definition((kernel / "mm/memblock.c").read_text(), splice.FUNCTION, "").group()
+    if special:
+        head = text[: text.index("{")]
+        plain = text.replace(splice.FUNCTION, "plainly", 1)
+        text = f"{plain}\n{head.rstrip()}{SPECIAL_CASES}"
+    monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
+    own = tmp_path / "work/memblock" / variants.SOLUTION
+    own.parent.mkdir(parents=True)
+    own.write_text(text)
+    found = points.judge(Progress())
+    assert [number for number, wrong in enumerate(found, 1) if wrong is None] == [1, 3, 4], found
+    for number in (2, 5):
+        finding = found[number - 1]
+        assert finding and "times fewer" in finding.cause, found
+
+
 def _with(text: str, solved: int) -> str:
     """Return the solution up to this task, with the marked regions of later tasks left to write."""
     for number in range(1, solved + 1):
@@ -215,14 +266,14 @@ def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: 
 
 def test_a_function_that_hangs_or_writes_outside_is_told(kernel: Path) -> None:
     tests = built(kernel, kernels.UMA)
-    # Write one element behind the end of memblock's initial array.
+    # Write one element past the end of memblock's initial array.
     outside = kits("look").text.replace("*to++ = next;", "to[128 - idx] = next, to++;")
     out = variants.build(kernel, tests, Variant("x", "", outside, "x.c"))
     assert "-buffer-overflow" in runner.random_test(out, "", 0, 1).wrong
 
 
 def test_what_is_counted_must_be_done(kernel: Path) -> None:
-    """measure checks the resulting regions and not only their total size."""
+    """`measure` checks the resulting regions and not only their total size."""
     skips = "\tif (size == 2048) {\n\t\ttype->total_size += size;\n\t\treturn 0;\n\t}\nrepeat:\n"
     text = kits("look").text.replace("repeat:\n", skips)
     variant = Variant("x", "", text, "x.c")
@@ -249,8 +300,8 @@ def test_the_splice_wants_one_function_of_that_name() -> None:
     ("source", "said"),
     [
         ("/nowhere", "does not exist"),
-        ("/usr", "is not a kernel source tree"),
-        ("/dev/null", "cannot tell"),
+        ("/usr", "has no arch/um"),
+        ("/dev/null", "no kernel version"),
     ],
 )
 def test_a_source_that_is_none_is_refused_in_one_line(source: str, said: str) -> None:

@@ -82,7 +82,7 @@ def test_another_executable_is_booted_in_place_of_the_labs(tmp_path: Path) -> No
     assert machine.facts() == {"linux": str(other)}
     other.chmod(0o644)
     said = make("stage=2", "load", LAB_LINUX=str(other))
-    assert f"lab: {other} is no kernel that can be run" in said.stdout
+    assert f"lab: {other} is not a kernel that can be run" in said.stdout
 
 
 @pytest.mark.long
@@ -90,9 +90,9 @@ def test_another_executable_is_booted_in_place_of_the_labs(tmp_path: Path) -> No
 def test_the_lab_kernel_with_the_change_says_the_same_and_takes_stage_2(entry: Path) -> None:
     completed = make("elective=memblock", "kernel", LAB_REF="1")
     assert completed.returncode == 0, completed.stdout
-    assert "with look boots; memblock=debug says the same" in completed.stdout
+    assert "with look boots; memblock=debug prints the same" in completed.stdout
     assert "memblock_reserve: [0x" in completed.stdout and "reserved[0x0]" in completed.stdout
-    # F(n) is computed in the changed kernel and not in the lab's own.
+    # The changed kernel computes F(n), and not the lab's own kernel.
     ours = paths.BUILD / "memblock" / "linux"
     assert os.access(ours, os.X_OK)
     loaded = make("stage=2", "load", LAB_LINUX=str(ours))
@@ -117,7 +117,7 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
     assert any(line.startswith(" reserved[") for line in before)
     other = boot.log(boot.built(entry, faulty("one byte too many"), progress))
     assert other != before
-    # A kernel that differs only in its size is distinguished from one with a fault.
+    # A kernel that differs only in its size is distinguished from a kernel with a fault.
     large = boot.built(entry, faulty("larger code"), progress)
     by = boot.end_of_image(large) - boot.end_of_image(kernels_own)
     assert by >= 8192 and boot.log(large) == boot.moved(before, by) != before

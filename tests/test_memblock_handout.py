@@ -23,11 +23,11 @@ __all__ = ["kernel"]
 HANDOUT = (paths.ROOT / "handouts/electives/memblock.md").read_text(encoding="utf-8")
 MARKED = re.compile(r"^<!-- mistake: ([^\n]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = {match[1]: " ".join(match[2].split()) for match in MARKED.finditer(HANDOUT)}
-# check reports these mistakes by a growth that fails. The handout shows the report of a random test
-# in which no growth fails.
+# `check` finds these mistakes only when the array cannot grow. The handout shows the report of a
+# random test in which growing never fails.
 BEHIND = ("hole", "inside")
 CALLS = {words: call for call, words in measure.CALLS.items()}
-# The folder of later kernel sources in the cache, which make matrix downloads.
+# The folder of later kernel sources in the cache, which `make matrix` downloads.
 LATER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "fibdrv-lab/sources")
 
 
@@ -80,7 +80,7 @@ def test_the_table_of_shares_is_what_is_counted(
     if number != "6.1":
         source = LATER / f"linux-source-{number}.tar.xz"
         if not source.is_file():
-            pytest.skip(f"there is no {source}: make matrix brings it")
+            pytest.skip(f"{source} not found; run make matrix")
         monkeypatch.setenv("KSRC", str(source))
     kernel = kernels.source()
     needs(kernel, number)

@@ -14,7 +14,7 @@ from grader.exercise.files import expected_values
 
 N = 1000
 NUMBER = expected_values.fibonacci(N)
-# The parts of the kernel that number_encoding.c uses, for a program.
+# Replacements, in a program, of the kernel functions that number_encoding.c uses.
 KERNEL = """
 #include <stdbool.h>
 #include <stdint.h>

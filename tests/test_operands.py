@@ -47,7 +47,7 @@ LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
 
-# The suffix of a request for each way in which c, a and b may be the same number.
+# The suffix of a request for each combination of c, a and b that are the same number.
 INTO = {"none": "", "ca": "-a", "cb": "-b", "ab": "-s", "all": "-t"}
 # Aliases of c = a OP b that the comments of the stages allow.
 ALIASES = {
@@ -256,7 +256,7 @@ def test_a_subtraction_below_zero_is_asserted(stage: int) -> None:
 
 
 # Limb patterns that produce the largest column sums: the largest limb; the largest and the smallest
-# digit of stages with balanced digits; both in turn; single limbs.
+# digit of stages with balanced digits; both alternately; single limbs.
 PATTERNS = (
     (B - 1,),
     (B // 2,),

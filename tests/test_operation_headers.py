@@ -29,7 +29,7 @@ def said(stage: Stage, operation: str) -> str:
     try:
         program = test_program.program(stage)
     except LabError as error:
-        return str(error)
+        return error.problem
     return unit_tests.outcome(stage, program, operation, 1).fault
 
 
@@ -102,13 +102,13 @@ def test_files_are_called_what_they_like(tmp_path: Path) -> None:
         ("int bn_sub(", "int bn_subtract(",
          r"5-schoolbook-squaring/fib\.c:\d+:\d+: error: implicit declaration of function 'bn_sub'"),
         ("LIMB_BITS", "WIDTH", "operations/bignum_adapter.c:.*'LIMB_BITS' undeclared .*"
-         "bignum.h must have it as it was given"),
+         "bignum.h must declare it as in the skeleton"),
         ("\tsize_t size;", "\tsize_t size", "5-schoolbook-squaring/bignum.h:\\d+:\\d+: error: "),
         ("struct bignum *bn_create(struct fib_call *call, size_t size)\n{",
          "struct bignum *bn_create(struct fib_call *call, size_t size)\n{ asm(\"frobnicate\");",
          r"5-schoolbook-squaring/bignum\.c:\d+: Error: no such instruction: `frobnicate'$"),
         ("void bn_free(struct bignum *a)\n{", "asm(\".fill 100000000\");\n"
-         "void bn_free(struct bignum *a)\n{", "compile: what it compiles to is too large"),
+         "void bn_free(struct bignum *a)\n{", "compile: the compiled output is too large"),
     ],
     ids=["function", "width", "syntax", "assembly", "large"],
 )  # fmt: skip

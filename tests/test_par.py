@@ -119,7 +119,7 @@ def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
 
 
 def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
-    """A reference that is here as an object only has no exact count, but is not called wrong."""
+    """A reference without sources has no exact count, but is not reported as wrong."""
     found, measured = _counted({(6, 1000): 1000.0})
     _, gaps = speedups.speedups(found, measured, 1)
     assert gaps[0]["reason"] == "stage 5 was not measured: it is not ok"

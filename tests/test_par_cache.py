@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test par without an entry in expected/par.json: counted once, cached, not used when outdated."""
+"""Test par without an entry in expected/par.json, which is counted once and cached."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_counted_once(machine: Any, tmp_path: Path) -> None
     assert par.counts(machine, PLACES, lambda what, *_: said.append(what)) == found
     assert par.counts(machine, {(5, "read", 9000)}) == {(5, "read", 9000): 14000.0}
     assert len(machine.asked) == 2 and not said
-    # Another n is counted separately, and the first count stays in the cache.
+    # The instructions at another n are counted separately, and the first count stays in the cache.
     par.counts(machine, {(5, "compute", 8000), *PLACES})
     assert machine.asked[2:] == [("reference-5", (8000,))]
     assert par.counts(machine, PLACES) == found and len(machine.asked) == 3
@@ -95,7 +95,7 @@ def test_the_exact_key_is_answered_from_expected(
     par.FILE.write_text(json.dumps({"records": [record]}))
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 7.5
     assert not machine.asked
-    # An n that the record lacks is counted.
+    # If the record lacks an n, the instructions are counted at this n.
     par.counts(machine, {(5, "compute", 9000), (5, "compute", 7000)})
     assert machine.asked == [("reference-5", (7000,))]
     # After an update of one package no count of the record is used.
@@ -136,7 +136,7 @@ def test_another_object_of_the_reference_is_counted(
     shipped = replace(kit, shipped=tmp_path / "reference")
     monkeypatch.setattr(stages, "kit", lambda _number: shipped)
     place = {(5, "compute", 9000)}
-    with pytest.raises(par.NoReference, match="no object of stage 5 that machine qemu can count"):
+    with pytest.raises(par.NoReference, match="no object of stage 5 that machine qemu can measure"):
         par.counts(machine, place)
     (tmp_path / "reference").mkdir()
     for times, content in ((1, b"one"), (2, b"two"), (2, b"one")):
@@ -163,12 +163,12 @@ def test_a_damaged_file_is_counted_again(damage: str, machine: Any, tmp_path: Pa
 
 def test_a_cache_that_cannot_be_written_is_one_line(machine: Any, tmp_path: Path) -> None:
     (tmp_path / "locks").touch()
-    with pytest.raises(LabError, match="set XDG_CACHE_HOME to a directory of yours"):
+    with pytest.raises(LabError, match="set XDG_CACHE_HOME to a directory that you can write"):
         par.counts(machine, PLACES)
 
 
 def test_two_at_once_count_once(machine: Any) -> None:
-    """The second run waits, prints that it waits, and uses the first run's count."""
+    """The second of two runs waits, prints that it waits, and uses the first run's count."""
     begun, go_on, waits = threading.Event(), threading.Event(), threading.Event()
     said: list[str] = []
     found: list[Any] = []

@@ -89,6 +89,6 @@ def test_the_worked_division_by_the_reciprocal_is_right() -> None:
 @pytest.mark.parametrize("picture", sorted(HANDOUTS.glob("*/*.svg")), ids=lambda p: p.name)
 def test_a_picture_can_be_drawn_for_the_pdf(picture: Path, tmp_path: Path) -> None:
     if shutil.which("rsvg-convert") is None:
-        pytest.skip("there is no rsvg-convert: scripts/setup.sh pdf")
+        pytest.skip("rsvg-convert not found; run scripts/setup.sh pdf")
     call = ["rsvg-convert", "-f", "pdf", "-o", tmp_path / "picture.pdf", picture]
     assert subprocess.run(call, capture_output=True, text=True).stderr == ""

@@ -81,12 +81,14 @@ def test_a_factor(words: str, value: float) -> None:
 
 @pytest.mark.parametrize("words", ["0", "-2", "fast", "1/0", "", "20x"])
 def test_what_is_no_factor(words: str) -> None:
-    with pytest.raises(LabError, match="say how many times as fast"):
+    with pytest.raises(LabError, match="not a number above 0; give the speedup"):
         predictions.factor(words, "compute")
 
 
 def test_where_nothing_is_compared() -> None:
-    with pytest.raises(LabError, match="bench compares stages 4 and 5 at n = 100, 300"):
+    with pytest.raises(
+        LabError, match="not compare stages 4 and 5 there; choose one of n = 100, 300"
+    ):
         predictions.keep(5, 77, {"compute": 2})
     with pytest.raises(LabError, match="no stage before it"):
         predictions.benchmark_sizes(1)
@@ -96,9 +98,9 @@ def test_where_nothing_is_compared() -> None:
     ("words", "status", "says"),
     [
         (("stage=5", "compute=20"), 0, "n = 10,000: compute 20 times as fast\nmake stage=5 bench"),
-        (("stage=5",), 2, "say how many times as fast: make stage=5 predict compute=20"),
-        (("stage=5", "n=12", "compute=20"), 2, "n=12: bench compares"),
-        (("compute=20",), 2, "which stage or elective?"),
+        (("stage=5",), 2, "no prediction is given; give it, like make stage=5 predict compute=20"),
+        (("stage=5", "n=12", "compute=20"), 2, "n=12: bench does not compare"),
+        (("compute=20",), 2, "no stage or elective is given"),
     ],
 )
 def test_make(words: tuple[str, ...], status: int, says: str) -> None:

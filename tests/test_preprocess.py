@@ -90,7 +90,7 @@ def test_accepted(tmp_path: Path) -> None:
      "KBUILD_MODNAME", "FIBDRV_STAGE", "FUNCTION_TESTS_H"],
 )  # fmt: skip
 def test_no_macro_tells_the_builds_apart(macro: str, tmp_path: Path) -> None:
-    """Each macro is defined in one build of the kernel or a program, but not for a stage's text."""
+    """Each of these macros differs between builds, and must be undefined in a stage's text."""
     text = PLAIN.replace("a += b;", f"a += b;\n#ifdef {macro}\n\t\ta = 99;\n#endif\n")
     (made,) = texts(tmp_path, text).files.values()
     assert b"a = 99" not in made
@@ -121,7 +121,7 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
     assert stage_module.build(made, kernel).cause == said
     with pytest.raises(LabError) as caught:
         test_program.program(made)
-    assert str(caught.value) == f"it does not compile: {said}"
+    assert str(caught.value) == f"it does not compile: {said}; correct the source"
 
 
 def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def _obeyed(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_nothing_is_left_that_is_obeyed(text: str) -> None:
-    assert _obeyed(text), "this is no attack"
+    assert _obeyed(text), "this text is no attack"
     for made in (printable(text), in_a_line(text), decoded(text.encode(errors="replace"))):
         assert _obeyed(made) == []
     assert len(in_a_line(f"{text}\n\t{text}").splitlines()) == 1
@@ -152,11 +152,11 @@ def test_what_a_build_says(kernel: Kernel, tmp_path: Path, text: str, place: str
         )
     said = [built.cause, built.rejection, built.module.log, *built.module.warnings]
     said += [str(violation.got) for violation in built.violations]
-    assert any(said), "nothing is said of it"
+    assert any(said), "the build reports nothing"
     assert [_obeyed(one) for one in said if _obeyed(one)] == []
 
 
-# CSV cells, for readers with any separator.
+# No CSV cell may become a formula, whatever separator the program that reads it expects.
 
 FORMULAS = [
     "=1+1", "x;=1+1", 'x;"=1+1"', "x\t=1+1", "x\n=1+1", "x\r=1+1", "+1", "-1", "@SUM(1)", " =1",

@@ -106,13 +106,13 @@ def test_one_phase_alone():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "which stage?"),
-        (["--stage", "1,2"], "which stage?"),
-        (["--stage", "1", "--n", "94"], "takes 0 to 93"),
-        (["--stage", "1", "--n", "x"], "takes 0 to 93"),
+        ([], "the command needs one stage"),
+        (["--stage", "1,2"], "the command needs one stage"),
+        (["--stage", "1", "--n", "94"], "give a number from 0 to 93"),
+        (["--stage", "1", "--n", "x"], "give a number from 0 to 93"),
         (["--stage", "99"], "no stage 99"),
-        (["--stage", "1", "--phase", "both"], "say compute or decimal"),
-        (["--stage", "1", "--phase", "compute", "--machine", "host"], "on machine host, none"),
+        (["--stage", "1", "--phase", "both"], "choose compute or decimal"),
+        (["--stage", "1", "--phase", "compute", "--machine", "host"], "omit phase on machine host"),
     ],
 )
 def test_bad_input_is_one_line(words, said):

@@ -91,7 +91,7 @@ def test_kernel_is_kept_and_whole(tmp_path: Path) -> None:
         for link in entry.rglob("*")
         if link.is_symlink() and not link.resolve().is_relative_to(entry.resolve())
     ]
-    assert not outside, "the entry must stand without /usr/src"
+    assert not outside, "the cache entry must not need /usr/src"
     assert "include /usr" not in (entry / "build/Makefile").read_text()
 
 
@@ -281,7 +281,7 @@ def count(built_stages: list[stage_module.BuiltStage]) -> Measurements:
 
 @pytest.mark.long
 def test_two_boots_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine resumed from a snapshot and a booted machine count the same instructions."""
+    """A resumed machine and a booted machine count the same number of instructions."""
     both = [built(2), built(7)]
     first = count(both).samples
     monkeypatch.setattr(snapshot, "obtain", lambda *_: None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the confined QEMU: its user, its view of files, its rights, and its end with the grader."""
+"""Test the confined QEMU: user, visible files, privileges; and that it ends with the grader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_is_nobody_and_filters_its_system_calls(guest: GuestProcess) -> None:
     status = _status(_emulator(guest.folder))
     assert status["CapEff"] == status["CapPrm"] == "0000000000000000"
     assert status["NoNewPrivs"] == "1"
-    # One filter is the sandbox's, the other QEMU's own.
+    # The sandbox has installed one filter, and QEMU the other.
     assert status["Seccomp"] == "2" and int(status["Seccomp_filters"]) >= 2
     for ids in (status["Uid"].split(), status["Gid"].split()):
         assert "0" not in ids and len(set(ids)) == 1

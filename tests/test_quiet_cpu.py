@@ -98,7 +98,7 @@ def intel(tmp_path):
 
 
 def machine_finding(computer):
-    """Return a command that prints the computer's files while it runs."""
+    """Return a command that prints the files of the fake computer while the command runs."""
     return ["sh", "-c", f'cd {computer.root} && grep -rH "" . && echo "pinned $PINNED"']
 
 
@@ -164,7 +164,7 @@ def test_exit_status_input_and_words_are_the_commands(intel):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_restores_when_interrupted_and_ends_the_command(intel, tmp_path, number):
     if signal.getsignal(number) == signal.SIG_IGN:
-        pytest.skip("a script cannot catch what it is started without: under nohup")
+        pytest.skip("a script cannot trap a signal that was ignored when it began, as under nohup")
     process, command = intel.start(tmp_path)
     assert intel.files() == QUIET
     process.send_signal(number)
@@ -172,7 +172,7 @@ def test_restores_when_interrupted_and_ends_the_command(intel, tmp_path, number)
     assert intel.files() == INTEL
     until = time.monotonic() + 5
     while Path(f"/proc/{command}").exists():
-        assert time.monotonic() < until, "the command runs on"
+        assert time.monotonic() < until, "the command is still running"
         time.sleep(0.01)
 
 
@@ -208,7 +208,7 @@ def test_a_reboot_has_restored_already(intel, tmp_path):
     files = intel.files()
     done = intel.run("--restore")
     assert done.returncode == 0
-    assert "started anew" in done.stderr
+    assert "was restarted" in done.stderr
     assert intel.files() == files
 
 

@@ -20,7 +20,8 @@ NONCE = 0x00FFEE1122334455
 QUESTIONS = ("add 1 2", "add 1234567890 5")
 ANSWERS = ["3", "123456789a"]
 
-# The body of main() of a program that knows the answers, and the grader's error message.
+# Programs that print the right answers, but no valid record. Each has the body of main() and the
+# error message that the grader must print.
 PRETENDERS = {
     "it ends with status 0": ('puts("3\\n123456789a");', "it has printed no record"),
     "it does not know the nonce": (

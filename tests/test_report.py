@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the report: rejected input, its page, and that a stopped write changes nothing."""
+"""Test the report: rejected input, the HTML page, and that a stopped write changes nothing."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def refusals() -> list[tuple[str, dict[str, Any], str]]:
         cases.append((name, report, reason))
         return report
 
-    older = f"schema 1, this kit reads {VERSION}: make a new one with grader/run.sh"
+    older = f"schema 1, this kit reads {VERSION}; run grader/run.sh again"
     case("older", older)["schema"] = 1
-    case("newer", f"schema 99, this kit reads {VERSION}: it is of a newer kit")["schema"] = 99
+    case("newer", f"schema 99, this kit reads {VERSION}; draw it with the newer kit")["schema"] = 99
     case("not the number", "schema True")["schema"] = True
     del case("no number", "no schema number")["schema"]
     case("extra field", "surprise")["surprise"] = 1
@@ -80,12 +80,12 @@ def refusals() -> list[tuple[str, dict[str, Any], str]]:
     case("interval of one", "ci95")["speedups"][0]["ci95"] = [1]
     twice = case("directory twice", "directory occurs twice")
     twice["stages"][1]["dir"] = twice["stages"][0]["dir"]
-    case("unknown machine", "does not list")["speedups"][0]["machine"] = "moon"
+    case("unknown machine", "no machine of the report has")["speedups"][0]["machine"] = "moon"
     case("unknown phase", "phase")["stages"][0]["samples"][0]["phase"] = "write"
     del case("points left away", "points")["stages"][0]["points"]
     case("no findings", "findings")["stages"][0]["findings"] = None
     case("more than all", "points")["stages"][0]["points"]["possible"] = 101
-    case("points without lines", "come to 0 points earned")["stages"][0]["points"]["lines"] = []
+    case("points without lines", "add up to 0 points earned")["stages"][0]["points"]["lines"] = []
     case("points lost nowhere", "not to 99")["stages"][0]["points"]["earned"] = 99
     line = case("more than possible", "earns 70 of 60")["stages"][0]["points"]["lines"][0]
     line["earned"] = 70
@@ -275,11 +275,11 @@ def test_a_stopped_write_changes_nothing(
     rename = Path.rename
 
     def halt(*_: object) -> None:
-        raise stop("stopped")
+        raise stop("stopped", "run it again")
 
     def halt_second(path: Path, target: Path) -> Path:
         if path.name == "new":
-            raise stop("stopped")
+            raise stop("stopped", "run it again")
         return rename(path, target)
 
     if place == "rename":
@@ -353,6 +353,6 @@ def test_redraw_refuses_in_one_line(tmp_path: Path, content: str | None) -> None
 def test_redraw_says_what_to_do_about_an_older_report(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(fabricate([1]) | {"schema": 1}))
     assert redraw(tmp_path).stderr == (
-        f"report: {tmp_path / 'report.json'}: report has schema 1, this kit reads {VERSION}:"
-        " make a new one with grader/run.sh\n"
+        f"report: {tmp_path / 'report.json'}: report has schema 1, this kit reads {VERSION};"
+        " run grader/run.sh again\n"
     )

@@ -174,7 +174,7 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
 
 
 def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
-    """Return a report with these ratios by pair and n; `n2=93` judges stage 2's speed at n = 93."""
+    """Return a report with these ratios by pair and n. n2=93: judge stage 2's speed at n = 93."""
     report = fabricate(sorted({number for pair in lines for number in pair}))
     common = {"machine": "uml", "metric": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [

@@ -68,7 +68,7 @@ def test_two_stages_make_a_report(place: Path) -> None:
         (["--stage", "99"], "there is no stage 99"),
         (["--stage", "one"], "give numbers"),
         (["--machine", "abacus"], "no machine abacus"),
-        (["--tree", "/nowhere"], "--tree takes a directory"),
+        (["--tree", "/nowhere"], "give a directory of stages to --tree"),
         (["--tree", str(paths.ROOT / "grader")], "holds no stage"),
     ],
 )

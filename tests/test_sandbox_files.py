@@ -20,6 +20,7 @@ from grader import sandbox
 from grader.base.errors import LabError
 from grader.exercise.build import stage_module
 from grader.exercise.files import stages
+from grader.lab import module
 from grader.lab.module import Kernel
 from grader.sandbox import CommandResult, ResourceLimits, SandboxView, availability
 from tests import sandbox_calls
@@ -217,15 +218,15 @@ def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None
         pytest.skip("an export has no source of the reference")
     built = stage_module.build(stages.kit(2), kernel)
     assert built.ok, built.log
-    module, folder = built.module.path, built.module.directory
-    whole = module.read_bytes()
-    for path in (module, folder / "fibdrv.o", folder / "stage/fib.o"):
+    made, folder = built.module.path, built.module.directory
+    whole = made.read_bytes()
+    for path in (made, folder / "fibdrv.o", folder / "stage/fib.o"):
         path.unlink()
-    make = ["make", "-j2", "-C", kernel.tree, f"M={folder}", f"ARCH={kernel.arch}"]
     room = SandboxView(read=sandbox.kernel_build_paths(kernel.tree), write=(folder,))
-    result = sandbox.run([*make, "modules"], sandbox.COMPILER, room, together=True)
+    command = module._command(kernel, folder, "modules")
+    result = sandbox.run(command, sandbox.COMPILER, room, together=True)
     assert result.status == 0, result.text
-    assert module.read_bytes() == whole
+    assert made.read_bytes() == whole
 
 
 # Computers without a working sandbox.
@@ -244,8 +245,8 @@ def _fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     [
         ("kernel.apparmor_restrict_unprivileged_userns=1", False, "AppArmor .*sudo sysctl "),
         ("user.max_user_namespaces=0", False, "sudo sysctl user.max_user_namespaces=10000"),
-        ("", False, "try as root"),
-        ("", True, "try as an ordinary user|this container"),
+        ("", False, "or the command as root"),
+        ("", True, "run the command as an ordinary user|this container"),
     ],
 )
 def test_one_line_says_what_to_do(
@@ -266,6 +267,4 @@ def test_one_line_says_what_to_do(
 
 def test_a_missing_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert (
-        sandbox.why_unavailable() == "bubblewrap is missing: scripts/setup.sh sandbox installs it"
-    )
+    assert sandbox.why_unavailable() == "bubblewrap not found; run scripts/setup.sh sandbox"

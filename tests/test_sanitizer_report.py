@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from grader.exercise.files import stages
 from grader.exercise.operations import sanitizer_report, test_program
 from grader.sandbox import CommandResult
 
@@ -53,17 +56,31 @@ UNSET = """\
 
 def test_the_caller_is_named_and_who_gave_it_back() -> None:
     assert sanitizer_report.place(ASAN) == (
-        " in bn_free (bignum.c:119), called from fib_even (fib.c:28)"
-        "; given back in fib_even (fib.c:27)"
+        " in bn_free (bignum.c:119), called from fib_even (fib.c:28); freed in fib_even (fib.c:27)"
     )
     assert sanitizer_report.place(VALGRIND) == (
-        " in bn_free (bignum.c:119), called from fib_even (fib.c:28)"
-        "; given back in fib_even (fib.c:27)"
+        " in bn_free (bignum.c:119), called from fib_even (fib.c:28); freed in fib_even (fib.c:27)"
     )
     assert sanitizer_report.place(UNSET) == (
         " in limbs_add (bignum.c:32), called from bn_add (bignum.c:150)"
     )
     assert sanitizer_report.place("killed") == ""
+
+
+@pytest.mark.parametrize("file", ["bignum_adapter.c", "bignum_tests.c", "main.c", "stage.h"])
+def test_no_function_of_the_kit_is_named(file: str) -> None:
+    said = ASAN.replace("fib_even work/3-bignum-u32/fib.c", f"tested /kit/{file}")
+    said = said.replace("fib_compute work/3-bignum-u32/fib.c", f"answered /kit/{file}")
+    assert sanitizer_report.place(said) == (
+        " in bn_free (bignum.c:119); freed in bn_free (bignum.c:120)"
+    )
+
+
+def test_no_file_of_a_stage_has_the_name_of_a_file_of_the_kit() -> None:
+    folders = [stages.directory_of(number) for number in stages.known() if number]
+    own = {path.name for folder in folders for path in folder.glob("*.[ch]")}
+    assert own or stages.exported()
+    assert not own & sanitizer_report._KITS
 
 
 def test_of_a_leak_the_caller_of_the_maker_is_named() -> None:
@@ -79,7 +96,7 @@ def test_of_a_leak_the_caller_of_the_maker_is_named() -> None:
         "==9==    by 0x10993B: bn_mul (bignum.c:208)\n"
     )
     assert sanitizer_report.place(f"fib: blocks are left\n{held}==9== \n{lost}==9== \n") == (
-        " in bn_lshift (bignum.c:184), called from bn_mul (bignum.c:208)"
+        ", allocated in bn_lshift (bignum.c:184), called from bn_mul (bignum.c:208)"
     )
 
 
@@ -103,11 +120,28 @@ Address 0x7f is a wild pointer inside of access range of size 0x4.
     assert test_program._last_words(written).startswith("it writes outside of a block")
 
 
+def test_an_index_that_wrapped_has_its_caller() -> None:
+    said = """\
+==1==ERROR: AddressSanitizer: SEGV on unknown address (pc 0x5 bp 0x7 sp 0x7 T0)
+==1==The signal is caused by a READ memory access.
+==1==Hint: this fault was caused by a dereference of a high value address (see below).
+    #0 0x55bd in bn_bit work/3-bignum-u32/bignum.h:41
+    #1 0x55bd in bn_mul work/3-bignum-u32/bignum.c:208
+
+SUMMARY: AddressSanitizer: SEGV work/3-bignum-u32/bignum.h:41 in bn_bit
+"""
+    result = CommandResult(1, b"", said.encode(), "")
+    assert test_program._last_words(result) == (
+        "a bad pointer is followed, or an index is far outside of its array"
+        " in bn_bit (bignum.h:41), called from bn_mul (bignum.c:208)"
+    )
+
+
 def test_check_says_so_of_a_function_that_is_tried() -> None:
     for said, begin in (
         (ASAN, "heap-use-after-free in bn_free (bignum.c:119), called from fib_even"),
         (ASAN.replace("heap-use-after-free on", "attempting double-free on"),
-         "a block is given back twice in bn_free (bignum.c:119), called from fib_even"),
+         "a block is freed twice in bn_free (bignum.c:119), called from fib_even"),
     ):  # fmt: skip
         result = CommandResult(1, b"", said.encode(), "")
         assert test_program._last_words(result).startswith(begin)

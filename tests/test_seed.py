@@ -26,7 +26,7 @@ def test_a_seed_is_given_or_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seed.chosen(7, "--seed ") == (7, "")
     assert seed.chosen(None, "--seed ") == (5, "")
     monkeypatch.setenv("LAB_SEED", "five")
-    with pytest.raises(LabError, match="it is a number"):
+    with pytest.raises(LabError, match="which is not a number; set it"):
         seed.chosen(None, "")
     monkeypatch.delenv("LAB_SEED")
     found = {seed.chosen(None, "--seed ") for _ in range(20)}

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test on recorded rounds how rare false claims are, and how often a difference of 10 % is found.
+"""Test on recorded rounds how rare false positives are, and how often a 10 % difference is found.
 
 A stage and its copy are measured in many boots. Comparisons use boots and rounds drawn from the
 recorded ones, by the rules of grader/compare.sh and of the report. On a shared computer with two
-cores and 16 recorded boots for each stage, stages 2 and 5, whose rounds scattered by 1.5 %, made no
-claim in 600 comparisons, and a difference of 10 % was found in all of them. Stage 7, whose rounds
-scattered by 4 %, made 1 claim in 300 comparisons by the report's rule, and 10 % was found in 95 %
-of them. On simulated rounds with a scatter of 8 % (and one outlier of 40 % in ten rounds), there
-were 2 claims in 240, and 10 % was found 74 to 91 times in 100. The earlier rule, one look at up to
-three times as many rounds, made 9 claims there and found 58 to 84.
+cores and 16 recorded boots for each stage, stages 2 and 5, whose rounds scattered by 1.5 %, gave no
+false positive in 600 comparisons, and a difference of 10 % was found in all of them. Stage 7, whose
+rounds scattered by 4 %, gave 1 false positive in 300 comparisons by the report's rule, and 10 % was
+found in 95 % of them. On simulated rounds with a scatter of 8 % (and one outlier of 40 % in ten
+rounds), there were 2 false positives in 240, and 10 % was found 74 to 91 times in 100. The earlier
+rule, one evaluation of up to three times as many rounds, gave 9 false positives with these rounds
+and found 58 to 84.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
     ):
         made = judged(pool, effort, margin, 1.0, COMPARISONS)
         claims = [v for v in made if set(v) != {"~"}]
-        # The aim is no claim in 600. The boots are few, and a single one is in a third of the
-        # comparisons.
+        # The aim is no false positive in 600. Two are allowed, because only few boots are recorded,
+        # and one unusual boot would be drawn in a third of the comparisons.
         assert len(claims) <= 2, claims
         found = [v for some in judged(pool, effort, margin, 1.1, FOUND) for v in some]
         assert found.count("faster") == 0
@@ -130,7 +131,7 @@ def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
 
 
 def test_the_resampling_sees_a_boot_and_a_difference() -> None:
-    """On simulated rounds one odd boot causes no claim, but a difference in all boots does."""
+    """On simulated rounds, a difference in one boot proves nothing, but one in all boots does."""
     rng = random.Random(3)
 
     def boot(shift: float) -> Boot:
@@ -141,5 +142,5 @@ def test_the_resampling_sees_a_boot_and_a_difference() -> None:
     odd = [boot(1.08 if i % 4 == 0 else 1.0) for i in range(16)]
     assert all(v == ["~"] for v in judged([odd], odd_effort, 0.03, 1.0, 200))
     assert judged([odd], odd_effort, 0.03, 1.1, 100).count(["slower"]) >= 85
-    # A single boot cannot be distinguished from a difference.
+    # With a single boot, the effect of the boot looks like a difference between the stages.
     assert stats.unanimous("slower", [0.92]) == "slower"

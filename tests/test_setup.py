@@ -115,12 +115,12 @@ def test_an_interrupt_leaves_nothing_half_done(scripts: Path, number: signal.Sig
     while len(notes(scripts)) < 3:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.5)  # wait until each has files to remove
+    time.sleep(0.5)  # wait until each script has a file to remove
     # Ctrl-C signals the whole group, but commands in the background ignore it.
     os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
     run.communicate(timeout=60)
     assert run.returncode == 128 + number
-    assert not list(scripts.parent.glob("notes.*")), "something half done is left"
+    assert not list(scripts.parent.glob("notes.*")), "a script did not remove its file"
     assert len(notes(scripts)) == 3
     with pytest.raises(ProcessLookupError):
         os.killpg(run.pid, 0)

@@ -144,7 +144,7 @@ def in_browser(file: Path, value: str) -> Any:
     """Open the page in a browser and return the value of a JavaScript promise."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        pytest.skip("there is no browser: scripts/setup.sh browser installs one")
+        pytest.skip("browser not found; run scripts/setup.sh browser")
     script = f"""<script>
       addEventListener("load", async () => {{
         const said = JSON.stringify(await {value});
@@ -211,6 +211,53 @@ def test_the_search_finds_a_word_of_each_page(
     for link, *_ in hits:
         page, anchor = urldefrag(link)
         assert not anchor or anchor in pages[f"zh-TW/{page}"].ids
+
+
+def test_the_search_shows_what_it_has_found(site: Path, tmp_path: Path) -> None:
+    """Each excerpt has the word, also of Chinese, which has no space to begin an excerpt after."""
+    shutil.copytree(site, tmp_path / "site")
+    texts = (tmp_path / "site/zh-TW/search.js").read_text()
+    words = sorted(set(re.findall("[\u4e00-\u9fff]{4}，", texts)))[::10]
+    assert len(words) > 100
+    asked = SEARCH.replace("WORDS", json.dumps(words))
+    without = []
+    for word, hits in zip(words, in_browser(tmp_path / "site/zh-TW/course.html", asked)):
+        assert hits, word
+        without += [(word, text) for _, text, marks in hits if not marks or word not in text]
+    assert without == []
+
+
+def test_an_excerpt_begins_close_before_the_word(site: Path, tmp_path: Path) -> None:
+    shutil.copytree(site, tmp_path / "site")
+    rows = [
+        ["a.html", "spaces", "word " * 40 + "needle " + "word " * 40],
+        ["b.html", "no spaces", "字" * 200 + "needle" + "字" * 200],
+        ["c.html", "one space", "字" * 180 + "字 " + "字" * 20 + "needle" + "字 " * 40],
+        ["d.html", "needle", "字" * 200],
+    ]
+    (tmp_path / "site/search.js").write_text(f"window.searchIndex = {json.dumps(rows)};")
+    asked = SEARCH.replace("WORDS", '["needle"]')
+    (hits,) = in_browser(tmp_path / "site/course.html", asked)
+    shown = {link: text for link, text, _ in hits}
+    assert re.match(r"spaces… (word ){7,8}needle word", shown["a.html"])
+    assert re.match("no spaces… 字{40}needle字", shown["b.html"])
+    assert re.match("one space… 字{20}needle字", shown["c.html"])
+    assert re.match("needle字{140} …", shown["d.html"])
+
+
+@pytest.mark.parametrize("folder", ["", "zh-TW/"])
+def test_a_formula_keeps_its_punctuation(folder: str, pages: dict[str, Page]) -> None:
+    """A browser may end a line beside a formula, so a span holds formula and punctuation."""
+    kept, apart = 0, []
+    for name, page in pages.items():
+        if name.startswith("zh-TW/") == bool(folder):
+            text = re.sub(
+                r'<span class="together">[(“（「]*<math.*?</math>[^<]*</span>', "", page.text
+            )
+            kept += page.text.count('<span class="together">')
+            apart += re.findall(r"</math>[,.;:)，。：；、）」].{9}|.{9}[（「(]<math", text)
+    assert apart == []
+    assert kept > 50
 
 
 def test_a_checklist_can_be_ticked_and_is_kept(site: Path, tmp_path: Path) -> None:
@@ -292,6 +339,24 @@ def test_an_interrupted_run_leaves_the_old_site(kit: Path) -> None:
     assert_old(kit)
 
 
+def test_no_line_of_the_pdf_begins_after_the_last_slash_of_a_path() -> None:
+    """A line may end within a path, but not between a path and the punctuation after it."""
+    book = HANDOUTS / "book"
+    given = (f"root={paths.ROOT}", "instructor=0", "translated=")
+    latex = subprocess.run(
+        [
+            *("pandoc", "--from", "markdown", "--to", "latex", "--lua-filter", book / "book.lua"),
+            *("--metadata-file", book / "book.yaml", *(x for y in given for x in ("-M", y))),
+        ],
+        check=True,
+        input="",
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert latex.count("/\\allowbreak{}") > 50
+    assert r"\texttt{Documentation/\allowbreak{}driver-api/}" in latex
+
+
 def test_without_latex_there_is_no_book_and_the_old_one_stays(kit: Path) -> None:
     (kit / "scripts/setup.sh").write_text('#!/bin/sh\n[ "$1" != pdf ]\n')
     completed = make_site(kit / "build", kit=kit)
@@ -303,13 +368,13 @@ def test_without_latex_there_is_no_book_and_the_old_one_stays(kit: Path) -> None
 def test_a_site_has_its_languages_all_at_once(tmp_path: Path) -> None:
     completed = make_site(tmp_path, "--site", "--lang", "zh-TW")
     assert completed.returncode == 2
-    assert completed.stderr == "book.sh: a site is in all languages; leave --lang out\n"
+    assert completed.stderr == "book.sh: a site always has all languages; omit --lang\n"
 
 
 @pytest.mark.long
 def test_the_pdf(tmp_path: Path) -> None:
     if shutil.which("lualatex") is None:
-        pytest.skip("there is no LaTeX: scripts/setup.sh pdf")
+        pytest.skip("LaTeX not found; run scripts/setup.sh pdf")
     completed = make_site(tmp_path, "--site")
     assert completed.returncode == 0, completed.stderr
     assert dead_links(tmp_path / "site") == []

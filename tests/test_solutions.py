@@ -90,4 +90,5 @@ def test_a_comment_that_gives_the_solution_away_goes_too() -> None:
     assert "Lucas" in skeleton.sources(7, all_tasks(7))["fib.c"]
     bare = skeleton.sources(7)["fib.c"]
     assert "Lucas" not in bare
-    assert "/* Limbs enough for any number on the way to F(n). */\nstatic size_t" in bare
+    above = "/* Return a capacity for every number in the computation of F(n). */"
+    assert f"{above}\nstatic size_t" in bare

@@ -39,7 +39,7 @@ def tried(folder: Path, text: str, machine: str = "uml", only: list[int] | None 
     stage = stages.single(directory, directory.name)
     where = machines.get(machine)
     return verify.verify(
-        stage_module.build(stage, where.kernel()), where, lambda _: None, only=only or ()
+        stage_module.build(stage, where.kernel()), where, 1, lambda _: None, only=only or ()
     )
 
 
@@ -61,7 +61,7 @@ def test_no_line_of_the_solution_is_left() -> None:
     assert (paths.STAGES / "0-first-module/driver.c").is_file()
     owners = leaks.solution_lines()
     lines = {line for line, owner in owners.items() if owner.startswith("stage 0, task ")}
-    # The line of task 3 also occurs in common/driver.c, so it is not searched for.
+    # Do not search for the line of task 3, because the line also occurs in common/driver.c.
     assert {f"stage 0, task {task}" for task in TASKS if task != NUMBER["owner"]} == {
         owners[line] for line in lines
     }
@@ -136,7 +136,10 @@ def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
 
 
 def test_a_leak_belongs_to_the_task_that_allocates(tmp_path: Path) -> None:
-    """By function and line; the tasks that only open files keep their points."""
+    """A leak counts for the task whose function and line allocated the memory.
+
+    The tasks that only open files keep their points.
+    """
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     release = "\tkfree(file->private_data);\n"
     assert text.count(release) == 1
@@ -161,7 +164,7 @@ def test_a_leak_of_a_task_that_is_not_tested_is_not_passed_over(tmp_path: Path) 
 @pytest.mark.parametrize("reads", ["first_calls++", "atomic64_inc((atomic64_t *)&first_calls)"])
 @pytest.mark.long
 def test_a_data_race_belongs_to_the_task_of_the_variable(reads: str, tmp_path: Path) -> None:
-    """Also where the task's own test, which only reads, finds nothing."""
+    """A data race counts for the variable's task, even if that task's test only reads."""
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     text = text.replace("static atomic64_t first_calls", "static s64 first_calls")
     text = text.replace("(u64)atomic64_read(&first_calls)", "(u64)READ_ONCE(first_calls)")
@@ -181,7 +184,7 @@ KEPT = "\tif (length > FIRST_BYTES - first_used) {\n\t\tret = -ENOSPC;\n\t\tgoto
 def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
     built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """lockdep names the lines if the debug kernel is built; else the cause names make debug."""
+    """`lockdep` names the lines if the debug kernel is built; else the cause names make debug."""
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     assert text.count(KEPT) == 1
     wrong = text.replace(KEPT, KEPT.replace("goto unlock", "return ret"))
@@ -199,7 +202,7 @@ def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
 
 
 def test_behind_two_tasks_that_hang_nothing_is_tried(tmp_path: Path) -> None:
-    """Later tasks are not tried after two time-outs, each of which takes the full time limit."""
+    """After two time-outs, each of which takes the full time limit, later tasks are not tested."""
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     looked = "\tif (!mine)\n\t\treturn -ENOMEM;\n"
     assert text.count(looked) == 1

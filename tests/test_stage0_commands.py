@@ -40,7 +40,8 @@ POINTS = [task.points for task in tasks.course(0).tasks]
 def place() -> Iterator[Path]:
     """Yield a temporary folder with a short path, since machines keep sockets in the folder."""
     folder = Path(tempfile.mkdtemp(prefix="t"))
-    yield folder
+    (folder / "t").mkdir()  # the same name in each run: see tmp_path in conftest.py
+    yield folder / "t"
     shutil.rmtree(folder)
     scratch.remove_all()
 
@@ -75,7 +76,7 @@ def test_nothing_of_it_is_measured(words: tuple[str, ...]) -> None:
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if not line.startswith("make")]
     assert len(said) == 1, done.stderr
-    assert "stage 0 is a driver, nothing of it is computed or measured" in said[0]
+    assert "stage 0 is a driver without arithmetic, so it cannot be measured" in said[0]
 
 
 @pytest.mark.machine
@@ -84,7 +85,7 @@ def test_load_says_that_nothing_of_it_is_traced(place: Path) -> None:
     call(paths.ROOT, "make", "unload", TMPDIR=str(place))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == (
-        "trace=1 is for stages 1 and up: a driver prints by pr_info, see make dmesg"
+        "trace=1 has no effect on a driver, which prints by pr_info; see make dmesg"
     )
 
 
@@ -93,7 +94,7 @@ def test_a_copy_without_a_driver(place: Path) -> None:
     (place / NAME / "fib.c").write_text("int x;\n")
     stage = stages.single(place / NAME, NAME)
     built = stage_module.build(stage, machines.get("uml").kernel())
-    assert "holds no driver.c that can be taken" in built.cause
+    assert "holds no usable driver.c" in built.cause
 
 
 @pytest.mark.machine
@@ -171,7 +172,7 @@ def test_a_class(place: Path) -> None:
     """grader/class.sh grades a correct driver, a driver without unwinding, and a wrong file."""
     class_ = place / "class"
     shutil.copytree(paths.STAGES / NAME, class_ / "anna" / NAME)
-    # A directory that is the only one may have any name.
+    # If a student hands in only one directory, it may have any name.
     with_fault(class_ / "bob", "no unwinding").rename(class_ / "bob" / "mine")
     (class_ / "carol").mkdir()
     (class_ / "carol" / "fib.c").write_text("int x;\n")
@@ -228,7 +229,7 @@ def test_debug_sees_more(name: str, says: str, place: Path) -> None:
 def test_the_kit_s_own_is_not_there_for_students(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "exported", lambda: True)
     monkeypatch.setenv("LAB_REF", "1")
-    with pytest.raises(LabError, match="the kit's stage 0 is not here: make stage=0 start"):
+    with pytest.raises(LabError, match="the kit's stage 0 is not here; run make stage=0 start"):
         learner_copy.choose([0])
 
 
@@ -238,7 +239,7 @@ def test_without_a_copy_the_stage_that_was_meant_is_named(
     monkeypatch.setattr(stages, "exported", lambda: True)
     monkeypatch.setattr(paths, "WORK", place)
     for wanted, begin in (([0], 0), ([3], 3), ([], 1)):
-        with pytest.raises(LabError, match=rf"in {place}/? yet: make stage={begin} start$"):
+        with pytest.raises(LabError, match=rf"in {place}/? yet; run make stage={begin} start$"):
             stages.home(wanted)
 
 
@@ -269,7 +270,7 @@ def test_what_to_do_next_names_a_line(place: Path) -> None:
 
 def test_what_is_forbidden_is_to_be_taken_out(place: Path) -> None:
     said = results.next_step(_checked(place, "a use of simple_read", Code.CONTRACT))
-    assert said.startswith("next: do without what is named above")
+    assert said.startswith("next: remove what is named above")
     assert "What is allowed" in said
     assert "## What is allowed" in (paths.ROOT / "handouts" / f"{NAME}.md").read_text()
 
@@ -281,7 +282,7 @@ def test_a_hint_when_all_is_done_is_what_comes_next(
     monkeypatch.setattr(commands, "task_lines", lambda *_: [])
     commands.hint(exercises.find(0), None)
     said = capsys.readouterr().out
-    assert said == "all tasks are done\nmake stage=0 check tells of the rest\n"
+    assert said == "all tasks are done\nmake stage=0 check shows the other results\n"
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,9 @@ REFUSED = {
     "destructor": (pushed(".dtors", "aw", ".quad f"), "a constructor or destructor in fib.c"),
     "bugs": (pushed("__bug_table", "aw", ".fill 12"), f"12 bytes of it .*{DATA}"),
     "ud2": (assembly("ud2"), "^the instruction ud2 \\(fib.c:1 in f\\)"),
+    "caller": ("long f(void) { return ((long *)__builtin_frame_address(0))[1]; }",
+               "^an access to the return address on the stack .*depend on the caller"),
+    "popped": (assembly("pop %1\\npush %1"), "^an access to the return address on the stack"),
     # Data that is disguised as code.
     "quad": (assembly("mov .Lt(,%1,8), %0", 'asm(".Lt: .quad 1, 1, 2, 3, 5, 8");'),
              "bytes that are no instruction|reads code as data|nothing leads to"),
@@ -157,7 +160,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-# The two kernels differ in compiler flags only, so the short form tests one of them.
+# The two kernels differ in compiler flags only, so the quick test run uses one of them.
 @pytest.mark.parametrize(
     "kernel", [k if k == "x86" else pytest.param(k, marks=pytest.mark.long) for k in KERNELS]
 )
@@ -262,6 +265,9 @@ ALLOWED = {
                     "tzcnt %0, %1\\nlzcnt %0, %1\\nshlx %0, %1, %0\\npdep %0, %1, %0"),
     "register-again": assembly("movabs $fib_alloc, %%r15\\ncall *%%r15\\nbsr %1, %%r15\\n"
                                "movabs $fib_free, %%r14\\ncall *%%r14\\nimul $5, %1, %%r14"),
+    "arguments": """long fib_yield(void *); long f(long a, long b, long c, long d, long e, long g,
+        long h, long *i)
+        { long v[a]; v[b] = h; *i = fib_yield(v) + d * e; return v[c] + g + *i; }""",
     "strings": "struct s { long a[64]; }; void f(struct s *a, struct s *b) { *a = *b; }",
     "digits": """static const char d[201] = "00010203040506070809101112131415161718192021";
         void f(char *o, unsigned v) { do { o[0] = d[2 * (v % 100)]; o += 2; } while (v /= 100); }

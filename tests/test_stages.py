@@ -72,7 +72,7 @@ def test_a_foreign_driver_does_not_count(kit: Path, tmp_path: Path) -> None:
 
 
 def test_a_stage_that_is_not_there(kit: Path) -> None:
-    with pytest.raises(LabError, match=r"there is no stage 9: say one of 1, 2"):
+    with pytest.raises(LabError, match=r"there is no stage 9; choose one of 1, 2"):
         stages.find(kit, [9])
 
 
@@ -84,7 +84,7 @@ def test_a_number_that_the_kit_has_not(kit: Path, tmp_path: Path) -> None:
 
 def test_a_tree_without_stages(kit: Path, tmp_path: Path) -> None:
     directory(tmp_path, "empty")
-    with pytest.raises(LabError, match="holds no stage: name its directories like 1-iter"):
+    with pytest.raises(LabError, match="holds no stage; name its directories like 1-iter"):
         stages.find(tmp_path / "empty")
 
 
@@ -92,24 +92,24 @@ def test_a_tree_without_stages(kit: Path, tmp_path: Path) -> None:
 def test_a_tree_that_is_none(kit: Path, tmp_path: Path, make: object) -> None:
     tree = tmp_path / "nowhere"
     make(tree)  # type: ignore[operator]
-    with pytest.raises(LabError, match="--tree takes a directory of stages"):
+    with pytest.raises(LabError, match="give a directory of stages to --tree"):
         stages.find(tree)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("max_n = 93\nmeasure = [1]\nteaches = 't'\n", "'title'.*it needs title, teaches"),
+        ("max_n = 93\nmeasure = [1]\nteaches = 't'\n", "'title' is missing; give title, teaches"),
         (MANIFEST.replace("93\n", "many\n"), "exercise.toml: "),
         (MANIFEST.replace("max_n = 93", "max_n = 'many'"), "invalid literal"),
         (MANIFEST.replace("[10, 93]", "93"), "not iterable"),
         (MANIFEST.replace("[10, 93]", "[10, 94]"), "measure holds an n above max_n"),
         (MANIFEST.replace("[10, 93]", "[-1]"), "measure holds an n above max_n"),
         ("title = ", "exercise.toml: "),
-        (f"{MANIFEST}[traits]\nlimbs = 'word'", "unknown trait limbs; choose from limb, "),
-        (f"{MANIFEST}[traits]\nlimb = 'u128'", "trait limb is 'u128'; choose from 'word', "),
-        (f"{MANIFEST}[traits]\ncode = '2 KB'", "trait code is '2 KB'; give it as a whole number"),
-        (f"{MANIFEST}[traits]\noperations = ['div7']", "unknown operation div7; choose from "),
+        (f"{MANIFEST}[traits]\nlimbs = 'word'", "unknown trait limbs, not one of limb, "),
+        (f"{MANIFEST}[traits]\nlimb = 'u128'", "trait limb is 'u128', not one of 'word', "),
+        (f"{MANIFEST}[traits]\ncode = '2 KB'", "trait code is '2 KB', not a whole number"),
+        (f"{MANIFEST}[traits]\noperations = ['div7']", "unknown operation div7, not one of "),
     ],
 )
 def test_a_broken_manifest(kit: Path, text: str, message: str) -> None:

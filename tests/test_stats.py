@@ -90,14 +90,14 @@ def test_three_percent_is_found_on_a_quiet_computer():
 
 
 def test_a_claim_in_the_wrong_direction_is_rarer_than_1_in_1000():
-    # Single comparisons, because without Holm's correction more claims are made and more are wrong.
+    # Single comparisons, because without Holm's correction more errors are made.
     verdicts = reports(20_000, 0.02, shift=0.03, comparisons=1)
     assert share(verdicts, "faster") * len(verdicts) >= 3000
     assert share(verdicts, "slower") <= 0.001 * share(verdicts, "faster")
 
 
 def test_two_looks_cry_wolf_no_more_often_than_one():
-    """With two looks the error rate holds, even if the rounds stop at the first claim."""
+    """The error rate stays in its bound with two looks, even if the first difference ends a run."""
     rng = np.random.default_rng(11)
     rows = simulate(rng, 1000, 0.05, rounds=30)
     claims, unpaid = set(), set()

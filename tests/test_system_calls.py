@@ -88,7 +88,7 @@ def test_measurements() -> None:
     assert accepts(measured(1000, 2, 5, 9))
     assert not accepts(measured(1000, 2, 5, 8))  # another nonce
     assert not accepts(measured(1000, 1, 5, 9))  # another spread
-    assert not accepts(measured(1000, 2, 4, 9))  # one repetition less
+    assert not accepts(measured(1000, 2, 4, 9))  # one repetition fewer
     assert not accepts(measured(1000, 2, 5, 9, digits=1))
     assert not accepts(measured(1000, 2, 5, 9, limbs=1))  # F(1000) has 695 bits
     assert accepts(measured(1000, 2, 5, 9, limbs=11))

@@ -35,7 +35,7 @@ def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tupl
 @pytest.mark.parametrize(
     "scatter, ratio, maybe",
     [
-        (0.003, 1.0, False),  # no difference can be claimed
+        (0.003, 1.0, False),  # no difference is proved
         (0.003, 1.3, False),  # the difference is already clear
         (0.1, 3.0, False),
         (0.08, 1.08, True),
@@ -120,7 +120,7 @@ def test_only_what_is_undecided_is_measured_again(monkeypatch: pytest.MonkeyPatc
         ("c", 10): 15, ("c", 20): 9,
     }  # fmt: skip
     for one in found.samples.values():
-        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by these places
+        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by these positions
         assert {boot for boot, _ in one.rounds} == set(range(5))
 
 
@@ -169,7 +169,7 @@ class FakeTurn:
         self.rng = random.Random(3)
 
     def ask(self, _subject: TimedWorkload, works: Sequence[Work]) -> list[Reading]:
-        """Return for each call the difference of the clock's values at its end and its begin."""
+        """Return the time of each call as the difference of two clock readings."""
         return [
             Reading(
                 {name: self.timed(work.repeat * ns) for name, ns in self.costs[work.n].items()},
@@ -216,7 +216,7 @@ def test_no_batch_is_too_short_for_this_machine_s_clock(uml: Machine) -> None:
     """The shortest batch of a real measurement is long enough for the clock resolution."""
     built = stage_module.build(stages.kit(8), uml.kernel())
     if built.rejection:
-        raise LabError(built.rejection)
+        raise LabError(built.rejection, "correct the source")
     subject = StageWorkload(built, (100, 10_000))
     session: list[Reading] = []
     ask = timing._ask

@@ -24,6 +24,7 @@ from tests.site_pages import (
     DOCUMENTS,
     dead_links,
     make_site,
+    page_name,
     questions,
     read_pages,
     shown_answers,
@@ -31,9 +32,11 @@ from tests.site_pages import (
 )
 
 LANGUAGES = translation.languages()
-MASTERS = [path.name for path in translation.masters()]
+MASTERS = [paths.shown(path) for path in translation.masters()]
 # Elements whose number a translation must keep. It may repeat other phrases or set them in bold.
 KEPT = ("Code", "Math", "Link", "Image", "Header", "CodeBlock", "Table")
+# Pages that are not pages of the site.
+NO_PAGES = (translation.HANDOUTS / "answers.md", paths.ROOT / "README.md")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
@@ -78,7 +81,7 @@ def test_no_translation_is_malformed(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, name: str) -> None:
     """A translation keeps sessions, code, and the comments that control how sessions are run."""
-    texts = [(folder / name).read_text() for folder in (translation.HANDOUTS, made[language])]
+    texts = _english_and_translated(made[language], name)
     english, other = ([m[0] for m in FENCE.finditer(text)] for text in texts)
     assert other == english
     marks = [
@@ -92,7 +95,7 @@ def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, na
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: str) -> None:
     """A translation keeps code, links, pictures, formulas, headings and tables as they are."""
-    english, other = (_parts(folder / name) for folder in (translation.HANDOUTS, made[language]))
+    english, other = map(_parts, _english_and_translated(made[language], name))
     for kind in KEPT:
         assert other[kind] == english[kind], kind
     assert [text for text in other["Str"] if "**" in text or "](" in text] == []
@@ -100,12 +103,19 @@ def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: 
     assert other["length"].total() > 0.2 * english["length"].total()
 
 
-def _parts(file: Path) -> dict[str, Counter[str]]:
-    """Count the pieces of code, links, formulas and other elements of a file, by kind."""
+def _english_and_translated(made: Path, name: str) -> tuple[str, str]:
+    """Return both texts of a page of the kit."""
+    master = paths.ROOT / name
+    return translation.english(master), (made / translation.translated(master)).read_text()
+
+
+def _parts(text: str) -> dict[str, Counter[str]]:
+    """Count the pieces of code, links, formulas and other elements of a text, by kind."""
     if not shutil.which("pandoc"):
-        pytest.skip("there is no pandoc: scripts/setup.sh book installs it")
-    text = subprocess.run(
-        ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "json", str(file)],
+        pytest.skip("pandoc not found; run scripts/setup.sh book")
+    converted = subprocess.run(
+        ["pandoc", "-f", "gfm+tex_math_dollars", "-t", "json"],
+        input=text,
         check=True,
         capture_output=True,
         text=True,
@@ -133,7 +143,7 @@ def _parts(file: Path) -> dict[str, Counter[str]]:
             for one in node:
                 machine_finding(one)
 
-    machine_finding(json.loads(text)["blocks"])
+    machine_finding(json.loads(converted)["blocks"])
     return found
 
 
@@ -144,9 +154,11 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (handouts / "zh-TW").mkdir(parents=True)
     for name in ("7-preallocation.md", "9-lucas-pairs.md"):
         shutil.copy(translation.HANDOUTS / name, handouts)
-        shutil.copy(translation._po("zh-TW", handouts / name), handouts / "zh-TW")
+        shutil.copy(translation._po("zh-TW", translation.HANDOUTS / name), handouts / "zh-TW")
     shutil.copy(translation.HANDOUTS / "zh-TW/pictures.toml", handouts / "zh-TW")
+    shutil.copy(translation.HANDOUTS / "zh-TW/tasks.po", handouts / "zh-TW")
     shutil.copytree(translation.HANDOUTS / "pictures", handouts / "pictures")
+    shutil.copytree(translation.HANDOUTS / "warm-up", handouts / "warm-up")
     monkeypatch.setattr(translation, "HANDOUTS", handouts)
     return handouts
 
@@ -179,7 +191,7 @@ def test_a_paragraph_that_has_changed_is_named(copy: Path, tmp_path: Path) -> No
 def test_a_release_waits_for_translations_and_commits(
     copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """make release-check fails because of a stale paragraph or of an uncommitted file."""
+    """`make release-check` fails because of a stale paragraph or of an uncommitted file."""
     top = copy.parent
     (top / ".gitignore").write_text("*\n")
     subprocess.run(["git", "init", "--quiet", top], check=True)
@@ -214,6 +226,61 @@ def test_a_new_paragraph_is_named_and_a_changed_session_is_not(copy: Path) -> No
     ]
 
 
+def wrapped(text: str) -> str:
+    """Break most lines of paragraphs and list items once more; keep sessions and tables."""
+    lines, fenced = [], False
+    for line in text.splitlines():
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        item = re.match(r" *(?:- (?:\[ \] )?|\d+\. )?", line)
+        if item and not (fence or fenced or line.lstrip().startswith(("|", "#", "<!--"))):
+            broken = f"\n{' ' * item.end()}"
+            body = re.sub(r"^(.{20,50}\S) (?=[a-z])", rf"\1{broken}", line[item.end() :])
+            lines.append(item[0] + body)
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", MASTERS)
+def test_joined_lines_are_those_of_the_paragraph(name: str) -> None:
+    text = translation.english(paths.ROOT / name)
+    again = wrapped(text)
+    assert again.count("\n") > text.count("\n") + 5
+    assert translation.joined(again) == translation.joined(text)
+    assert translation.joined(text).split() == text.split()
+
+
+def test_lines_that_do_not_belong_together_stay_apart() -> None:
+    apart = (
+        "# a\nb\n\n- c\n- d\n1. e\n2. f\n\n| g |\n| h |\n\n```\ni\nj\n```\n<!-- k\nl -->\nm  \nn\n"
+    )
+    assert translation.joined(apart) == apart
+    assert translation.joined("a\n2. b\n") == "a 2. b\n"  # as in CommonMark
+    assert translation.joined("1. a\n   b\n2. c\n") == "1. a b\n2. c\n"
+
+
+def test_breaking_lines_elsewhere_makes_nothing_stale(copy: Path, tmp_path: Path) -> None:
+    known = translation.stale("zh-TW")
+    translation.make("zh-TW", tmp_path / "before")
+    for handout in copy.glob("*.md"):
+        handout.write_text(wrapped(handout.read_text()))
+    assert new(known) == []
+    translation.make("zh-TW", tmp_path / "after")
+    for handout in copy.glob("*.md"):
+        before, after = (tmp_path / folder / handout.name for folder in ("before", "after"))
+        assert after.read_text() == before.read_text()
+
+
+def test_the_mark_of_a_stale_paragraph_is_a_line_of_its_own(copy: Path) -> None:
+    """The .po files have no flag but fuzzy: handouts/zh-TW/README.md says to remove that line."""
+    handout = copy / "7-preallocation.md"
+    handout.write_text(handout.read_text().replace("the", "this", 1))
+    translation.update("zh-TW")
+    text = (copy / "zh-TW/7-preallocation.po").read_text()
+    assert set(re.findall("^#,.*", text, re.MULTILINE)) == {"#, fuzzy"}
+
+
 def test_a_word_in_a_picture_is_named(copy: Path) -> None:
     source = copy / "pictures/numbers.py"
     known = translation.stale("zh-TW")
@@ -222,7 +289,7 @@ def test_a_word_in_a_picture_is_named(copy: Path) -> None:
 
 
 def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
-    """update does not change a translation that is up to date."""
+    """`update` does not change a translation that is up to date."""
     files = sorted((copy / "zh-TW").glob("*.po"))
     translation.update("zh-TW")  # gives paragraphs that both handouts share their final place
     before = [file.read_text() for file in files]
@@ -231,10 +298,10 @@ def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
 
 
 def test_two_lines_of_chinese_are_one(copy: Path) -> None:
-    """malformed reports a line break between Chinese characters, which browsers show as a space."""
+    """`malformed` reports a line break between Chinese characters: browsers show a space."""
     file = copy / "zh-TW/9-lucas-pairs.po"
     texts = polib.pofile(str(file))
-    entry = max(texts, key=lambda one: len(one.msgstr))
+    entry = max(texts.translated_entries(), key=lambda one: len(one.msgstr))
     entry.msgstr = re.sub("([\u4e00-\u9fff])(?=[\u4e00-\u9fff])", r"\1\n", entry.msgstr, count=1)
     texts.save()
     assert "a line ends between two characters" in {
@@ -249,11 +316,13 @@ def test_the_pages_have_their_titles_and_say_their_language(
         pages = read_pages(kit_site / language)
         assert all(f'<html lang="{language}">' in page.text for page in pages.values())
         titles = {page.title for page in pages.values()}
-        wanted = [folder / name for name in MASTERS if name != "answers.md"]
+        masters = [path for path in translation.masters() if path not in NO_PAGES]
+        wanted = [folder / translation.translated(path) for path in masters]
         lines = [path.read_text().splitlines()[0].removeprefix("# ") for path in wanted]
         assert [line for line in lines if line not in titles] == []
         english = {name for name, page in pages.items() if '<main id="text" lang="en' in page.text}
-        assert {f"{path.stem}.html" for path in wanted}.isdisjoint(english)
+        assert {page_name(path) for path in masters}.isdisjoint(english)
+        assert pages["kbench.html"].title.endswith("（英文）") == (language == "zh-TW")
         assert "kbench.html" in english
 
 
@@ -265,8 +334,8 @@ def test_a_course_in_chinese(tmp_path: Path) -> None:
     handouts = tmp_path / "handouts"
     assert not (handouts / "zh-TW").exists() and not (handouts / "answers.md").exists()
     for name in MASTERS:
-        if name != "answers.md":
-            text = (handouts / name).read_text()
+        if name != "handouts/answers.md":
+            text = (tmp_path / name).read_text()
             assert CHINESE.search(text), name
             assert "not exported" not in text and "<!-- exported" not in text
     assert CHINESE.search((handouts / "pictures/limbs.svg").read_text())
@@ -311,7 +380,7 @@ def test_the_site_of_a_course_has_all_answers_or_none(
 
 def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path: Path) -> None:
     """A translated page shows the answers below a heading that is still in English."""
-    for file in (copy / "zh-TW").glob("*.po"):  # po4a uses a translation from any file
+    for file in (copy / "zh-TW").glob("[0-9]*.po"):  # po4a uses a translation from any file
         texts = polib.pofile(str(file))
         (entry,) = (one for one in texts if one.msgid == "Questions")
         entry.flags.append("fuzzy")
@@ -353,4 +422,4 @@ def test_the_sessions_of_a_course_in_chinese(tmp_path: Path) -> None:
 def test_a_language_that_there_is_not(call: list[str]) -> None:
     completed = subprocess.run([*call, "tlh"], cwd=paths.ROOT, capture_output=True, text=True)
     assert completed.returncode == 2
-    assert "no language 'tlh': there are zh-TW" in completed.stderr
+    assert "there is no language tlh; choose one of zh-TW" in completed.stderr

@@ -60,7 +60,8 @@ def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     for call in (loose, locked):
         rest = call["user"] - call["compute"] - call["decimal"]
         assert call["difference"] == pytest.approx(rest, abs=1)
-    # Each value comes from a run of its own, and other guests on this computer may slow down any.
+    # Each value comes from a run of its own, and other guests on this computer may slow down any of
+    # these runs.
     assert 2 * median["user"] > median["compute"] + median["decimal"]
 
 

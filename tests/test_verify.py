@@ -34,7 +34,7 @@ def stands(result: Verified) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
-    """Replace the contract tests by a list of failures, empty at first, that a test may fill."""
+    """Replace the contract tests by a list of failures that a test may fill."""
     found: list[Failure] = []
     monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
     monkeypatch.setattr(
@@ -186,7 +186,7 @@ def test_what_is_left_behind(command: str, what: str) -> None:
 def test_unloading_under_an_open_file() -> None:
     result = verified(FakeMachine(commands={"exec 3<": GuestCommandResult(0, "")}))
     assert stands(result)[0] == "unload-failed"
-    assert stands(result)[1] == "unload while open: rmmod went through while a file was open"
+    assert stands(result)[1] == "unload while open: rmmod succeeded while a file was open"
 
 
 def test_a_time_out_names_step_and_request() -> None:
@@ -298,7 +298,7 @@ TENTH = stages.find(paths.STAGES, [10])[0]
 
 
 def small_tenth(answers: Answer) -> Verified:
-    """Verify two short runs of n by these answers, with a stage 10 that goes up to 3,000."""
+    """Verify two short ranges of consecutive n in stage 10, with these answers of the client."""
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeChannel(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]
@@ -315,7 +315,7 @@ def small_tenth(answers: Answer) -> Verified:
 
 
 def run_answer(request: str, time: int, wrong: int = 0) -> str:
-    """Answer a request as a stage does whose F(wrong) is wrong."""
+    """Answer a request as a stage that computes only F(wrong) wrongly."""
     verb, *words = request.split()
     if verb == "pread" and int(words[2]) == wrong:
         text = expected_values.digits(wrong - 1)
@@ -342,7 +342,7 @@ def test_one_wrong_n_of_a_run_is_named() -> None:
 
 
 def test_a_run_that_is_right_when_read_again() -> None:
-    """A wrong run is reported even if each n is right when read again."""
+    """A range with a wrong value is reported even if each n is right when read again."""
 
     def answers(request: str, time: int) -> str:
         return run_answer(request, time, 1507 if request.startswith("verify") else 0)

@@ -99,13 +99,13 @@ def test_a_result_that_is_not_set_is_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "mistake", "says"),
     [
-        (TWICE, "	return mul(two, x);\n", "twice, 2 of 2 numbers can be made: 1 not given back"),
+        (TWICE, "	return mul(two, x);\n", "twice, 2 of 2 numbers can be made: 1 not freed"),
         ("	if (!two)\n		return NULL;\n", "", "twice, 0 of 2 numbers can be made: "),
         ("	give_back(two);\n", "	give_back(two);\n	give_back(two);\n", "double-free"),
         ("		goto give_a2;\n", "		return NULL;\n", "1 of 3 numbers can be made: 1 not"),
-        ("	give_back(b2);\n", "", "sum_of_squares, 3 of 3 numbers can be made: 1 not given"),
-        ("		give_back(p);\n", "", "power, 5 of 5 numbers can be made: 4 not given back"),
-        ("		p = q;\n", "		if (q)\n			p = q;\n", "1 given back twice"),
+        ("	give_back(b2);\n", "", "sum_of_squares, 3 of 3 numbers can be made: 1 not freed"),
+        ("		give_back(p);\n", "", "power, 5 of 5 numbers can be made: 4 not freed"),
+        ("		p = q;\n", "		if (q)\n			p = q;\n", "1 freed twice"),
         ("; p && i < n", "; i < n", "power, 3 of 5 numbers can be made: "),
         ("mul(b, b)", "mul(a, b)", "sum_of_squares, 3 of 3 numbers can be made: the result"),
     ],

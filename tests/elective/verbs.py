@@ -21,14 +21,14 @@ NAME = HERE.name
 SOURCES = HERE / "kernel"
 HARNESS = HERE / "harness"
 KO = "/lib/test.ko"
-# Enough for a machine that is emulated on a busy computer.
+# The time limit of a task, long enough for an emulated machine on a busy computer.
 SECONDS = 60.0
 # The values that harness/test.c checks for each task, in order, for the record.
 CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Test each task on a machine of its own. Return a finding for each, or None if it is right."""
+    """Test each task on a machine of its own. Return its finding, or None if right."""
     where = machines.get(machine or "uml")
     built = module.build(_recipe(), where.kernel())
     try:

@@ -49,7 +49,7 @@ int main(void)
 			return 9;
 		grown[i] = (char)i;
 	}
-	/* The blocks exceed the heap in total, but each is freed at once. */
+	/* Together the blocks exceed the heap, but each is freed at once. */
 	for (int i = 0; i < 2000; i++) {
 		char *block = malloc(100000);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Attacks of a hostile submission on the sandbox, for tests/test_sandbox.py.
- * The program prints how far each attack came, or whether it was "refused".
+ * The program prints how far the attack came, or "refused" if it failed.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -97,8 +97,8 @@ static void *take_memory(void *unused)
 }
 
 /*
- * Use memory in a thread whose process looks dead, since its first thread
- * ended.
+ * Use memory in a thread of a process that looks dead, because its first thread
+ * has ended.
  */
 static void hidden_thread(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Test one task. This file and the learner's file form one module, which runs
- * the tests when it is loaded. The parameter "result" then holds the first
+ * the tests when it is loaded. Afterwards the parameter "result" has the first
  * failure, if any, and the record of the checks.
  */
 #include <linux/kernel.h>

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Test that the grader prints the messages that handouts/messages.md explains."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths
+
+HANDOUTS = paths.ROOT / "handouts"
+PAGE = HANDOUTS / "messages.md"
+ROW = re.compile(r"^\| `([^`]*)` \|", re.MULTILINE)
+MESSAGES = ROW.findall(PAGE.read_text())
+# A shorter part of a message could be in any text.
+SHORTEST = 5
+
+
+@cache
+def printed() -> str:
+    """Return the output that the handouts show, and the text of the grader, in one line.
+
+    Other tests make the mistakes whose output the handouts show.
+    """
+    pages = [page for page in sorted(HANDOUTS.glob("*.md")) if page != PAGE]
+    shown = [
+        m
+        for page in pages
+        for m in re.findall(r"^```\w+\n(.*?)^```$", page.read_text(), re.M | re.S)
+    ]
+    folders = (paths.ROOT / "grader", paths.COMMON)
+    files = [x for folder in folders for x in folder.rglob("*.*") if x.suffix in (".py", ".c")]
+    return " ".join(" ".join([*shown, *map(Path.read_text, sorted(files))]).split())
+
+
+def parts(message: str) -> list[str]:
+    """Return the words of a message between its names and numbers."""
+    found = [part.strip(" :,();") for part in re.split(r"\.\.\.|\b\d+ %", message)]
+    return [part for part in found if len(part) >= SHORTEST]
+
+
+def test_the_page_has_thirty_messages() -> None:
+    assert len(MESSAGES) == len(set(MESSAGES)) == 30
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_the_grader_prints_it(message: str) -> None:
+    assert parts(message)
+    assert [part for part in parts(message) if part not in printed()] == []
+
+
+def test_a_message_that_nothing_prints_is_noticed() -> None:
+    assert parts("the assertion ... holds on Tuesdays (below: 30 %)") == [
+        "the assertion", "holds on Tuesdays (below",
+    ]  # fmt: skip
+    assert "holds on Tuesdays" not in printed()
