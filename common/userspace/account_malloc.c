@@ -55,9 +55,10 @@ void begin_call(struct fib_call *call)
 
 /*
  * Print which allocation or yield fails, and the stack: see
- * sanitizer_report.py.
+ * sanitizer_report.py. Cold, because small F(n) are measured with few
+ * instructions around each allocation.
  */
-static void tell(const char *what, u64 place)
+static __attribute__((cold)) void tell(const char *what, u64 place)
 {
 	if (!allocator.tell)
 		return;
@@ -67,21 +68,39 @@ static void tell(const char *what, u64 place)
 	fputs("fib: and then:\n", stderr);
 }
 
+static __attribute__((cold)) void *allocation_fails(struct fib_call *call)
+{
+	if (allocator.allocations == allocator.fail_at)
+		tell("allocation", allocator.fail_at);
+	call->error = -ENOMEM;
+	return NULL;
+}
+
+/* Print the same message as the contract tests, and end the program. */
+static __attribute__((cold, noreturn)) void
+too_much_work(const struct fib_call *call)
+{
+	fflush(stdout);
+	fprintf(stderr,
+		"fib: fib_account_work gets %llu products at once, at most %d are allowed\n",
+		(unsigned long long)call->work - FIB_WORK_LIMIT,
+		FIB_WORK_LIMIT);
+	print_stack();
+	abort();
+}
+
 void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 {
-	struct fib_block *block = NULL;
+	struct fib_block *block;
 	size_t bytes, total;
 
-	if (++allocator.allocations == allocator.fail_at)
-		tell("allocation", allocator.fail_at);
-	if (allocator.allocations != allocator.fail_at &&
-	    !__builtin_mul_overflow(count, size, &bytes) &&
-	    !__builtin_add_overflow(bytes, sizeof(*block), &total))
-		block = allocator.get ? allocator.get(total) : malloc(total);
-	if (!block) {
-		call->error = -ENOMEM;
-		return NULL;
-	}
+	if (++allocator.allocations == allocator.fail_at ||
+	    __builtin_mul_overflow(count, size, &bytes) ||
+	    __builtin_add_overflow(bytes, sizeof(*block), &total))
+		return allocation_fails(call);
+	block = allocator.get ? allocator.get(total) : malloc(total);
+	if (!block)
+		return allocation_fails(call);
 	block->call = call;
 	block->bytes = bytes;
 	hide(block);
@@ -120,16 +139,8 @@ void fib_free(const void *pointer)
 
 int fib_yield(struct fib_call *call)
 {
-	/* Print the same message as the contract tests, and end the program. */
-	if (call->work > 2 * FIB_WORK_LIMIT) {
-		fflush(stdout);
-		fprintf(stderr,
-			"fib: fib_account_work gets %llu products at once, at most %d are allowed\n",
-			(unsigned long long)call->work - FIB_WORK_LIMIT,
-			FIB_WORK_LIMIT);
-		print_stack();
-		abort();
-	}
+	if (call->work > 2 * FIB_WORK_LIMIT)
+		too_much_work(call);
 	/*
 	 * Start at 1 below the limit, so that any further work leads to a
 	 * yield.
