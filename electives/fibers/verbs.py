@@ -31,6 +31,7 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     ),
     2: (
         ("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW)),
+        ("interleaved", (runner.INTERLEAVED,)),
     ),
     3: (
         ("uml", (runner.KEYS, runner.VALUES, runner.WINDOWS)),

@@ -30,13 +30,31 @@ static struct fiber *requested;
 static struct task_struct *first_thread;
 static long second_result;
 
-static bool reached(int wanted, u64 ns)
+/* Wait without sleeping, as the handler of a breakpoint must. */
+static bool reached_in_handler(int wanted, u64 ns)
 {
 	u64 end = ktime_get_mono_fast_ns() + ns;
 
 	while (atomic_read(&turn) < wanted)
+		if (ktime_get_mono_fast_ns() > end)
+			return false;
+	return true;
+}
+
+/*
+ * Wait in a system call. Registering a breakpoint on all CPUs waits for an RCU
+ * grace period, which cannot end while a thread loops in the kernel without
+ * cond_resched().
+ */
+static bool reached(int wanted)
+{
+	u64 end = ktime_get_mono_fast_ns() + CPU_NS;
+
+	while (atomic_read(&turn) < wanted) {
 		if (ktime_get_mono_fast_ns() > end || signal_pending(current))
 			return false;
+		cond_resched();
+	}
 	return true;
 }
 
@@ -46,10 +64,10 @@ static void on_access(struct perf_event *event, struct perf_sample_data *data,
 	if (current != first_thread || READ_ONCE(requested->owner) ||
 	    atomic_cmpxchg(&turn, READY, GO) != READY)
 		return;
-	if (!reached(ENTERED, CPU_NS))
+	if (!reached_in_handler(ENTERED, CPU_NS))
 		pr_err("BUG: the other thread does not get a CPU of its own\n");
 	else
-		reached(DONE, LOCK_NS);
+		reached_in_handler(DONE, LOCK_NS);
 }
 
 static long first(struct table *table, unsigned long id)
@@ -65,7 +83,7 @@ static long first(struct table *table, unsigned long id)
 	};
 	long done;
 
-	if (!reached(READY, CPU_NS))
+	if (!reached(READY))
 		return -ETIME;
 	attr.bp_addr = (unsigned long)&requested->owner;
 	first_thread = current;
@@ -75,7 +93,7 @@ static long first(struct table *table, unsigned long id)
 	done = fibers_switch(table, id);
 	unregister_wide_hw_breakpoint(breakpoint);
 	atomic_cmpxchg(&turn, READY, GO);
-	if (!reached(DONE, CPU_NS))
+	if (!reached(DONE))
 		return -ETIME;
 	if (!done && !second_result && requested->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
@@ -91,7 +109,7 @@ static long second(struct table *table, unsigned long id)
 	if (!requested)
 		return -ESRCH;
 	atomic_set(&turn, READY);
-	if (!reached(GO, CPU_NS))
+	if (!reached(GO))
 		return -ETIME;
 	atomic_set(&turn, ENTERED);
 	second_result = fibers_switch(table, id);
@@ -100,7 +118,7 @@ static long second(struct table *table, unsigned long id)
 	 * Do not run the fiber, which would release it, before the first thread
 	 * has finished.
 	 */
-	reached(FINISHED, CPU_NS);
+	reached(FINISHED);
 	atomic_set(&turn, NOTHING);
 	return second_result;
 }
