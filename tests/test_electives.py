@@ -107,7 +107,7 @@ def test_verbs_stand_in_the_module_that_judges(
 
 
 def test_each_submission_is_built_in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    kit, own = Path("/kit"), Path("/kit/work/new")
+    kit, own = Path("/kit"), Path("/kit/own/new")
     monkeypatch.delenv(paths.SUBMISSION, raising=False)
     assert source_folder.build_name("new", kit, kit) == "new"
     assert source_folder.build_name("new", own, kit) == "new-work"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* An argument of fault_arm(). No call makes so many allocations. */
+/* An argument of fault_arm(). No call makes that many allocations. */
 #define FAULT_NEVER 1000000000U
 
 /* Call this first. Enables failures also in allocations that may sleep. */
