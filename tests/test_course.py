@@ -377,7 +377,9 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     assert is_checked() and not is_checked()
     assert is_checked("qemu") and not is_checked("qemu")
     records.settle("1", 7, passed=False)
-    assert is_checked("qemu") and is_checked("qemu"), "a failed copy is checked until it passes"
+    assert is_checked("qemu") and not is_checked("qemu"), "it has passed with the seed that failed"
+    records.settle("1", 8, passed=False)
+    assert is_checked("qemu") and is_checked("qemu"), "it has failed with another seed"
 
 
 def test_the_digest_covers_the_kit() -> None:

@@ -275,7 +275,8 @@ def _check_and_record(
     result = _checked(exercise, directory, chosen, machine, show)
     records.record(result, directory)
     records.settle(exercise.name, chosen, result.full)
-    records.note_right(exercise.name, state if earlier.is_right(result) else "")
+    if earlier.is_right(result):
+        records.note_right(exercise.name, chosen, state)
     return result
 
 

@@ -106,8 +106,10 @@ def check_again(
         if reuse and records.right_before(before.name, state):
             yield None, f"{begin}: all right, and unchanged since"
             continue
-        result = check(before, directory, seed_of(before.name), machine, speed=False)
-        records.note_right(before.name, state if is_right(result) else "")
+        chosen = seed_of(before.name)
+        result = check(before, directory, chosen, machine, speed=False)
+        if is_right(result):
+            records.note_right(before.name, chosen, state)
         wrong = next((line for line in result.lines if not line.full), None)
         message = "all right still"
         if wrong:

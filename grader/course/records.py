@@ -87,7 +87,12 @@ def failed_seed(name: str) -> int | None:
 
 
 def settle(name: str, seed: int, passed: bool) -> None:
-    """Store the seed of a failure, so that the next check uses it; delete it after a pass."""
+    """Store the seed of a failure, so that the next check uses it; delete it after a pass.
+
+    An exercise that has failed is no longer right.
+    """
+    if not passed:
+        _store_right(name, "")
     kept = _failed()
     if passed and kept.get(name) != seed:
         return
@@ -108,16 +113,19 @@ def _read(file: str) -> dict[str, str]:
 
 
 def right_before(name: str, digest: str) -> bool:
-    """Return whether an exercise was correct when all that it depends on had this digest.
+    """Return whether an exercise was right when all that it depends on had this digest."""
+    return _read("right.json").get(name) == digest
 
-    Return False if the exercise has failed since then, with any seed. It must first pass with that
-    seed.
+
+def note_right(name: str, seed: int, digest: str) -> None:
+    """Store the digest of all that an exercise depends on, which was right with this seed.
+
+    If it has failed with another seed, it must first pass with that one.
     """
-    return _read("right.json").get(name) == digest and failed_seed(name) is None
+    _store_right(name, digest if failed_seed(name) in (None, seed) else "")
 
 
-def note_right(name: str, digest: str) -> None:
-    """Store the digest of all that a right exercise depends on; "" if it is not right."""
+def _store_right(name: str, digest: str) -> None:
     kept = _read("right.json")
     kept.pop(name, None)
     _folder().mkdir(parents=True, exist_ok=True)
