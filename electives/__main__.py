@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
     if verb not in verbs:
         raise LabError(
             f"elective {name} has no {verb or 'target without a name'}",
-            f"run {make(f'elective={name}')} with one of {', '.join([*SHARED, *verbs])}",
+            f"choose one of {', '.join([*SHARED, *verbs])}",
         )
     status: int = verbs[verb](words[2:])
     return status

@@ -454,9 +454,9 @@ def test_right_for_small_numbers_is_part_of_the_points(place: Path) -> None:
     compute, decimal, device = check.check(exercises.find(1), copy, 7).lines
     assert (compute.earned, decimal.earned, device.earned) == (12, 30, 12)
     assert compute.remark.startswith("F(61): expected ")
-    assert compute.remark.endswith("(small numbers are right: 40 %)")
+    assert compute.remark.endswith("; small numbers are right, which earns 12 points")
     assert device.remark.startswith("F(61): expected 2504730781961, got 1548008755920")
-    assert device.remark.endswith("(below that all are right: 30 %)")
+    assert device.remark.endswith("; below that all are right, which earns 12 points")
 
 
 def test_results_for_machines() -> None:

@@ -77,16 +77,35 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
     """Return the line of a task whose function was tested in a program."""
     if not outcome.tried:  # the finding says that this computer cannot run the tests
         return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
-    share = 1.0 if outcome.large else SMALL_SHARE if outcome.small else 0.0
     remark = outcome.fault or f"{outcome.tried} tries, all right"
-    if 0 < share < 1:
-        remark += f" (small numbers are right: {share * 100:.0f} %)"
-    earned, code = int(share * task.points), outcome.code
-    if share and outcome.idea:
-        remark += f"; {outcome.idea}"
+    earned, code = task.points, outcome.code
+    if not outcome.large:
+        earned = int(SMALL_SHARE * task.points) if outcome.small else 0
+    before = earned
+    if before and outcome.idea:
         earned = max(0, earned - outcome.withheld)
         code = Code.SLOW if code is Code.OK and outcome.withheld else code
+    if before and not outcome.large:
+        remark += _small_remark(before, earned)
+    if before and outcome.idea:
+        remark += f"{':' if before != earned and not outcome.large else ';'} {outcome.idea}"
     return Line(task.name, earned, task.points, remark, task.number, code=code)
+
+
+def _small_remark(share: int, earned: int) -> str:
+    """Return a remark about the points of a task that is right for small numbers only.
+
+    share: the points for the small numbers; earned: what is left of them. If these differ, the
+    reason must follow.
+    """
+    if earned == share:
+        return f"; small numbers are right, which earns {_points(earned)}"
+    rest = f"earn only {_points(earned)}" if earned else "earn no points"
+    return f"; small numbers are right, but {rest}"
+
+
+def _points(count: int) -> str:
+    return f"{count} point{'' if count == 1 else 's'}"
 
 
 def task_line(task: Task, wrong: Finding | None) -> Line:
@@ -138,7 +157,7 @@ def device_line(course: Course, result: Verified, status: Status) -> Line:
         share = 0.0 if wrong <= 46 else 0.3
     remark = _value_remark(result, wrong)
     if share:
-        remark += f" (below that all are right: {share * 100:.0f} %)"
+        remark += f"; below that all are right, which earns {_points(int(share * points))}"
     return Line(name, int(share * points), points, remark, kind=DEVICE, code=Code.WRONG)
 
 
