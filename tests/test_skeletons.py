@@ -22,6 +22,7 @@ from grader.course import carry_forward, check, commands, result_files, results,
 from grader.exercise.build import stage_module
 from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines
+from grader.scoring import points
 
 STAGES = sorted(stages.manifests())
 
@@ -163,3 +164,21 @@ def test_what_does_not_compile_says_where(place: Path) -> None:
     scores = result_files.gradescope(result)
     assert scores["score"] == 0
     assert sum(test["max_score"] for test in scores["tests"]) == 100
+
+
+@pytest.mark.parametrize("name", exercises.names())
+def test_the_next_step_names_a_line_of_each_task(name: str, place: Path) -> None:
+    """The line is also found after the learner has removed the comments that describe the tasks."""
+    exercise = exercises.find(name)
+    directory = skeleton.write(name, place)
+    for comments in (True, False):
+        for task in exercise.course.tasks:
+            lines = [points.Line(task.name, 0, task.points, "wrong", task.number, code=Code.WRONG)]
+            step = results.next_step(check.CheckResult(name, str(directory), tuple(lines)))
+            found = re.search(r" at \S+/([\w.]+\.\w)(?::(\d+))?; ", step)
+            assert found, step
+            assert int(found[2] or 0) > 1 or not (exercise.stage or comments), step
+            assert found[1] in {part.file for part in task.parts}
+        for path in directory.glob("*.[ch]") if comments else ():
+            described = re.compile(r"/\*(?:(?!\*/).)*?\b[Tt]ask \d(?:(?!\*/).)*\*/", re.DOTALL)
+            path.write_text(described.sub("", path.read_text()))

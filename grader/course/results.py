@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from grader.base import paths
@@ -169,7 +170,9 @@ def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
     """Return "FILE:LINE" of a task in the learner's file.
 
     If the task has several functions, return the line of the function that the remark names, or
-    else of the first function. If it has none, return the line of the comment that describes it.
+    else of the first function in the file. If the learner has yet to write the functions, return
+    the line of the comment that describes the task, or the line where the task belongs. An elective
+    has only the comment, which the learner may have removed; then return "FILE".
     """
     named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", remark)]
     part = (named or task.parts)[0]
@@ -177,10 +180,14 @@ def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
-        lines = []
-
-    if part.function:
-        found = [i for i, line in enumerate(lines, 1) if _begins(line, part.function)]
-    else:
-        found = [i for i, line in enumerate(lines, 1) if f"Task {task.number}, " in line]
-    return f"{paths.shown(path)}:{found[0]}" if found else paths.shown(path)
+        return paths.shown(path)
+    functions = [p.function for p in (*named, *task.parts) if p.function and p.file == part.file]
+    above = task.omitted.above if task.omitted else ""
+    tests: list[Callable[[str], bool]] = [
+        *(partial(_begins, function=function) for function in functions),
+        lambda line: bool(re.search(rf"\bTask {task.number}, |\bTODO: task {task.number}\b", line)),
+        lambda line: bool(above) and line == above,
+    ]
+    found = (i for test in tests for i, line in enumerate(lines, 1) if test(line))
+    line = next(found, 0)
+    return f"{paths.shown(path)}:{line}" if line else paths.shown(path)
