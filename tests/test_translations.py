@@ -17,8 +17,10 @@ import polib
 import pytest
 
 from grader.base import paths
-from grader.course import translation
+from grader.course import commands, records, skeleton, translation
 from grader.course.export import command as export
+from grader.course.texts import CHOICE
+from grader.exercise.files import exercises
 from grader.tools import release_check
 from tests.site_pages import (
     DOCUMENTS,
@@ -80,9 +82,12 @@ def test_no_translation_is_malformed(language: str) -> None:
 @pytest.mark.parametrize("name", MASTERS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, name: str) -> None:
-    """A translation keeps sessions, code, and the comments that control how sessions are run."""
+    """A translation keeps sessions, code, and the comments that control how sessions are run.
+
+    Only the comments of code, and the hints, are translated.
+    """
     texts = _english_and_translated(made[language], name)
-    english, other = ([m[0] for m in FENCE.finditer(text)] for text in texts)
+    english, other = ([_without_prose(m[0]) for m in FENCE.finditer(text)] for text in texts)
     assert other == english
     marks = [
         [mark for mark in COMMENT.findall(text) if not mark.startswith("<!-- exported:")]
@@ -101,6 +106,64 @@ def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: 
     assert [text for text in other["Str"] if "**" in text or "](" in text] == []
     # A translation that leaves out paragraphs is too short.
     assert other["length"].total() > 0.2 * english["length"].total()
+
+
+def _without_prose(block: str) -> str:
+    """Return a block of code or of a session without comments and without the output of hint."""
+    block = re.sub(r"/\*.*?\*/", "/**/", block, flags=re.DOTALL)
+    return re.sub(r"(?<= hint\n)(task \d.*?\n)[^$`]*", r"\1", block)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_shown_hint_is_what_hint_prints(
+    made: dict[str, Path], language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    page = (made[language] / "README.md").read_text()
+    (shown,) = re.findall(r"^\$ make stage=1 hint\n(.*?)^```$", page, re.M | re.S)
+    monkeypatch.setattr(skeleton, "WORK", tmp_path)
+    monkeypatch.setattr(records, "_folder", lambda: tmp_path)
+    (tmp_path / CHOICE).write_text(language)
+    exercise = exercises.find(1)
+    remark = shown.partition("compute: ")[2].partition("\n")[0]
+    commands._next_hint(exercise, exercise.course.tasks[0], remark)
+    assert capsys.readouterr().out == shown
+    assert CHINESE.search(shown)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_comments_of_code_are_translated(made: dict[str, Path], language: str) -> None:
+    """No comment of C code in a handout is left in English."""
+    pages = [path for path in made[language].glob("*.md")]
+    blocks = [m[4] for p in pages for m in translation.BLOCK.finditer(p.read_text()) if m[3] == "c"]
+    comments = [x for block in blocks for x in re.findall(r"/\*.*?\*/", block, re.DOTALL)]
+    assert len(comments) > 4
+    assert [x for x in comments if not CHINESE.search(x) and " " in x[3:-3]] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_of_figures_are_translated(
+    made: dict[str, Path], language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Figures keep all but their words; words without a translation are listed."""
+    for path in sorted((translation.HANDOUTS / "figures").glob("*.svg")):
+        english, other = path.read_text(), (made[language] / "figures" / path.name).read_text()
+        assert CHINESE.search(other), path.name
+        plain = [re.sub(r"(?<=>)[^<>\n]+(?=</t)", "", text) for text in (english, other)]
+        assert plain[0] == plain[1]
+    known = translation._words
+
+    def without(wanted: str, table: str = "words") -> dict[str, str]:
+        found = dict(known(wanted, table))
+        if table == "figures":
+            found.pop("read: how many times as fast as the stage before")
+            found["words of no figure"] = "x"
+        return found
+
+    before = translation.stale(language)
+    monkeypatch.setattr(translation, "_words", without)
+    why = Counter(one.why for one in translation.stale(language) if one not in before)
+    assert why == {"words in a figure": 2, "in no figure": 1}
 
 
 def _english_and_translated(made: Path, name: str) -> tuple[str, str]:
@@ -130,7 +193,7 @@ def _parts(text: str) -> dict[str, Counter[str]]:
             elif kind == "Math":
                 found[kind][re.sub(r"\\text\{[^}]*\}", "", what[1])] += 1
             elif kind in ("Code", "CodeBlock"):
-                found[kind][what[1]] += 1
+                found[kind][_without_prose(what[1])] += 1
             elif kind == "Header":
                 found[kind][str(what[0])] += 1
             elif kind == "Table":

@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from grader import sandbox
@@ -23,7 +24,7 @@ from grader.base import paths, scratch, toml
 from grader.base.errors import LabError
 from grader.course import definitions, skeleton
 from grader.course.definitions import Definition
-from grader.course.texts import ENGLISH, Texts
+from grader.course.texts import ENGLISH, Texts, beginnings
 from grader.exercise.build import diagnostics, preprocess
 from grader.exercise.files import stages
 from grader.lab import module
@@ -68,16 +69,19 @@ def _text(source: str, function: str) -> str:
     return source[there.begin : there.end + 2] if there else ""
 
 
-# The comments of stubs that describe a task. They are removed from the body of a finished function.
-_TASK = re.compile(
-    r"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |You wrote this in stage \d+ )(?:(?!\*/).)*\*/\n",
-    re.DOTALL | re.MULTILINE,
-)
+@cache
+def _task_comment() -> re.Pattern[str]:
+    """Return the pattern of a stub's comment, which is removed from a finished function."""
+    wrote = "|".join(map(re.escape, beginnings()))
+    return re.compile(
+        rf"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |(?:{wrote})\d+)(?:(?!\*/).)*\*/\n",
+        re.DOTALL | re.MULTILINE,
+    )
 
 
 def _code(source: str, function: str) -> str:
     """Return a function without the comment of its task, which may be in any language."""
-    return _TASK.sub("", _text(source, function))
+    return _task_comment().sub("", _text(source, function))
 
 
 def _written(stage: int, one: CarriedFunction) -> str:

@@ -160,14 +160,15 @@ def _next_hint(exercise: Exercise, task: Task, remark: str = "") -> None:
     """Print what is wrong with a task, and its next hint. Hints do not depend on the failure."""
     i = records.next_hint(exercise.name, task.number, len(task.hints) - 1)
     failure = f": {remark}" if remark else ""
-    about = " (about the task, not about this failure)" if remark else ""
     print(_wrapped(f"task {task.number}, {task.name}{failure}"))
-    text = texts.chosen(skeleton.WORK)(task.hints[i])
-    print(_wrapped(f"hint {i + 1} of {len(task.hints)}{about}: {text}"))
+    known = texts.chosen(skeleton.WORK)
+    line = known(texts.HINT_AFTER_FAILURE if remark else texts.HINT)
+    hint = known(task.hints[i])
+    print(_wrapped(line.format(number=i + 1, count=len(task.hints), hint=hint)))
 
 
 def _wrapped(text: str) -> str:
-    return "\n".join(wrapping.wrapped(text, 100, break_long_words=False))
+    return "\n".join(wrapping.wrapped(text, texts.WIDTH, break_long_words=False))
 
 
 def status() -> None:

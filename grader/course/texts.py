@@ -5,14 +5,15 @@ handouts/LANGUAGE/tasks.po holds the translations. A course that was exported in
 has only handouts/tasks.po. A learner chooses the language once, by lang=LANGUAGE of start or hint;
 the file "language" beside the learner's copies keeps the choice.
 
-Only the prose is translated. The beginning of a comment, such as "Task 1, compute: ", is the same
-in all languages, because carry_forward.py and results.py search for it.
+Only the prose is translated. The beginning of a task's comment, such as "Task 1, compute: ", is the
+same in all languages, because carry_forward.py and results.py search for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import polib
@@ -26,13 +27,20 @@ HANDOUTS = paths.ROOT / "handouts"
 CATALOGUE = "tasks.po"
 CHOICE = "language"
 NATIVE = "en"
+# The columns of a printed hint.
+WIDTH = 100
 
 # The comments of functions that a student wrote in an earlier stage, see export/skeletons.py.
+WROTE = "You wrote this in stage {stage} (task {task}, {name}): {how}"
 BRING = "bring it over."
 BRING_FROM = "you made it fit in stage {stage}; bring it over from there."
 MAKE_FIT = (
     "bring it over and make it fit: mind the comment above, the arguments, and what it may call."
 )
+
+# The line of a hint, without and with the remark of a failed test above it.
+HINT = "hint {number} of {count}: {hint}"
+HINT_AFTER_FAILURE = "hint {number} of {count} (about the task, not about this failure): {hint}"
 
 
 @dataclass(frozen=True)
@@ -84,13 +92,19 @@ def chosen(work: Path, language: str = "") -> Texts:
     return known.get(language) or next(iter(known.values()))
 
 
+@cache
+def beginnings() -> tuple[str, ...]:
+    """Return the text before the number of the stage in WROTE, in all languages."""
+    return tuple(texts(WROTE).partition("{stage}")[0] for texts in available().values())
+
+
 def strings() -> Iterator[tuple[Path, str]]:
     """Yield each text to translate and the file that contains it, in the order of the exercises."""
     for name in exercises.names():
         exercise = exercises.find(name)
         for text in _of(exercise.course):
             yield exercise.directory / "tasks.toml", text
-    for text in (BRING, BRING_FROM, MAKE_FIT):
+    for text in (WROTE, BRING, BRING_FROM, MAKE_FIT, HINT, HINT_AFTER_FAILURE):
         yield Path(__file__), text
 
 

@@ -2,9 +2,10 @@
 """scripts/translate.sh: translate the handouts with po4a.
 
 handouts/LANGUAGE/ has a .po file for each handout and for the README of a course, the words in
-pictures, and the words that the book adds. tasks.po has the texts and hints of tasks (texts.py) and
-the comments of the programs in PROGRAMS. Code and console sessions are in no .po file, because po4a
-copies them unchanged: they are the same in every language. po4a reads copies of the handouts in
+pictures and figures, and the words that the book adds. tasks.po has the texts and hints of tasks
+(texts.py), the comments of the programs in PROGRAMS, and the comments of C code in handouts. po4a
+copies code and console sessions unchanged. Afterwards, comments and shown hints are translated by
+tasks.po; all else in them is the same in every language. po4a reads copies of the handouts in
 which each paragraph is one line, so a .po file does not depend on where an author breaks the lines.
 A paragraph is stale when the words of its English have changed; it appears in English until it is
 translated again. Only make release-check fails then, so that an author can change a handout without
@@ -27,7 +28,7 @@ from pathlib import Path
 
 import polib
 
-from grader.base import command, paths, toml
+from grader.base import command, paths, toml, wrapping
 from grader.base.errors import LabError
 from grader.course import texts
 from grader.course.export.marks import without_marked
@@ -54,6 +55,14 @@ MARKS = re.compile(r"(?:<!--(?! exported:)(?:(?!-->).)*-->\s*)+", re.DOTALL)
 WIDE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]"
 BROKEN = re.compile(f"{WIDE}\n{WIDE}")
 FENCE = re.compile(r" *(?:```|~~~)")
+BLOCK = re.compile(r"(^( *)```(c|console)\n)(.*?)(?=^\2```$)", re.DOTALL | re.MULTILINE)
+# The output of make hint in a session, up to the next command.
+SHOWN_HINT = re.compile(
+    r"^hint (\d+) of (\d+)( \(.*?\))?: (.*?)\n(?=\$ |\Z)", re.DOTALL | re.MULTILINE
+)
+FIGURE_TEXT = re.compile(r"(<text>(?:<tspan[^>]*>)?)([^<]+)")
+# Two words in a row are text that a reader must understand, not the name of a stage or a program.
+PROSE = re.compile(r"\b[a-z]{2,} [a-z]{2,}\b")
 # Lines that are not a continuation of a paragraph, and lines that cannot be continued.
 FIRST = re.compile(r"\s*(?:$|[|#>]|<!--|```|~~~|(?:[-*+]|1[.)])\s)")
 LAST = re.compile(r"\s*(?:$|[|#]|<!--)|.*(?:  |\\|-->)$")
@@ -208,8 +217,13 @@ def _task_strings() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path, text in texts.strings():
         found.setdefault(text, path)
-    for path in (HANDOUTS / name for name in PROGRAMS):
-        for mark in COMMENT.finditer(path.read_text(encoding="utf-8")) if path.is_file() else ():
+    programs = {HANDOUTS / name: "" for name in PROGRAMS}
+    programs = {path: path.read_text(encoding="utf-8") for path in programs if path.is_file()}
+    for master in masters():
+        blocks = BLOCK.finditer(english(master))
+        programs[master] = "".join(block[4] for block in blocks if block[3] == "c")
+    for path, code in programs.items():
+        for mark in COMMENT.finditer(code):
             found.setdefault(_uncommented(mark[1]), path)
     return {text: path for text, path in found.items() if text and "SPDX" not in text}
 
@@ -234,7 +248,8 @@ def _task_entries(language: str, merging: str = "--quiet") -> polib.POFile:
     for text, path in _task_strings().items():
         new.append(
             polib.POEntry(
-                msgid=text, comment=OF_PROGRAM if path.suffix == ".c" else path.parent.name
+                msgid=text,
+                comment=OF_PROGRAM if path.suffix in (".c", ".md") else path.parent.name,
             )
         )
     old = HANDOUTS / language / texts.CATALOGUE
@@ -294,6 +309,15 @@ def stale(language: str) -> list[Stale]:
     for words in _drawn_words():
         if words not in known:
             found.append(Stale(HANDOUTS / language / WORDS, 1, words, "words in a picture"))
+    known = _words(language, "figures")
+    drawn = {path: path.read_text(encoding="utf-8") for path in _figures()}
+    for path, picture in drawn.items():
+        left = [x for _, x in FIGURE_TEXT.findall(_in_figure(picture, known)) if PROSE.search(x)]
+        found += [Stale(path, 1, words, "words in a figure") for words in left]
+    written = [x for picture in drawn.values() for _, x in FIGURE_TEXT.findall(picture)]
+    for words in known:
+        if drawn and not any(words in x for x in written):
+            found.append(Stale(HANDOUTS / language / WORDS, 1, words, "in no figure"))
     return found
 
 
@@ -326,9 +350,27 @@ def _malformed(entry: polib.POEntry) -> str:
     return "a line ends between two characters" if BROKEN.search(entry.msgstr) else ""
 
 
-def _words(language: str) -> dict[str, str]:
-    words: dict[str, str] = toml.read(HANDOUTS / language / WORDS)["words"]
+def _words(language: str, table: str = "words") -> dict[str, str]:
+    words: dict[str, str] = toml.read(HANDOUTS / language / WORDS)[table]
     return words
+
+
+def _figures() -> list[Path]:
+    """Return the measured figures."""
+    return sorted((HANDOUTS / "figures").glob("*.svg"))
+
+
+def _in_figure(picture: str, known: dict[str, str]) -> str:
+    """Return a figure of gnuplot with its words in another language."""
+    phrases = sorted(known, key=len, reverse=True)
+
+    def text(mark: re.Match[str]) -> str:
+        words = mark[2]
+        for phrase in phrases:
+            words = words.replace(phrase, known[phrase])
+        return mark[1] + re.sub(f"(?<={WIDE}) (?={WIDE})", "", words)
+
+    return FIGURE_TEXT.sub(text, picture)
 
 
 def _draw(*arguments: str, table: dict[str, str] | None = None) -> str:
@@ -370,20 +412,42 @@ def _in_comments(source: str, known: texts.Texts) -> str:
     return COMMENT.sub(comment, source)
 
 
+def in_blocks(page: str, known: texts.Texts) -> str:
+    """Return a page with the comments of its C code, and its hints, in another language."""
+
+    def hint(shown: re.Match[str]) -> str:
+        line = texts.HINT_AFTER_FAILURE if shown[3] else texts.HINT
+        words = known(" ".join(shown[4].split()))
+        whole = known(line).format(number=shown[1], count=shown[2], hint=words)
+        return "\n".join([*wrapping.wrapped(whole, texts.WIDTH, break_long_words=False), ""])
+
+    def block(found: re.Match[str]) -> str:
+        if found[3] == "c":
+            return found[1] + _in_comments(found[4], known)
+        return found[1] + SHOWN_HINT.sub(hint, found[4])
+
+    return BLOCK.sub(block, page)
+
+
 def make(language: str, folder: Path) -> None:
     """Write the translated handouts and pictures into a folder laid out like handouts/."""
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    known = texts.read(HANDOUTS / language / texts.CATALOGUE)
     with _po4a(language, "--no-update") as made:
         for master in masters():
             target = folder / translated(master)
             target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(made / "out" / _name(master), target)
-    known = texts.read(HANDOUTS / language / texts.CATALOGUE)
+            page = (made / "out" / _name(master)).read_text(encoding="utf-8")
+            target.write_text(in_blocks(page, known), encoding="utf-8")
     for name in PROGRAMS:
         source = (HANDOUTS / name).read_text(encoding="utf-8")
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(_in_comments(source, known), encoding="utf-8")
     _draw("--translated", str(folder / "pictures"), table=_words(language))
+    for path in _figures():
+        (folder / "figures").mkdir(exist_ok=True)
+        picture = _in_figure(path.read_text(encoding="utf-8"), _words(language, "figures"))
+        (folder / "figures" / path.name).write_text(picture, encoding="utf-8")
 
 
 def main(words: list[str]) -> int:

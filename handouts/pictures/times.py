@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .canvas import SMALL, Picture
+from .canvas import SMALL, Picture, say
 
 
 def read() -> Picture:
@@ -228,8 +228,8 @@ def lost_line() -> Picture:
     end = used + len(a) + 1
     step(38, 78, f"at = {used}", f"{used} bytes of text", "blue")
     step(76, 224, f"at = {used}", f"{used} bytes of text", "orange")
-    step(114, 78, f"copy {a} to {used}", f"{a} is there", "blue")
-    step(152, 224, f"copy {b} to {used}", f"{a} is gone: {b}", "orange")
+    step(114, 78, say(f"copy {a} to {used}"), f"{a} is there", "blue")
+    step(152, 224, say(f"copy {b} to {used}"), f"{a} is gone: {b}", "orange")
     step(190, 78, f"used = {end}", f"{end} bytes of text", "blue")
     step(228, 224, f"used = {end}", f"{end} bytes of text", "orange")
     p.text(12, 284, "Two lines were written, and one is there. With a lock B waits:", size=SMALL)

@@ -53,12 +53,14 @@ def carried(stage: int) -> list[CarriedFunction]:
 
 def _note(one: CarriedFunction, language: Texts) -> str:
     task, _ = task_functions(one.stage)[one.file, one.function]
-    wrote = f"You wrote this in stage {one.stage} (task {task.number}, {task.name})"
     if one.stage in one.fits:
-        return f"{wrote}: {language(texts.BRING)}"
-    if one.fits:
-        return f"{wrote}: {language(texts.BRING_FROM).format(stage=one.fits[-1])}"
-    return f"{wrote}: {language(texts.MAKE_FIT)}"
+        how = language(texts.BRING)
+    elif one.fits:
+        how = language(texts.BRING_FROM).format(stage=one.fits[-1])
+    else:
+        how = language(texts.MAKE_FIT)
+    wrote = language(texts.WROTE)
+    return wrote.format(stage=one.stage, task=task.number, name=task.name, how=how)
 
 
 def _stub(stage: int, one: CarriedFunction) -> str:
