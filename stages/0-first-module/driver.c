@@ -27,7 +27,7 @@ static u32 first_lines;
 /* Reads and writes since the last store to the attribute "calls". */
 static atomic64_t first_calls;
 
-/* Kept for each open file, in its private_data. */
+/* The state of an open file, in its private_data. */
 struct first_file {
 	u32 lines; /* lines written by this open file */
 };
@@ -273,7 +273,7 @@ static int __init first_init(void)
 	if (!first_text)
 		return -ENOMEM;
 	first_begin();
-	/* This must be last, because from here on users can open the device. */
+	/* Register last, because from here on users can open the device. */
 	err = misc_register(&first_device);
 	if (err)
 		goto free_text;

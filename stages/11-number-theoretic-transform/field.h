@@ -63,9 +63,9 @@ static inline u64 shoup_mul(u64 x, struct shoup_factor factor)
 
 /*
  * Return x * y modulo P, less than 3 P, for any x and y. 2^58 is C modulo P, so
- * the bits above the lowest 58 are multiplied by C. There are 59 such bits in
- * the product. Times C they have 27 such bits, which times C are less than
- * 2^54.
+ * the bits above the lowest 58 are multiplied by C. The product has up to 59
+ * such bits. Times C, they have up to 27 such bits, and these times C are less
+ * than 2^54.
  */
 static inline u64 solinas_mul(u64 x, u64 y)
 {

@@ -3,9 +3,9 @@
  * Products by a number-theoretic transform. A number is a polynomial whose
  * coefficients have six decimal digits each. Its values at enough points
  * determine it, and the values of a product are the products of the values. The
- * points are roots of unity modulo a prime P, so both the values and, from
- * them, the coefficients take n log n steps. (Knuth, volume 2, 4.3.3 C;
- * Pollard, "The fast Fourier transform in a finite field", 1971.)
+ * points are roots of unity modulo a prime P, so the values, and from them the
+ * coefficients, take O(n log n) steps. (Knuth, volume 2, 4.3.3 C; Pollard, "The
+ * fast Fourier transform in a finite field", 1971.)
  *
  * In a product of N coefficients each is a sum of at most N / 2 products, of
  * less than 10^12 each. With N <= 2^19 that is less than 2.63 * 10^17, and P is

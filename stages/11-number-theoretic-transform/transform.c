@@ -132,7 +132,7 @@ static void harvey_forward_radix4(u64 *f, size_t quarter, size_t count,
 	}
 }
 
-/* Do one level, to single points. */
+/* Do the last level, whose nodes are single points. */
 static void harvey_forward_radix2(u64 *f, size_t nodes,
 				  const struct shoup_factor *roots)
 {
@@ -219,7 +219,7 @@ static void harvey_inverse_radix4(u64 *f, size_t quarter, size_t count,
 	}
 }
 
-/* The inverse of one level, from single points, for the nodes from @node on. */
+/* The inverse of the last level, whose nodes are points, from @node on. */
 static void harvey_inverse_radix2(u64 *f, size_t nodes, const struct ntt *ntt,
 				  size_t node)
 {
@@ -415,8 +415,8 @@ int transform_back(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /**
- * transform_scale() - return the factor by which transform_back() does not
- * multiply
+ * transform_scale() - return the factor by which transform_back()'s output must
+ * be multiplied
  */
 struct shoup_factor transform_scale(struct shape s)
 {

@@ -108,7 +108,7 @@ static __always_inline struct complex4 mul_conjugate(struct complex4 a,
 				  a.im * b.re - a.re * b.im };
 }
 
-/* The powers 1, 2 and 3 of the 4th root of a node's constant. */
+/* The powers 1, 2 and 3 of the 4th root of the constant of a node. */
 struct powers {
 	struct complex4 w1;
 	struct complex4 w2;
@@ -331,8 +331,8 @@ static __always_inline void multiply64(const struct fft *fft,
 }
 
 /*
- * Not inlined: these need large frames, and the recursion below needs small
- * ones.
+ * Do not inline these functions: they have large frames, and the recursive
+ * functions need small ones.
  */
 static noinline void square_leaf(const struct fft *fft,
 				 const struct fft_root *level, size_t node,

@@ -25,7 +25,7 @@ typedef char char32 __attribute__((vector_size(32)));
 
 /*
  * Convert four integers to doubles. GCC 12 needs four instructions for
- * __builtin_convertvector.
+ * __builtin_convertvector, not one.
  */
 #if __has_builtin(__builtin_ia32_cvtdq2pd256)
 #define doubles(x) __builtin_ia32_cvtdq2pd256(x)

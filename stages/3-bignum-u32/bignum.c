@@ -5,7 +5,7 @@
  * and both may be the same number.
  *
  * Knuth, "The Art of Computer Programming", volume 2, 4.3.1, has the algorithms
- * up to stage 7. GMP names functions on limbs mpn, on numbers mpz.
+ * up to stage 7. GMP's mpn functions use limbs, its mpz functions numbers.
  */
 #include "bignum.h"
 

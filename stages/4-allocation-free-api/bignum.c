@@ -264,7 +264,7 @@ int bn_mul(struct bignum *c, const struct bignum *a, const struct bignum *b)
 	int err;
 
 	fib_assert(c != a && c != b);
-	/* Reserve all: a product of m and n limbs has at most m + n limbs. */
+	/* A product of m and n limbs has at most m + n limbs. */
 	err = bn_reserve(c, a->size + b->size);
 	if (err)
 		return err;

@@ -56,7 +56,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 {
 	struct bignum *a;
 	size_t left; /* limbs of the number still to be divided */
-	size_t first = size; /* digits from this index on are done */
+	size_t first = size; /* digits from this index on are known */
 	ssize_t ret;
 
 	a = bn_create(call, f->big->size);

@@ -99,7 +99,7 @@ ssize_t fib_decimal(struct fib_call *call, const union fib_value *f,
 {
 	struct bignum *a;
 	size_t left; /* limbs of the number still to be divided */
-	size_t first = size; /* digits[first] to the end are found */
+	size_t first = size; /* digits[first] and all later ones are known */
 	ssize_t ret;
 
 	a = bn_create(call, 1, f->big->size);

@@ -48,7 +48,7 @@ static inline void half_digits(char *digits, u64 half)
 #pragma GCC unroll 4
 	for (int i = 1; i < HALF_DIGITS; i += 2) {
 		fraction = (u64)(u32)fraction * 100;
-		/* Without the prefix, the kernel may call a function here. */
+		/* The builtin is inlined; a plain memcpy may be a call. */
 		__builtin_memcpy(digits + i, pairs + 2 * (fraction >> 32), 2);
 	}
 }

@@ -12,8 +12,8 @@
 #include "column.h"
 
 /*
- * Columns between two calls of fib_account_work, with at most 6250 products
- * each.
+ * The number of columns between two calls of fib_account_work. A column has at
+ * most 6250 products.
  */
 #define COLUMNS_AT_ONCE 16
 
@@ -60,7 +60,7 @@ static limb_t limbs_sub(limb_t *c, const limb_t *a, size_t a_size,
 
 	fib_assert(a_size >= b_size);
 	for (i = 0; i < b_size; i++) {
-		/* Modulo 2^64, so a negative difference has the top bit set. */
+		/* Modulo 2^64, a negative difference has its top bit set. */
 		limb_t difference = a[i] - b[i] - borrow;
 
 		borrow = difference >> 63;

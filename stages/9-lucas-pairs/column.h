@@ -87,8 +87,8 @@ static inline column_t limb_product(const limb_t *a, const limb_t *b)
 }
 
 /*
- * a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] + ...; at most as many as a column
- * can hold
+ * a[0] * b[0] + a[1] * b[-1] + a[2] * b[-2] + ...; a column can hold all @count
+ * products
  */
 static inline column_t comba_column(const limb_t *a, const limb_t *b,
 				    size_t count)
@@ -103,7 +103,7 @@ static inline column_t comba_column(const limb_t *a, const limb_t *b,
 		a += 2;
 		b -= 2;
 	}
-	/* This is the hot loop, and counting would take a fifth of its time. */
+	/* Unrolled, because counting each product takes a fifth of the time. */
 	for (count /= 4; count; count--, a += 4, b -= 4) {
 		sum += limb_product(a, b);
 		sum += limb_product(a + 1, b - 1);
