@@ -44,7 +44,7 @@
 static bool ktime_measure = true;
 
 /*
- * Return an upper bound of the number of digits of F(n). F(n) < phi^n, so F(n)
+ * Return an upper bound on the number of digits of F(n). F(n) < phi^n, so F(n)
  * has at most n * log10(phi) + 1 digits, and
  * log10(phi) = 0.20898764... < 0.2089877.
  */
@@ -74,10 +74,10 @@ static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
 }
 
 /*
- * The call does not change the position, and there is no end of file. This part
- * of the ABI comes from the older driver that the course is based on. Do not
- * imitate it: a read must advance *position by its return value, and return 0
- * at the end, as first_read of stage 0 does.
+ * A read does not change the position, and never reports end of file. This
+ * part of the ABI comes from the older driver that the course is based on. Do
+ * not imitate it: a read must advance *position by its return value, and return
+ * 0 at the end, as first_read of stage 0 does.
  */
 static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 			   loff_t *position)
@@ -117,9 +117,9 @@ out:
 }
 
 /*
- * Return the nanoseconds of a computation. This is a part of the older driver,
- * too: do not imitate it. A write must return the number of bytes that it has
- * taken. Use an ioctl such as FIBDRV_IOC_MEASURE, or debugfs, for measurements.
+ * Return the nanoseconds of a computation, like the driver that the course is
+ * based on. Do not imitate it: a write must return the number of bytes that it
+ * has taken. Use an ioctl such as FIBDRV_IOC_MEASURE, or debugfs, to measure.
  */
 static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 			    size_t size, loff_t *position)
@@ -476,8 +476,8 @@ static int __init fibdrv_init(void)
 	if (err)
 		goto unregister_class;
 	/*
-	 * This must be last, because from here on udev and users can open the
-	 * device.
+	 * Create the device last, because from here on udev and users can open
+	 * it.
 	 */
 	device = device_create(&fibdrv_class, NULL, fibdrv_number, NULL,
 			       FIBDRV_NODE);

@@ -22,7 +22,7 @@ static const char usage[] =
 	"       fibctl info                stage, largest N, is the clock on\n"
 	"       fibctl batch               requests from standard input, see fibctl.h\n";
 
-/* Print one line: the problem, and an action if one is known. */
+/* Print one line: the problem, and an action if fibctl knows one. */
 static int complain(const char *what, int err)
 {
 	const char *advice = "";
@@ -54,14 +54,14 @@ static bool parse_number(const char *text, uint64_t *value)
 }
 
 /*
- * Store the digits of F(@n) in new memory. Return 0, or errno without new
- * memory.
+ * Store the digits of F(@n) in a new block. Return 0, or an errno value, and
+ * then no block is allocated.
  */
 static int new_digits(int fd, uint64_t n, char **digits, ssize_t *count)
 {
 	size_t size = fibctl_room(n);
 
-	/* Fail before a large n causes a large allocation. */
+	/* Check n before the allocation, which is large for a large n. */
 	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
 		return errno;
 	*digits = malloc(size);

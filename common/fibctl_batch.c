@@ -26,7 +26,7 @@
 
 /*
  * Store the residue of a decimal number modulo @modulus, of at most 62 bits, in
- * @residue. Return false if @data is no number in decimal without leading
+ * @residue. Return false unless @data is a decimal number without leading
  * zeros.
  */
 static bool residue_of(const unsigned char *data, size_t size, uint64_t modulus,
@@ -191,7 +191,7 @@ static void set_field(struct fibdrv_measure *m, const char *name,
 		name = "reserved[7]";
 	for (const struct field *f = fields; f < fields + FIELDS; f++) {
 		/*
-		 * This copies the low bytes first, which is right on
+		 * Copy the low bytes of the value. They come first on
 		 * little-endian machines.
 		 */
 		if (!strcmp(f->name, name))

@@ -19,9 +19,9 @@
 #include "marker.h"
 
 /*
- * The time that the kernel needs to complete deferred work: that of loading the
- * module, and that of closing the pipes below, whose files are freed after an
- * RCU grace period.
+ * The time that the kernel needs to complete the deferred work of loading the
+ * module and of closing the pipes below, whose files are freed after an RCU
+ * grace period.
  */
 #define SETTLE_NS 50000000
 
@@ -56,7 +56,7 @@ static void warm_allocator(void)
 /*
  * Let no other task run until the call has ended, because deferred work of the
  * kernel may take 200,000 instructions. The kernel lets other tasks run after a
- * second, but a call is shorter.
+ * second, but a call takes less than a second.
  */
 static void run_alone(bool alone)
 {

@@ -94,7 +94,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Return the median of the field at @offset of trips 1 to @count - 1. */
+/* Return the median, over trips 1 to @count - 1, of the field at @offset. */
 static double median(const struct trip *trips, size_t count, size_t offset,
 		     double *sorted)
 {
@@ -154,7 +154,7 @@ int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 	char *buffer;
 	int err = 0;
 
-	/* Fail before a large n causes a large allocation. */
+	/* Check n before the allocation, which is large for a large n. */
 	if (lseek(fd, (off_t)n, SEEK_SET) < 0)
 		return errno;
 	/* New pages: the first read() touches them if @lock is not set. */
@@ -176,7 +176,7 @@ int fibctl_user(int fd, uint64_t n, size_t count, bool lock)
 		memset(buffer, 0xa5, size);
 		memset(trips, 0xa5, count * sizeof(*trips));
 		touch_stack();
-		now(); /* this call maps the clock's page, too */
+		now(); /* also map the page that the clock uses */
 	}
 	for (size_t i = 0; i < count && !err; i++)
 		err = one_trip(fd, n, buffer, size, &trips[i]);

@@ -48,8 +48,8 @@ void *memset(void *to, int byte, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
 
 /*
- * An error is returned in place of a pointer as one of the last 4095 addresses,
- * because no object is there: linux/err.h.
+ * As in linux/err.h, a function can return an error in place of a pointer: as
+ * one of the last 4095 addresses, where no object can be.
  */
 #define MAX_ERRNO 4095
 
@@ -121,8 +121,8 @@ static inline int fls64(u64 x)
 
 /*
  * As in the kernel, both operands must have the same type, and each is
- * evaluated once. min_t() converts both to a type first, because a constant is
- * an int.
+ * evaluated once. min_t() first converts both to @type, for example an int
+ * constant to size_t.
  */
 #define min(a, b)                     \
 	({                            \
@@ -141,9 +141,9 @@ static inline int fls64(u64 x)
 	})
 
 /*
- * Names that stage.h had before 2026-11-24, for copies that an older kit made;
- * make stage=N convert renames them there. To be removed with the next change of
- * stage.h.
+ * The names used in stage.h before 2026-11-24, for learners' files from an
+ * older kit. make stage=N convert renames them in these files. Remove this
+ * block with the next change of stage.h.
  */
 #define fib_spend fib_account_work
 #define fib_look_up fib_yield

@@ -29,7 +29,7 @@ void __attribute__((cold)) fib_assert_failed(const char *file, int line);
 	} while (0)
 
 /*
- * fib_trace() - print a value while you look for a mistake, as printf does
+ * fib_trace() - print a value for debugging, as printf does
  *
  * It prints a line only in builds with trace=1: make stage=N load trace=1 (make
  * dmesg shows the lines) and make stage=N user trace=1 (on standard error). In
@@ -92,8 +92,8 @@ void fib_free(const void *block);
 
 /*
  * The maximum number of limb products between two yields: approximately 0.1 ms
- * of work. So a waiting task or a Ctrl-C does not wait for long, and a yield
- * still costs less than a thousandth of the work between two yields.
+ * of work. So another task or a Ctrl-C waits only briefly, and a yield still
+ * costs less than a thousandth of the work between two yields.
  */
 #define FIB_WORK_LIMIT 100000
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Floating point and vectors, for a stage whose manifest lists vector files.
- * The registers belong to the user's process, and a section uses them
- * temporarily.
+ * The vector registers belong to the user's process, and a section of a stage
+ * uses them temporarily.
  */
 #ifndef FIBDRV_VECTOR_H
 #define FIBDRV_VECTOR_H

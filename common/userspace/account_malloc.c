@@ -55,8 +55,9 @@ void begin_call(struct fib_call *call)
 
 /*
  * Print which allocation or yield fails, and the stack: see
- * sanitizer_report.py. Cold, because small F(n) are measured with few
- * instructions around each allocation.
+ * sanitizer_report.py. The attribute keeps this function out of the callers'
+ * code, because the measurement of a small F(n) includes the code around each
+ * allocation.
  */
 static __attribute__((cold)) void tell(const char *what, u64 place)
 {

@@ -56,7 +56,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the program: a command of main.c, the maximum number of failures, and the n."""
+    """One run of the program: a command of main.c, the n, and the number of injected failures."""
 
     command: str
     n: tuple[str, ...]
@@ -97,10 +97,11 @@ def plans(check: str, stage: Path, max_n: int) -> list[Plan]:
     failing = f"100-{min(300, max_n)}" if max_n >= 100 else f"0-{max_n}"
     large = up_to(max_n, 1000, 4658, 9999, 10000, 30000, 100000, 300000)
     failing_large = up_to(max_n, 1000, 3000, 10000, 100000)
-    if max_n > 1000000:  # transforms begin at about 120,000
+    if max_n > 1000000:  # these stages use transforms from about n = 120,000 on
         failing_large += up_to(max_n, 300000)
     if check == "memcheck":
-        # Without valgrind, try a failure of each call; the counters of the program show leaks.
+        # Inject failures into all allocations and yields only without valgrind; the program's own
+        # counters detect leaks.
         every = 10**9
         runs = [Run("check", (small,)), Run("fail", (failing,), 5), Run("kill", (failing,), 5)]
         runs += [Run(command, (failing,), every, native=True) for command in ("fail", "kill")]
@@ -158,7 +159,7 @@ def compare(output: str, run: Run) -> None:
 
 
 def execute(program: Path, plan: Plan, run: Run) -> None:
-    """Run the program once and judge it."""
+    """Run the program once. Raise Wrong if it reports an error or prints wrong numbers."""
     wrapper = () if run.native else plan.wrapper
     try:
         result = subprocess.run(
@@ -186,7 +187,7 @@ def execute(program: Path, plan: Plan, run: Run) -> None:
 
 
 def _when(run: Run, asked: str) -> str:
-    """Return in words the failure that was injected into a run for one n."""
+    """Return the description of the failure that was injected into a run for one n."""
     return sanitizer_report.when(Fault(int(run.n[0]), AT[run.command], run.most or 0, 0), asked)
 
 

@@ -48,7 +48,10 @@ static void __attribute__((noreturn)) quit(const char *what, const char *whom)
 	exit(1);
 }
 
-/* GMP with the interface of a stage: its number is on the heap, too. */
+/*
+ * GMP with the interface of a stage. As in a stage, the number is on the heap,
+ * so that the costs are comparable.
+ */
 static int gmp_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	mpz_ptr z = malloc(sizeof(*z));

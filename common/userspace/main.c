@@ -80,9 +80,9 @@ static void run_fib(u64 n, u64 unused)
 }
 
 /*
- * Like run_fib, and check that decimal does not change the number, needs no
- * more bytes than there are digits, reports a smaller buffer, and writes only
- * into the buffer.
+ * Like run_fib, but also check that fib_decimal does not change the number,
+ * accepts a buffer of exactly the digits' size, rejects a smaller one, and does
+ * not write outside of the buffer.
  */
 static void run_check(u64 n, u64 unused)
 {
@@ -311,7 +311,7 @@ static void run_profile(u64 n, u64 repeat)
 	free(digits);
 }
 
-/* Parse a number, which @stop or the end must follow. Set @next to the rest. */
+/* Parse a number up to @stop or the end. Set @next to the text after it. */
 static u64 number(const char *argument, const char *text, char stop,
 		  const char **next)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Sections that use vector registers, in a program, where the kernel saves the
- * registers. Only check that each section ends before the next one begins.
+ * The user-space version of vector.c. In a program, the kernel saves the vector
+ * registers, so only check that each section ends before the next one begins.
  */
 #include <stdlib.h>
 
