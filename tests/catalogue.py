@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Read the catalogue of planted faults, tests/faults/, and plant a fault in a copy of the sources.
 
-A file is named after a stage or an elective, and has a table for each fault:
+A file is named after a stage or an elective, and contains a table for each fault:
 
-    name, stages    the fault's name; and its stages, if it is not only in the file's own stage
+    name, stages    the fault's name, and the stages in which it is planted; without `stages`, it is
+                    planted only in the stage of the file
     file, old, new  the text `old`, which must occur exactly once in `file`, and its replacement. An
                     empty `old` adds a file. From stage 1 on, driver.c means common/driver.c.
     change          further replacements, which are made after the first
     after           the name of a fault that is planted first
     by, code, says  the check that must find the fault, the code of the finding (or a list of
                     possible codes), and a regular expression for its text. `{line}` in it stands
-                    for the number of the line with the text `at`.
+                    for the number of the line that contains the text `at`.
 
 All other keys are options of the checks: see fault_finders.py.
 """
@@ -54,7 +55,7 @@ class Change:
 class Fault:
     """A planted fault: its changes, and the check and the message that must find it."""
 
-    exercise: str  # the directory of the stage, or the elective
+    exercise: str  # name of the stage's directory or of the elective
     name: str
     changes: tuple[Change, ...]
     by: str
@@ -103,12 +104,12 @@ def _fault(exercise: str, table: dict[str, Any], changes: tuple[Change, ...]) ->
 
 @cache
 def all_faults() -> tuple[Fault, ...]:
-    """Return the faults that a check must find. Faults without `by` are only part of others."""
+    """Return the faults that a check must find, without those that only other faults include."""
     return tuple(fault for fault in read() if fault.by)
 
 
 def found_by(by: str) -> list[Fault]:
-    """Return the faults that one part of the kit must find."""
+    """Return the faults that this check must find."""
     return [fault for fault in all_faults() if fault.by == by]
 
 
@@ -200,12 +201,12 @@ def expected_text(fault: Fault) -> str:
 
 
 def main() -> None:
-    """Plant the faults that one part of the kit must find, each in its own copy of the stage."""
+    """Plant the faults that one check must find, each in its own copy of the stage."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("by", help="what must find them, as in tests/faults/")
-    parser.add_argument("folder", type=Path, help="gets a directory for each fault")
+    parser.add_argument("by", help="the check that must find them, as in tests/faults/")
+    parser.add_argument("folder", type=Path, help="the output folder: a directory for each fault")
     options = parser.parse_args()
-    # Leave out faults in the driver, which the grader does not take from a submission.
+    # Leave out faults in the driver, because the grader ignores a submission's driver.
     own = [f for f in found_by(options.by) if all(c.file != DRIVER for c in f.changes)]
     for fault in own:
         name = re.sub(r"\W+", "-", fault.name)

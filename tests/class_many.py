@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Grade a class of hundreds for stage 5 three times: python -m tests.class_many FOLDER [SIZE].
 
-The first grading has the computer for itself; it is stopped after a third of the submissions and
+The first grading runs without other load; it is stopped after a third of the submissions and
 started again. During the second, other processes keep all processors busy. The third uses two ssh
-hosts, one of which is killed half-way. Each time every submission must
-have its expected points, status and cause. FOLDER keeps submissions, results and the log, so that
-the same command continues after a stop.
+hosts, one of which is killed when half of the submissions are graded. Each time every submission
+must have its expected points, status and cause. FOLDER keeps submissions, results and the log, so
+that the same command continues after a stop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Must = dict[str, tuple[str, str, str]]
 
 
 def make(place: Path, size: int) -> Must:
-    """Make the missing submissions. Return the expected points, status and part of the cause.
+    """Write the missing submissions. Return each one's points, status and a substring of its cause.
 
     The submissions are references, skeletons, mistakes of the handouts, mutants, and attacks.
     """
@@ -94,7 +94,7 @@ class Part:
         return process.poll() is None
 
     def finish(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for the end. Raise AssertionError for a wrong result or a leftover."""
+        """Wait until grading ends. Raise AssertionError for a wrong result or a leftover."""
         assert process.wait() == 0, f"{self.name}: status {process.returncode}; see log"
         found = rows(self.out)
         wrong = {
@@ -107,7 +107,7 @@ class Part:
         assert not wrong, f"{self.name}: {wrong}"
         assert set(found) == set(self.must)
         assert not list((self.place / "home").iterdir()), "the grading wrote to HOME"
-        until = time.monotonic() + 90  # machines on a dead host end by themselves
+        until = time.monotonic() + 90  # machines of a killed host end later
         while leftovers(self.place / "tmp") and time.monotonic() < until:
             time.sleep(1)
         assert leftovers(self.place / "tmp") == [] and leftovers(self.out) == []

@@ -28,7 +28,7 @@ def reference(folder: Path, stage: int) -> Path:
 
 
 def solved(folder: Path, stage: int, *tasks: int) -> Path:
-    """Write the skeleton with these tasks solved."""
+    """Write the stage's skeleton with only these tasks solved."""
     return skeleton.write(stage, folder, frozenset(tasks))
 
 
@@ -85,7 +85,7 @@ def packed(directory: Path, archive: Path) -> None:
 
 
 def class_sh(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run grader/class.sh without its setup, which the setup of the tests has done already."""
+    """Run grader/class.sh without its setup, because the test setup has installed everything."""
     return subprocess.run(command(*words), env={**os.environ, **environment}, capture_output=True,
                           text=True, timeout=3000, cwd="/")  # fmt: skip
 
@@ -106,9 +106,10 @@ Maker = Callable[[Path], object]
 
 
 def of_stage_5(secret: Path, home: Path) -> dict[str, tuple[Maker, str, str, str]]:
-    """Return kinds of submissions for stage 5, keyed by name.
+    """Return the kinds of submissions for stage 5, keyed by name.
 
-    Each has the function that makes it, and its expected points, status and part of the cause.
+    Each entry contains the function that creates the submission, and its expected points, status
+    and a substring of its expected cause.
     """
     kinds: dict[str, tuple[Maker, str, str, str]] = {
         "right": (lambda f: reference(f, 5), "100", "ok", ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Provide fixtures for several test files: the lab machine, and a check for its leftovers."""
+"""Provide fixtures that test files share: the lab machine, and a check for its leftovers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and remove the variables that `make test` leaves in the environment."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
-    # A command started with "&" ignores SIGINT, and one under nohup SIGHUP. Programs that the
-    # tests start would inherit this.
+    # Restore the default handlers: "&" in a shell lets a command ignore SIGINT, and nohup lets it
+    # ignore SIGHUP. Programs that the tests start would inherit this.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    os.environ.setdefault("LAB_SEED", "1")  # the tests expect the output for this seed
+    os.environ.setdefault("LAB_SEED", "1")  # the seed of the expected outputs
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("LAB_TESTS") != "long":
         for item in items:
             if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip("part of the long form: LAB_TESTS=long make test"))
+                item.add_marker(pytest.mark.skip("long form only: LAB_TESTS=long make test"))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def kernel(uml: Machine) -> Kernel:
 
 @pytest.fixture
 def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """Yield the list of folders of machines that the test boots. At the end, none may be left."""
+    """Yield a list for the folders of booted machines. Fail if a folder or process is left."""
     folders: list[Path] = []
     boot: Callable[[Contents], Running] = uml.boot
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Provide a fake machine for verification. A function gives its answers, usually the right ones."""
+"""Provide a fake machine for tests of verification. A given function supplies its answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def right(request: str, time: int) -> str:
 
 
 class FakeChannel:
-    """A fake channel that answers by a function and records the order of requests."""
+    """A fake channel that gets its answers from a function and records the order of requests."""
 
     def __init__(self, answer: Answer, commands: dict[str, object]) -> None:
         self.answer = answer
@@ -80,7 +80,7 @@ class FakeChannel:
                     raise result
                 assert isinstance(result, GuestCommandResult)
                 return result
-        # Simulate a module that leaves nothing behind, and rmmod failing while a file is open.
+        # Simulate a module that cleans up completely, and an rmmod that fails while a file is open.
         fails = command.startswith(("test -e", "grep", "exec 3<"))
         return GuestCommandResult(1 if fails else 0, "")
 
@@ -141,7 +141,7 @@ class FakeMachine:
 
     def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
-        # The other files in the machine are not used.
+        # Keep only the file of requests, because the fake machine reads no other.
         wanted = {verify.READS: contents.files[verify.READS]}
         self.guest.channel.files = {name: path.read_text() for name, path in wanted.items()}
         return self.guest

@@ -45,7 +45,7 @@ SEED = 1
 CALL_TIMEOUT = 2.0
 CONTRACT_TIMEOUT = 10.0
 RANDOM_CALLS = "fibstress calls 7 10000 93 93"
-MANY_N = 50_000  # stage 12 uses vectors for this n
+MANY_N = 50_000  # stage 12 uses vector instructions for this n
 LONG = os.environ.get("LAB_TESTS") == "long"
 
 
@@ -56,7 +56,7 @@ class Found:
     code: str
     text: str
     test: str = ""
-    booted: bool = False  # true if the finder knows that it has used a machine
+    booted: bool = False  # true if the check certainly used a machine
 
 
 @cache
@@ -86,7 +86,7 @@ def verification(fault: Fault, folder: Path) -> Found:
 
 
 def program(fault: Fault, folder: Path) -> Found:
-    """Verify that the stage is right as a module. Return the contract violations of its program."""
+    """Check that the module passes verification. Return its program's contract violations."""
     from test_stage_contract import program as violations
 
     right = verification(fault, folder)
@@ -97,7 +97,7 @@ def program(fault: Fault, folder: Path) -> Found:
 
 
 def sanitizer(fault: Fault, folder: Path) -> Found:
-    """Verify that the stage is right as a module. Return the sanitizer's report."""
+    """Check that the module passes verification. Return the sanitizer's report on its program."""
     right = verification(fault, folder)
     assert right.code == Code.OK, right
     copy = next(folder.iterdir())
@@ -148,11 +148,11 @@ def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) ->
         source.write_bytes(made.files[name])
         noted = (directory / "stage" / f".{source.stem}.o.cmd").read_text().splitlines()[0]
         command = noted.split(" := ", 1)[1].split(" ; ")[0]
-        # The paths of the kit's headers stay; every other path becomes a path of the copy.
+        # Keep the paths of the kit's headers; change every other path to a path in the copy.
         if f"{directory}/stage/" in command:
             command = command.replace(f"{directory}/stage/", f"{folder}/stage/")
             subprocess.run(command, shell=True, cwd=kernel.tree, check=True)
-        else:  # since Linux 6.13 names are relative to the module
+        else:  # since Linux 6.13 file names are relative to the module
             if not (folder / "kit").exists():
                 (folder / "kit").symlink_to(directory / "kit")
             subprocess.run(command, shell=True, cwd=folder, check=True)
@@ -190,7 +190,7 @@ def count(fault: Fault, folder: Path) -> Found:
 
 
 def task(fault: Fault, folder: Path) -> Found:
-    """Test one task of stage 0; the long form also tests earlier tasks, which must be right."""
+    """Test one task of stage 0; the long form also tests earlier tasks, which must pass."""
     machine = shared("uml")
     numbers = {one.name: one.number for one in tasks.course(0).tasks}
     number = numbers[fault.options["task"]]
@@ -221,7 +221,7 @@ def random_calls_at_once(fault: Fault, folder: Path) -> Found:
 
 
 def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
-    """Run a program of random calls, which must fail. Return its output."""
+    """Make random calls to the device by a program, which must fail. Return its output."""
     assert built.ok, built.cause
     programs = {"fibstress": device.stress_client()}
     guest = machine.boot(device.contents({"fibdrv": built.module.stripped}, programs))
@@ -287,7 +287,7 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "trial": trial,
     "elective task": elective_task,
 }
-# The other values of `by`, and the test files that plant and find these faults.
+# The values of `by` without a function here, and the test files that plant and find their faults.
 ELSEWHERE = {
     "handout": "test_handout_mistakes.py",
     "mutation": "mutation_run.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find the language of the handouts, which is not English in every export."""
+"""Detect the language of the handouts, because an exported course may not be in English."""
 
 from __future__ import annotations
 

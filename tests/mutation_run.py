@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make mutation: plant the small faults of tests/faults/ and report which part finds each.
+"""make mutation: plant the small faults of tests/faults/ and report which check finds each.
 
 The operand tests (user-space build of the stage) and the grader (the module in the lab kernel)
 check every mutant. The sanitizers with failing allocations (user space) and make debug (the debug
-kernel) check only the mutants that the first two do not find. Exit status: 0 if the
-catalogue explains every mutant that no part finds, 1 if not, 2 if the run failed.
+kernel) check only the mutants that the first two do not find. Exit status: 0 if the catalogue gives
+a reason for every mutant that no check finds, 1 if not, 2 if the run failed.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from grader.scoring import status  # noqa: E402
 FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
-# The maximum length of factors in these tests of mutants; test_operands.py uses longer factors.
+# The maximum length, in limbs, of factors for mutants; test_operands.py uses longer factors.
 LONG_DIGITS = 200_000
 CALL_TIMEOUT = 3.0
 
 
 @dataclass
 class Result:
-    """The findings about one mutant by each part of the kit; "" if a part found nothing."""
+    """The findings of all checks about one mutant; "" for a check that found nothing."""
 
     fault: Fault
     stage: int
@@ -58,17 +58,17 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Return the reason why nothing can find the fault, or "" if none is known."""
+        """Return the reason why no check can find the fault, or "" if no reason is known."""
         return str(self.fault.options.get("survives", ""))
 
     @property
     def alive(self) -> bool:
-        """Return True if no part has found the fault."""
+        """Return True if no check has found the fault."""
         return not any(self.caught.values())
 
 
 def faulty(fault: Fault, number: int) -> Stage:
-    """Return the stage with the fault. Mutants of a stage share a directory to rebuild little."""
+    """Return the stage with the fault. Mutants of a stage share a directory for fast builds."""
     folder = paths.BUILD / "mutation"
     shutil.rmtree(folder / catalogue.directory(fault, number).name, ignore_errors=True)
     copy = catalogue.plant(fault, folder, number)
@@ -108,7 +108,7 @@ def by_operands(stage: Stage) -> str:
 
 
 def by_grader(stage: Stage, thorough: bool) -> str:
-    """Run the grader, with all its n if `thorough`. Return the first failure, or ""."""
+    """Run the grader, on its long list of n if `thorough`. Return the first failure, or ""."""
     machine = machines.get("uml")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
@@ -144,7 +144,7 @@ def by_debug(stage: Stage) -> str:
 
 
 def one(fault: Fault, number: int) -> Result:
-    """Check one mutant with all parts; use the slow parts only if the others find nothing."""
+    """Run the checks on one mutant, and the slow checks only if the others find nothing."""
     stage = faulty(fault, number)
     result = Result(fault, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)
@@ -157,7 +157,7 @@ def one(fault: Fault, number: int) -> Result:
 
 
 class Run:
-    """A run over all mutants: two stages at a time, the mutants of a stage one after the other."""
+    """A run over all mutants: two stages in parallel, the mutants of each stage in sequence."""
 
     def __init__(self, total: int) -> None:
         self.progress = Progress()

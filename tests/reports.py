@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make reports with invented numbers for any stages, metrics and phases, and read their pages."""
+"""Create reports with invented numbers for any stages, metrics and phases; parse their HTML."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def machine(name: str, metric: str) -> dict[str, Any]:
 
 
 def points(number: int) -> dict[str, Any]:
-    """Return full points for a stage. It has as many tasks as its number says, at most four."""
+    """Return full points for stage N, which has N tasks, but at most four."""
     names = ["add", "sub", "mul", "to_decimal"][: min(number, 4)]
     each = 60 // len(names)
     lines = [
@@ -76,7 +76,7 @@ def points(number: int) -> dict[str, Any]:
 
 
 def lose(stage: dict[str, Any], name: str, lost: float, remark: str) -> None:
-    """Take `lost` points from a line and give it a remark."""
+    """Deduct `lost` points from a line of a report and add a remark to the line."""
     line = next(line for line in stage["points"]["lines"] if line["name"] == name)
     line.update(earned=line["earned"] - lost, remark=remark)
     stage["points"]["earned"] -= lost
@@ -123,7 +123,7 @@ def stage(
 def fabricate(
     numbers: list[int], metrics: int = 1, phases: tuple[str, ...] = PARTS
 ) -> dict[str, Any]:
-    """Return a valid report on stages that are measured with one or two metrics in these phases."""
+    """Return a valid report on these stages, measured by one or two metrics in these phases."""
     chance = random.Random(1)
     machines = [machine("uml", "ns"), machine("qemu", "instructions")][:metrics]
     stages = [stage(number, machines, chance, phases) for number in numbers]
@@ -160,7 +160,7 @@ def fabricate(
 
 
 def failed() -> dict[str, Any]:
-    """Return a report with one stage, which is wrong."""
+    """Return a report on a single stage that fails verification."""
     report = fabricate([1])
     stage = report["stages"][0]
     stage.update(status="wrong", cause="F(93) is wrong", samples=[])

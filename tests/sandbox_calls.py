@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Call the sandbox for its tests as the user who runs them and, if that is root, also as nobody."""
+"""Call the sandbox in tests, as the current user and, if that is root, also as nobody."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ needs_sandbox = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")
 def place() -> Iterator[Path]:
-    """Yield a folder that every user can read, with the attacks and a copy of the kit."""
+    """Yield a folder that every user can read, with the attack program and a copy of the kit."""
     folder = Path(tempfile.mkdtemp(prefix="fibdrv-lab-sandbox-"))
     folder.chmod(0o755)
     shutil.copytree(
         paths.ROOT / "grader", folder / "kit/grader", ignore=shutil.ignore_patterns("__pycache__")
     )
-    # The checkout itself may be readable by its owner only.
+    # Copy the kit, because the checkout may be readable by its owner only.
     shutil.copy(HERE / "as_user.py", folder)
     gcc = ["gcc", "-std=gnu11", "-O1", "-w", "-static", "-pthread"]
     subprocess.run([*gcc, "-o", str(folder / "attack"), str(HERE / "attack.c")], check=True)
     (folder / "secret").write_text(f"{SECRET}\n")
     yield folder
-    # Any user must be able to remove the files that a sandbox leaves.
+    # Let any user remove the files that a sandbox leaves.
     shutil.rmtree(folder)
 
 
 class Caller:
-    """Calls of the sandbox as one user, on files in a folder of that user."""
+    """A callable that runs commands in the sandbox as one user, in a folder of that user."""
 
     def __init__(self, user: str, place: Path) -> None:
         self.place = place
@@ -102,7 +102,7 @@ class Caller:
         view: SandboxView | None = EMPTY,
         **more: Any,
     ) -> CommandResult:
-        """Run a command in the sandbox, where it sees the attack program unless `view` is None."""
+        """Run a command in the sandbox. It can see the attack program unless `view` is None."""
         if view is not None:
             view = replace(view, read=(*view.read, self.attack))
         if not self.other:
@@ -124,7 +124,7 @@ class Caller:
 
 @pytest.fixture(params=USERS)
 def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
-    """Yield a caller for each user. No command may still run at the end."""
+    """Yield a caller for each user. Fail if a command still runs at the end."""
     if request.param == "nobody" and not os.access("/usr/bin/setpriv", os.X_OK):
         pytest.skip("setpriv not found, so the test cannot become the user nobody")
     if request.param == "nobody" and not PYTHON.startswith("/usr/"):
@@ -135,7 +135,7 @@ def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
 
 
 def running(place: Path) -> list[str]:
-    """Return the command lines of the attacks that still run, in any namespace."""
+    """Return the command lines of all running attacks, in any namespace."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -149,7 +149,7 @@ def running(place: Path) -> list[str]:
 
 
 def gone(place: Path, seconds: float = 10) -> bool:
-    """Return True if no attack runs within this number of seconds."""
+    """Wait for the end of all attacks. Return False if one still runs after this many seconds."""
     until = time.monotonic() + seconds
     while running(place) and time.monotonic() < until:
         time.sleep(0.05)
@@ -157,6 +157,6 @@ def gone(place: Path, seconds: float = 10) -> bool:
 
 
 def done(result: CommandResult) -> list[str]:
-    """Return the output lines of attacks that succeeded."""
+    """Return the output lines that report a successful attack."""
     assert result.status is not None, result
     return [line for line in result.text.splitlines() if "refused" not in line]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Share one machine between tests, until its state is in doubt."""
+"""Share one machine between tests, until a test may have damaged its state."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from grader.base.errors import MachineError
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 
-# If the kernel log has one of these words, the machine must not be used again.
+# Words in the kernel log after which the machine must not be used again.
 DOUBT = re.compile(r"panic|BUG|WARNING|Oops|Call Trace|KASAN|fault at|hung")
 SECONDS = 10.0
-# The time limit for removing the modules after a test. The log may not show that a machine hangs,
-# so a machine that exceeds the limit is ended. If it was only slow, this costs one boot.
+# The time limit, in seconds, for removing the modules after a test. A machine that exceeds it may
+# hang without a message in the log, so it is ended. If it was only slow, this costs one boot.
 REMOVAL_SECONDS = 2.0
-# A command that lists the entries that a module adds to the system and must remove.
+# The command that lists the entries that a module adds to the system and must remove.
 PLACES = "ls /sys/class /sys/module /dev; cat /proc/devices"
 
 
@@ -36,7 +36,7 @@ class Shared:
         return getattr(self.machine, name)
 
     def boot(self, contents: Contents = NOTHING) -> Use:
-        """Put the files into the running machine, or boot a machine with them. Return its use."""
+        """Copy the files into the running machine, or boot a machine with them. Return a Use."""
         self.uses += 1
         if self._guest is None:
             self._guest = self.machine.boot(contents)
@@ -52,7 +52,7 @@ class Shared:
         return Use(self, self._guest)
 
     def returned(self, said: str) -> None:
-        """Keep the machine if its modules can be removed and leave nothing; else end it."""
+        """Keep the machine if its modules can be removed and leave no traces; otherwise end it."""
         if self._guest is None:
             return
         try:
@@ -73,7 +73,7 @@ class Shared:
 
 
 class Use:
-    """The use of the machine by one test, with a log of its own. stop() ends this use."""
+    """The use of the machine by one test, with a separate log."""
 
     def __init__(self, shared: Shared, guest: Running) -> None:
         self._shared = shared
@@ -88,7 +88,7 @@ class Use:
         return self._guest.console()[self._before :]
 
     def stop(self) -> None:
-        """Return the machine to the other tests."""
+        """End this use and return the machine to the other tests."""
         self._shared.returned(self.console())
 
 

@@ -37,10 +37,10 @@ def make_site(
 
 
 def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the site without sample report and PDFs, built once for all tests and workers."""
+    """Return the site, without sample report and PDFs. All tests and workers share one build."""
     folder = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
-        folder = folder.parent  # the workers of a run share it
+        folder = folder.parent  # a folder that all test workers share
     build = folder / "kit-site"
     with (folder / "kit-site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -52,7 +52,7 @@ def site_of_the_kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Page(HTMLParser):
-    """A page of the site: its links and anchors, and its prose separate from its code."""
+    """A page of the site: its links, its anchors, and its prose without code."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ def read_pages(site: Path) -> dict[str, Page]:
 
 
 def dead_links(site: Path) -> list[str]:
-    """Return the dead links and pictures, and links and pictures outside of the site."""
+    """Return dead links, missing pictures, and links and pictures outside of the site."""
     pages = read_pages(site)
     found = []
     for name, page in pages.items():

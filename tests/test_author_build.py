@@ -19,8 +19,8 @@ from grader.exercise.operations import test_program
 from grader.exercise.static_contract import stage_contract
 from grader.lab.module import Kernel
 
-# A complete stage 1, because a student repository has no solution. The digits are correct up to
-# F(6).
+# A complete stage 1, because a student repository contains no solution. Its digits are correct up
+# to F(6).
 SOURCE = """\
 #include "stage.h"
 

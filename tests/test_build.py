@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test which files of a stage's directory are built, how, and the messages of failed builds."""
+"""Test the build of a stage: the source files that it uses, their flags, and error messages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_hostile_names_are_left_out(stage: Stage, name: str) -> None:
 
 
 def test_the_object_of_a_file_that_is_gone_is_nobodys(stage: Stage, tmp_path: Path) -> None:
-    """The object of a deleted source is not linked, since its functions may be elsewhere now."""
+    """The object of a deleted source is not linked: another file may define its functions."""
     (tmp_path / "stage").mkdir()
     for name in ("fib.c", "fib.o", "gone.o", "kept.o", "kept.o_shipped"):
         (tmp_path / "stage" / name).touch()
@@ -227,7 +227,7 @@ def test_build(
 
     again = stage_module.build(outside, kernel)
     assert again.ok and again.module.path.stat().st_mtime_ns == made
-    assert not again.module.log  # make had nothing to do
+    assert not again.module.log  # no file has changed
 
     (outside.directory / "fib.c").write_text('#include "stage.h"\n\nint x = y;\n')
     broken = stage_module.build(outside, kernel)
@@ -269,7 +269,7 @@ def test_a_source_that_eats_memory(
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage_module.build(outside, kernel)  # build the kit's part without the time limit
+    stage_module.build(outside, kernel)  # build the kit's files before the limit is short
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
     # Compiling this source takes long but little memory, so it does not reach the memory limit.
     twice = '#include "fib.c"\n#include "fib.c"\n'

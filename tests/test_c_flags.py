@@ -19,7 +19,7 @@ from tests.test_author_build import SOURCE
 
 USER = paths.COMMON / "userspace"
 FLAVOURS = ("plain", "noasm", "asan", "asan-noasm")
-# C code that each build must accept with at most a warning, because the kernel accepts it too.
+# C code that each build must accept, at most with a warning, because the kernel accepts it.
 ACCEPTED = """\
 int not_static(int size)
 {
@@ -65,7 +65,7 @@ REFUSED = {
 
 
 def verdicts(folder: Path, text: str, kernel: Kernel) -> dict[str, str]:
-    """Return the error of each build of a stage 1 with this text, or "" for no error."""
+    """Build a stage 1 with this text in every way. Return each error, or "" if none."""
     directory = folder / "1-same"
     directory.mkdir()
     (directory / "fib.c").write_text(SOURCE.replace("\t\tTRACE\n", "") + text)

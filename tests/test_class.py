@@ -32,7 +32,7 @@ from tests.sandbox_calls import needs_sandbox
 
 SEED = 7
 ODD = "$(touch pwned) 'q\" \n<b>&amp; =1"
-# ODD as a CSV cell: on one line, without characters that CSV readers may take for separators.
+# ODD as a CSV cell: on one line, without characters that a program may take for a separator.
 ODD_CELL = "$(touch pwned) 'q\" \\n<b>&amp\uff1b =1"
 needs_parallel = pytest.mark.skipif(not shutil.which("parallel"), reason="no GNU parallel")
 
@@ -79,8 +79,7 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
 
 
-# The short form grades a class for stage 1. There is only one test, since each process of pytest
-# would grade the class again.
+# Use a single test in the short form, because each pytest process would grade the class again.
 
 
 @needs_sandbox
@@ -160,7 +159,7 @@ def _again_it_does_only_what_is_not_done(graded: Path) -> None:
     refused = [n for n in before if n.startswith("frank")]  # not graded, but listed
     assert [n for n in before if before[n] != after[n] and n not in refused] == [dave.name]
     assert rows(graded / "out")["dave"]["status"] == "build-failed"
-    # Grade one submission alone, as a job of a cluster does.
+    # Grade one submission in a separate process, as a job of a cluster does.
     dave.unlink()
     archive = graded / "submissions" / "dave.tar.gz"
     completed = class_sh("--one", archive, "--stage", "1", "--seed", "7", "--out", graded / "out")
@@ -237,8 +236,7 @@ def test_a_time_out_counts_when_it_comes_again(
     monkeypatch.setattr(grade_one, "judge", judge)
     stage = exercises.find(1)
     assert grade_one._judged(tmp_path, stage, SEED).earned == 100 and len(calls) == 2
-    # A submission can choose a cause that reads like a time-out, so only a real time-out is judged
-    # again.
+    # Retry only after a real time-out: a submission can choose a cause that reads like one.
     calls.clear()
     late[:] = [False]
     assert grade_one._judged(tmp_path, stage, SEED).earned == 50 and len(calls) == 1
@@ -344,7 +342,8 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
         killed: set[int] = set()
         while call.poll() is None:
             for pid in _qemu_of(tmp_path / "tmp"):
-                # A machine that resumes a snapshot is running tests after 0.1 s and ends soon.
+                # Wait 0.1 s: a machine that resumes a snapshot runs tests by then, and it ends
+                # soon.
                 if len(killed) < most and pid not in killed:
                     time.sleep(0.1)
                     with contextlib.suppress(ProcessLookupError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test grading electives for a class: the points of make elective=NAME check, and no host data."""
+"""Test grading electives for a class: the same points as make elective=NAME check."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
                 text = marked_regions.skeleton(text, path.name)
             if name == "reads" and path.name == "fiber.c":
                 text += f'asm(".incbin \\"{secret}\\"");\n'
-            if name != "right" or path.name != "list.c":  # list.c of the kit is used
+            if name != "right" or path.name != "list.c":  # without list.c the kit's file is used
                 (folder / path.name).write_text(text)
         if name == "half":
             class_submissions.packed(folder, tmp_path / "submissions/half.tar.gz")

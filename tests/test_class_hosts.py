@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test grading a class on hosts by ssh: two servers on loopback, of which one dies half-way."""
+"""Test grading a class by ssh on two servers on loopback, one of which is killed half-way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_of_two_hosts_dies(tmp_path: Path, servers: list[Server]) -> None:
     }  # fmt: skip
     log = [line.split("\t") for line in (out / "parallel.log").read_text().splitlines()[1:]]
     assert {line[1] for line in log if line[6] == "0"} <= {"1/alpha", "1/beta", "alpha", "beta"}
-    # The jobs of the dead host end by themselves and leave nothing.
+    # Jobs of the killed host end by themselves and leave nothing behind.
     until = time.monotonic() + 60
     while leftovers(tmp_path / "tmp") and time.monotonic() < until:
         time.sleep(0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test finding, packing and unpacking submissions of a class, hostile ones included."""
+"""Test finding, packing and unpacking the submissions of a class, even hostile ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_folders_as_others_leave_them(tmp_path: Path) -> None:
     (tmp_path / "submission_metadata.yml").write_text("")
     (tmp_path / "Anna Example_123_assignsubmission_file_").mkdir()  # as from Moodle
     (tmp_path / "bob.tar.gz").write_bytes(b"x")
-    (tmp_path / "carol.rar").write_bytes(b"x")  # later rejected by name
+    (tmp_path / "carol.rar").write_bytes(b"x")  # rejected later, with the student's name
     (tmp_path / ".git").mkdir()
     found, left = submissions.find(tmp_path)
     assert [s.student for s in found] == ["Anna Example", "bob", "carol", "submission_12345"]
@@ -79,7 +79,7 @@ def test_a_list_of_paths(tmp_path: Path) -> None:
         submissions.find(tmp_path / "nowhere")
 
 
-# Packing, which must neither follow links nor open special files.
+# Packing must not follow links or open special files.
 
 
 def _refused(path: Path) -> str:
@@ -278,7 +278,7 @@ def test_a_link_in_a_zip_is_left_out(call: Caller) -> None:
     assert (answer["taken"], found) == (0, [])
 
 
-# The choice of the directory.
+# Choice of the directory with the stage in an unpacked archive.
 
 
 def _stage(tmp_path: Path, *names: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that points, statuses and the next step depend on codes only, not on any text."""
+"""Test that points, statuses and the next step depend on codes and not on message texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.scoring import pipeline
 from grader.scoring.points import Line
 from grader.scoring.speed import measure
 
-# The classes that hold text for people, with the names of those fields.
+# Classes with human-readable text, and the names of their text fields.
 TEXTS: dict[type, tuple[str, ...]] = {
     Finding: ("cause", "excerpt"),
     Failure: ("title",),
@@ -51,7 +51,7 @@ def replace_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def edited(number: int, file: str, old: str, new: str) -> Callable[[Path], Path]:
-    """Return a function that copies the kit's stage into a folder, with one change."""
+    """Return a function that copies the kit's stage into a folder and makes one change."""
 
     def make(folder: Path) -> Path:
         kit = stages.kit(number).directory
@@ -65,7 +65,7 @@ def edited(number: int, file: str, old: str, new: str) -> Callable[[Path], Path]
 
 
 def faulty(name: str) -> Callable[[Path], Path]:
-    """Return a function that copies stage 1 into a folder, with a planted fault."""
+    """Return a function that copies stage 1 into a folder and plants a fault."""
     return lambda folder: catalogue.plant(catalogue.named(1, name, "verification"), folder)
 
 
@@ -79,7 +79,7 @@ CASES = {
 
 
 def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
-    """Check a copy. Return the result, and all its parts without text from the grader."""
+    """Check a copy. Return the result, and all values of it that must not depend on texts."""
     stage = stages.single(copy, copy.name)
     checked = pipeline.check_stage(stage, machines.get("uml"), 1, lambda _: None)
     right = pipeline.judge(checked, speed=measure(stage, 1, Progress()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the exit status and messages of a command. Each case runs in its own process."""
+"""Test the exit status and messages of the kit's commands. Each case runs in its own process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAIL = """
     return 0
 sys.exit(command.end("tiny", work, "all is as it was"))
 """
-# Act like a machine: create a folder, and start a process in it that leads its own process group.
+# Simulate a machine: create a folder, and start a process in it that leads its own process group.
 AT_WORK = """
 folder = scratch.folder()
 subprocess.Popen(["sleep", "1000", str(folder)][:2], cwd=folder, start_new_session=True)
@@ -94,7 +94,7 @@ CORRECT = "correct this and run the command again"
             f"tiny: /elsewhere/x: Read-only file system; {CORRECT}\n",
         ),
         ("raise KeyboardInterrupt", 130, "tiny: stopped; all is as it was\n"),
-        # A broken pipe that is not standard output.
+        # A broken pipe other than standard output is an ordinary error.
         ("raise BrokenPipeError(errno.EPIPE, 'Broken pipe')", 2, f"tiny: Broken pipe; {CORRECT}\n"),
     ],
 )
@@ -121,9 +121,9 @@ def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> Non
     completed = run(place, "print('results')", more, **full)
     assert completed.returncode == 2
     assert completed.stderr == f"tiny: standard output: No space left on device; {CORRECT}\n"
-    # If results are lost, the status is 2 even if a stage has failed.
+    # Lost output makes the status 2, even if a stage has failed.
     assert run(place, "print('results')", more, "return 1", **full).returncode == 2
-    # An earlier error is reported instead of the full output.
+    # If an earlier error exists, it is reported, and the full output is not.
     completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x', 'y')", **full)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
 
@@ -213,7 +213,7 @@ def test_whatever_happens_nothing_is_left(place: Path, ending: str) -> None:
 
 
 def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
-    """A folder is removed at the end of a run even if a thread still creates files in it."""
+    """The end of a run removes a folder even if a thread is still creating files in it."""
     lines = (
         "import itertools, threading",
         "folder = scratch.folder()",
@@ -229,7 +229,7 @@ def test_a_folder_that_is_being_filled_goes_too(place: Path) -> None:
 
 
 def test_what_has_lost_its_first_process_goes_too(place: Path) -> None:
-    """A process is killed even if its group's leader is gone, as when UML has just forked."""
+    """A process is killed even if its group leader has ended, as right after UML forks."""
     lines = (
         "folder = scratch.folder()",
         "call = ['sh', '-c', \"sh -c 'sleep 1000; :' $0 & exit\", folder]",

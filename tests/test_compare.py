@@ -169,7 +169,7 @@ def test_bad_input_is_one_line_and_exit_2(words, said):
 @pytest.mark.machine
 @pytest.mark.long
 def test_a_stage_against_itself(tmp_path):
-    # Other load on the computer can distort the time once, but rarely three times.
+    # Retry, because other load on the computer rarely distorts the time three times in a row.
     for _ in range(3):
         done = run(STAGE, STAGE, "--details", "--plot", tmp_path / "picture.svg")
         assert done.returncode == 0, done.stderr
@@ -197,7 +197,8 @@ def test_one_percent_more_is_slower_by_the_exact_metric(tmp_path):
 @pytest.mark.long
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
     more = slower_copy(tmp_path, 20)
-    # On a busy computer a comparison may miss the difference, but it must never claim the opposite.
+    # Retry, because on a busy computer a comparison may miss the difference. A claim of the
+    # opposite is always an error.
     for _ in range(3):
         done = run(STAGE, more, "--n", "10000", "--no-exact")
         assert done.returncode == 0, done.stderr
@@ -232,7 +233,7 @@ def test_a_stage_that_does_not_compile_is_said_and_exit_1(tmp_path):
 
 @pytest.mark.machine
 def test_interrupted_it_leaves_nothing():
-    with tempfile.TemporaryDirectory(prefix="c") as short:  # keeps the machines' paths short
+    with tempfile.TemporaryDirectory(prefix="c") as short:  # short socket paths
         process = subprocess.Popen(
             [paths.ROOT / "grader/compare.sh", STAGE, STAGE],
             env=os.environ | {"TMPDIR": short},

@@ -26,7 +26,7 @@ SLOW, FAST = "7 preallocation", "11 number-theoretic-transform"
 
 
 def recorded() -> PeerRun:
-    """Return a run of three rounds, one of them disturbed. Only FAST goes up to n = 1,000,000."""
+    """Return a run of three rounds, one of them disturbed. Only FAST has n = 1,000,000."""
     run = PeerRun("a computer, gcc 1.2.3", [GMP, SLOW, FAST, PYTHON])
     for n, names in ((100_000, run.names), (1_000_000, [GMP, FAST, PYTHON])):
         for name in names:
@@ -43,7 +43,7 @@ def recorded() -> PeerRun:
 
 
 def line(shown: str, phase: str, name: str) -> list[str]:
-    """Return the cells of a contender in the part of the table for one phase."""
+    """Return the table cells of one stage or library in one phase."""
     part = shown[shown.index(f"{phase}, times") :]
     found = re.search(rf"^{re.escape(name)} +(.*)$", part, re.M)
     assert found
@@ -139,7 +139,7 @@ def test_every_stage_has_a_look_of_its_own() -> None:
 
 
 def test_a_number_stands_on_no_other_line() -> None:
-    """Labels of lines that end at one point have different heights and cover no third line."""
+    """Labels of lines that end at one point are at different heights and cover no other line."""
     run = PeerRun("", [GMP, "3 a", "4 b", "5 c"])
     for n, names in ((100, run.names), (1000, run.names), (10_000, [GMP, "5 c"])):
         for name in names:
@@ -180,7 +180,7 @@ def call(*words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def out() -> Path:
-    """Return the build folder, which later runs use again as make compare-gmp does."""
+    """Return the build folder, which later runs reuse, like those of make compare-gmp."""
     return paths.BUILD / "tests" / "compare-gmp"
 
 
@@ -191,7 +191,7 @@ def test_a_real_run(out: Path) -> None:
         cwd=paths.ROOT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
-    # Progress is written to a pipe as plain lines, each only once.
+    # Into a pipe, progress is written as plain lines, and no line twice.
     steps = [text.split("] ")[1] for text in completed.stderr.splitlines()]
     assert "measure n = 100 to 100,000" in steps
     assert len(set(steps)) == len(steps)
@@ -227,7 +227,7 @@ def test_a_stage_may_be_wrong(out: Path, tmp_path: Path) -> None:
     )
     include = [f"-I{paths.COMMON}", f"-I{paths.COMMON / 'userspace'}"]
     subprocess.run(["cc", "-shared", "-fPIC", *include, "-o", so, source], check=True)
-    # Start the process as main() of compare_gmp.py does, but without the stages.
+    # Start the measuring process as compare_gmp.main() does, but without the kit's stages.
     program, _ = compare_gmp.build([], tmp_path, compare_gmp.Progress())
     peer = compare_gmp.Peer([str(program), "rounds", "1000", f"5000:{so}"])
     with pytest.raises(LabError, match="digits are not GMP's"):

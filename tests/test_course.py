@@ -92,7 +92,8 @@ def test_the_next_stage_is_the_first_that_is_not_done(
     for number in STAGES[3:]:
         keep(number, skeleton.write(number, place / "work"))
     assert results.next_step(done).endswith("done; next: nothing, all stages are done")
-    # A copy that has changed since its last check is the next step, also in the output of status.
+    # If a copy has changed since its last check, the next step is to check it again. `status`
+    # prints the same step.
     (copies[3] / "fib.c").write_text("")
     assert results.next_step(done).endswith("done; next: make stage=3 check")
     keep(1, copies[1])
@@ -177,7 +178,7 @@ def test_a_breach_of_the_contract_uses_up_no_hint(
 def test_what_does_not_compile_has_a_hint(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`hint` is about the task whose function has the error; for other code it shows the error."""
+    """`hint` names the task whose function has a compile error, and shows errors elsewhere."""
     monkeypatch.setattr(paths, "BUILD", place / "build")
     copy = skeleton.write(0, place / "work", frozenset(range(1, 9)))
     lines = (copy / "driver.c").read_text().splitlines()
@@ -304,7 +305,7 @@ def test_the_copy_is_meant_where_there_is_one(
 
 
 def test_a_copy_and_the_kit_do_not_share_a_program(place: Path) -> None:
-    """`make` rebuilds the program when STAGE_DIR changes between two directories of one name."""
+    """`make` rebuilds the program if STAGE_DIR changes to another directory of the same name."""
     copy = skeleton.write(2, place / "work")
     said = []
     for directory in (skeleton.reference(2), copy, skeleton.reference(2)):
@@ -332,7 +333,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
     again = ["all right still", "all right still, its speed not measured again"]
     assert said(3) == again
     assert said(3) == ["all right, and unchanged since"] * 2
-    # Break a stage that was right before.
+    # Break a stage that passed before.
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
@@ -344,7 +345,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
 def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`check` tests a copy again after a change of copy, kit, kernel, machine or compiler."""
+    """`check` tests a copy again if the copy, kit, kernel, machine or compiler has changed."""
     monkeypatch.setattr(records, "_folder", lambda: place / "course")
     copy, checked = solved(1, place), []
 
@@ -364,7 +365,7 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     (copy / "fib.c").write_text(f"{text}\n")
     assert is_checked() and not is_checked()
     (copy / "fib.c").write_text(text)
-    assert is_checked(), "only the version that was right last is known as right"
+    assert is_checked(), "only the latest version that passed is not checked again"
     for name in ("_kit", "_compiler"):
         kept = getattr(earlier, name)()
         monkeypatch.setattr(earlier, name, lambda kept=kept: [kept, "another"])
@@ -403,7 +404,7 @@ def test_lines_are_shown_when_they_are_final_and_the_tasks_first(place: Path) ->
 
 @pytest.mark.machine
 def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
-    """`check` repeats the warning of a file that has not changed and is not compiled again."""
+    """`check` prints the warning about a file again even if the file is not recompiled."""
     copy = solved(1, place)
     text = (copy / "fib.c").read_text()
     odd = "\nchar *odd(char *a);\nchar *odd(char *a)\n{\n\treturn a ? 7UL : a;\n}\n"
@@ -429,7 +430,7 @@ def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
 
 @pytest.mark.machine
 def test_at_once_finds_what_is_found_one_after_the_other(place: Path) -> None:
-    """Contract tests in a separate machine produce the same findings as in the same machine."""
+    """Contract tests find the same faults in a separate machine as in a shared one."""
     copy = solved(3, place)
     text = (copy / "fib.c").read_text()
     leak = text.replace("\t\tc = difference;\n\t\tgoto free_twice;", "\t\treturn difference;")
@@ -466,7 +467,7 @@ def test_results_for_machines() -> None:
     scores = result_files.gradescope(result)
     assert scores["score"] == 22
     assert [t["score"] for t in scores["tests"]] == [10, 12]
-    # GitHub's reporter adds up the scores and reads each status.
+    # GitHub's reporter adds up the scores and evaluates each status.
     there = json.loads(json.dumps(result_files.classroom(result)))
     assert (there["status"], there["max_score"]) == ("fail", 40)
     assert sum(test["score"] for test in there["tests"]) == 22
@@ -510,7 +511,7 @@ def test_what_is_to_be_typed_next_means_the_same_copies(
 
 
 def test_commands_to_type_are_made_in_one_place() -> None:
-    """The grader takes every make command for a stage or an elective from paths.make."""
+    """The grader creates every make command for a stage or an elective by paths.make."""
     found = []
     for path in (
         file for top in ("grader", "electives") for file in (paths.ROOT / top).rglob("*.py")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that the times which a stage reports are compared with its caller's clock."""
+"""Test that the times which a stage reports are compared with the time that its caller measures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_times_fit_coarsely() -> None:
     assert cross_check.times_fit([honest], 20_000)
     hidden = replace(honest, ns={phase: ns // 5 for phase, ns in honest.ns.items()})
     assert not cross_check.times_fit([hidden], 20_000)
-    # A stage that reports more time than its caller measured is wrong as well.
+    # A stage that reports more time than its caller measured is also rejected.
     assert not cross_check.times_fit(
         [replace(honest, outside_ns=sum(honest.ns.values()) // 2)], 20_000
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test make debug: it finds nothing in a correct stage, and each of its checkers finds a fault."""
+"""Test make debug: no finding in a correct stage, and a planted fault for each checker."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_sound_stage_is_clean() -> None:
     assert result.figures["failed allocations"] >= 20
     assert result.figures["refused calls"] >= 20
     assert result.figures["leaks"] == 0
-    assert result.figures["loads"] > 10  # ten in a row, and a few between other calls
+    assert result.figures["loads"] > 10  # ten consecutive loads, and a few more
 
 
 @pytest.mark.machine
@@ -122,7 +122,7 @@ def test_a_sound_stage_is_clean() -> None:
 def test_the_grader_does_the_same_on_that_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The debug kernel finds a leak and an unchecked allocation, which no other check finds."""
+    """The debug kernel finds a leak and an unchecked allocation that no other check finds."""
     monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -147,7 +147,7 @@ def test_the_grader_does_the_same_on_that_machine(
     assert "clean: " not in capsys.readouterr().err
 
 
-# The debug kernel's configuration
+# The debug kernel's configuration is uml.config with the additions of uml-debug.config.
 
 
 def lab_kernel(call: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the reader of definitions, with which a learner's functions are brought over."""
+"""Test the C parser that finds the definitions to carry forward with a learner's functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that the container for GitHub Codespaces and VS Code refers only to existing files."""
+"""Test that each file named by the container for Codespaces and VS Code exists."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_one_line_says_what_to_do_elsewhere(
     system: str, release: str, machine: str, problem: str, action: str, tmp_path: Path
 ) -> None:
     write_uname(tmp_path, system, release, machine)
-    # Other systems may lack the tools of Linux and a recent bash.
+    # PATH contains only the fake uname, because other systems may lack the tools of Linux.
     completed = subprocess.run(
         [shutil.which("bash") or "bash", str(DOCTOR)],
         env={"PATH": str(tmp_path)},

@@ -144,7 +144,7 @@ def earned(elective: exercises.Exercise, copy: Path, isolated: bool) -> list[int
 def test_the_example_for_authors_can_be_copied(
     example: exercises.Exercise, tmp_path: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(paths.SUBMISSION, "")  # judge sets it; restored at the end
+    monkeypatch.setenv(paths.SUBMISSION, "")  # makes pytest restore the variable, which judge sets
     copy = skeleton.write("example", tmp_path / "work")
     assert earned(example, copy, isolated) == [0, 0]
     text = (example.sources / "numbers.c").read_text()

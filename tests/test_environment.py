@@ -23,7 +23,7 @@ from grader.base import paths
 RUN = "grader/run.sh"
 ONE_STAGE = ["--stage", "1", "--no-measure", "--quick"]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-# A mount namespace of its own, so that changed mounts stay within the test.
+# The command that creates a mount namespace, so that changed mounts stay within the test.
 NAMESPACE = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-rm"]
 
 
@@ -41,13 +41,13 @@ def inside(script: str, *words: str, **more: str) -> subprocess.CompletedProcess
 
 needs_namespace = pytest.mark.skipif(
     subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode != 0,
-    reason="no namespaces of one's own here",
+    reason="namespaces are not allowed here",
 )
 
 
 def one_line(run: subprocess.CompletedProcess[str], status: int = 2) -> str:
     """Return the only error line of a run that failed with the given status."""
-    lines = [x for x in run.stderr.splitlines() if not x.startswith("[")]  # without progress
+    lines = [x for x in run.stderr.splitlines() if not x.startswith("[")]  # skip progress lines
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert len(lines) == 1, run.stderr
@@ -71,7 +71,7 @@ def test_no_network_and_no_shm(tmp_path: Path) -> None:
     is_right(run)
 
 
-# States of /dev/shm that User-Mode Linux cannot use for its memory. The kernel would exit without a
+# States of /dev/shm that User-Mode Linux cannot use for its memory. Its kernel would exit without a
 # message, or die of SIGBUS much later.
 USELESS = {"read-only": "ro", "noexec": "noexec", "too small": "size=100M"}
 

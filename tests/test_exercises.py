@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test exercises of all kinds, their versions, and copies that an older kit made."""
+"""Test exercises of all kinds, new versions of exercises, and copies from older kits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = exercises.names()
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield the folder for a learner's copies, next to a build folder for their records."""
+    """Yield the folder for a learner's copies. Their records are in a build folder next to it."""
     monkeypatch.setattr(skeleton, "WORK", tmp_path / "work")
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
     yield tmp_path / "work"
@@ -111,7 +111,7 @@ def test_renames_are_of_whole_words_only() -> None:
 
 
 def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) -> None:
-    """A copy from an older kit compiles; check lists what has changed, and convert renames it."""
+    """A copy from an older kit compiles. `check` lists its old names; `convert` renames them."""
     source = tmp_path / "old.c"
     source.write_text(
         '#include "stage.h"\n'
@@ -122,7 +122,7 @@ def test_old_names_of_the_contract_are_understood_and_renamed(tmp_path: Path) ->
     command = ["gcc", "-Wall", "-Werror", f"-I{paths.COMMON}", "-c", "-o", "/dev/null", str(source)]
     compiled = subprocess.run(command, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stderr
-    # Stages 1 and 2 compute with machine words, so they never call fib_account_work().
+    # Skip stages 1 and 2, which compute with machine words and never call fib_account_work().
     for number in sorted(stages.manifests().keys() - {1, 2}):
         exercise = exercises.find(number)
         last = exercise.changes[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the expected values against known values and against expected/."""
+"""Test the expected values of F(n) against known values and against the files in expected/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.exercise.files import expected_values
 
 @pytest.fixture
 def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a copy of expected/ that the kit reads instead and that a test may damage."""
+    """Yield a copy of expected/ that the kit reads and that a test may damage."""
     folder = tmp_path / "expected"
     shutil.copytree(paths.EXPECTED, folder)
     whole = expected_values._golden.__wrapped__
@@ -163,7 +163,8 @@ def test_a_modulus_is_a_prime_of_62_bits() -> None:
         assert all(pow(a, modulus - 1, modulus) == 1 for a in (3, 65_537, 10**9 + 7))
     primes = [n for n in range(3, 2000, 2) if all(n % d for d in range(3, n, 2))]
     assert [n for n in range(3, 2000, 2) if expected_values._is_prime(n)] == primes
-    # Pseudoprimes to base 2 and to the first nine primes, and the square of a prime.
+    # Composite numbers: pseudoprimes to base 2 and to the first nine primes, and the square of a
+    # prime.
     for composite in (3_215_031_751, 3_825_123_056_546_413_051, 1_000_003**2):
         assert not expected_values._is_prime(composite)
 

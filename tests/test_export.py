@@ -57,7 +57,7 @@ def run_export(target: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def exported() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="x"))
-    (folder / "x").mkdir()  # an empty target is allowed
+    (folder / "x").mkdir()  # the target may exist if it is empty
     completed = run_export(folder / "x")
     assert completed.returncode == 0, completed.stderr
     assert "It contains no line of a solution" in completed.stdout
@@ -254,7 +254,7 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
 
 # A script that starts each stage and solves it with the reference's files, in which each function
 # of a task uses definitions of its own: a macro, a type, a table, a static function, and a function
-# that a header declares. A helper's prototype stands above its user, and the helper below.
+# that a header declares. A helper is declared above its caller and defined below it.
 AN_OWN_LEARNER = """
 import sys
 from pathlib import Path
@@ -326,7 +326,7 @@ for number in sorted(stages.manifests()):
 """
 
 
-# A script that writes what a stage begins with to a folder.
+# A script that writes the files of a newly started stage to a folder.
 START = """
 import sys
 from pathlib import Path
@@ -423,8 +423,8 @@ def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> No
         ), path
 
 
-# A script that counts the instructions of the reference without expected/par.json and without the
-# cache.
+# A script that counts the instructions of the reference. Earlier counts in expected/par.json and in
+# the cache are not used.
 COUNT = """
 from pathlib import Path
 from grader.lab import machines

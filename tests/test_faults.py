@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the catalogue of planted faults: each applies to the sources and is found and explained."""
+"""Test the catalogue: each planted fault applies to its sources, and its check finds it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_user_memory_is_out_of_reach(tmp_path: Path) -> None:
 
 
 def test_own_build_files_would_make_it_right(tmp_path: Path) -> None:
-    """The build files that are left out would change the answers if make used them."""
+    """The build files of a submission would change the answers if the grader used them."""
     stage = catalogue.stage(catalogue.named(1, "own-build-file"), tmp_path)
     (tmp_path / "ran").mkdir()
     subprocess.run(

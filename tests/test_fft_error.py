@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measure how far the products of stage 12 are from integers before they are rounded.
 
-Digits alone do not show a slightly wrong constant: if pi / 4 is off by 3e-14, all digits are still
-right. The distance from the nearest integer, however, is a hundred times as large.
+The digits alone do not reveal a slightly wrong constant: if pi / 4 is off by 3e-14, all digits are
+still right. The distance from the nearest integer, however, is then a hundred times as large.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Distance:
     bound: float
 
     def right(self) -> bool:
-        """Return True if the distances are within the proved bound and the expected range."""
+        """Return True if the distances are below the proved bound and in the expected range."""
         most = max(self.square, self.product)
         expected = WALK * 2.0**-53 * DIGIT_MAX**2 * math.sqrt(self.points)
         return most < self.bound < 0.5 and (self.kind != "random" or most < expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the elective fibers: the module on every machine, by the programs in electives/fibers."""
+"""Test the elective fibers: run the programs in electives/fibers on every machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def nothing_left() -> Iterator[None]:
 
 
 def short(name: str) -> tuple[FiberTest, ...]:
-    """Return the test cases of a machine without the slow ones."""
+    """Return the machine's test cases, without the slow ones."""
     dear = {
         "uml": {runner.TIMER, runner.MOST, runner.KILL},
         "uml-debug": {

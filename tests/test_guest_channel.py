@@ -18,7 +18,7 @@ from grader.lab.guest_channel import AHEAD_BYTES, PUT_BYTES, Deadline, GuestChan
 
 
 class Agent:
-    """The machine's end of the channel, which reads lines and sends the text that a test gives."""
+    """The guest's end of the channel. It reads lines and sends the text that a test gives."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = folder / "in", folder / "out"
@@ -30,7 +30,7 @@ class Agent:
         self.output = os.open(self.paths[1], os.O_RDWR)
         self.channel = GuestChannel(*self.paths, lambda: self.alive)
         self.thread: threading.Thread | None = None
-        self.over = threading.Event()  # set before the FIFOs are closed, so that the thread ends
+        self.over = threading.Event()  # set before the FIFOs are closed, to end the thread
         self.errors: list[BaseException] = []
 
     def line(self) -> str:
@@ -116,7 +116,7 @@ def test_output_in_pieces_and_not_utf8(agent: Agent) -> None:
 
 
 def test_an_answer_cannot_be_forged(agent: Agent) -> None:
-    """Output of a command cannot end it, because the guest does not know the command's name."""
+    """A command cannot forge the end of its output, because it does not know its random name."""
 
     def part() -> None:
         _, name, _ = agent.command()
@@ -176,7 +176,7 @@ def test_no_answer(agent: Agent) -> None:
 
 
 def test_an_answer_that_never_ends(agent: Agent) -> None:
-    """The time limit is for the whole command, so output does not extend it."""
+    """The time limit applies to the whole command, and output does not extend it."""
 
     def part() -> None:
         agent.command()
@@ -250,11 +250,11 @@ def test_put_that_fails(agent: Agent) -> None:
 
 
 def echo(agent: Agent, most: list[int]) -> None:
-    """Answer each request of a batch; append the number of bytes that were waiting to `most`."""
+    """Answer each request of a batch. Append to `most` the number of bytes that were waiting."""
     _, name, _ = agent.command()
     waiting = b""
     while True:
-        # Wait until everything that the grader sends ahead has arrived.
+        # Wait until all requests that the grader sends in advance have arrived.
         time.sleep(0.005)
         waiting += os.read(agent.input.fileno(), 65536)
         most.append(len(waiting))
@@ -267,7 +267,7 @@ def echo(agent: Agent, most: list[int]) -> None:
 
 
 def test_batch(agent: Agent) -> None:
-    """Answers come in order, and the grader never sends more ahead than a terminal's line holds."""
+    """Answers are in order. Requests sent in advance never exceed the line buffer of a terminal."""
     requests = [f"pread 0 {n // 4 + 64} {n}" for n in range(1500)]
     most: list[int] = []
     agent.plays(lambda: echo(agent, most))
@@ -296,7 +296,7 @@ def test_batch_timeout_is_for_one_answer(agent: Agent) -> None:
 
 
 def test_a_computer_that_stands_still_is_no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deadline does not count time in which the computer stands still or runs other processes."""
+    """A deadline does not count time in which the computer is suspended or runs other processes."""
     now = 1000.0
     late = iter([0.0, 300.0, 0.3])
 
@@ -319,7 +319,7 @@ def test_a_computer_that_stands_still_is_no_timeout(monkeypatch: pytest.MonkeyPa
 def test_a_guest_that_waits_for_a_processor_has_more_time(
     monkeypatch: pytest.MonkeyPatch, starved: float, low: float, high: float
 ) -> None:
-    """The time limit does not count the time in which the silent guest has no processor."""
+    """The time limit does not count time in which the guest waits for a processor."""
     now = 1000.0
 
     def select(_read: list[int], _write: list[int], _rest: list[int], wait: float) -> object:
@@ -374,7 +374,7 @@ def test_batch_in_a_machine_that_dies(agent: Agent) -> None:
 
 
 def test_requests_that_are_on_board(agent: Agent) -> None:
-    """If a file has the requests, the grader sends only the command, and reports an early end."""
+    """If the guest has a file of requests, the grader sends only a command that reads the file."""
 
     def part() -> None:
         _, name, command = agent.command()

@@ -7,9 +7,9 @@ A comment before the block names the mistake (tests/faults/):
 
 Each line of the block that begins with a bracket, joined with its continuation lines, must be in
 the output of make stage=N check. "..." stands for any text within a line, and a number of tries for
-any number of tries, because new test cases change it. Operands that the seed draws are an example:
-each learner gets others. The comment of a block that shows such operands says so, and then the
-operands and the results of an operation of a task may differ from the shown ones:
+any number of tries, because new test cases change it. A comment can state that the operands in the
+block are random, because they depend on the learner's seed. The operands and the results of an
+operation may then differ from those in the block:
 
     <!-- mistake: no cast; operands are drawn -->
 
@@ -41,7 +41,7 @@ MISTAKES = {
     for number in sorted(stages.known())
     for name, fault in catalogue.shown_in_handouts(number).items()
 }
-# One mistake is always graded; the others take five minutes.
+# The mistakes that the short form grades; the others take five minutes.
 ALWAYS = {(3, "losing the old number")}
 GRADED = [
     pytest.param(m, id=f"{m[0]} {m[1]}", marks=[] if m in ALWAYS else pytest.mark.long)
@@ -51,8 +51,8 @@ GRADED = [
 
 TRIES = re.compile(r"\b\d[\d,]* tries\b")
 # The call of an operation, such as mul-s(0x2, 0x2) or decimal(0xff...ff (1027 digits), 1235), and
-# its results. The letter after the hyphen names the number that gets the result. F(n) is no call:
-# n is not drawn.
+# its results. The letter after the hyphen names the number that gets the result. F(n) does not
+# match, because its n is not random.
 CALL = re.compile(r"\b([a-z]\w*)(?:-[a-z])?\((?:[^()]|\([^()]*\))*\)(?=:| is wrong from digit)")
 FROM_DIGIT = re.compile(r"\bfrom digit \d+ on\b")
 RESULT = re.compile(
@@ -73,7 +73,7 @@ class Block:
     entries: list[str]
 
     def applies(self) -> bool:
-        """Return whether this computer gives the output of the block."""
+        """Return True if this computer produces the output of the block."""
         if self.remark not in (WITH, WITHOUT):
             return True
         return uml_debug.MACHINE.is_built() == (self.remark == WITH)
@@ -104,7 +104,7 @@ def entries(text: str) -> list[str]:
 
 
 def general(entry: str, drawn: bool) -> str:
-    """Return an entry without its number of tries and, if they are drawn, without its operands."""
+    """Return an entry without its number of tries and without its operands, if these are random."""
     entry = TRIES.sub("N tries", entry)
     if drawn and CALL.search(entry):
         entry = RESULT.sub(r"\1 NUMBER", CALL.sub(r"\1(OPERANDS)", entry))
@@ -182,10 +182,11 @@ LONG = "decimal({}...ff (99 digits), {}) is wrong from digit {} on: expected ...
 @pytest.mark.parametrize(
     ("shown", "came", "drawn"),
     [
-        # Other operands, the same number twice, and a result that is wrong from another digit on.
+        # Random operands, one number as both operands, and another first wrong digit do not matter.
         (PRODUCT, "mul-s(0x7, 0x7): expected 0x31, got 0x11", True),
         (LONG.format("0xff", 9, 5, 12), LONG.format("0x3a", 7, 6, 43), True),
-        # Another operation, other kinds of failures, and an F(n), whose n is not drawn.
+        # Another operation, another kind of failure, or another n of F(n) matters, because none of
+        # them is random.
         (PRODUCT, "add(0x5, 0x6): expected 0xb, got 0x1", False),
         (PRODUCT, "mul(0x5, 0x6): no answer", False),
         (PRODUCT, "mul(0x5, 0x6): expected 0x1e, got an error", False),

@@ -52,7 +52,7 @@ def test_a_stage_s_handout_has_all_its_parts(number: int) -> None:
     assert len(re.findall(r"^- \[ \] ", done.split("\nBefore you go on:\n")[1], re.M)) >= 3
 
 
-# The labels at the top of a handout, after its goal. A page without code has no files to read.
+# The labels at the top of a handout, after its goal. A page without code has no label for files.
 BEGINNING = (
     "Afterwards you can",
     "Read before",
@@ -76,7 +76,7 @@ def beginning(handout: Path) -> dict[str, str]:
 @in_english
 @pytest.mark.parametrize("name", [*exercises.names(), *PAGES])
 def test_a_handout_begins_with_what_it_needs(name: str) -> None:
-    """A handout begins with its labels. Its hours are those of the contents; its files exist."""
+    """A handout begins with its labels: hours as in the contents, and files that exist."""
     page = name in PAGES
     handout = HANDOUTS / f"{name}.md" if page else exercises.find(name).handout
     top = beginning(handout)
@@ -96,7 +96,7 @@ def test_a_handout_begins_with_what_it_needs(name: str) -> None:
 @in_english
 @pytest.mark.parametrize("name", exercises.names())
 def test_what_is_graded_is_what_the_tasks_say(name: str) -> None:
-    """The table of points agrees with tasks.toml; handouts/figures/graded_tables.py renews it."""
+    """The table of points agrees with tasks.toml. handouts/figures/graded_tables.py updates it."""
     exercise = exercises.find(name)
     text = exercise.handout.read_text()
     assert graded_tables.renewed(exercise.handout, exercise.course) == text

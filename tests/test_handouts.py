@@ -36,15 +36,15 @@ from grader.exercise.files import exercises, stages
 from grader.lab import machines
 
 HANDOUTS = paths.ROOT / "handouts"
-# Handouts of exercises whose folders have been deleted. Their links are not checked, because they
-# are dead.
+# Handouts of exercises whose folders have been deleted. Their links are not checked, because the
+# targets are gone.
 ORPHANS = {*HANDOUTS.glob("[0-9]*-*.md"), *HANDOUTS.glob("electives/*.md")} - {
     exercises.find(name).handout for name in exercises.names()
 }
 DOCUMENTS = sorted({paths.ROOT / "README.md", *HANDOUTS.rglob("*.md")} - ORPHANS)
 ALL_TEXT = sorted([*DOCUMENTS, *paths.ROOT.glob("CONTRIBUTING.md"), *paths.EXPECTED.glob("*.md")])
-# Commands of NOT_RUN would run these tests again. Those of LONG_RUN take minutes, so only the long
-# form runs them.
+# Sessions must not run the commands in NOT_RUN, which would start these tests again. The commands
+# in LONG_RUN take minutes, so only the long form runs them.
 NOT_RUN = ("make test",)
 LONG_RUN = ("grader/run.sh", "make elective=fibers check long=1")
 FACTOR = 60.0
@@ -139,7 +139,7 @@ def version(release: str) -> tuple[int, ...]:
 
 
 def missing(check: str) -> str:
-    """Return the requirement of a block that this computer lacks, or an empty string."""
+    """Return the program or version that a block needs and this computer lacks, or ""."""
     for release in re.findall(r"before (\d+\.\d+)", check):
         lab = machines.get("uml").kernel().release
         if version(lab) >= version(release):
@@ -211,7 +211,7 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
     shutil.rmtree(checkout / "work", ignore_errors=True)
     (checkout / "build").mkdir(exist_ok=True)
     (checkout / "work").mkdir()
-    # Sessions are in English, also in a course whose tasks and hints are not.
+    # Select English, because sessions are in English even if a course's tasks and hints are not.
     (checkout / "work" / texts.CHOICE).write_text(f"{texts.NATIVE}\n")
     for block in blocks(document):
         if "long" in block.check and not long:
@@ -227,10 +227,10 @@ def test_the_sessions_are_as_shown(document: Path, checkout: Path) -> None:
         for command, shown in block.steps():
             if command in NOT_RUN or (command in LONG_RUN and not long):
                 continue
-            # Other load can distort the measured time, but rarely three times in a row.
+            # Retry, because other load rarely distorts the measured time three times in a row.
             for _ in range(3 if vary or command.startswith("grader/compare.sh") else 1):
                 completed = run(checkout, command)
-                # A command that is shown without output may print anything.
+                # Allow any output of a command that is shown without output.
                 wrong = shown and mismatch(shown, completed.stdout, vary)
                 if not wrong:
                     break
@@ -325,7 +325,7 @@ def test_a_bad_formula_is_found(text: str, good: bool) -> None:
     assert (bad_formulas(text) == "") == good
 
 
-# A larger file is data and not a figure.
+# The maximum size of a figure; a larger file contains data.
 FIGURE_BYTES = 100_000
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test machine host with a fake file system root and programs that replace insmod and others."""
+"""Test machine host in a fake root directory, with fake programs instead of insmod and others."""
 
 import io
 import os
@@ -140,7 +140,7 @@ def test_kernel(root):
 
 def test_asks_first_and_does_nothing_without_a_yes(root, monkeypatch):
     monkeypatch.delenv("LAB_YES")
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # not a terminal, so no question
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no question: stdin is not a terminal
     with pytest.raises(LabError, match="yes=1"):
         host.Host().boot(contents({}))
     assert not (root.parent / "log").exists()
@@ -291,7 +291,7 @@ def test_batch_is_the_real_client(channel):
     answers = list(channel.stream_requests("fibctl batch", ["sync hello", *many], 10))
     assert answers[0] == "hello\n"
     assert answers[200] == f"{'x' * 100}199\n"
-    # Without a device the client answers minus errno and continues.
+    # Without a device, the client answers with the negative errno and continues.
     if not Path("/dev/fibonacci").exists():
         assert list(channel.stream_requests("fibctl batch", ["open 0 r", "sync a"], 10)) == [
             "-2\n",

@@ -108,7 +108,7 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
     assert len(lines) == len(found) + 1 and not any(";" in line for line in lines)
 
 
-# Faults of the host, which must end the command.
+# Errors of the host that must end the command.
 
 
 def _ended(status: int) -> CommandResult:
@@ -125,7 +125,7 @@ def test_a_tool_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_a_tool_whose_child_the_kernel_has_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the kernel kills cc1, gcc exits with 1; the kernel's count of kills reveals it."""
+    """If the kernel kills cc1, gcc only exits with 1, but the kernel's count of kills increases."""
     counts = iter([5, 6, 6, 6, 6, 7])
     monkeypatch.setattr(running, "oom_kills", lambda: next(counts))
     with pytest.raises(ProgramKilled):
@@ -158,7 +158,7 @@ def test_a_full_disk_is_told_by_errno(
 def test_a_fault_of_the_host_makes_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No handler turns a fault of the host into points or a remark."""
+    """The grader reports an error of the host as such, and does not deduct points for it."""
     submission = class_submissions.reference(tmp_path / "anna", 2).parent
 
     def killed(*_: object, **__: object) -> CommandResult:

@@ -3,9 +3,9 @@
 
 Faults of tests/faults/ with by = "ideas" compute right results by another method than the stage
 teaches, or slowly by its method (`slow`). `files` names another stage whose files are used,
-`beside` a stage and one file that is added, and `earns` the expected points of all tasks. No remark
-may match `silent`. Together with the device, the files of the previous stage earn at most 40
-points, and a slow solution at least 60.
+`beside` a stage and one of its files to add, and `earns` the expected points of all tasks. No
+remark may match `silent`. Including the points for the device, the files of the previous stage earn
+at most 40 points, and a slow solution earns at least 60.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grader.scoring import par
 
 
 def handed_in(fault: Fault, folder: Path) -> Path:
-    """Return the submitted files as a copy of the fault's stage."""
+    """Return a copy of the fault's stage as a student would submit it."""
     copy = folder / f"{fault.stages[0]}-{fault.name.replace(' ', '-')}"
     if "files" in fault.options:
         shutil.copytree(stages.kit(fault.options["files"]).directory, copy)
@@ -114,7 +114,7 @@ def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
 def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`make par` reports a bound that the kit's own stage exceeds."""
+    """`make par` reports a bound if the kit's own stage exceeds it."""
     machine = machines.counting()
     assert par.ambiguous_ideas(machine, lambda _: None, range(1, 10)) == []
     course = tasks.course(5)

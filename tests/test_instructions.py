@@ -68,7 +68,7 @@ def test_every_machine_counts_the_same() -> None:
 @pytest.mark.machine
 @pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
 def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:
-    """A stage that stores a result gains only in a second call, which the counter never makes."""
+    """A stored result makes only a second call faster, which the counter never makes."""
     subject, honest = faulty(fault, tmp_path), counted(subject_of(2))
     assert counted(subject).phases["compute"] >= honest.phases["compute"]
     guest = machines.counting().boot(contents([subject]), digits=100)
@@ -100,7 +100,7 @@ def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> No
     assert {(key, n) for key, _, n in measured.samples} == {(good.key, 10), (good.key, 93)}
 
 
-# An honest call, made of synthetic events.
+# A call by a correct stage, made of synthetic events.
 
 SITES = (("compute", 0), ("decimal", 0), ("compute", 0))
 DIGITS = "12200160415121876738"
@@ -112,7 +112,7 @@ def added(one: Counts, **more: int) -> Counts:
 
 
 def honest() -> list[Event]:
-    """Return the events of a call: 100 instructions for compute, 400 for decimal, 5 for release."""
+    """Return a call's events: 100 instructions for compute, 400 for decimal, 5 for release."""
     at = Counts(1_000_000, 8_000_000, 42, 0, 0, 0, 0, 450, 2_000_000)
     found = [Event("m16", at, "")]
     at = added(at, user=2, kernel=564, module=48)
@@ -241,7 +241,7 @@ def test_without_plugins_speed_is_judged_by_time(monkeypatch: pytest.MonkeyPatch
     untrusted = replace(stages.kit(5), isolated=True)
     with pytest.raises(LabError, match="supports no plugins"):
         speed.measure(untrusted, 7, progress)(ok)
-    # grader/run.sh also judges by time if it has timed the stage and the one before.
+    # grader/run.sh also judges by time, if it has timed both the stage and the previous one.
     timed: Samples = {
         (stages.kit(number).key, "compute", 10_000): Series([ns])
         for number, ns in ((4, 30_000.0), (5, 1_000.0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the elective kbench: programs behave in a kernel as they do as a process, in every form.
+"""Test the elective kbench: each program behaves the same in a kernel and as a process.
 
-The forms are C, the IR of clang -O0 and -O2, and IR without attributes.
+The programs are tested as C, as the IR of clang -O0 and -O2, and as IR without attributes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def chosen() -> list[tuple[str, str]]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("where", ["uml", "qemu"])
 def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
-    """Output and exit status in the kernel equal those of a process. One boot runs them all."""
+    """Output and exit status in the kernel equal those of a process. One boot runs all programs."""
     assert len(PROGRAMS) >= 12
     tasks = {}
     for name, form in chosen():
@@ -97,7 +97,7 @@ def test_a_dozen_programs(where: str, tmp_path: Path) -> None:
             run = session.run(task)
             if difference := differs(run, ran):
                 wrong[key] = difference
-            if key[1] != "O2":  # with -O2 clang removes the allocations
+            if key[1] != "O2":  # clang -O2 removes the allocations
                 left = {"leaves": (2, 100)}.get(key[0], (0, 0))
                 assert (run.left_blocks, run.left_bytes) == left, key
             if key[0] == "asserts":
@@ -130,7 +130,7 @@ def test_the_learners_copy_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.machine
 @pytest.mark.timeout(600)
 def test_tasks_are_done_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference earns all points; in the skeleton each task is reported as missing."""
+    """The reference earns all points, and in the skeleton each task is reported as missing."""
     monkeypatch.delenv("LAB_REF", raising=False)
     monkeypatch.setattr(source_folder, "WORK", tmp_path / "work")
     subprocess.run([paths.SCRIPTS / "setup.sh", "kbench"], check=True)

@@ -28,7 +28,7 @@ def set_up() -> Iterator[None]:
 
 
 MAIN = "int main(void) { return f(1); }"
-# Programs that are refused before they run: suffix, source, and error message.
+# Programs that are rejected before they run: suffix, source, and error message.
 REFUSED = {
     "float": (".c", f"int f(int x) {{ double d = x; return d * 1.5; }} {MAIN}",
               "f uses floating point (double)"),
@@ -72,7 +72,7 @@ def test_refused_in_one_line(name: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_ir_of_another_version(tmp_path: Path) -> None:
-    """The error message for IR of another LLVM version names the version of llc and a remedy."""
+    """The error message for IR of another LLVM version names the version of llc and a solution."""
     path = tmp_path / "new.ll"
     path.write_text("define i32 @main() {\n  %p = alloca i32\n  store i32 1, ptr %p\n"
                     "  ret i32 0\n}\n")  # fmt: skip

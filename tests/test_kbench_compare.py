@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the elective kbench: small differences, equal programs, and a class of compilers."""
+"""Test comparisons by the elective kbench: of two programs, and of the compilers of a class."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_one_loop_more_and_the_same_in_two_boots() -> None:
 @pytest.mark.machine
 @pytest.mark.timeout(300)
 def test_the_red_zone_is_no_place_for_a_variable() -> None:
-    """An interrupt overwrites variables in the red zone: the count varies or the program hangs."""
+    """Interrupts overwrite variables in the red zone, so the count varies or the program hangs."""
     task = kernel.ProgramTask(prepare(LOOP, CompileOptions(red_zone=True)), b"", 30.0, "quiet=0")
     with kernel.session(machines.get("qemu"), [task]) as session:
         try:
@@ -163,7 +163,7 @@ define i32 @main() {
 @pytest.mark.timeout(300)
 @pytest.mark.long
 def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A class report has the counts by program and compiler, a mean, and each compiler's faults."""
+    """A report on a class has counts by program and compiler, a mean, and the compilers' faults."""
     for name in ("fault", "letter"):
         (tmp_path / name).mkdir()
     for name in ("queens", "sieve"):

@@ -260,7 +260,7 @@ FRAME = "fib_compute keeps 40,000 bytes on the stack, and a kernel's stack has 1
 
 
 def test_a_stack_that_overflows() -> None:
-    """A stack overflow is recognised although the lab kernel's last message does not mention it."""
+    """A stack overflow is recognised even if the lab kernel's last message does not mention it."""
     warned = replace(NONE, warnings=(f"work/1-x/fib.c:27:1: warning: {FRAME}",))
     no_mm = f"{CLEAN}[    1.0] Kernel panic - not syncing: Segfault with no mm\n"
     recursion = (NULL % 5).replace("Pid: 36", "Pid: -279598").replace("fib_compute", "um_timer")
@@ -282,7 +282,7 @@ def test_a_large_frame_is_not_blamed_for_what_has_a_place(module: Module) -> Non
 
 
 def test_oops_of_a_pc(module: Module) -> None:
-    """An oops in the kit's code names its place and the stage's line that called the function."""
+    """The cause of an oops in the kit's code also names the stage's line that called it."""
     within = instruction(module, "fib_free", r"movl\s+\$0x3") + 1
     finding = kernel_log.crash(PC_NULL % (within, after_call(module, 1)), module)
     assert finding.cause == (

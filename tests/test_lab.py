@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test grader.lab with a module that has nothing to do with the kit, on every kind of machine.
+"""Test grader.lab with a module that is not part of the kit, on every kind of machine.
 
-The module is built from a directory, loaded, called and measured from outside; it crashes, hangs
-and leaks. Only grader.lab and grader.base are used.
+The test builds the module from a directory, loads it, calls it and measures the calls; the module
+also crashes, hangs and leaks. Only grader.lab and grader.base are used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the machine that stays up, through the Makefile as a learner uses it."""
+"""Test the persistent machine through the Makefile targets that a learner uses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def place() -> Iterator[Path]:
 
 def make(place: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", "ref=1", *words],  # regardless of copies in work/
+        ["make", "ref=1", *words],  # use the kit's stage even if a copy exists
         cwd=paths.ROOT,
         capture_output=True,
         text=True,
@@ -47,7 +47,7 @@ def test_load_ask_swap_unload(place: Path) -> None:
     assert make(place, "fib", "n=93").stdout == "12200160415121876738\n"
     swap = make(place, "stage=1", "load")
     assert "stage 1" in swap.stdout
-    assert "is up" not in swap.stdout  # the same machine continues
+    assert "is up" not in swap.stdout  # the machine was not restarted
     shell = make(
         place, "shell", text="fibctl info\ndd if=/dev/fibonacci bs=9 count=1 2>/dev/null\n"
     )
@@ -134,7 +134,7 @@ LARGE = 'char big[40000]; memset(big, n, 40000); asm volatile("" :: "r"(big) : "
 
 
 def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
-    """`make dmesg` names a large stack frame after a crash, which destroys the kernel log."""
+    """`make dmesg` names a large stack frame if a stack overflow has destroyed the kernel log."""
     copies = ["ref=", f"work={place}/work", "stage=1"]
     assert make(place, *copies, "start").returncode == 0
     source = next(place.glob("work/1-*")) / "fib.c"
@@ -147,7 +147,7 @@ def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
         assert "fibdrv: loading out-of-tree module" in said.stdout
         assert "(it may be the stack: fib_compute keeps 40,000 bytes on the stack" in said.stderr
         assert "fib.c:" in said.stderr
-    # A machine that was ended normally reports no stack overflow.
+    # After a normal end of the machine, `make dmesg` reports no stack overflow.
     assert make(place, *copies, "load").returncode == 0
     assert "is down" in make(place, "unload").stdout
     assert "stack" not in make(place, "dmesg").stderr

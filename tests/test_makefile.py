@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the Makefile: the lines that it prints itself, and the order of its help."""
+"""Test the Makefile: its own messages, and the order of targets in its help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.exercise.files import stages
 
 
 def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the Makefile in a folder where every program it calls ends with this status."""
+    """Run the Makefile in a folder where every called program exits with this status."""
     shutil.copy(paths.ROOT / "Makefile", folder)
     (folder / "stages" / "1-one").mkdir(parents=True, exist_ok=True)
     (folder / "scripts").mkdir(exist_ok=True)
@@ -36,13 +36,13 @@ def make(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProc
 @pytest.mark.parametrize("verb", ["check", "debug", "memcheck", "sanitize"])
 def test_a_verdict_has_the_last_word(verb: str, tmp_path: Path) -> None:
     (tmp_path / "work" / "1-one").mkdir(parents=True)
-    # stage_dirs is given, because make would call the failing python.sh to find the directories.
+    # Set stage_dirs, because make would call python.sh, which fails here, to find the directories.
     wrong = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one", status=1)
     assert (wrong.returncode, wrong.stderr) == (1, "")
     assert verb in wrong.stdout
     right = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one")
     assert (right.returncode, right.stderr, right.stdout) == (0, "", wrong.stdout)
-    # Status 2 means that the command could not be run; make reports it too.
+    # A command that could not be run exits with 2, and make adds its own error line.
     undone = make(tmp_path, "stage=1", verb, "stage_dirs=work/1-one", status=2)
     assert undone.returncode == 2
     assert undone.stderr.endswith("Error 2\n")
@@ -53,7 +53,7 @@ def test_without_doing_anything_it_says_what_it_would_do(tmp_path: Path) -> None
     said = make(tmp_path, "-n", "stage=1", "check", status=1)
     assert said.returncode == 0
     assert "check --exercise '1'" in said.stdout
-    assert "PYTHONPATH" in said.stdout  # the command, not its output
+    assert "PYTHONPATH" in said.stdout  # make prints the command without running it
 
 
 def test_help_begins_with_what_a_learner_begins_with(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the lab kernel with another memblock_add_range(): built, booted, compared, with stage 2."""
+"""Test lab kernels with another memblock_add_range(): build, boot, comparison, and stage 2."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_lab_kernel_with_the_change_says_the_same_and_takes_stage_2(entry: P
     assert completed.returncode == 0, completed.stdout
     assert "with look boots; memblock=debug prints the same" in completed.stdout
     assert "memblock_reserve: [0x" in completed.stdout and "reserved[0x0]" in completed.stdout
-    # The changed kernel computes F(n), and not the lab's own kernel.
+    # F(n) is computed by the changed kernel and not by the lab's own kernel.
     ours = paths.BUILD / "memblock" / "linux"
     assert os.access(ours, os.X_OK)
     loaded = make("stage=2", "load", LAB_LINUX=str(ours))
@@ -117,7 +117,7 @@ def test_a_kernel_with_a_fault_is_told_from_one_without(entry: Path) -> None:
     assert any(line.startswith(" reserved[") for line in before)
     other = boot.log(boot.built(entry, faulty("one byte too many"), progress))
     assert other != before
-    # A kernel that differs only in its size is distinguished from a kernel with a fault.
+    # A changed kernel size alone is not reported as a fault.
     large = boot.built(entry, faulty("larger code"), progress)
     by = boot.end_of_image(large) - boot.end_of_image(kernels_own)
     assert by >= 8192 and boot.log(large) == boot.moved(before, by) != before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the memblock handout: its numbers equal the counts, its mistakes are reported as shown."""
+"""Test that the memblock handout shows the counted numbers, and the reports on its mistakes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(heading: str) -> Iterator[list[str]]:
 
 
 def needs(kernel: Path, number: str) -> None:
-    """Skip the test unless gcc and the kernel have the versions of the handout's numbers."""
+    """Skip the test if gcc or the kernel is of another version than for the handout's numbers."""
     compiler = subprocess.run(
         ["gcc", "-dumpversion"], capture_output=True, text=True
     ).stdout.strip()

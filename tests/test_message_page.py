@@ -24,9 +24,9 @@ SHORTEST = 5
 
 @cache
 def printed() -> str:
-    """Return the output that the handouts show, and the text of the grader, in one line.
+    """Return the output shown in the handouts and the source text of the grader as one line.
 
-    Other tests make the mistakes whose output the handouts show.
+    The handouts' output is included because other tests make its mistakes.
     """
     pages = [page for page in sorted(HANDOUTS.glob("*.md")) if page != PAGE]
     shown = [

@@ -26,8 +26,8 @@ VERBS = set(
     " give install make measure move name omit put remove report restore run see send set start"
     " use wait write".split()
 )
-# Words with a better standard term: release, fix, choose, print. For all texts of the kit
-# scripts/vocabulary.txt has more.
+# Words to avoid, because standard terms exist: release, fix, choose, print. scripts/vocabulary.txt
+# has more, for all texts of the kit.
 AVOIDED = re.compile(
     r"\b(g[ia]ven? back|mend(s|ed)?|say one of|says? nothing|said nothing|please|sorry|oops)\b"
     r"|!(\s|$)",
@@ -70,7 +70,7 @@ def complaints(message: Message) -> list[str]:
 
 
 def of_text(place: str, text: str, ends: bool) -> Message:
-    """Return the message in a text, which has both parts if it ends the command."""
+    """Split a text into problem and action if it ends the command. Return the message."""
     text = text.removesuffix("\n")
     problem, _, action = text.rpartition("; ") if ends else (text, "", None)
     return Message(place, problem or text, action if problem else "")
@@ -104,8 +104,8 @@ class Python:
                     classes[node.name] = node
                 elif isinstance(node, ast.Assign) and name_of(node.value):
                     aliases[name_of(node.targets[0])] = name_of(node.value)
-        # The constructor's parameters of each exception that ends a command: problem and action, or
-        # only the problem if the class has the action, or others.
+        # For each exception that ends a command, the parameters of its constructor: problem and
+        # action, only the problem if the class sets the action, or other parameters.
         self.ends: dict[str, list[str]] = {}
         for name in {*classes, *aliases}:
             lineage = [aliases.get(name, name) if name not in classes else name]
@@ -245,7 +245,7 @@ class Python:
 
     def _of_raise(self, call: ast.Call) -> Iterator[Message]:
         if name_of(call.func) not in {*self.ends, "SystemExit"}:
-            # Functions make findings, in which a device's answer is quoted as in C.
+            # Findings, made by functions, quote a device's answer as in C.
             quote = '"' * name_of(call.func).strip("_")[:1].islower()
             for text in (text for node in call.args for text in self.texts(node)):
                 yield Message(self.place[call], text.replace(quote, "") if quote else text)
@@ -301,7 +301,7 @@ def words(text: str, at: int) -> tuple[list[str], int]:
 
 def of_shell(path: str, text: str) -> Iterator[Message]:
     """Yield the messages of a shell script, or of the recipes of a makefile."""
-    # Functions that print their parameters as the problem and the action, or pass them to die.
+    # Functions that print their parameters as problem and action, or pass them to die.
     parts = {"die": (1, 2), "failed": (2, 3)}
     for match in re.finditer(r"^(\w+)\(\) \{\n((?:(?!\}).*\n)*?)\}", text, re.MULTILINE):
         passed = re.search(r'die "\$(\d)" "\$(\d)|\$(\d); \$\{?(\d)|die "\$(\d)', match[2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the mutation proof in short: its faults apply, and a check that fails everything is noticed.
+"""Test the checks of make mutation in short: on a correct stage and on one mutant.
 
 The long form is make mutation, which writes build/mutation/MUTATION.md.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the store of compiled files: which builds it serves, and which must be compiled again."""
+"""Test the store of compiled files: which builds use a stored file, and which compile again."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_equal_build_is_taken_from_the_store_unless_it_is_damaged(
     record = (second.directory / ".small.o.cmd").read_text()
     assert str(second.directory) in record and str(first.directory) not in record
 
-    # After a change, the module must not contain the stored object.
+    # After a change of the module, its build must not use the stored object.
     changed = replace(RECIPE, files={**FILES, "own.h": b"#define OWN -5\n"})
     assert built(tmp_path / "2", changed, kernel).ok and len(compiled) == 4
     assert second.path.read_bytes() != first.path.read_bytes()
@@ -71,7 +71,7 @@ def test_an_equal_build_is_taken_from_the_store_unless_it_is_damaged(
         entry.write_bytes(entry.read_bytes()[:-1] + b"x")
     third = built(tmp_path / "3", RECIPE, kernel)
     assert third.ok and len(compiled) == 6
-    # The debug information, too, is independent of the place in which a module was compiled.
+    # Even the debug information does not depend on the directory of the build.
     assert third.path.read_bytes() == first.path.read_bytes()
     assert built(tmp_path / "4", RECIPE, kernel).ok and len(compiled) == 6
 
@@ -104,7 +104,8 @@ def test_what_a_build_depends_on_is_in_its_key(tmp_path: Path) -> None:
     keys = [module._store_key(recipe, kernel) for recipe in (RECIPE, *others)]
     keys += [module._store_key(RECIPE, other) for other in kernels]
     assert module._store_key(replace(RECIPE, folder="another"), kernel) == keys[0]
-    (tmp_path / ".config").write_text("CONFIG_X=y\nCONFIG_Y=y\n")  # the kernel is built again
+    # Change the configuration, as another build of the kernel may.
+    (tmp_path / ".config").write_text("CONFIG_X=y\nCONFIG_Y=y\n")
     keys.append(module._store_key(RECIPE, kernel))
     assert len(set(keys)) == len(keys)
 

@@ -41,15 +41,15 @@ BUILDS = [
     for flavour in ("plain", "asan", "noasm", "asan-noasm")
     if stage in (6, 7) or "noasm" not in flavour
 ]
-# The sanitizers are slow, so the short form runs them for one of several similar stages only.
+# The sanitizers are slow, so the short form runs them for only one of several similar stages.
 SELDOM = {(stage, "asan") for stage in (3, 4, 8, 9, 11, 12)}
 LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
 
-# The suffix of a request for each combination of c, a and b that are the same number.
+# The suffix of a request, by the operands among c, a and b that are the same number.
 INTO = {"none": "", "ca": "-a", "cb": "-b", "ab": "-s", "all": "-t"}
-# Aliases of c = a OP b that the comments of the stages allow.
+# The aliases of c = a OP b that the comments of the stages allow.
 ALIASES = {
     "add": ("none", "ca", "cb", "ab", "all"),
     "sub": ("none", "ca", "cb", "ab", "all"),
@@ -132,7 +132,8 @@ def some_number(rng: random.Random, bits: int) -> int:
 
 def cases(stage: int) -> list[Case]:
     rng = random.Random(SEED)
-    largest = 1500 if stage == 3 else 4000  # in bits; stage 3 is slow, since it works bit by bit
+    # In bits; less for stage 3, which is slow because it works bit by bit.
+    largest = 1500 if stage == 3 else 4000
     found = []
 
     def two(op: str, a: int, b: int) -> None:
@@ -284,14 +285,14 @@ UNEQUAL[12] = UNEQUAL[11]
 
 
 def number_of(pattern: tuple[int, ...], size: int) -> str:
-    """Return a number of `size` limbs that repeat the pattern, as text: Python's int is slow."""
+    """Return a number of `size` limbs that repeat the pattern. It is text: Python's int is slow."""
     limbs = [pattern[i % len(pattern)] for i in range(size)]
     limbs[-1] = limbs[-1] or 1
     return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0")
 
 
 def some_limbs(rng: random.Random, size: int) -> str:
-    """Return a number of `size` limbs in runs of random limbs and of one pattern, as text."""
+    """Return as text a number of `size` limbs, in runs of random limbs and of one pattern."""
     limbs: list[int] = []
     while len(limbs) < size:
         run = rng.randrange(1, 60)
@@ -302,7 +303,7 @@ def some_limbs(rng: random.Random, size: int) -> str:
 
 
 def transform_sizes() -> list[int]:
-    """Return the largest product in limbs for each number of transform points, and one above it."""
+    """Return for each transform length the longest product that fits, and one limb more."""
     found = []
     for bits in range(12, 19):
         for points in (2**bits, 5 * 2**bits // 4, 3 * 2**bits // 2):
@@ -312,14 +313,14 @@ def transform_sizes() -> list[int]:
 
 
 def long_pairs(stage: int) -> list[tuple[str, str]]:
-    """Return pairs of factors; a pair of identical objects asks for a square."""
+    """Return pairs of factors. A pair of identical objects requests a square."""
     rng = random.Random(SEED)
     found = []
     for size in SIZES[stage]:
         for pattern in PATTERNS:
             a = number_of(pattern, size)
             found += [(a, a), (a, number_of(PATTERNS[0], size))]
-        # Limbs that make the columns as negative as possible.
+        # Limbs that make the column sums as negative as possible.
         found.append((number_of(PATTERNS[1], size), number_of(PATTERNS[2], size)))
         found.append((some_limbs(rng, size), some_limbs(rng, size)))
     for a_size, b_size in UNEQUAL[stage]:

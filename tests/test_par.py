@@ -28,7 +28,7 @@ OK = Status("ok")
 
 
 def speed(count: float, key: str = "5-x", stands: Status = OK) -> int:
-    """Return the points of a stage 5 that takes `count` instructions."""
+    """Return the points for the speed of a stage 5 that takes `count` instructions."""
     counted: Samples = {("5-x", "compute", 10000): Series([count])}
     line = points.speed_by_instructions(5, key, SPEED, counted, PAR, stands)
     assert line.possible == SPEED.points
@@ -72,7 +72,7 @@ def test_expected_has_par_for_every_stage_and_n() -> None:
         assert len(counts) >= len(wanted) - 1
 
 
-@pytest.mark.skipif(stages.exported(), reason="what draws the figures is not exported")
+@pytest.mark.skipif(stages.exported(), reason="the scripts that draw figures are not exported")
 def test_handouts_state_the_counts_of_expected() -> None:
     from handouts.figures import par_numbers
 
@@ -119,7 +119,7 @@ def test_neighbours_without_a_shared_n_leave_a_gap() -> None:
 
 
 def test_an_object_in_place_of_a_stage_is_not_called_wrong() -> None:
-    """A reference without sources has no exact count, but is not reported as wrong."""
+    """A reference without source files has no exact count, but is not reported as wrong."""
     found, measured = _counted({(6, 1000): 1000.0})
     _, gaps = speedups.speedups(found, measured, 1)
     assert gaps[0]["reason"] == "stage 5 was not measured: it is not ok"
@@ -154,7 +154,7 @@ TWICE = {
 @pytest.mark.machine
 @pytest.mark.skipif(stages.exported(), reason="an export has no source of the reference")
 def test_all_the_work_done_twice_costs_points(tmp_path: Path) -> None:
-    """A stage that does all work twice is right and loses points, and the reference earns all."""
+    """A stage that does all work twice passes but loses points; the reference earns all points."""
     machine = machines.counting()
     reference = stages.kit(2)
     copy = tmp_path / "2-all-twice"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test par without an entry in expected/par.json, which is counted once and cached."""
+"""Test counts of instructions that expected/par.json lacks: each is made once and cached."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_counted_once(machine: Any, tmp_path: Path) -> None
     assert par.counts(machine, PLACES, lambda what, *_: said.append(what)) == found
     assert par.counts(machine, {(5, "read", 9000)}) == {(5, "read", 9000): 14000.0}
     assert len(machine.asked) == 2 and not said
-    # The instructions at another n are counted separately, and the first count stays in the cache.
+    # Counts at another n need a separate run, and the first count stays in the cache.
     par.counts(machine, {(5, "compute", 8000), *PLACES})
     assert machine.asked[2:] == [("reference-5", (8000,))]
     assert par.counts(machine, PLACES) == found and len(machine.asked) == 3
@@ -95,10 +95,10 @@ def test_the_exact_key_is_answered_from_expected(
     par.FILE.write_text(json.dumps({"records": [record]}))
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 7.5
     assert not machine.asked
-    # If the record lacks an n, the instructions are counted at this n.
+    # If the record lacks an n, only this n is counted.
     par.counts(machine, {(5, "compute", 9000), (5, "compute", 7000)})
     assert machine.asked == [("reference-5", (7000,))]
-    # After an update of one package no count of the record is used.
+    # A new version of QEMU makes all counts of the record invalid.
     machine.emulator = "QEMU 2"
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 14000.0
 
@@ -168,7 +168,7 @@ def test_a_cache_that_cannot_be_written_is_one_line(machine: Any, tmp_path: Path
 
 
 def test_two_at_once_count_once(machine: Any) -> None:
-    """The second of two runs waits, prints that it waits, and uses the first run's count."""
+    """The second of two concurrent runs prints that it waits, and uses the first run's count."""
     begun, go_on, waits = threading.Event(), threading.Event(), threading.Event()
     said: list[str] = []
     found: list[Any] = []

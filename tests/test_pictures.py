@@ -16,7 +16,7 @@ from tests.language import in_english
 
 HANDOUTS = paths.ROOT / "handouts"
 DRAWN = HANDOUTS / "pictures"
-# TEXTS leaves out tables of data, and LEARNERS also the texts for teachers and the answers.
+# TEXTS lacks tables of data; LEARNERS also lacks the texts for teachers and the answers.
 TEXTS = [
     *sorted(HANDOUTS.glob("*.md")),
     *sorted((HANDOUTS / "electives").glob("*.md")),

@@ -134,6 +134,7 @@ def test_the_run_that_bench_makes_shows_it(
     main(["--own", "--stage", "1-2", "--out", str(tmp_path / "out")])
     shown = capsys.readouterr().out
     assert f"stage 2, n = {row['n']:,}, compute: predicted 7.5 times as fast; measured" in shown
-    # --tree names the kit's stages, because an exported course would use the student's own.
+    # Use --tree, which names the kit's stages, because an exported course would use the student's
+    # own.
     main(["--tree", str(paths.STAGES), "--stage", "1-2", "--out", str(tmp_path / "out")])
     assert "predicted" not in capsys.readouterr().out

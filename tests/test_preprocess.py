@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that all builds of a stage compile the same text, which cannot depend on the build."""
+"""Test that all builds of a stage compile the same text, even if it tries to detect the build."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_accepted(tmp_path: Path) -> None:
      "KBUILD_MODNAME", "FIBDRV_STAGE", "FUNCTION_TESTS_H"],
 )  # fmt: skip
 def test_no_macro_tells_the_builds_apart(macro: str, tmp_path: Path) -> None:
-    """Each of these macros differs between builds, and must be undefined in a stage's text."""
+    """Each of these macros differs between builds, so it must be undefined in a stage's text."""
     text = PLAIN.replace("a += b;", f"a += b;\n#ifdef {macro}\n\t\ta = 99;\n#endif\n")
     (made,) = texts(tmp_path, text).files.values()
     assert b"a = 99" not in made
@@ -125,7 +125,7 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
 
 
 def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
-    """A stage cannot hide its memory use by a lower peak_bytes in struct fib_call."""
+    """A stage cannot hide its memory use by lowering peak_bytes in struct fib_call."""
     directory = tmp_path / "7-lowers"
     shutil.copytree(stages.kit(7).directory, directory)
     text = (directory / "fib.c").read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that untrusted text is made printable where it enters the program."""
+"""Test that untrusted text becomes printable as soon as the grader reads it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_nothing_is_left_that_is_obeyed(text: str) -> None:
 def test_every_character_there_is() -> None:
     text = "".join(map(chr, range(sys.maxunicode + 1)))
     assert _obeyed(printable(text)) == []
-    # Visible characters stay as they are, and special ones become escape sequences.
+    # Visible characters stay as they are, and invisible ones become escape sequences.
     for character in "aß漢字\u3000\u00a0é\u0301🙂\ufffd~ \\":
         assert printable(character) == character
     assert printable("\x1b") == "\\x1b" and printable("\u202e") == "\\u202e"

@@ -38,7 +38,7 @@ def test_table_sums_up_what_was_inlined():
         ("bn_mul", 20.0, 25.0, "bignum.c"),
         ("0x123", 5.0, 5.0, ""),
     ]
-    # Releases of valgrind print the table with or without percentages.
+    # Some releases of valgrind print the table with percentages, others without.
     bare = "".join(line.split("(")[0] + line.split(")", 1)[1] for line in
                    OWN.splitlines(keepends=True)[2:] if "%" in line)  # fmt: skip
     assert profile.table(bare, INCLUSIVE)[0] == rows
@@ -79,8 +79,7 @@ def test_a_real_one():
               for line in lines[2:] if len(words := line.split()) == 6}  # fmt: skip
     assert sum(own for own, _ in shares.values()) == pytest.approx(100, abs=3)
     assert all(own <= total <= 100 for own, total in shares.values())
-    # Almost all instructions belong to these functions or their callees; multiplication uses
-    # shifts.
+    # Almost all instructions are in these functions or their callees; multiplication uses shifts.
     assert shares["bn_lshift"][0] > 5
     assert shares["fib_decimal"][1] + shares["bn_mul"][1] + shares["bn_add"][1] > 60
 
@@ -97,7 +96,7 @@ def test_one_phase_alone():
         int(re.search(r": ([\d,]+) instructions", text)[1].replace(",", ""))
         for text in (both, *parts)
     )
-    # Besides the two phases, a call only releases its number.
+    # A call consists of the two phases and of the release of its number.
     assert 0.9 * whole < compute + decimal <= whole
     assert "fib_decimal" not in parts[0]
     assert "bn_mul" not in parts[1]

@@ -23,7 +23,7 @@ from grader.measure import instructions, sensitivity
 from grader.measure.guest_session import Measurements
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
-# Programs that the script and its steps may call, besides apt-get and dpkg-deb.
+# Programs that the script may call, besides apt-get and dpkg-deb.
 TOOLS = (
     "bash cat chmod cp cut date env find flock grep ln mkdir mv pwd readlink rm rmdir sed sha256sum"
     " sleep sort tail tar touch tr uname dirname printf kill"
@@ -43,7 +43,7 @@ def put_program(folder: Path, name: str, text: str) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """Return a folder for PATH with basic tools only, without apt-get and dpkg-deb."""
+    """Return a folder for PATH that contains only basic tools, neither apt-get nor dpkg-deb."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in TOOLS:
@@ -111,7 +111,7 @@ PACKAGES = {
 
 @pytest.fixture
 def ubuntu(tmp_path: Path, bare: Path) -> Path:
-    """Return a PATH with a fake apt that offers tiny packages, named and filled like Ubuntu's."""
+    """Return a PATH with a fake apt, whose tiny packages have Ubuntu's names and files."""
     (bare / "dpkg-deb").symlink_to("/usr/bin/dpkg-deb")
     offers = "\n".join(
         f"*' {name} '*|*' {name}='*) printf '%s\\n' '{fields}' ;;"
@@ -196,7 +196,7 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, ubuntu: Path) -> None:
 
 @pytest.fixture
 def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with a fake /dev/kvm and a kernel file, first in PATH for a test's QEMU."""
+    """Return a folder with a fake /dev/kvm and kernel. PATH begins with it, for a fake QEMU."""
     (tmp_path / "kvm").touch()
     (tmp_path / "kvm").chmod(0o666)
     (tmp_path / "entry").mkdir()
@@ -258,7 +258,7 @@ def test_one_that_stays_rests(tmp_path: Path) -> None:
         time.sleep(2)
         before = cpu_ticks(guest.pid)
         time.sleep(3)
-        assert cpu_ticks(guest.pid) - before < 60  # of 300; a busy machine would use all
+        assert cpu_ticks(guest.pid) - before < 60  # of 300 ticks, which a busy loop would use
     finally:
         guest.stop()
     assert not folder.exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the confined QEMU: user, visible files, privileges; and that it ends with the grader."""
+"""Test that QEMU is confined (user, visible files, privileges) and ends with the grader."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def guest() -> Iterator[GuestProcess]:
 
 
 def _emulator(folder: Path) -> Path:
-    """Return the /proc entry of a machine's QEMU, the last process of the machine's chain."""
+    """Return the /proc entry of a machine's QEMU, which is the last process of its chain."""
     found = [Path("/proc", str(pid)) for pid in scratch.processes_in(folder)]
     (one,) = [p for p in found if (p / "exe").resolve().name.startswith("qemu-system")]
     return one
@@ -49,7 +49,7 @@ def test_it_is_nobody_and_filters_its_system_calls(guest: GuestProcess) -> None:
     status = _status(_emulator(guest.folder))
     assert status["CapEff"] == status["CapPrm"] == "0000000000000000"
     assert status["NoNewPrivs"] == "1"
-    # The sandbox has installed one filter, and QEMU the other.
+    # Require two seccomp filters: the sandbox installs one, and QEMU the other.
     assert status["Seccomp"] == "2" and int(status["Seccomp_filters"]) >= 2
     for ids in (status["Uid"].split(), status["Gid"].split()):
         assert "0" not in ids and len(set(ids)) == 1
@@ -68,7 +68,7 @@ def test_it_sees_no_file_of_ours_and_writes_to_none(guest: GuestProcess) -> None
     root = _emulator(guest.folder) / "root"
     for path in (Path.home(), Path("/etc/passwd"), Path("/var"), paths.ROOT, Path("/dev/kvm")):
         seen = root / path.relative_to("/")
-        # A folder may exist as the parent of a visible file.
+        # Allow the folder to exist as the parent of a visible file.
         assert not seen.is_file() and not (seen / ".git").exists()
         assert not seen.is_dir() or not any(p.name == ".bashrc" for p in seen.iterdir())
     there = sorted(p.name for p in (root / guest.folder.relative_to("/")).iterdir())
@@ -96,7 +96,7 @@ def test_its_environment_holds_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_machine_changes_the_memory_that_others_resume(guest: GuestProcess) -> None:
-    """QEMU's open files, among them its memory, can be opened, but a write to them is refused."""
+    """The memory of a running QEMU can be opened through /proc, but a write to it is refused."""
     entry = _emulator(guest.folder)
     memory = [fd for fd in (entry / "fd").iterdir() if "memfd:memory" in str(fd.readlink())]
     assert memory
@@ -124,7 +124,7 @@ def test_stopped_it_is_gone_at_once() -> None:
 
 
 def test_killed_by_the_system_it_is_said_so() -> None:
-    """A QEMU that is killed alone, as by a kernel that is out of memory, is reported as killed."""
+    """If the system kills QEMU alone, as when memory is exhausted, the error says so."""
     guest = qemu.SMP.boot()
     try:
         os.kill(int(_emulator(guest.folder).name), signal.SIGKILL)
@@ -212,7 +212,7 @@ def test_a_sandbox_that_cannot_be_made_is_one_line(monkeypatch: pytest.MonkeyPat
         qemu.SMP.boot(Contents())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root may try as he is")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user for the test")
 @pytest.mark.parametrize(
     ("mode", "group", "allowed"),
     [(0o600, 0, False), (0o660, 0, False), (0o660, 104, True), (0o666, 0, True)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test scripts/quiet-cpu in a fake root: it changes the settings that exist and restores them."""
+"""Test in a fake root directory that scripts/quiet-cpu changes and restores settings."""
 
 import os
 import signal
@@ -78,7 +78,7 @@ class Computer:
         )  # fmt: skip
 
     def start(self, tmp_path):
-        """Start a long run and wait for its command. Return the process and the command's ID."""
+        """Start a long command and wait until it runs. Return quiet-cpu's process and its ID."""
         ready = tmp_path / "ready"
         process = subprocess.Popen(
             [SCRIPT, "sh", "-c", f"echo $$ >{ready}; exec sleep 60"],
@@ -98,7 +98,7 @@ def intel(tmp_path):
 
 
 def machine_finding(computer):
-    """Return a command that prints the files of the fake computer while the command runs."""
+    """Return a command that prints the fake computer's files as they are while the command runs."""
     return ["sh", "-c", f'cd {computer.root} && grep -rH "" . && echo "pinned $PINNED"']
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the record at the end of a test, and that programs which skip the test are detected."""
+"""Test the record that ends a test's output, and that programs which skip the test are detected."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NONCE = 0x00FFEE1122334455
 QUESTIONS = ("add 1 2", "add 1234567890 5")
 ANSWERS = ["3", "123456789a"]
 
-# Programs that print the right answers, but no valid record. Each has the body of main() and the
-# error message that the grader must print.
+# Programs that print the right answers, but no valid record: the body of main(), and the error
+# message that the grader must print.
 PRETENDERS = {
     "it ends with status 0": ('puts("3\\n123456789a");', "it has printed no record"),
     "it does not know the nonce": (
@@ -51,7 +51,7 @@ HONEST = (
 
 
 def program(folder: Path, body: str) -> Path:
-    """Build a program with this body of main(). Any user may read the folders above it."""
+    """Build a program with this body of main(). Any user may read the folders above the program."""
     source = folder / "program.c"
     source.write_text(f"""
 #define _GNU_SOURCE
@@ -140,7 +140,7 @@ def test_a_program_in_the_sandbox_is_alone(open_folder: Path, body: str, says: s
 
 @needs_sandbox
 def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> None:
-    """A program receives more questions than a pipe holds."""
+    """A program in the sandbox can receive more questions than a pipe can hold."""
     count = 'size_t n = 0; for (int c; (c = getchar()) != EOF;) n++; printf("%zu\\n", n);'
     made = program(open_folder, count)
     answers, _ = test_program.ask(made, ["x" * 999] * 1000, isolated=True)
@@ -148,7 +148,7 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
 
 
 class Answering:
-    """A fake machine, also its own channel, whose contract tests print these lines."""
+    """A fake machine that is also its own channel. Its contract tests print these lines."""
 
     def __init__(self, said: str) -> None:
         self.said = said
@@ -187,7 +187,7 @@ def test_the_steps_of_a_driver_end_with_their_record() -> None:
 
 
 def test_a_digest_has_a_fixed_value() -> None:
-    """The digest and the number of checks in a record must both agree with the values."""
+    """The digest and the number of checks in a record must both match the values."""
     values = np.arange(1000, dtype=np.uint64)
     record = test_record.Record(1000, test_record.digest(NONCE, values))
     assert test_record.fault(record, NONCE, values) == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that check names the caller of a failed allocation, and a command to repeat the failure."""
+"""Test that `check` names the caller of a failed allocation and prints a command to repeat it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SQUARED = """	b2 = bn_square(b);
 		goto free_a2;
 	}
 """
-# Text of fib.c, its replacement, and the message about the mistake.
+# A text of fib.c, its replacement, and the error message for the mistake.
 MISTAKES = {
     "not looked at": (
         SQUARED,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the report: rejected input, the HTML page, and that a stopped write changes nothing."""
+"""Test the report: invalid input, the HTML page, and that an interrupted write changes nothing."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.reports import HOSTILE, NAMES, PARTS, PHASES, drawn, fabricate
 
 
 def test_figures_follow_the_report() -> None:
-    """A changed number of the report changes the data of its picture and of no other."""
+    """Changing a number of the report changes the data of its picture and of no other picture."""
     report = fabricate([1, 2])
     before = copy.deepcopy(report)
     report["stages"][0]["samples"][1]["median"] *= 2
@@ -174,7 +174,7 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
 
 
 def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
-    """Return a report with these ratios by pair and n. n2=93: judge stage 2's speed at n = 93."""
+    """Return a report with these ratios by pair and n. n2: the n for judging stage 2's speed."""
     report = fabricate(sorted({number for pair in lines for number in pair}))
     common = {"machine": "uml", "metric": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [
@@ -250,7 +250,7 @@ def test_rows_of_panels_are_as_high_as_they_need() -> None:
 
 
 def circles(panels: int = 1) -> figures.Figure:
-    """Return a figure that has nothing to do with stages."""
+    """Return a figure that is unrelated to stages."""
     x = axis.log_axis([1, 64], str, 10)
     line = [figures.Point(2.0**i, 3.0**i, 2.9**i, 3.1**i, i != 3) for i in range(7)]
     series = [figures.PlotSeries(figures.style(i, f"size <{i}>"), line) for i in range(2)]

@@ -126,7 +126,7 @@ def test_of_one_stage_the_figures_themselves_are_shown(metrics: int) -> None:
     rows = lines[head + 2 : lines.index("", head)]
     assert [row.split()[0] for row in rows] == [str(n) for n in ALL_N if n <= 93]
     assert all(len(re.findall(r" [nµm]s\b", row)) == len(PARTS) for row in rows)
-    # A report of two stages shows comparisons instead.
+    # A report of two stages compares them and does not show the times of one call.
     assert not [line for line in lines_of(fabricate([1, 2])) if line.startswith("One call")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Attack the sandbox: test what a hostile submission can read, reach and use up.
+"""Attack the sandbox: test the data and resources that a hostile submission can reach or use up.
 
 Each attack runs as the user who runs the tests. If that user is root, it also runs as an ordinary
 user.
@@ -48,7 +48,8 @@ def test_a_source_reads_no_file_of_the_host(call: Caller, how: str) -> None:
     assert result.status == 1
     assert any(said in result.text for said in ("No such file", "not found", "can't open"))
     assert SECRET not in result.text and not (stage / "fib.o").exists()
-    # The sandbox prevents the access, because the same compiler reads the file without it.
+    # Compile the same source without the sandbox: it must read the file, so only the sandbox can
+    # prevent the access.
     result = call(compile_it, view=None, cwd=stage, together=True)
     assert "what the host" in result.text or result.status == 0
 
@@ -70,7 +71,7 @@ def test_a_program_writes_nothing_to_the_host(call: Caller) -> None:
         Path("/proc/sys/kernel/core_pattern"),
     ):
         result = call([call.attack, "write", target])
-        # The sandbox has a /tmp of its own.
+        # The sandbox has a separate /tmp.
         assert bool(done(result)) == (target.parent == Path("/tmp")), target
         assert not target.exists() or target == call.attack or target.parts[1] == "proc"
 
@@ -82,7 +83,7 @@ def test_the_environment_holds_no_secret(call: Caller, monkeypatch: pytest.Monke
     result = call(command, environment={"SAID": "hello"})
     assert "SAID=hello" in result.text and "HOME=/tmp" in result.text
     assert "swordfish" not in result.text and "swordfish" not in result.errors.decode()
-    # The output must not reveal the paths of the host either.
+    # The output must not contain paths of the host.
     assert str(paths.ROOT) not in result.text
 
 
@@ -94,7 +95,7 @@ def test_no_network(call: Caller) -> None:
         name.listen()
         attack = [call.attack, "network", str(port)]
         assert done(call(attack)) == []
-        # Without a sandbox both servers can be reached.
+        # Without a sandbox, the program must reach both servers, or the test proves nothing.
         assert len(done(call(attack, view=None))) == 2
 
 
@@ -106,7 +107,8 @@ def test_other_processes_are_out_of_reach(call: Caller) -> None:
 @needs_sandbox
 def test_killing_everything_kills_nothing_outside(call: Caller) -> None:
     result = call([call.attack, "kill-all"])
-    # If the supervisor runs as the same user, the attack has killed it too, which ends the sandbox.
+    # If the supervisor runs as the same user, the attack has also killed the supervisor, and that
+    # ends the sandbox.
     assert result.status in (0, -signal.SIGKILL) and not result.ended_by
 
 
@@ -184,7 +186,7 @@ def test_memory_is_bounded(call: Caller, how: str, room: SandboxView | None) -> 
 def test_address_space_is_bounded(call: Caller, room: SandboxView | None) -> None:
     limits = replace(TIGHT, address_bytes=100 * MB, wall_seconds=1)
     result = call([call.attack, "memory", "0"], limits, room)
-    # The process was not killed for its memory, because malloc() failed before the limit.
+    # The kernel did not kill the process, because malloc() failed before the limit.
     assert result.ended_by == "time"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the files that a sandbox leaves or returns, archives, and computers without a sandbox."""
+"""Test a sandbox's leftovers and result files, archives, and computers without a sandbox."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def test_nothing_comes_home_of_what_was_ended(call: Caller) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        "truncate -s 4M 0 1 2 3 4",  # holes need no space in the sandbox, but would outside
+        # The sparse file's holes need space only outside of the sandbox.
+        "truncate -s 4M 0 1 2 3 4",
         "d=d; for i in $(seq 40); do d=$d/d; done; mkdir -p $d",
         "for i in $(seq 600); do mkdir $i; done",
     ],
@@ -165,7 +166,7 @@ def test_an_archive_of_many_files(call: Caller) -> None:
     assert result.ended_by == "store" and found == []
 
 
-# Calls as the grader makes them.
+# Calls of the sandbox as the grader makes them.
 
 
 @needs_sandbox
@@ -194,7 +195,7 @@ def test_a_place_that_is_not_there(tmp_path: Path) -> None:
 
 
 @needs_sandbox
-@pytest.mark.skipif(os.geteuid() != 0, reason="root becomes somebody else, others do not")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_place_that_is_roots_alone(tmp_path: Path) -> None:
     place = tmp_path / "shut"
     place.mkdir(0o700)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that messages about reports of the sanitizers and valgrind name the learner's own lines."""
+"""Test that the summary of a sanitizer or valgrind report names the learner's own lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that machines which start just as a run ends leave neither process nor folder."""
+"""Test that a machine which starts just as a run ends leaves neither process nor folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.base import paths, scratch
 from tests.leftovers import leftovers
 
 # A thread starts a machine that makes its own folder, as User-Mode Linux does, while the run ends.
-# The pauses simulate a busy computer: between fork and exec, and during the removal of the folder.
+# The pauses simulate a busy computer: between fork and exec, and while the folder is removed.
 RACE = """
 import sys, threading, time
 from grader.base import scratch
@@ -75,6 +75,6 @@ def test_a_folder_that_a_thread_is_removing_goes_as_well(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = scratch.folder()
     (path / "file").touch()
-    path.rename(path.with_name(f".{path.name}"))  # the state in which a thread stopped
+    path.rename(path.with_name(f".{path.name}"))  # a removal that a thread has begun
     scratch.remove(path)
     assert list(path.parent.iterdir()) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the choices that cannot be predicted: the seed, and the n at which speed is judged."""
+"""Test the unpredictable choices: the seed, and the n at which speed is judged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_speed_is_judged_at_any_n_of_the_upper_half(number: int) -> None:
     assert tasks.drawn(speed, 1).n == speed.n
     drawn = [tasks.drawn(speed, s).n for s in range(1, 1001)]
     assert speed.n / 2 <= min(drawn) and max(drawn) <= speed.n
-    # The drawn n cover most of a small range, and many values of a large one.
+    # The drawn n include most of a small range, and many values of a large one.
     assert len(set(drawn)) > min(0.8 * speed.n / 2, 600)
     assert [tasks.drawn(speed, s).n for s in range(1, 1001)] == drawn
 

@@ -8,8 +8,8 @@ false positive in 600 comparisons, and a difference of 10 % was found in all of 
 rounds scattered by 4 %, gave 1 false positive in 300 comparisons by the report's rule, and 10 % was
 found in 95 % of them. On simulated rounds with a scatter of 8 % (and one outlier of 40 % in ten
 rounds), there were 2 false positives in 240, and 10 % was found 74 to 91 times in 100. The earlier
-rule, one evaluation of up to three times as many rounds, gave 9 false positives with these rounds
-and found 58 to 84.
+rule, one evaluation of up to three times as many rounds, gave 9 false positives with these rounds,
+and found 10 % 58 to 84 times in 100.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def record(number: int, uml: Machine) -> list[Boot]:
 def drawn(
     rng: random.Random, boots: list[Boot], effort: SamplingPlan, margin: float, slower: float
 ) -> list[Compared]:
-    """Return a possible comparison: drawn boots, drawn rounds of each boot, and one look or two."""
+    """Return a possible comparison: random boots, random rounds of each, and one or two looks."""
     chosen = rng.sample(boots, 2 * effort.boots)
     first, second = chosen[: effort.boots], chosen[effort.boots :]
     swap = rng.random() < 0.5
@@ -131,7 +131,7 @@ def test_a_stage_is_not_called_faster_than_itself(uml: Machine) -> None:
 
 
 def test_the_resampling_sees_a_boot_and_a_difference() -> None:
-    """On simulated rounds, a difference in one boot proves nothing, but one in all boots does."""
+    """In simulated rounds, a difference in one boot is not significant, but one in all boots is."""
     rng = random.Random(3)
 
     def boot(shift: float) -> Boot:

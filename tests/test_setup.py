@@ -15,7 +15,7 @@ import pytest
 
 from grader.base import paths
 
-# A script that records its begin and its end, and that removes its file when it is interrupted.
+# A script that records its start and its end, and that removes its file when it is interrupted.
 STUB = """\
 #!/usr/bin/env bash
 set -euo pipefail

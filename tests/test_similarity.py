@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that similar submissions are found, and that the common skeleton does not count."""
+"""Test that similar submissions are found, and that code of the skeleton is not compared."""
 
 from __future__ import annotations
 

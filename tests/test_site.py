@@ -214,7 +214,7 @@ def test_the_search_finds_a_word_of_each_page(
 
 
 def test_the_search_shows_what_it_has_found(site: Path, tmp_path: Path) -> None:
-    """Each excerpt has the word, also of Chinese, which has no space to begin an excerpt after."""
+    """Each excerpt contains the word, also in Chinese, where no space marks where it can begin."""
     shutil.copytree(site, tmp_path / "site")
     texts = (tmp_path / "site/zh-TW/search.js").read_text()
     words = sorted(set(re.findall("[\u4e00-\u9fff]{4}，", texts)))[::10]
@@ -247,7 +247,7 @@ def test_an_excerpt_begins_close_before_the_word(site: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("folder", ["", "zh-TW/"])
 def test_a_formula_keeps_its_punctuation(folder: str, pages: dict[str, Page]) -> None:
-    """A browser may end a line beside a formula, so a span holds formula and punctuation."""
+    """A formula and its punctuation share a span, so that no line ends between them."""
     kept, apart = 0, []
     for name, page in pages.items():
         if name.startswith("zh-TW/") == bool(folder):

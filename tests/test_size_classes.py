@@ -29,7 +29,7 @@ def test_wrong_in_one_size_class(
     result = verify.verify(built, uml, seed, False, lambda _step: None)
     wrong = [failure for failure in result.failures if failure.test in ("abi", "value")]
     assert wrong, f"nothing was found with seed {seed}"
-    # A failure without n is a read of the largest n among the system calls.
+    # A failure without n comes from the system-call tests, which read the largest n.
     assert wrong[0].first_difference is not None
     if wrong[0].n is not None:
         assert wrong[0].expected == expected_values.digits(wrong[0].n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test skeletons: they compile, load and earn no points; and test start, save and hint."""
+"""Test skeletons, which compile, load and earn no points, and the commands start, save and hint."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def test_it_compiles_loads_and_earns_nothing(number: int, place: Path) -> None:
     assert not built.module.warnings
     result = check.check(exercises.find(number), directory, 7)
     assert [line.earned for line in result.lines] == [0] * len(result.lines)
-    # The skeleton computes wrong numbers, but neither crashes nor makes the kernel log dirty.
+    # The skeleton computes wrong numbers, but it neither crashes nor causes warnings in the kernel
+    # log.
     device = next(line for line in result.lines if line.name == "device")
     assert device.code is Code.WRONG, device.remark
 
@@ -104,7 +105,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
     assert skeleton.untouched(2, own)
     said = re.search(r"^then run (mv \S+ \S+)$", capsys.readouterr().out, re.MULTILINE)
     assert said
-    own.rename(place / "new")  # start asks to move the new copy away first
+    own.rename(place / "new")  # `start` tells the learner to move the new copy first
     subprocess.run(said[1].split(), cwd=paths.ROOT, check=True)
     assert (own / "fib.c").read_text() == "mine\n"
 
@@ -112,7 +113,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
     changes = watch.changes(directory)
-    next(changes)  # the first result comes without a change
+    next(changes)  # the first result needs no change
 
     def save() -> None:
         (directory / "notes.txt").write_text("nothing to check\n")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.machine
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield an empty cache that has the kernel and no snapshot."""
+    """Yield an empty cache that contains only the kernel and no snapshot."""
     real = qemu._entry()
     place = tmp_path / "a cache, and odd"
     place.mkdir()
@@ -44,7 +44,8 @@ def _answers(files: dict[str, Path]) -> guest_process.GuestProcess:
             sum_there = guest.channel.check(f"sha256sum {name} && test -x /bin/run", 60).split()[0]
             ours = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
             assert sum_there == ours.stdout.split()[0]
-        # On a busy computer the kernel logs that a timer interrupt took long.
+        # Accept the kernel's message about a slow timer interrupt, which is normal on a busy
+        # computer.
         said = [line for line in guest.console().splitlines() if "hrtimer: interrupt" not in line]
         assert said == []
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test skeletons against solutions: no solution is left, and each solved task earns its points.
+"""Test skeletons against solutions: none contains a solution, and each solved task earns points.
 
 test_skeletons.py, which students also get, tests skeletons without their solutions.
 """
@@ -48,7 +48,7 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
         for part in task.parts:
             there = skeleton.span(solved[part.file], part.function, "")
             body = solved[part.file][there.body : there.end]
-            # Only long lines identify a solution; short ones occur in any function.
+            # Compare only long lines, because short ones occur in any function.
             telling = {line.strip() for line in body.splitlines() if len(line.strip()) > 24} - {
                 line.strip() for line in (part.stub or "").splitlines()
             }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test stage 0: each task earns its points, the reference all; test_faults.py has the faults."""
+"""Test stage 0: each task earns its points, and the reference earns all of them.
+
+test_faults.py tests its planted faults.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def test_the_reference(machine: str, tmp_path: Path) -> None:
     assert not result.built.module.warnings
 
 
-# Replacements that make a driver with a cdev and a class instead of a misc device.
+# Replacements that turn the misc device of the driver into a cdev with a class.
 LONGER_WAY = {
     "#include <linux/miscdevice.h>\n": "#include <linux/cdev.h>\n",
     "static struct miscdevice first_device = {\n\t.minor = MISC_DYNAMIC_MINOR,\n"
@@ -118,7 +121,7 @@ LONGER_WAY = {
 
 @pytest.mark.long
 def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
-    """A driver with a device number, a class and a cdev is right, and its faults are found too."""
+    """A driver with a device number, a class and a cdev passes, and its faults are found too."""
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     for what, instead in LONGER_WAY.items():
         assert text.count(what) == 1, what

@@ -99,7 +99,7 @@ def test_a_copy_without_a_driver(place: Path) -> None:
 
 @pytest.mark.machine
 def test_only_driver_c_is_taken(place: Path) -> None:
-    """The build leaves out the copy's own header, interposer and build files, and reports each."""
+    """The build ignores and reports the copy's own header, interposer and build files."""
     directory = Path(shutil.copytree(paths.STAGES / NAME, place / NAME))
     for name in ("first.h", "interposer.c", "Kbuild"):
         (directory / name).write_text("#error taken\n")
@@ -252,7 +252,7 @@ def _checked(
 
 
 def test_what_to_do_next_names_a_line(place: Path) -> None:
-    """The next step names the line of the function or of the task's comment, or else the file."""
+    """The next step names the line of the function or task comment, or otherwise the file."""
     directory = skeleton.write(0, place)
     file = directory / "driver.c"
 

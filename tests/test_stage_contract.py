@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test which objects violate the contract, the text of each violation, and what is allowed."""
+"""Test which objects violate the contract, the text of each violation, and permitted objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLAGS = (
     "-std=gnu11 -O2 -g -w -c -fno-builtin -mgeneral-regs-only -fno-pie -fno-common"
     " -fno-asynchronous-unwind-tables -fno-strict-aliasing -fcf-protection=none"
 ).split()
-# Compiler flags of a module for uml, and of a module for a distribution's kernel.
+# Compiler flags of a module for User-Mode Linux, and of a module for a distribution's kernel.
 KERNELS = {
     "um": ["-mcmodel=large", "-fno-stack-protector"],
     "x86": (
@@ -49,7 +49,7 @@ def first(found: list[stage_contract.ContractViolation]) -> str:
 
 
 def pushed(section: str, flags: str, content: str) -> str:
-    """Return a source with a section made by the assembler and one correct function."""
+    """Return a source with one correct function and a section written in assembly."""
     return f'asm(".pushsection {section},\\"{flags}\\"\\n{content}\\n.popsection"); {ANY}'
 
 
@@ -173,7 +173,7 @@ def test_what_is_refused(tmp_path: Path, source: str, says: str, kernel: str) ->
 
 
 def test_a_table_byte_by_byte_is_too_long(tmp_path: Path) -> None:
-    """A table cannot be hidden in immediate bytes, since the size of the code is limited too."""
+    """A table cannot be hidden in immediate bytes, because the size of the code is limited too."""
     rows = []
     a, b = 0, 1
     for n in range(94):

@@ -16,7 +16,7 @@ MANIFEST = 'title = "T"\nteaches = "t"\nmax_n = 93\nmeasure = [10, 93]\n'
 
 @pytest.fixture
 def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the stages' folder of a fake kit with the stages 1-one and 2-two."""
+    """Return the stages' folder of a fake kit that contains the stages 1-one and 2-two."""
     tree = tmp_path / "kit"
     for name in ("1-one", "2-two"):
         (tree / name).mkdir(parents=True)

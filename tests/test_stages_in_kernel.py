@@ -14,8 +14,8 @@ from grader.exercise.files.stages import Stage
 from grader.lab.machines import Machine
 from grader.lab.module import Kernel
 
-# A student repository tests the objects that replace the reference's sources. Here one stage is
-# enough, because test_course.py verifies all of them.
+# A student repository tests all objects that replace the reference's sources. The kit itself tests
+# one stage, because test_course.py verifies all of them.
 NUMBERS = sorted(stages.manifests()) if stages.exported() else [3]
 FOUND = {stage.key: stage for stage in map(stages.kit, NUMBERS)}
 

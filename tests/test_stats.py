@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test on simulated rounds with known truth that grader/measure/stats.py keeps its error rates.
+"""Test on simulated rounds that grader/measure/stats.py stays below its error rates.
 
-The simulation follows the grader's situation: two stages are measured in the same rounds. They
-share a drift and have lognormal scatter. Other load slows down a few rounds and never makes one
+The simulation follows the grader's situation: two stages are measured in the same rounds. The two
+share a drift and have lognormal scatter. Other load slows down a few rounds and never makes a round
 faster.
 """
 
@@ -15,11 +15,11 @@ from grader.measure import comparison, stats
 from grader.measure.samples import Series
 
 ROUNDS = 15
-COMPARISONS = 14  # in a report on one pair of stages
+COMPARISONS = 14  # the number of tests in a report on one pair of stages
 
 
 def simulate(rng, rows, scatter, shift=0.0, rounds=ROUNDS, outliers=0.1):
-    """Simulate rounds as an array of rows x 2 stages x rounds; stage one is slower by `shift`."""
+    """Simulate times in an array of rows x 2 stages x rounds. Stage 0 is slower by `shift`."""
     walk = np.cumsum(rng.normal(0, 0.002, (rows, 1, rounds)), axis=2)
     slope = np.linspace(0, 1, rounds) * rng.normal(0, 0.02, (rows, 1, 1))
     logs = walk + slope + rng.normal(0, scatter, (rows, 2, rounds))
@@ -35,7 +35,8 @@ def reports(count, scatter, shift=0.0, rounds=ROUNDS, comparisons=COMPARISONS, o
     rng = np.random.default_rng(20260101)
     rows = simulate(rng, count * comparisons, scatter, shift, rounds, outliers)
     found = []
-    for begin in range(0, len(rows), 500):  # limits the memory: 2,000 resamples of each row
+    # A limited number, because each row has 2,000 resamples in memory.
+    for begin in range(0, len(rows), 500):
         part = rows[begin : begin + 500]
         found += stats.compare_rows(part[:, 0], part[:, 1], begin)
     verdicts = []
@@ -90,14 +91,14 @@ def test_three_percent_is_found_on_a_quiet_computer():
 
 
 def test_a_claim_in_the_wrong_direction_is_rarer_than_1_in_1000():
-    # Single comparisons, because without Holm's correction more errors are made.
+    # Use single comparisons, because without Holm's correction errors are more frequent.
     verdicts = reports(20_000, 0.02, shift=0.03, comparisons=1)
     assert share(verdicts, "faster") * len(verdicts) >= 3000
     assert share(verdicts, "slower") <= 0.001 * share(verdicts, "faster")
 
 
 def test_two_looks_cry_wolf_no_more_often_than_one():
-    """The error rate stays in its bound with two looks, even if the first difference ends a run."""
+    """With two looks the error rate stays below its bound, even if a run ends at a difference."""
     rng = np.random.default_rng(11)
     rows = simulate(rng, 1000, 0.05, rounds=30)
     claims, unpaid = set(), set()

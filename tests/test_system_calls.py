@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the ABI conformance list, and the description of its answers in words."""
+"""Test the list of ABI conformance checks, and the text that describes their answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_expected_is_accepted(cases: list[system_calls.AbiCase]) -> None
 
 
 def measured(n: int, spread: int, repeat: int, nonce: int, **changes: int) -> str:
-    """Return a right answer to a measurement, except for the given changes."""
+    """Return a correct answer to a measurement request, except for the given changes."""
     values = {
         "digest": expected_values.digest(n, spread, repeat, nonce),
         "digits": expected_values.digit_total(n, spread, repeat),
@@ -99,7 +99,7 @@ def test_measurements() -> None:
 def test_refusals() -> None:
     accepts = system_calls._refused(-22)
     assert accepts("-22 digest=0")
-    assert not accepts("-22 digest=5")  # written despite the error
+    assert not accepts("-22 digest=5")  # digits despite the error
     assert not accepts("0 digest=0")
     assert not accepts("-14 digest=0")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that the verified n cover each size class and each threshold with every seed."""
+"""Test that the verified n include each size class and each threshold with every seed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_each_size_class_has_a_verified_n() -> None:
 
 
 def test_each_length_of_a_transform_has_a_verified_n() -> None:
-    """Each transform length has a verified n: 3 points per limb, rounded up to 4, 5 or 6 * 2^k."""
+    """Each transform length, 3 points per limb rounded up to 4, 5 or 6 * 2^k, has a verified n."""
     manifest = KNOWN[11]
     lengths = [part << k for k in range(30) for part in (4, 5, 6)]
 
@@ -64,7 +64,7 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
 @pytest.mark.skipif(stages.exported(), reason="the thresholds stand in solved stages")
 @pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
 def test_each_threshold_has_a_verified_n(number: int) -> None:
-    """Each threshold has verified numbers and factors with as many limbs, one less and one more."""
+    """Each threshold has verified numbers and factors of as many limbs, one fewer, one more."""
     manifest = KNOWN[number]
     (folder,) = paths.STAGES.glob(f"{number}-*")
     text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
@@ -79,7 +79,7 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
     for threshold in manifest.traits.thresholds:
         around = {threshold - 1, threshold, threshold + 1}
         assert around <= numbers
-        # The n for a factor with this many limbs may be larger than the stage's max_n.
+        # Accept a missing factor if its n is larger than the stage's max_n.
         assert (
             around <= factors
             or 2 * threshold * test_inputs.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
@@ -94,6 +94,6 @@ def test_runs_are_where_they_should_be() -> None:
         assert all(1000 < first <= last <= 100_000 for first, last in runs)
         for n in hits:
             hits[n] += sum(first <= n <= last for first, last in runs)
-    # Each n has the same chance: 128 of 250, or 128 of 1,250.
+    # Each n of a range has the same probability: 128 / 250, or 128 / 1,250.
     assert all(150 < hits[n] < 260 for n in hits if n <= 10_000), hits
     assert all(15 < hits[n] < 75 for n in hits if n > 10_000), hits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the languages of tasks and hints: what a learner reads changes, and the code does not."""
+"""Test the languages of tasks and hints: the learner's texts differ, and the code does not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from grader.exercise.files import exercises, stages
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"^[ \t]*/\*.*?\*/\n", re.DOTALL | re.MULTILINE)
-# The languages besides the one in which the skeletons are written. A student repository has only
-# one language.
+# All languages except that of the skeletons. A student repository has only one language.
 OTHERS = [x for x in texts.available() if x != texts.NATIVE] if not stages.exported() else []
 
 
@@ -60,7 +59,7 @@ def test_only_comments_differ(number: int, language: str) -> None:
 def test_a_course_in_chinese_is_checked_like_one_in_english(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A choice is kept; skeletons and solved copies earn the same points in every language."""
+    """A chosen language is kept; skeletons and solutions earn the same points in each language."""
     exercise = exercises.find(1)
     found = {}
     for language in (OTHERS[0], texts.NATIVE):
@@ -91,12 +90,12 @@ def test_a_language_can_be_chosen_until_work_begins(
 ) -> None:
     exercise = exercises.find(2)
     commands.start(exercise)
-    commands.start(exercise, OTHERS[0])  # nothing is lost, so there is no question
+    commands.start(exercise, OTHERS[0])  # no question, because the copy is unchanged
     own = skeleton.learner_directory(2)
     assert own is not None
     assert CHINESE.search((own / "fib.c").read_text())
     capsys.readouterr()
-    commands.start(exercise)  # the choice is kept
+    commands.start(exercise)  # keeps the chosen language
     assert "exists and is unchanged" in capsys.readouterr().out
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", (work / "language").open())
@@ -110,13 +109,13 @@ def test_an_unknown_language_is_refused(work: Path) -> None:
         texts.chosen(work, "tlh")
     assert not (work / texts.CHOICE).exists()
     work.mkdir()
-    (work / texts.CHOICE).write_text("tlh\n")  # of a kit that knows more languages
+    (work / texts.CHOICE).write_text("tlh\n")  # as written by a kit with more languages
     assert texts.chosen(work) == next(iter(texts.available().values()))
 
 
 @pytest.mark.skipif(not OTHERS, reason="a course has its tasks in one language")
 def test_a_stub_in_another_language_is_still_a_stub(work: Path) -> None:
-    """Functions are carried forward by their code, so a comment makes no difference."""
+    """A stub is recognised by its code, so the language of its comments makes no difference."""
     for language in (texts.NATIVE, *OTHERS):
         text = skeleton.sources(3, texts=texts.available()[language])["bignum.c"]
         code = carry_forward._code(text, "limbs_add")
@@ -131,7 +130,7 @@ def test_chinese_is_wrapped_by_its_width(width: int) -> None:
         "讓 fib_compute(n) 的每一步由前一對算出 F(i)、F(i + 1)，不要用遞迴。「真的」需要哪些？" * 3
     )
     lines = wrapping.wrapped(text, width)
-    assert max(map(wrapping.columns, lines)) <= width + 2  # punctuation may not begin a line
+    assert max(map(wrapping.columns, lines)) <= width + 2  # a line may not begin with punctuation
     assert not [line for line in lines if line[0] in "，。、」？" or line[-1] in "「（"]
     assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", text)
     assert wrapping.wrapped("some words in English", 10) == ["some words", "in English"]

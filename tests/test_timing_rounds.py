@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the number of rounds of the clock, and the number of repeated calls in a round."""
+"""Test the number of timed rounds, and the number of repeated calls in a round."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tupl
 @pytest.mark.parametrize(
     "scatter, ratio, maybe",
     [
-        (0.003, 1.0, False),  # no difference is proved
+        (0.003, 1.0, False),  # not significant
         (0.003, 1.3, False),  # the difference is already clear
         (0.1, 3.0, False),
         (0.08, 1.08, True),
@@ -52,7 +52,7 @@ def test_what_is_decided_or_hopeless_gets_no_more_rounds(
 
 
 class FakeSubject:
-    """A workload with given times for a call; its module is never loaded."""
+    """A workload with given times for a call. Its module is never loaded."""
 
     phases: tuple[str, ...] = ("compute",)
     wholes: Mapping[str, tuple[str, ...]] = {}
@@ -65,7 +65,7 @@ class FakeSubject:
 def measured_by(
     monkeypatch: pytest.MonkeyPatch, effort: timing.SamplingPlan, undecided: set[tuple[str, int]]
 ) -> tuple[Measurements, list[list[str]]]:
-    """Measure three workloads without a machine. Return the results, and each boot's workloads."""
+    """Measure three workloads without a machine. Return the results and each boot's workloads."""
     boots: list[list[str]] = []
 
     def in_turn(
@@ -120,7 +120,7 @@ def test_only_what_is_undecided_is_measured_again(monkeypatch: pytest.MonkeyPatc
         ("c", 10): 15, ("c", 20): 9,
     }  # fmt: skip
     for one in found.samples.values():
-        assert len(set(one.rounds)) == len(one.rounds)  # rounds are paired by these positions
+        assert len(set(one.rounds)) == len(one.rounds)  # (boot, round) pairs the values
         assert {boot for boot, _ in one.rounds} == set(range(5))
 
 
@@ -130,7 +130,7 @@ def test_when_all_is_decided_no_machine_boots_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_second_look_ends_by_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a time limit of 0 each boot still makes one round, whose time is not known before."""
+    """Even with a time limit of 0, each boot makes a round, whose time is not known before."""
     effort = timing.SamplingPlan(15, second=4, seconds=0)
     found, _ = measured_by(monkeypatch, effort, {("a", 10)})
     assert len(found.samples["a", "compute", 10].values) == 15 + 5
@@ -162,7 +162,7 @@ def test_a_slow_one_is_not_repeated_as_often_as_a_fast_one() -> None:
 
 
 class FakeTurn:
-    """A session on a fake machine with a given clock resolution and given times of calls."""
+    """A session on a fake machine with a given clock resolution and given times for calls."""
 
     def __init__(self, step: int, costs: Mapping[int, Mapping[str, float]]) -> None:
         self.step, self.costs = step, costs
@@ -197,7 +197,7 @@ class FakeTurn:
 def test_the_batch_is_chosen_by_the_clock_s_resolution(
     step: int, costs: Mapping[int, Mapping[str, float]]
 ) -> None:
-    """A batch lasts at least 100 clock steps, unless the whole round would take too long."""
+    """A batch lasts at least 100 times the clock resolution, unless a round would take too long."""
     turn = FakeTurn(step, costs)
     subject = cast(Any, type("S", (), {"sizes": tuple(costs), "spread": lambda _self, _n: 0})())
     plans = timing._plan(cast(GuestSession, turn), subject, random.Random(1), timing.WHOLE)

@@ -35,9 +35,9 @@ from tests.site_pages import (
 
 LANGUAGES = translation.languages()
 MASTERS = [paths.shown(path) for path in translation.masters()]
-# Elements whose number a translation must keep. It may repeat other phrases or set them in bold.
+# Elements whose number a translation must keep. The number of bold phrases may differ.
 KEPT = ("Code", "Math", "Link", "Image", "Header", "CodeBlock", "Table")
-# Pages that are not pages of the site.
+# Documents that are not pages of the site.
 NO_PAGES = (translation.HANDOUTS / "answers.md", paths.ROOT / "README.md")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -69,7 +69,7 @@ def test_there_is_chinese() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_stale_paragraph_is_listed_and_is_no_failure(language: str) -> None:
-    """A stale paragraph causes a warning; only make release-check fails because of it."""
+    """A stale paragraph causes a warning, but only make release-check fails because of it."""
     for one in translation.stale(language):
         warnings.warn(f"{language}: {one}", stacklevel=1)
 
@@ -99,12 +99,12 @@ def test_sessions_and_code_are_the_same(made: dict[str, Path], language: str, na
 @pytest.mark.parametrize("name", MASTERS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_is_lost_on_the_way(made: dict[str, Path], language: str, name: str) -> None:
-    """A translation keeps code, links, pictures, formulas, headings and tables as they are."""
+    """A translation contains the same code, links, pictures, formulas, headings and tables."""
     english, other = map(_parts, _english_and_translated(made[language], name))
     for kind in KEPT:
         assert other[kind] == english[kind], kind
     assert [text for text in other["Str"] if "**" in text or "](" in text] == []
-    # A translation that leaves out paragraphs is too short.
+    # A translation that omits paragraphs is too short.
     assert other["length"].total() > 0.2 * english["length"].total()
 
 
@@ -290,7 +290,7 @@ def test_a_new_paragraph_is_named_and_a_changed_session_is_not(copy: Path) -> No
 
 
 def wrapped(text: str) -> str:
-    """Break most lines of paragraphs and list items once more; keep sessions and tables."""
+    """Break most lines of paragraphs and list items at one more place; keep sessions and tables."""
     lines, fenced = [], False
     for line in text.splitlines():
         fence = line.lstrip().startswith("```")
@@ -336,7 +336,7 @@ def test_breaking_lines_elsewhere_makes_nothing_stale(copy: Path, tmp_path: Path
 
 
 def test_the_mark_of_a_stale_paragraph_is_a_line_of_its_own(copy: Path) -> None:
-    """The .po files have no flag but fuzzy: handouts/zh-TW/README.md says to remove that line."""
+    """`fuzzy` is the only flag of a stale entry, so translators can delete the line of flags."""
     handout = copy / "7-preallocation.md"
     handout.write_text(handout.read_text().replace("the", "this", 1))
     translation.update("zh-TW")
@@ -354,14 +354,14 @@ def test_a_word_in_a_picture_is_named(copy: Path) -> None:
 def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
     """`update` does not change a translation that is up to date."""
     files = sorted((copy / "zh-TW").glob("*.po"))
-    translation.update("zh-TW")  # gives paragraphs that both handouts share their final place
+    translation.update("zh-TW")  # the first update may move shared entries
     before = [file.read_text() for file in files]
     translation.update("zh-TW")
     assert [file.read_text() for file in files] == before
 
 
 def test_two_lines_of_chinese_are_one(copy: Path) -> None:
-    """`malformed` reports a line break between Chinese characters: browsers show a space."""
+    """`malformed` reports line breaks between Chinese characters: browsers show them as spaces."""
     file = copy / "zh-TW/9-lucas-pairs.po"
     texts = polib.pofile(str(file))
     entry = max(texts.translated_entries(), key=lambda one: len(one.msgstr))
@@ -442,8 +442,8 @@ def test_the_site_of_a_course_has_all_answers_or_none(
 
 
 def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path: Path) -> None:
-    """A translated page shows the answers below a heading that is still in English."""
-    for file in (copy / "zh-TW").glob("[0-9]*.po"):  # po4a uses a translation from any file
+    """A page whose heading is still in English shows the answers below this heading."""
+    for file in (copy / "zh-TW").glob("[0-9]*.po"):  # po4a takes translations from all .po files
         texts = polib.pofile(str(file))
         (entry,) = (one for one in texts if one.msgid == "Questions")
         entry.flags.append("fuzzy")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test scripts/try-release: its table, its status, and that it leaves no mount and no process."""
+"""Test scripts/try-release: its table, its status, and that no mount or process is left."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_nothing_is_left_when_it_is_stopped(number: signal.Signals, tmp_path: Pa
         'touch "$TMPDIR/../mounted"; sleep 1000\n'
     )
     fake.chmod(0o755)
-    # A shell cannot trap a signal that was ignored when the shell began.
+    # Reset the signals, because a shell cannot trap a signal that was ignored when it began.
     process = subprocess.Popen(
         [
             "env",
@@ -182,5 +182,5 @@ def test_nothing_is_left_when_it_is_stopped(number: signal.Signals, tmp_path: Pa
         process.kill()
     assert status == (-9 if number == signal.SIGKILL else 128 + number)
     assert wait_for(lambda: not processes(str(temporary)), 10), processes(str(temporary))
-    # SIGKILL leaves files, which the next run removes.
+    # Accept files that SIGKILL leaves, because the next run removes them.
     assert temporary.exists() == (number == signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test stages built as programs, and that memcheck and sanitize find planted faults."""
+"""Test stages built as programs, and that make memcheck and make sanitize find planted faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.exercise.files import expected_values
 USER = paths.COMMON / "userspace"
 STAGES = sorted(paths.STAGES.glob("[0-9]*-*"))
 LONG = os.environ.get("LAB_TESTS") == "long"
-# The operand tests run all stages with the sanitizers in a few seconds.
+# The short form runs only some stages, because the operand tests run all with sanitizers.
 SANITIZED = STAGES if LONG else [stage for stage in STAGES if stage.name[0] in "157"]
 
 
@@ -151,5 +151,5 @@ def test_assembly_and_its_twin_differ(tmp_path: Path) -> None:
         ).stdout
     assert "#APP" in texts["-DFIB_ASM"]
     assert "#APP" not in texts["-DFIB_NO_ASM"]
-    # Neither version needs helper functions for division, which the kernel lacks.
+    # Neither version may call helper functions for division, which the kernel lacks.
     assert not any("__udiv" in text or "__umod" in text for text in texts.values())

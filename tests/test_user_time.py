@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test fibctl user, and the rows that the report takes from its output."""
+"""Test the output of fibctl user, and the rows of the report that contain it."""
 
 import json
 from dataclasses import replace
@@ -60,8 +60,8 @@ def test_the_parts_add_up_and_locked_memory_does_not_fault(guest):
     for call in (loose, locked):
         rest = call["user"] - call["compute"] - call["decimal"]
         assert call["difference"] == pytest.approx(rest, abs=1)
-    # Each value comes from a run of its own, and other guests on this computer may slow down any of
-    # these runs.
+    # Allow large differences: each value is from a separate run, which other guests on this
+    # computer may slow down.
     assert 2 * median["user"] > median["compute"] + median["decimal"]
 
 
@@ -95,7 +95,7 @@ def test_a_clock_that_is_off_is_said(guest):
 @pytest.mark.machine
 def test_rows_for_the_report(uml, stage7, booted):
     rows = round_trip.measure_round_trips(uml, stage7)
-    # A read of F(1,000,000) takes too long for repetition.
+    # A read of F(1,000,000) is not repeated, because it takes too long.
     assert [row["n"] for row in rows] == [100, 10000]
     schema = json.loads(SCHEMA_FILE.read_text())
     form = {"$ref": "#/$defs/round_trip", "$defs": schema["$defs"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the sections in which a stage uses vector registers: see common/vector.h."""
+"""Test the sections in which a stage uses vector registers, fib_fpu_begin to fib_fpu_end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXERCISE = "12"
 
 REGISTERS = Path(__file__).with_name("vector_registers.c")
 LONGEST = "cat /sys/module/fibdrv/parameters/longest_section"
-N = 50_000  # stage 12 uses vectors for this n
+N = 50_000  # stage 12 uses vector instructions for this n
 
 
 @pytest.fixture(scope="module")

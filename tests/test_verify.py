@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test how verify turns answers into tests, failures, a status and a cause, without a machine."""
+"""Test verification with a fake machine: the failures, status and cause for given answers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ BUILT = BuiltStage(STAGE, Module("fibdrv", Path("/nowhere"), log_patterns=device
 
 
 def stands(result: Verified) -> tuple[str, str]:
-    """Return the status and the cause of a result."""
+    """Return the status and the cause of a verification result."""
     found = status.decide_verified(result)
     return found.name, found.cause
 
 
 @pytest.fixture(autouse=True)
 def on_trial(monkeypatch: pytest.MonkeyPatch) -> list[Failure]:
-    """Replace the contract tests by a list of failures that a test may fill."""
+    """Replace the contract tests. They return a list, to which a test may add failures."""
     found: list[Failure] = []
     monkeypatch.setattr(FakeMachine, "kernel", lambda _self: None, raising=False)
     monkeypatch.setattr(
@@ -315,7 +315,7 @@ def small_tenth(answers: Answer) -> Verified:
 
 
 def run_answer(request: str, time: int, wrong: int = 0) -> str:
-    """Answer a request as a stage that computes only F(wrong) wrongly."""
+    """Answer a request like a stage whose only wrong result is F(wrong)."""
     verb, *words = request.split()
     if verb == "pread" and int(words[2]) == wrong:
         text = expected_values.digits(wrong - 1)
@@ -342,7 +342,7 @@ def test_one_wrong_n_of_a_run_is_named() -> None:
 
 
 def test_a_run_that_is_right_when_read_again() -> None:
-    """A range with a wrong value is reported even if each n is right when read again."""
+    """A range with a wrong value is reported even if a second read of each n is correct."""
 
     def answers(request: str, time: int) -> str:
         return run_answer(request, time, 1507 if request.startswith("verify") else 0)

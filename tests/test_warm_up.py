@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test the warm-up before stage 3: the given file leaks memory, and each mistake is reported."""
+"""Test the warm-up exercise before stage 3: its file leaks memory, and each mistake is reported."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""The smallest elective, as an example to copy: two functions in a module. See CONTRIBUTING.md."""
+"""Provide a minimal elective, two functions in a module. CONTRIBUTING.md says how to copy it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Judge the tasks: load a module of the learner's file and the tests, once for each task."""
+"""Judge each task: load a module that is built from the learner's file and the tests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HARNESS = HERE / "harness"
 KO = "/lib/test.ko"
 # The time limit of a task, long enough for an emulated machine on a busy computer.
 SECONDS = 60.0
-# The values that harness/test.c checks for each task, in order, for the record.
+# For each task, the values that harness/test.c checks, in order. The test record must match them.
 CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Test each task on a machine of its own. Return its finding, or None if right."""
+    """Test each task on its own machine. Return a finding for each, or None if it is right."""
     where = machines.get(machine or "uml")
     built = module.build(_recipe(), where.kernel())
     try:
@@ -36,13 +36,13 @@ def judge(machine: str) -> list[Finding | None]:
             return [Finding("build-failed", built.cause, built.log)] * len(CHECKS)
         return [_test(where, built, task) for task in range(1, len(CHECKS) + 1)]
     finally:
-        if source_folder.submission():  # a submission is graded only once
+        if source_folder.submission():  # no later run reuses a submission's build
             shutil.rmtree(built.directory, ignore_errors=True)
             built.directory.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def _recipe() -> Recipe:
-    """Return the recipe of a module of the kit's header, the learner's C file and the tests."""
+    """Return the build recipe: the kit's header, the learner's C file and the tests."""
     folder = source_folder.folder(NAME, SOURCES)
     files = [folder / "numbers.c", SOURCES / "numbers.h", HARNESS / "test.c"]
     files += [test_record.INCLUDE / header for header in test_record.HEADERS]

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-/* A stack machine: uses switches, structures and global variables. */
+/* A stack machine, which uses switches, structures and global variables. */
 enum code { PUSH, ADD, MULTIPLY, DUPLICATE, DECREASE, JUMP, STOP };
 
 struct step {

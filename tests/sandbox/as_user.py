@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Run one command in the sandbox of a copied kit: as_user.py KIT REQUEST ANSWER.
 
-REQUEST and ANSWER are pickle files. Tests of the sandbox start this program as another user, on a
-terminal, or to kill it.
+REQUEST and ANSWER are pickle files. The tests start this program to use the sandbox as another user
+or on a terminal, or to kill the process that uses it.
 """
 
 import pickle

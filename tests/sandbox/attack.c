@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Attacks of a hostile submission on the sandbox, for tests/test_sandbox.py.
- * The program prints how far the attack came, or "refused" if it failed.
+ * Most attacks print "DONE" if they succeed and "refused" if they fail.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
 /**
  * numbers_sum - add numbers
  * @numbers: the numbers
- * @count: how many there are
+ * @count: the number of elements of @numbers
  *
  * Return: the sum, which is 0 for no numbers.
  */
@@ -22,7 +22,7 @@ u64 numbers_sum(const u32 *numbers, unsigned int count)
 /**
  * numbers_max - find the largest number
  * @numbers: the numbers
- * @count: how many there are, at least 1
+ * @count: the number of elements of @numbers, at least 1
  *
  * Return: the largest number.
  */
