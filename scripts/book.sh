@@ -110,7 +110,7 @@ step() {
 	failed "$log" "$1: failed; the old $kind is as it was" "see the lines above"
 }
 
-# A function, so that bash has read all of this file before the first step begins.
+# Use a function, so that bash has read all of this file before the first step begins.
 main() {
 	local build out one folder list='' all=("$lang") fonts=() without='' kind=${site:+site}
 	kind=${kind:-book}

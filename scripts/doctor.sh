@@ -48,7 +48,7 @@ case ${1:-} in
 '') ;;
 -h | --help)
 	echo "usage: scripts/doctor.sh"
-	echo "  ok: works   --: not here, but the default machine does without   !!: must be fixed"
+	echo "  ok: works   --: missing, but the default machine does not need it   !!: must be fixed"
 	exit 0
 	;;
 *) die "unknown argument $1" "see --help" ;;

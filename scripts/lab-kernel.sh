@@ -94,7 +94,7 @@ remove_dead() {
 		rm -rf -- "$1" 2>/dev/null && return 0
 		sleep 0.2
 	done
-	say "cannot remove $1, which a dead run left behind"
+	say "cannot remove $1, which a killed run left behind"
 }
 
 # Remove directories of runs that were killed: their locks are free.
@@ -221,7 +221,7 @@ build_entry() {
 	run_step "$what: unpacking" "$log" 21500 . unpack "$tmp/src" ||
 		failed "$log" "cannot unpack $source" "set KSRC to another kernel source"
 	mend "$tmp/src" ||
-		die "$source does not take $wide_registers" "set KSRC to another kernel source"
+		die "$wide_registers cannot be applied to $source" "set KSRC to another kernel source"
 	run_step "$what: configuring" "$log" 0 . configure "$tmp/src" "$tmp/fragment" ||
 		failed "$log" "cannot configure Linux $version" "set KSRC to another kernel source"
 	check_config "$tmp/fragment" "$tmp/src/.config"
@@ -264,7 +264,7 @@ failed() {
 	die "$2" "$3"
 }
 
-# A function, so that bash has read all of this file before a build begins, and an update of the
+# Use a function, so that bash has read all of this file before a build begins, and an update of the
 # checkout during the build has no effect.
 main() {
 	local hash

@@ -9,7 +9,7 @@ export LAB_CACHE
 
 say() { printf '%s\n' "$*" >&2; }
 
-# die PROBLEM ACTION: print an error and exit with 2: the run could not be done.
+# die PROBLEM ACTION: print an error and exit with 2, because the run could not be done.
 die() {
 	say "${0##*/}: $1; ${2:?}"
 	exit 2

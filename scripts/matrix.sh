@@ -46,7 +46,7 @@ if have apt-cache; then
 		if found=$(tarball "$name"); then
 			sources+=("$found")
 		else
-			say "note: $name cannot be downloaded; going on without it"
+			say "note: $name cannot be downloaded; continuing without it"
 		fi
 	done < <(apt-cache search --names-only '^linux-source-[0-9.]+$' | cut -d ' ' -f 1 | sort -V)
 fi

@@ -69,7 +69,7 @@ make_entry() {
 	mv -T -- "$tmp" "$LAB_CACHE/$entry"
 }
 
-# A function, so that bash has read all of this file before the first step begins.
+# Use a function, so that bash has read all of this file before the first step begins.
 main() {
 	if ! find_source; then
 		"$here/setup.sh" core

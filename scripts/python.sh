@@ -48,7 +48,7 @@ make_environment() {
 
 complete() { [ -f "$venv/.complete" ] && [ -x "$venv/bin/python" ]; }
 
-# A function, so that bash has read all of this file before the first step begins.
+# Use a function, so that bash has read all of this file before the first step begins.
 main() {
 	# For scripts/doctor.sh: print the Python, and the path of its environment, existing or not.
 	local which_only='' key

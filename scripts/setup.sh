@@ -86,7 +86,7 @@ install_packages() {
 		apt install --no-install-recommends "${packages[@]}"
 }
 
-# A function, so that bash has read all of this file before the first step begins.
+# Use a function, so that bash has read all of this file before the first step begins.
 main() {
 	mapfile -t missing < <(missing_packages "${groups[@]}")
 	[ ${#missing[@]} -gt 0 ] || exit 0
@@ -126,7 +126,7 @@ main() {
 	updated=
 	if [ "$all_known" -eq 0 ] || [ -z "$fresh" ]; then
 		updated=1
-		update_lists || say "apt-get update failed; trying with the lists that are there"
+		update_lists || say "apt-get update failed; using the existing lists"
 		choose || true
 	fi
 	for package in "${packages[@]}"; do

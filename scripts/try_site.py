@@ -59,7 +59,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Trial:
-    """A test of a site in a browser, with the faults found."""
+    """A test of a site in a browser, and the faults that it has found."""
 
     def __init__(self, browser: Browser, site: Path, top: str, shots: Path) -> None:
         self.browser, self.site, self.top, self.shots = browser, site, top, shots
@@ -175,7 +175,7 @@ class Trial:
         page.context.close()
 
     def without_script(self) -> None:
-        """Read on from the first page to the third without JavaScript."""
+        """Follow the links from the first page to the third without JavaScript."""
         page = self.open(java_script_enabled=False, viewport={"width": 390, "height": 844})
         page.goto(self.top + "index.html")
         page.click("#contents a >> nth=0")
