@@ -41,7 +41,7 @@ python := PYTHONPATH="$(CURDIR)" scripts/python.sh
 build := $(or $(LAB_BUILD),build)
 # The numbers of all stages, in ascending order.
 numbers = $(shell ls stages | sed -n 's/^\([0-9][0-9]*\)-.*/\1/p' | sort -n)
-# Stages that are measured against the stage before: not stage 0, a driver, nor stage 1.
+# Stages whose speed is compared with the stage before: not 0, a driver, and not 1, the first.
 measured = $(filter-out 0 1,$(numbers))
 lab := $(python) -m grader.load
 course := $(python) -m grader.course.commands
