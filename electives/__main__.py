@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.base import command, toml
 from grader.base.errors import LabError
-from grader.base.paths import ROOT, make
+from grader.base.paths import ROOT
 
 # Commands of all exercises, which the error message lists as well.
 SHARED = ("start", "check", "hint", "watch")
