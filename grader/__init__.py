@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Grade stages: build the module, run it on a machine, measure, judge, write the report."""
+"""Grade stages: build a stage's module, test and measure it in a machine, and write the report."""

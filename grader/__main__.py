@@ -16,7 +16,7 @@ from grader.base.errors import LabError, in_one_line
 from grader.base.progress import Progress
 
 EPILOG = """\
-Exit status: 0 all stages are right, 1 a stage failed, 2 the run itself could not be done.
+Exit status: 0 all stages are right, 1 a stage failed, 2 the grader itself could not run.
 The report is in build/report/: index.html, report.json and the pictures.
 """
 
@@ -28,7 +28,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--stage", metavar="N,...", help="only these stages, like 1,2 or 3-5")
+    parser.add_argument("--stage", metavar="N,...", help="grade only these stages, like 1,2 or 3-5")
     parser.add_argument(
         "--machine",
         metavar="NAME,...",
@@ -52,7 +52,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--own",
         action="store_true",
-        help="with --stage: grade your copies in work/, where they exist",
+        help="with --stage: grade your copies in work/ of those stages that you have copied",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="directory for the report")
     parser.add_argument(
@@ -61,7 +61,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         help="seed of the random tests and of the n for speed (default: LAB_SEED, else random)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="measure less; judge by the same rules"
+        "--quick", action="store_true", help="take fewer measurements; judge by the same rules"
     )
     parser.add_argument(
         "--stats",
@@ -84,7 +84,7 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     if chosen:
         return str(chosen).split(",")
     if not paths.inside(tree, paths.ROOT):
-        return ["qemu"]  # guests of machine qemu have no access to this computer
+        return ["qemu"]  # Guests of machine qemu cannot access this computer.
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
 
 
@@ -111,20 +111,20 @@ def main(words: list[str]) -> int:
     from grader.course import learner_copy, predictions
     from grader.exercise.files import stages
     from grader.report import (
-        stats_table,  # imports scipy, which --help does not need
+        stats_table,  # This module imports scipy, which is slow and which --help does not need.
         terminal,
     )
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):
         raise LabError("--own needs --stage and excludes --tree", "give --stage, and no --tree")
-    # Without --own, stages.home() takes the kit's stages where the learner has no copy. LAB_REF=1
-    # asks for the kit's stages in any case.
+    # Without --own, stages.home() uses the kit's version of a stage if the learner has no copy.
+    # LAB_REF=1 selects the kit's version in any case.
     by_number = arguments.own or (os.environ.get("LAB_REF") and numbers and not arguments.tree)
     tree = arguments.tree or (paths.STAGES if by_number else stages.home(numbers))
     chosen = learner_copy.choose(numbers) if by_number else stages.find(tree, numbers)
     if arguments.own and not arguments.no_measure and not stages.arithmetic(chosen):
-        stages.computing(chosen[0])  # raises LabError: nothing to measure
+        stages.computing(chosen[0])  # This raises LabError if there is nothing to measure.
     out = arguments.out or paths.BUILD / "report"
     report.prepare(out)
     for path in (out, arguments.json):
@@ -165,5 +165,5 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    stopped = "nothing is left running, the last report is as it was"
+    stopped = "no process is left running, and the previous report is unchanged"
     sys.exit(command.end("grader", lambda: main(sys.argv[1:]), stopped))

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from grader.exercise.files.exercises import Exercise
 
 EPILOG = """\
-What comes of it is in DIR: class.html, class.csv, students/. Ctrl-C, and the same again goes on
-where it was: done is what has a result for the same submission, kit and seed.
-Exit status: 0 all are graded or refused, 2 some are not, or the run itself could not be done.
+The results are in DIR: class.html, class.csv, students/. After Ctrl-C, the same command
+continues: it grades only submissions without a result for the same submission, kit and seed.
+Exit status: 0 all are graded or refused, 2 some are not, or the grader itself could not run.
 """
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="grader/class.sh",
-        description="Grade a class: a stage of each student's, or an elective, each in a sandbox"
-        " and machines of its own.",
+        description="Grade one stage or one elective of every student in a class. Each submission"
+        " has its own sandbox and machines.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,8 +39,12 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         help="a folder with a directory or archive (zip, tar) for each student, or a list of paths",
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--stage", type=int, metavar="N", help="the stage that they submitted")
-    what.add_argument("--elective", metavar="NAME", help="or the elective that they submitted")
+    what.add_argument(
+        "--stage", type=int, metavar="N", help="the stage that the students submitted"
+    )
+    what.add_argument(
+        "--elective", metavar="NAME", help="or the elective that the students submitted"
+    )
     parser.add_argument(
         "--seed",
         type=int,
@@ -112,7 +116,8 @@ def _one(arguments: argparse.Namespace) -> int:
         raise LabError(f"{arguments.one} does not exist", "give a directory or an archive")
     if arguments.part_of_a_class:
         parent_death.set_parent_death_signal(signal.SIGTERM)  # so that the sandbox is cleaned up
-    # A run over the whole class with the same --out finds the result at this path.
+    # Write the result to the path where a later run over the whole class with the same --out finds
+    # it.
     alone = Submission(student_of(arguments.one.name), arguments.one)
     target = arguments.json or arguments.out / "results" / f"{alone.id}.json"
     made = grade_one.grade(arguments.one, _what(arguments), arguments.seed)
@@ -150,5 +155,5 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    stopped = "nothing is left running; the same again goes on"
+    stopped = "no process is left running; run the same command again to continue"
     sys.exit(command.end("class", lambda: main(sys.argv[1:]), stopped))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """The command line of grader/compare.sh, which compares two directories of a stage.
 
-It reports in one line whether the second is faster, by time and by instructions.
+It reports in one line whether the stage in the second directory is faster, by time and by
+instructions.
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ from grader.scoring.stage_comparison import (
 )
 from grader.scoring.status import ReportedFinding
 
-# These are more samples than the grader takes. There is time for them, because only a few n are
-# measured.
+# Take more samples than the grader, which is possible because only a few n are measured.
 EFFORT = timing.SamplingPlan(20, second=12)
-# Without --n, this many n of the manifests are measured. At the largest n a call takes up to 10 ms.
+# The number of n to measure without --n, taken from both manifests. At the largest n a call takes
+# up to 10 ms.
 LARGEST_N = 10_000
 HOW_MANY_N = 3
 
 EPILOG = """\
 The verdict is about the second directory: faster, slower, ~ (no difference is proved) or mixed.
-Exit status: 0 compared, 1 one of the two is not right, 2 the comparison could not be made.
+Exit status: 0 compared, 1 one of the two stages is not right, 2 the comparison
+was not possible.
 """
 
 
@@ -79,13 +81,13 @@ def chosen_n(one: Stage, two: Stage, requested_n: Iterable[int]) -> tuple[int, .
     if wanted:
         if wanted[-1] > most:
             raise LabError(
-                f"--n {wanted[-1]}: the two stages go to n = {most} at most", "give a smaller n"
+                f"--n {wanted[-1]}: the two stages support n up to {most}", "give a smaller n"
             )
         return tuple(wanted)
     shared = sorted(set(one.manifest.measure) & set(two.manifest.measure))
     fitting = [n for n in shared if n <= LARGEST_N]
     if not fitting:
-        raise LabError("the two stages are measured at no common n", "give --n NUMBER,...")
+        raise LabError("the manifests of the two stages share no n", "give --n NUMBER,...")
     last = len(fitting) - 1
     places = {round(i * last / (HOW_MANY_N - 1)) for i in range(HOW_MANY_N)}
     return tuple(fitting[i] for i in sorted(places))
@@ -135,7 +137,7 @@ def _numbers(text: str) -> list[int]:
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="grader/compare.sh",
-        description="Compare two directories with a stage each, by time and by instructions.",
+        description="Compare the stages in two directories, by time and by instructions.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -146,7 +148,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         "--number",
         type=int,
         metavar="N",
-        help="stage of A and B (default: from their names, like 5-mine)",
+        help="stage number of A and B (default: from their names, like 5-mine)",
     )
     parser.add_argument(
         "--details", action="store_true", help="print all values that were compared"
@@ -154,7 +156,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the comparison into a .svg or .png file"
     )
-    parser.add_argument("--no-exact", action="store_true", help="by time only")
+    parser.add_argument("--no-exact", action="store_true", help="compare by time only")
     parser.add_argument(
         "--seed", type=int, help="seed of the random tests (default: LAB_SEED, else random)"
     )

@@ -16,7 +16,7 @@ from grader.lab import machines
 from grader.scoring import pipeline
 
 EPILOG = """\
-Exit status: 0 nothing found, 1 something found, 2 the run itself could not be done.
+Exit status: 0 no fault found, 1 a fault found, 2 the tests could not run.
 """
 EXCERPT_LINES = 25
 
@@ -46,7 +46,7 @@ def main(words: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--stage", default="", metavar="N,...", help="only these stages (default: all)"
+        "--stage", default="", metavar="N,...", help="test only these stages (default: all)"
     )
     parser.add_argument("--tree", type=Path, help="test the stages in another directory")
     parser.add_argument("--seed", type=int, default=1, help="seed of the random tests (default 1)")

@@ -62,7 +62,7 @@ def load(number: str, machine_name: str, trace: bool = False, look: bool = False
     with persistent_machine.alone(machine.name):
         programs = {driver_device.CLIENT: driver_device.client()}
         running = persistent_machine.start(machine, device.contents({}, programs))
-        # device.MODULES and driver_device.KO name the same path.
+        # Both kinds of stage use this path: it equals device.MODULES and driver_device.KO.
         path = f"/lib/{built.module.name}/{built.module.name}.ko"
         persistent_machine.swap(machine.name, running, built.module, "the stage", path)
     _loaded(machine.name).write_text(
@@ -101,7 +101,7 @@ def _loaded(machine: str) -> Path:
 
 
 def _saved(directory: Path) -> float:
-    """Return the time at which a source of a stage was last saved."""
+    """Return the time of the last change of a stage's sources."""
     times = [path.stat().st_mtime for path in directory.glob("*.[ch]")]
     return max(times, default=0.0)
 
@@ -164,7 +164,7 @@ def gdb(number: str, arguments: str, look: bool) -> int:
         sections = persistent_machine.sections(running, loaded["name"])
     text = sections.pop(".text", None)
     if text is None:
-        raise LabError("no stage is loaded there", f"run {BEGIN}")
+        raise LabError("no stage is loaded on machine uml", f"run {BEGIN}")
     others = " ".join(f"-s {section} {address}" for section, address in sections.items())
     after = [address for address in sections.values() if int(address, 16) > int(text, 16)]
     end = min(after, key=lambda address: int(address, 16), default=hex(int(text, 16) + (1 << 20)))
@@ -190,7 +190,7 @@ def gdb(number: str, arguments: str, look: bool) -> int:
         *shlex.split(arguments),
         "-p", str(pid), str(kernel.tree.parent / "linux"),
     ]  # fmt: skip
-    # While gdb runs, only gdb handles Ctrl-C.
+    # Ignore Ctrl-C in this process, because gdb must handle it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return subprocess.run(call).returncode
 
@@ -235,4 +235,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command.end("lab", main, "a machine that is up stays up"))
+    sys.exit(command.end("lab", main, "a machine that was up is still up"))

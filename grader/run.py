@@ -47,7 +47,7 @@ class RunOptions:
 
     stages: list[Stage]
     machines: list[str]  # the first machine verifies; each machine measures by its own metric
-    needed: bool  # whether the run ends if a machine after the first is not available
+    needed: bool  # True if the run must end when a machine after the first is not available
     seed: int
     quick: bool
     measure: bool
@@ -62,13 +62,13 @@ class MachineMeasurements:
     machine: Machine
     measured: Measurements
     warnings: tuple[str, ...] = ()
-    known: par.Counts | None = None  # the reference's counts, where speed can earn points
+    known: par.Counts | None = None  # the reference's counts, if speed can earn points
 
 
 def grade(options: RunOptions, progress: Progress) -> dict[str, Any]:
     """Build, verify, measure and judge the stages. Return the report, see report/schema.json."""
     for name in options.machines:
-        machines.get(name)  # raises LabError for an unknown name before the run begins
+        machines.get(name)  # Check the names first: get() raises LabError for an unknown name.
     started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     progress.step("set up the machines")
     progress.clear()
@@ -110,7 +110,7 @@ def _set_up(options: RunOptions, progress: Progress) -> list[Machine]:
         except LabError as error:
             if not found or options.needed:
                 raise
-            progress.say(f"note: going on without machine {name}: {error}")
+            progress.say(f"note: continuing without machine {name}: {error}")
             continue
         found.append(machine)
     return found
@@ -274,7 +274,8 @@ def _stress(
     findings: dict[str, Finding] = {}
     for right in rights:
         stage = right.stage
-        # The driver found a leak. The stress test shows where the leaked block was allocated.
+        # The test driver found a leak, so run the stress test, which shows where the leaked block
+        # was allocated.
         if not right.verified.measurable and not debug_kernel.leaks(right.verified):
             after.append(right)
             continue

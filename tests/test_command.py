@@ -108,7 +108,7 @@ def test_a_fault_of_the_kit_is_not_a_failed_stage(place: Path) -> None:
     assert completed.returncode == 2
     assert completed.stdout == "so far\n"
     assert "ZeroDivisionError" in completed.stderr
-    assert completed.stderr.splitlines()[-1].startswith("tiny: this is a fault of the kit; ")
+    assert completed.stderr.splitlines()[-1].startswith("tiny: this is a bug in the kit; ")
 
 
 MUCH = "print('x' * 100 + '\\n', end='', flush=(i % 7 == 0))"

@@ -107,7 +107,7 @@ def test_n_is_chosen_from_both_manifests():
     assert compare.chosen_n(*pair(5, 7), [50, 7, 50]) == (7, 50)
     with pytest.raises(LabError, match="n = 93 at most"):
         compare.chosen_n(*pair(2, 5), [94])
-    with pytest.raises(LabError, match="at no common n"):
+    with pytest.raises(LabError, match="share no n"):
         compare.chosen_n(*pair(1, 5), [])
 
 

@@ -353,7 +353,7 @@ def test_ctrl_c_leaves_nothing_half_built(kernel: Path, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "elective: stopped; nothing is left running"
+    assert said.splitlines()[-1] == "elective: stopped; no process is left running"
     assert [path for path in (tmp_path / "memblock").rglob("*") if path.is_file()] == []
 
 

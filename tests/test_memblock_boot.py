@@ -152,6 +152,6 @@ def test_ctrl_c_while_a_kernel_is_built_leaves_none(entry: Path, tmp_path: Path)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "elective: stopped; nothing is left running"
+    assert said.splitlines()[-1] == "elective: stopped; no process is left running"
     left = [path.name for path in (tmp_path / "memblock/kernels").iterdir()]
     assert left == ["lock"]

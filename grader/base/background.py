@@ -26,7 +26,7 @@ class Background(Generic[T]):
     def _guarded(self) -> None:
         try:
             self._value.append(self._work())
-        except BaseException as error:  # raised again by result()
+        except BaseException as error:  # exception of the thread, which result() raises again
             self._error = error
 
     def result(self) -> T:

@@ -23,16 +23,16 @@ from grader.base import paths, progress, scratch
 from grader.base.errors import CommandError, MachineError, in_one_line
 
 UNDONE = 2
-STOPPED = 128 + signal.SIGINT  # for every signal, not only SIGINT
+STOPPED = 128 + signal.SIGINT  # exit status for every signal, not only SIGINT
 UNREAD = 128 + signal.SIGPIPE
 
 STANDARD_OUTPUT = "standard output"
-# The errors for which the message suggests another folder for the results.
+# Errors after which the message suggests LAB_BUILD, another folder for the results.
 NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
-def end(name: str, work: Callable[[], int], stopped: str = "nothing is left running") -> int:
-    """Do the work of a command and return its exit status, whatever happens.
+def end(name: str, work: Callable[[], int], stopped: str = "no process is left running") -> int:
+    """Do the work of a command and return its exit status, even after an error or a signal.
 
     name begins the error message; stopped is the text that follows "stopped;" after a signal. The
     processes and folders of grader.base.scratch are removed before this function returns.
@@ -59,7 +59,7 @@ def end(name: str, work: Callable[[], int], stopped: str = "nothing is left runn
         status, why = (UNREAD, "") if gone else (UNDONE, _of_the_system(error))
     except Exception:
         _on_stderr(traceback.format_exc())
-        status, why = UNDONE, "this is a fault of the kit; report the lines above"
+        status, why = UNDONE, "this is a bug in the kit; report the lines above"
     else:
         why = ""
     _on_stderr(f"{name}: {' '.join(why.splitlines())}\n" if why else "")
@@ -115,7 +115,7 @@ def _status(work: Callable[[], int]) -> int:
     """Do the work, flush standard output and return the status of the work."""
     try:
         status = work()
-    except SystemExit as request:  # from argparse, after its help or error message
+    except SystemExit as request:  # raised by argparse after its help or error message
         status = int(request.code or 0)
     sys.stdout.flush()
     return status
@@ -143,7 +143,7 @@ def _on_stderr(text: str) -> None:
     _flush_or_discard(sys.stdout)
     try:
         if not progress.clear() and text and sys.stderr.isatty():
-            text = f"\n{text}"  # a terminal shows ^C where it was pressed
+            text = f"\n{text}"  # A terminal echoes Ctrl-C as ^C at the cursor.
         sys.stderr.write(text)
         sys.stderr.flush()
     except OSError:

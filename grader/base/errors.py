@@ -13,7 +13,7 @@ from grader.base.printable import in_a_line
 
 
 class CommandError(Exception):
-    """The command cannot be carried out; exit 2. The text is one line: the problem; the action."""
+    """The command failed, with exit status 2. The message is one line: the problem; the action."""
 
     def __init__(self, problem: str, action: str) -> None:
         super().__init__(problem, action)
@@ -36,7 +36,7 @@ class HostFault(CommandError):
 
 
 class MachineKilled(HostFault):
-    """The machine was killed, usually because memory was short; the submission is not at fault."""
+    """The machine was killed, usually because memory was short, not because of the submission."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class MachineKilled(HostFault):
 
 
 class ProgramKilled(HostFault):
-    """A program was killed because memory was short; the program's input is not at fault."""
+    """A program was killed because memory was short, not because its input is wrong."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -75,7 +75,7 @@ def disk_full(folder: Path) -> bool:
 def check_disk(folder: Path) -> None:
     """Raise HostFault if the disk is full. Call this after a tool has failed.
 
-    The tool's messages are no evidence, since a source file can choose them (#error, a file name).
+    Do not rely on the tool's messages, because a source file can forge them (#error, a file name).
     """
     for place, variable in ((folder, "LAB_BUILD"), (Path(tempfile.gettempdir()), "TMPDIR")):
         if disk_full(place):
@@ -83,7 +83,7 @@ def check_disk(folder: Path) -> None:
 
 
 def full_disk(place: Path, variable: str) -> HostFault:
-    """Return the exception for a full disk, whose text names the variable to set."""
+    """Return the exception for a full disk; its message tells the user which variable to set."""
     return HostFault(
         f"{place}: {DISK_FULL}", f"free some space, or set {variable} to another folder"
     )

@@ -14,8 +14,8 @@ WIDE = 48
 class Code(str, Enum):
     """The kind of a finding or of a line of points.
 
-    Programs decide by this value and never by a text, so that any text can be changed or
-    translated. The values are part of report.json, see report/schema.json.
+    Programs compare this value and never a text, so that any text can be changed or translated. The
+    values are part of report.json, see report/schema.json.
     """
 
     OK = "ok"
@@ -39,7 +39,7 @@ class Fault:
     n: int
     what: str  # "fail": an allocation fails; "kill": the caller is killed at a yield.
     place: int  # Number of the allocation or yield in the call, from 1.
-    count: int  # Allocations or yields in such a call; 0 if unknown.
+    count: int  # Number of allocations or yields in a call without a fault; 0 if unknown.
     then: str = ""  # The consequence of the fault.
 
 
@@ -52,7 +52,7 @@ class Failure:
     expected: str
     got: str
     title: str = ""
-    kind: Code | None = None  # A more precise kind than WRONG, if known.
+    kind: Code | None = None  # A more precise Code than WRONG, if known.
 
     @property
     def first_difference(self) -> int | None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Characters that may have to be replaced; most texts have none of them.
+# Characters that may have to be replaced. Most texts contain none, so this search is a fast path.
 _NOT_PLAIN = re.compile(r"[^ -~\n\t]")
-# Persian and several Indian scripts need the two joiners, which reorder nothing.
+# The two joiners stay, because Persian and several Indian scripts need them and they do not reorder
+# text.
 _JOINERS = "\u200c\u200d"
 
 
@@ -38,7 +39,7 @@ def _written_out(match: re.Match[str]) -> str:
     if (shows and character not in "\n\t") or character in _JOINERS:
         return character
     number = ord(character)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte of a file name that is not UTF-8
+    if 0xDC80 <= number <= 0xDCFF:  # surrogate for a byte of a file name that is not UTF-8
         number -= 0xDC00
     if number < 0x100:
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character, f"\\x{number:02x}")

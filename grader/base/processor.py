@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
-# The instruction sets that vector files are compiled for, see common/cflags-vector.
+# The CPU flags of the instruction sets in common/cflags-vector, for which vector files are
+# compiled.
 VECTORS = frozenset({"avx2", "fma"})
 
 

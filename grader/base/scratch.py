@@ -69,7 +69,7 @@ def base() -> Path:
     path = Path(tempfile.gettempdir()) / f"{paths.KIT}-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid():
-        raise LabError(f"{path} belongs to another user", "set TMPDIR to a folder of yours")
+        raise LabError(f"{path} belongs to another user", "set TMPDIR to a folder that you own")
     return path
 
 
@@ -180,7 +180,7 @@ def kill_group(pid: int) -> None:
 
 
 def kill_those_in(path: Path) -> None:
-    """Kill the groups of all processes that work in a folder, except our own group."""
+    """Kill the process groups of all processes that work in a folder, except the caller's group."""
     for group in {group for _, group, entry in _alive() if _works_in(entry, path)}:
         if group != os.getpgrp():
             kill_group(group)
@@ -198,7 +198,8 @@ def remove_all(for_good: bool = False) -> None:
             _stopped = _stopped or for_good
         for path in list(_folders):
             kill_those_in(path)
-        # A child between fork and exec does not have its new command line yet.
+        # Also kill our own children, because a child between fork and exec does not have its new
+        # command line yet, so the search for that command line misses it.
         for pid, group, entry in list(_alive()):
             stays = any(_works_in(entry, path) for path in _staying)
             if pid == group and _parent(entry) == os.getpid() and not stays:

@@ -8,7 +8,7 @@ import secrets
 
 from grader.base.errors import LabError
 
-# A user can easily type six digits.
+# Six digits are short enough for a user to type.
 LARGEST = 999_999
 
 
@@ -21,7 +21,7 @@ def requested(option: int | None) -> int | None:
         return None
     if not (named.isascii() and named.isdigit()):
         raise LabError(
-            f"LAB_SEED is {named!r}, which is not a number", "set it to a number, or to nothing"
+            f"LAB_SEED is {named!r}, which is not a number", "set it to a number, or unset it"
         )
     return int(named)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-# The folder of test_record.h, and the headers to copy.
+# The folder of test_record.h, and the headers that a test program includes.
 INCLUDE = Path(__file__).resolve().parent
 HEADERS = ("test_record.h", "test_support.h")
 # Maximum number of checks, which limits the memory that the comparison takes.
@@ -63,7 +63,7 @@ def _mix(x: Values) -> Values:
 
 
 def unvalued(checks: int) -> Values:
-    """Return the values of this many checks that have no value, an array of zeros."""
+    """Return an array of zeros, the values of checks that have no value."""
     return np.zeros(min(checks, MOST), np.uint64)
 
 
@@ -89,7 +89,7 @@ def digest(nonce: int, values: Values) -> int:
 def fault(record: Record | None, nonce: int, values: Values) -> str:
     """Return an error message if a test with these checks has another record; else ""."""
     if record is None:
-        return "the test ended before its last check: it has printed no record"
+        return "the test ended before its last check, because it has printed no record"
     if record.checks != len(values):
         return (
             f"the test has done {record.checks:,} of {len(values):,} checks: "

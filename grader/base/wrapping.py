@@ -7,7 +7,7 @@ import re
 import textwrap
 import unicodedata
 
-# A word or one wide character, with the punctuation that must be in the same line.
+# A word or one wide character, with the punctuation that must stay on the same line.
 _OPENING, _CLOSING = "「『（《", "，。、；：？！」』）》…"
 _WIDE = "\u2e80-\u303f\u3100-\u9fff\uf900-\ufaff\uff00-\uffef"
 _PIECE = re.compile(rf"\s+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*")
