@@ -266,10 +266,10 @@ def test_a_stack_that_overflows() -> None:
     recursion = (NULL % 5).replace("Pid: 36", "Pid: -279598").replace("fib_compute", "um_timer")
     for text in (no_mm, recursion.replace(" [fibdrv]", ""), f"{CLEAN}-25\n"):
         cause = kernel_log.crash(text, warned).cause
-        assert cause == f"the stack has overflowed, it seems: {FRAME} (work/1-x/fib.c:27)"
+        assert cause == f"the stack has probably overflowed: {FRAME} (work/1-x/fib.c:27)"
     for text in (no_mm, recursion):
         cause = kernel_log.crash(text, NONE).cause
-        assert cause.startswith("the stack has overflowed, it seems: a kernel's has 16 KB in all")
+        assert cause.startswith("the stack has probably overflowed: a kernel's has 16 KB in all")
         assert "function that calls itself" in cause
     assert "stack" not in kernel_log.crash(PANIC, NONE).cause
 
@@ -303,7 +303,7 @@ def test_load_that_finds_leavings() -> None:
         ("", "the machine ended and printed nothing"),
         (CLEAN, "the machine ended and printed nothing"),
         (f"{CLEAN}[ 2.0] agent: the line is closed, powering off\n[ 2.0] \n",
-         "the machine ended; its last words: agent: the line is closed, powering off"),
+         "the machine ended; the last line of its log: agent: the line is closed, powering off"),
         ("[ 2.0] Kernel panic - not syncing: Kernel mode signal 8\n",
          "kernel panic: an arithmetic fault, such as division by zero"),
     ],

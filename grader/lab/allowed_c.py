@@ -20,7 +20,8 @@ _ATTRIBUTES = re.compile(
     r"no_sanitize\w*|no_address_safety_analysis|no_instrument_function|disable_sanitizer\w*"
     r"|no_profile_instrument_function|ifunc|alias|weakref|weak|symver|target_clones|copy"
 )
-# Rejected attributes whose names are also common identifiers.
+# Rejected attributes whose names are also common identifiers, so they are rejected only as
+# attributes.
 _COMMON = ("alias", "weak", "copy")
 # Words that are rejected everywhere.
 _WORDS = re.compile(

@@ -19,7 +19,7 @@ from grader.base.printable import decoded
 PUT_BYTES = 2048
 # Limit of unanswered requests, in bytes; a serial line's input buffer holds 4095 bytes.
 AHEAD_BYTES = 2000
-# The maximum number of times that a request is sent again because it arrived damaged.
+# The maximum number of retransmissions of a request that arrived damaged.
 REPEATS = 3
 
 
@@ -189,7 +189,7 @@ class GuestChannel:
         whole: str = "",
         ahead: int = AHEAD_BYTES,
     ) -> Iterator[str]:
-        """Send requests to a program in the machine; yield its answers, one line each.
+        """Send requests to a client program in the machine; yield its answers, one line each.
 
         The client must answer each line at once with one line, and end at the line "quit". timeout:
         seconds for one answer. whole: a shell command that contains the client; its other commands

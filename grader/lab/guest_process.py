@@ -76,7 +76,7 @@ class GuestProcess:
         self._guard = guard
         self._stopped = False
         self._status = 0
-        self.supervisor: socket.socket | None = None  # set if the machine is confined
+        self.supervisor: socket.socket | None = None  # None if not confined
         self.channel = GuestChannel(
             folder / "channel.in", folder / "channel.out", self.alive, RunDelay(pid).increase
         )
@@ -170,9 +170,9 @@ _LIBC = ctypes.CDLL(None)
 # A shell script that waits for the end of this process, even by SIGKILL. It then kills the process
 # group of a machine and removes the machine's files. The parent-death signal alone is not enough,
 # because only the first process of the machine gets that signal. A process that user-mode Linux has
-# just forked asks its parent to trace it; if init has become the parent, the process stops for
-# ever. The script kills several times, because some host kernels miss a process that is being
-# forked.
+# just forked asks its parent to trace it. If that parent has ended, init is the parent, and the
+# process stops for ever. The script kills several times, because some host kernels miss a process
+# that is being forked.
 GUARD = """\
 read -r _
 for _ in 1 2 3 4 5 6 7 8; do kill -KILL -- "-$1" || break; sleep 0.1; done
@@ -187,7 +187,7 @@ def _killed_with_us() -> None:
 
 def _may_be_traced() -> None:
     scratch.let_signals_in()
-    # Let gdb (`make gdb`) attach without root, also where Yama allows only parents to trace.
+    # Let gdb (`make gdb`) attach without root, even if Yama allows only a parent process to trace.
     _LIBC.prctl(PR_SET_PTRACER, ctypes.c_ulong(PR_SET_PTRACER_ANY))
 
 
@@ -262,15 +262,14 @@ def begin(
         shutil.rmtree(folder, ignore_errors=True)
         if killed:
             raise MachineKilled from error
-        # Prefer the panic message, which names the cause. The lines after the message are only the
-        # stack.
+        # Report the panic message, because the lines after it show only the stack.
         panics = [line for line in console if "Kernel panic" in line]
-        message = (panics or console[-1:] or ["it printed nothing"])[0]
+        message = (panics or console[-1:] or ["the machine printed nothing"])[0]
         raise LabError(
             f"the machine did not come up ({error}): {message}", "run make doctor"
         ) from error
     except BaseException:
-        if stays:  # remove_all spares machines that stay up
+        if stays:  # remove_all must not stop a machine that stays up
             scratch.kill_those_in(folder)
             shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -284,7 +283,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
     """Start the guard, which ends a machine and removes its folder when this process has ended."""
     return subprocess.Popen(
         ["sh", "-c", GUARD, "sh", str(pid), str(folder)],
-        stdin=subprocess.PIPE,  # this pipe has no other writer, so it closes when this process ends
+        stdin=subprocess.PIPE,  # closes when this process ends, its only writer
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -335,8 +334,8 @@ def _spawn(
         )
     for fd in fds.values():
         os.close(fd)
-    # GuestProcess waits for the pid. Without this the Popen object would warn at exit about a
-    # machine that stays up.
+    # GuestProcess waits for the pid. Set the status, because otherwise the Popen object would warn
+    # at exit about a machine that stays up.
     process.returncode = 0
     return process.pid, supervisor
 

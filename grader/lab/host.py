@@ -27,7 +27,7 @@ from grader.lab.local_channel import LocalChannel
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
 
-# Absolute paths below /dev, /sys or /proc in a command.
+# Absolute paths below /dev, /sys or /proc in a command, which LAB_HOST_ROOT redirects.
 SYSTEM = re.compile(r"(?<![\w/])/(?=(?:dev|sys|proc)/\w)")
 # Standard device nodes, which belong to no module.
 STANDARD = re.compile(r"(?<![\w/])/dev/(?:null|zero|full|u?random|tty|std\w+|fd)\b")
@@ -158,7 +158,7 @@ def _unload(module: str) -> None:
 
 
 def _environment(programs: Path) -> dict[str, str]:
-    # insmod and rmmod are not on every user's PATH.
+    # Add the sbin folders, because not every user's PATH contains the folder of insmod and rmmod.
     path = f"{programs}:{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return os.environ | {"PATH": path, "LC_ALL": "C"}
 
@@ -244,7 +244,7 @@ class HostRunning:
         )
 
     def killed(self) -> bool:
-        """Return False, because this code would not run if this computer had been killed."""
+        """Return False, because this process could not run if this computer had stopped."""
         return False
 
     def owner_as_made(self, uid: int, gid: int) -> tuple[int, int]:
@@ -298,7 +298,7 @@ class Host:
         return self
 
     def facts(self) -> dict[str, str]:
-        """Return settings, besides the CPU, that the measurements depend on."""
+        """Return the settings, besides the CPU, on which the measurements depend."""
         names = {
             "governor": "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "isolated CPUs": "sys/devices/system/cpu/isolated",
@@ -334,7 +334,7 @@ class Host:
                 raise LabError(
                     "machine=host is not available: "
                     "a module in this computer's kernel needs consent",
-                    "give yes=1 (or set LAB_YES=1) if you want that",
+                    "give yes=1 (or set LAB_YES=1) to consent",
                 )
             print(notice, end="", file=sys.stderr)
             print("go on? [y/N] ", end="", file=sys.stderr, flush=True)

@@ -50,7 +50,7 @@ def suspects(console: str, module: Module) -> list[str]:
 def first_place(console: str, module: Module) -> str:
     """Return the first source line of the module in the log: "in function, file:line" or ""."""
     lines = console.splitlines()
-    # Look at the instruction pointer before the stack.
+    # Search the instruction pointer first, because it is more precise than the stack.
     lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
     first = ""
     in_module = log_diagnostics.in_module(module.name)
@@ -128,7 +128,8 @@ def _cause(line: str, console: str, module: Module) -> str:
         address = int(fault[1], 16)
         line = f"{'a null' if address < 4096 else 'a bad'} pointer is followed"
         if not address:
-            # For a non-canonical address the processor reports no address, and UML prints 0.
+            # UML also prints 0 for a non-canonical address, because the processor does not report
+            # that address.
             line += ", or an index is far outside of its array"
         line += f" (address {fault[1]})"
     line = line.replace("Kernel panic - not syncing: ", "kernel panic: ")
@@ -140,7 +141,7 @@ def _cause(line: str, console: str, module: Module) -> str:
         "no space is left for the machine's memory: free some in /dev/shm, or set TMPDIR",
     )
     if line.startswith(f"{module.name}: "):
-        return line  # the stack is unrelated to a message of the module
+        return line  # Omit the stack, because it is unrelated to a message of the module itself.
     place = first_place(console, module)
     known = place.rsplit(", ", 1)[-1] in line
     return f"{line} {place}" if place and not known else line
@@ -176,17 +177,17 @@ def stack(console: str, module: Module) -> str:
 def crash(console: str, module: Module) -> Finding:
     """Return the finding for a machine that has ended."""
     lines = suspects(console, module)
-    # The first report is more precise than the panic that follows it.
+    # Prefer the first report, because it is more precise than the panic that follows it.
     first = [x for x in lines if x.startswith(("BUG:", "Oops:", "kernel BUG", "WARNING:"))]
     panics = [x for x in lines if "Kernel panic" in x or "Kernel mode fault" in x]
     large = stack(console, module)
     if large:
-        message = f"the stack has overflowed, it seems: {large}"
+        message = f"the stack has probably overflowed: {large}"
         return Finding("crashed", message, excerpt(console, module))
     if not lines:
         texts = [_text(line) for line in console.splitlines()]
         last = [text for text in texts if text and not HARMLESS.search(text)][-1:]
-        message = f"; its last words: {last[0]}" if last else " and printed nothing"
+        message = f"; the last line of its log: {last[0]}" if last else " and printed nothing"
         return Finding("crashed", f"the machine ended{message}", excerpt(console, module))
     return _finding("crashed", (first or panics or lines)[0], console, module)
 

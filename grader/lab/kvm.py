@@ -16,9 +16,9 @@ from grader import sandbox
 from grader.base import scratch
 
 CPU = "host"
-LIMIT = 12.0  # seconds for the probe; with its overhead it takes less than 15
+LIMIT = 12.0  # seconds for the guest; the whole probe takes less than 15
 DEVICE = Path("/dev/kvm")
-# The last message of a kernel that has booted completely but has no root file system.
+# The panic message of a kernel that has booted completely but has no root file system.
 ROOTLESS = "Unable to mount root fs"
 
 
@@ -34,7 +34,7 @@ def why_unavailable(vmlinuz: Path) -> str:
     if not DEVICE.exists():
         return "this computer has no /dev/kvm"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return "/dev/kvm may not be opened (is this user in the group kvm?)"
+        return "this user may not open /dev/kvm; add the user to the group kvm"
     device = DEVICE.stat()
     if not (os.geteuid() or device.st_mode & 0o006 == 0o006 or sandbox.opens_by_group(device)):
         return "/dev/kvm is root's alone, and QEMU runs as another user: chmod 0666 /dev/kvm"
@@ -85,5 +85,5 @@ def _probe(vmlinuz: Path) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1][-100:] if lines else "nothing"
     if late:
-        return f"a guest hung under KVM and was given up after {LIMIT:.0f} s (it said: {last})"
-    return f"a guest died under KVM (it said: {last})"
+        return f"a guest hung under KVM and was killed after {LIMIT:.0f} s (last message: {last})"
+    return f"a guest died under KVM (last message: {last})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find memory that a module does not free: with kmemleak, or by its allocation traces."""
+"""Find memory that a module does not free, with kmemleak or by the allocation traces of SLUB."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from grader.lab.module import Module
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
 # kmemleak does not report blocks that are younger than this, in seconds.
 KMEMLEAK_AGE = 5
-# The first scan finds possible leaks. The second scan reports the leaks that are old enough by
-# then.
+# Scan twice: the first scan finds possible leaks, and the second reports those that are old enough
+# by then.
 COMMAND = (
     f"echo scan >{KMEMLEAK} && sleep {KMEMLEAK_AGE} && echo scan >{KMEMLEAK} && cat {KMEMLEAK}"
 )
@@ -29,7 +29,7 @@ class Leaks:
 
 
 def read(report: str, module: Module) -> Leaks:
-    """Parse the output of COMMAND."""
+    """Parse the output of COMMAND, the kmemleak scan."""
     meaning = log_diagnostics.leaks(report, kernel_log.log_context(module))
     return Leaks(log_diagnostics.leaked(report), meaning, report)
 
@@ -48,7 +48,7 @@ def held_command(name: str) -> str:
 
 
 def held(report: str, name: str) -> str:
-    """Return the first block in the output of held_command() in words, or ""."""
+    """Return a sentence about the first leaked block in the output of held_command(), or ""."""
     found = re.search(rf"^\s*(\d+) (?:.*\n)*?.*?([\w.]+)\+0x\S+ \[{name}\]", report)
     if not found:
         return ""

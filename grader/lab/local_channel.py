@@ -16,7 +16,7 @@ from grader.base.errors import MachineDied, MachineError, MachineTimeout
 from grader.base.printable import decoded
 from grader.lab.guest_channel import AHEAD_BYTES, GuestChannel, GuestCommandResult
 
-# Seconds to wait for a killed command, which the kernel may delay.
+# Seconds to wait for the end of a killed command; a system call may delay it.
 PATIENCE = 2.0
 
 
@@ -115,7 +115,7 @@ class LocalChannel(GuestChannel):
             raise MachineTimeout(f"{name} does not end") from None
         finally:
             self.kill_command()
-            with contextlib.suppress(BrokenPipeError):  # the program did not read all requests
+            with contextlib.suppress(BrokenPipeError):  # the program may end early
                 process.stdin.close()
             assert process.stdout is not None
             process.stdout.close()

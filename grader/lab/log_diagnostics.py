@@ -17,7 +17,8 @@ Place = Callable[[str, int, int], tuple[str, str]]
 class LogPatterns:
     """The log patterns that are specific to a module; its builder provides them."""
 
-    # Functions through which the module allocates and frees; reports name their callers instead.
+    # The module's own functions that allocate and free; reports name the callers of these
+    # functions.
     allocate: str = "kmalloc"
     free: str = "kfree"
     header_bytes: int = 0  # Bytes of the allocator's header in front of each block.
@@ -184,7 +185,7 @@ def _where_to(report: str, address: int, allocated: str, dialect: LogPatterns) -
 
 
 def _asked_for(report: str, begin: int) -> int:
-    """Return the size of the block at begin, or 0 if the report does not show it.
+    """Return the requested size of the block at begin, or 0 if the report does not show the size.
 
     A shadow byte of KASAN stands for 8 bytes of memory. It is 0 if all of them belong to a block.
     """
@@ -213,9 +214,9 @@ def _recursive(_match: re.Match[str], report: str, about: LogContext) -> str:
 def _fault(match: re.Match[str], report: str, about: LogContext) -> str:
     address = int(match[1], 16)
     if address >= _NULL_PAGE:
-        return f"the pointer {match[1]} leads nowhere: it was never set, or was overwritten"
+        return f"the pointer {match[1]} is invalid: it was never set, or was overwritten"
     user = _user_of(report, about)
-    # The lab kernel prints address 0 also for an address that is not canonical.
+    # The lab kernel also prints address 0 for a non-canonical address.
     index = "" if address else ", or an index is far outside of its array"
     return (
         f"a null pointer is used{' ' * bool(user)}{user}{index}; if the pointer came from"
@@ -227,12 +228,12 @@ def _fixed(text: str) -> Callable[[re.Match[str], str, LogContext], str]:
     return lambda match, _report, _about: match.expand(text)
 
 
-# Reports of lockdep about recursive locking or inconsistent lock order.
+# The first line of lockdep's reports on recursive, circular or interrupt-unsafe locking.
 LOCKDEP = re.compile(r"possible (?:recursive|circular) locking|inconsistent lock state")
 
 _KNOWN: list[tuple[str, Callable[[re.Match[str], str, LogContext], str]]] = [
     (r"BUG: KASAN: ([\w -]+?) in ", _kasan),
-    (OVERFLOW, _fixed(f"the stack has overflowed, it seems: {STACK}")),
+    (OVERFLOW, _fixed(f"the stack has probably overflowed: {STACK}")),
     (r"possible recursive locking detected", _recursive),
     (r"possible circular locking dependency",
      _fixed("two locks are taken in one order here and in the other order there: two tasks can"
@@ -244,17 +245,17 @@ _KNOWN: list[tuple[str, Callable[[re.Match[str], str, LogContext], str]]] = [
      _fixed("something that may wait is called where waiting is forbidden: under a spinlock, say,"
             " where memory must be asked for with GFP_ATOMIC or beforehand")),
     (r"shift exponent (-?\d+) is (?:too large|negative)(?: for (\d+)-bit type)?",
-     _fixed(r"a shift by \1: C leaves open what becomes of it; shift by less than the width")),
+     _fixed(r"a shift by \1 is undefined in C; shift by less than the width")),
     (r"index (-?\d+) is out of range for type '([^']+)'",
-     _fixed(r"the array of type \2 has no element \1")),
+     _fixed(r"index \1 is outside of an array of type \2")),
     (r"Kernel mode fault at addr (0x[0-9a-f]+)", _fault),
     (r"NULL pointer dereference, address: (?:0x)?([0-9a-f]+)", _fault),
     (r"tried to access user memory at addr|#PF: supervisor \w+ access in kernel mode\n"
      r"#PF: error_code\(0x[0-9a-f]+\) - permissions violation",
      _fixed("an address in a user's memory is used as if it were the kernel's: only copy_to_user,"
             " copy_from_user and the like may follow it")),
-    (r"general protection fault", _fixed("a pointer is spoilt: it is no address at all")),
+    (r"general protection fault", _fixed("a pointer is corrupted: it is no valid address")),
     (r"divide error", _fixed("a division by zero, or a quotient that is too large")),
     (r"WARNING: CPU",
-     _fixed("an assertion does not hold: what the line states about its arguments is not so")),
+     _fixed("an assertion failed: the condition in this line is false")),
 ]  # fmt: skip

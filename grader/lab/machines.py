@@ -40,7 +40,7 @@ class Contents:
     files: Mapping[str, Path] = field(default_factory=dict)  # Files by their path in the machine.
     module: str = ""  # The name of the module that will be loaded, as rmmod takes it.
     nodes: tuple[str, ...] = ()  # Device nodes that the user must be able to open after the load.
-    vectors: bool = False  # Whether an emulated CPU must have AVX2 and FMA.
+    vectors: bool = False  # True if an emulated CPU must have AVX2 and FMA.
 
 
 NOTHING = Contents()
@@ -85,15 +85,15 @@ class Machine(Protocol):
 
     name: str
     metric: str  # "ns", "instructions", or "" if the machine cannot measure.
-    debug: bool  # Whether its kernel has checkers, which make it many times slower.
+    debug: bool  # True if the machine's kernel has checkers, which make it many times slower.
     cpus: int  # Number of CPUs of the guest.
-    is_host: bool  # Whether the machine is this computer and not a guest.
+    is_host: bool  # True if the machine is this computer and not a guest.
 
     def verifier(self) -> Machine:
         """Return the machine to verify on: this one, or a faster one with the same kernel."""
 
     def facts(self) -> dict[str, str]:
-        """Return further facts that the measurements depend on, for the report."""
+        """Return further facts on which the measurements depend, for the report."""
 
     def kernel(self) -> Kernel:
         """Return the kernel that modules are built for; set it up if it is missing."""
@@ -136,7 +136,7 @@ def counting() -> CountingMachine:
 def get(name: str) -> Machine:
     """Return the machine with this name; raise LabError if it does not exist."""
     if name not in MACHINES:
-        raise LabError(f"there is no machine {name}", f"choose one of {', '.join(MACHINES)}")
+        raise LabError(f"machine {name} does not exist", f"choose one of {', '.join(MACHINES)}")
     module, attribute = MACHINES[name].split(":")
     machine: Machine = getattr(importlib.import_module(module), attribute)
     return machine

@@ -19,8 +19,8 @@ from grader.base.errors import LabError
 from grader.lab.log_diagnostics import LogPatterns
 from grader.sandbox import COMPILER, CommandResult, SandboxView, kernel_build_paths
 
-# Limits of a build: a source such as #include "/dev/zero" makes the compiler run for ever and use
-# all memory.
+# Limits of a build. Without limits, a source such as #include "/dev/zero" makes the compiler run
+# for ever and use all memory.
 LIMITS = COMPILER
 
 
@@ -39,7 +39,7 @@ class Kernel:
     release: str
     compiler: str
     extra_cflags: tuple[str, ...] = ()
-    instrumented: bool = False  # Whether its compiler flags add checkers to a module.
+    instrumented: bool = False  # True if the kernel's compiler flags add checkers to a module.
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Recipe:
     # Names that replace directories in debug information, which is then independent of the build
     # path.
     labels: Mapping[str, str] = field(default_factory=dict)
-    # Labels of support code. A crash in support code is attributed to its caller, if the caller is
+    # Labels of support code. A crash in support code is reported at its caller, if the caller is
     # known.
     support: tuple[str, ...] = ()
-    # Names that replace directories in compiler messages, where they differ from the labels.
+    # Names that replace directories in compiler messages, if these names differ from the labels.
     shown: Mapping[str, str] = field(default_factory=dict)
-    isolated: bool = False  # Whether to compile in the sandbox, as an untrusted submission.
+    isolated: bool = False  # True to compile in the sandbox, for an untrusted submission.
     # Objects to link first, which are compiled once, outside the sandbox, for all recipes.
     shared: Recipe | None = None
     dialect: LogPatterns = field(default_factory=LogPatterns)
@@ -151,13 +151,13 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
 
 
 def _make_shared(recipe: Recipe, kernel: Kernel, directory: Path) -> None:
-    # Link one object only, because a module would have undefined symbols.
+    # Build only the objects, because a linked module would have undefined symbols.
     result = _make(_command(kernel, directory, f"{recipe.name}.o"), None)
     if result.status or result.ended_by:
         result.check_host(directory)
         why = result.cause or _error_line(readable(result.text, directory, recipe.labels))
         raise LabError(
-            f"the code that all modules share does not compile here: {why}", "run make doctor"
+            f"the kit's shared module code does not compile here: {why}", "run make doctor"
         )
 
 
@@ -177,7 +177,8 @@ def _store_key(recipe: Recipe, kernel: Kernel) -> str:
     return object_store.key(digest(recipe, kernel), tree, Path(__file__).read_bytes())
 
 
-# A placeholder for the build directory in a stored command record.
+# Placeholder for the build directory in a stored command record, so that any directory can reuse
+# the record.
 _DIRECTORY = b"$(directory)"
 # The modification time of objects from the store. It is older than all sources, so make compiles
 # every object again after a change of any source. Modules get the current time instead, because gdb
@@ -311,7 +312,7 @@ def _kbuild(recipe: Recipe, kernel: Kernel) -> str:
         [
             "# Made by grader/lab/module.py.",
             f"obj-m := {recipe.name}.o",
-            # A single object with the name of the module needs no list.
+            # kbuild needs no object list if the only object has the name of the module.
             *([] if _objects(recipe) == (recipe.name,) else [f"{recipe.name}-y := {objects}"]),
             "ccflags-y := " + " ".join([*recipe.flags, "-g", *prefixes, *kernel.extra_cflags]),
             *recipe.settings,
@@ -364,7 +365,7 @@ def large_frame(module: Module) -> str:
 def _error_line(log: str) -> str:
     for pattern in (
         r"^.+?:\d+:(?:\d+:)? (?:fatal |internal compiler )?error: .*",
-        r"^.+?:\d+: (?:Fatal error|Error): .*",  # from the assembler
+        r"^.+?:\d+: (?:Fatal error|Error): .*",  # error messages of the assembler
         r"^cc1: .*",
         r"^gcc: .*(?:File size limit exceeded|Killed|Segmentation fault).*",
         r"^ERROR: modpost: .*",
@@ -396,14 +397,15 @@ def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return our environment without the variables that change kbuild.
+    """Return the grader's environment without the variables that change kbuild.
 
     They come from a calling make or from the settings of the user.
     """
     unwanted = re.compile(
         r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
     )
-    # The parsers here need English messages. LANG is set, too, since kbuild unsets LC_ALL.
+    # Ask for English messages, which the parsers of this module need. LANG is set, too, because
+    # kbuild unsets LC_ALL.
     english = {"LC_ALL": "C", "LANG": "C"}
     return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | english
 

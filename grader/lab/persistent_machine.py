@@ -25,9 +25,9 @@ from grader.lab.guest_process import GuestProcess, console_text, why_stopped
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Module
 
-# Seconds that an internal command may take if the machine boots in half a second.
+# Time limit in seconds of an internal command on a machine that boots in half a second.
 CALL_TIMEOUT = 30.0
-# Seconds that a command of the user may take; the user can press Ctrl-C.
+# Time limit in seconds of a user's command. It is long because the user can press Ctrl-C.
 PATIENCE = 24 * 3600.0
 # Seconds without an answer after which a note reports a stopped or busy machine.
 SILENCE = 10.0
@@ -169,7 +169,7 @@ def alone(machine: str) -> Iterator[None]:
 
 
 def start(machine: Machine, contents: Contents) -> Running:
-    """Return that machine if it is up, or start it. Stop all other machines.
+    """Return the named machine if it is up, or start it. Stop all other machines.
 
     The caller must hold the lock: see alone().
     """
@@ -215,7 +215,7 @@ def swap(machine: str, running: Running, module: Module, what: str, path: str) -
 
 def sections(running: Running, module: str) -> dict[str, str]:
     """Return the addresses of the sections of a loaded module, by name."""
-    # Do not omit a section, because gdb would assume that it is a part of .text.
+    # List every section, because gdb would assume that a missing section is a part of .text.
     command = f"cd /sys/module/{module}/sections && grep . .[a-z]*"
     result = running.channel.run(command, CALL_TIMEOUT)
     lines = result.output.splitlines() if result.status == 0 else []

@@ -29,7 +29,7 @@ def output(folder: Path) -> Path:
     """Make the file that the plugin writes to, writable for the user that QEMU runs as."""
     path = folder / OUTPUT
     path.touch()
-    path.chmod(0o666)  # this is safe, because only the owner can enter the folder
+    path.chmod(0o666)  # World-writable is safe here, because only the owner can enter the folder.
     return path
 
 
@@ -118,6 +118,6 @@ def why_unavailable(qemu: str) -> str:
                 command, input="quit\n", capture_output=True, text=True, timeout=PROBE_SECONDS
             )
         except subprocess.TimeoutExpired:
-            return "it does not end"
+            return "QEMU does not end"
     output = (run.stderr.strip().splitlines() or [f"status {run.returncode}"])[-1]
     return output if run.returncode else ""

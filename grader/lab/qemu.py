@@ -34,8 +34,8 @@ QEMU = "qemu-system-x86_64"
 # with ERMS the kernel copies with "rep movsb", which counts one instruction for each byte.
 EMULATED_CPU = "qemu64,+bmi1,+bmi2,+adx,+popcnt"
 # Further features for a module with vector files: AVX2, FMA, the features that QEMU requires for
-# them, and XSAVE, with which the kernel saves the vector registers. LZCNT ("abm") must be there,
-# too: from glibc 2.41 on, memrchr() and other functions use the instruction LZCNT on every
+# them, and XSAVE, with which the kernel saves the vector registers. LZCNT ("abm") is required, too,
+# because from glibc 2.41 on memrchr() and other functions use the instruction LZCNT on every
 # processor with AVX2. Without the feature, the same bytes are the instruction BSR, which returns
 # another result.
 AVX2 = "+abm,+ssse3,+sse4.1,+sse4.2,+xsave,+xsaveopt,+xgetbv1,+avx,+avx2,+fma"
@@ -44,11 +44,12 @@ KERNEL_ARGUMENTS = (
     "console=ttyS0 quiet panic=-1 oops=panic"
     # Load the kernel at the same addresses in every boot.
     " nokaslr"
-    # The kernels of Debian and Ubuntu clear each allocated block. This work must not be counted,
-    # because it is not the module's.
+    # Switch off the clearing of each allocated block, a default of Debian's and Ubuntu's kernels,
+    # because its instructions would be counted as the module's.
     " init_on_alloc=0 init_on_free=0"
-    # A guest with one user needs no mitigations. The mitigations would add instructions to each
-    # indirect call and return, depending on the vulnerabilities of the CPU model.
+    # Switch off mitigations of CPU vulnerabilities, because they would add instructions to each
+    # indirect call and return, depending on the CPU model. A guest with one user does not need
+    # them.
     " mitigations=off"
     " audit=0 apparmor=0"
 )
@@ -61,7 +62,7 @@ CLOCK_ARGUMENTS = "tsc_early_khz=1000000 tsc=reliable nolapic_timer"
 # by the TSC can start right after a tick.
 COUNTING_ARGUMENTS = f"{CLOCK_ARGUMENTS} highres=off"
 COUNTING = ("-accel", "tcg", "-icount", "shift=0,sleep=off")
-# QEMU blocks its own system calls that start processes or change users or priorities.
+# QEMU's own system call filter blocks calls that start processes or change users or priorities.
 SECCOMP = (
     "-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 )  # fmt: skip
@@ -133,7 +134,7 @@ class Qemu:
             shared.append(plugin.output(folder))
         for path in read:
             if path.parent == folder and path.exists():
-                path.chmod(0o644)  # QEMU may run as another user
+                path.chmod(0o644)  # QEMU may run as another user, who must be able to read the file
         return SandboxView(
             (*(path for path in read if path.exists()), *_elsewhere()), shared=tuple(shared)
         )
@@ -158,7 +159,7 @@ class Qemu:
             return self._view(folder, counts=digits is not None)
 
         around = Surroundings(view=room if confined else None)
-        if self is not KVM:  # KVM boots fast, and its CPU is not the same everywhere
+        if self is not KVM:  # KVM boots fast, and its CPU differs between computers
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
             alone = Surroundings(view=self._view if confined else None)
             kept = snapshot.obtain(_entry().parent, self.name, self._command, facts, alone)
@@ -203,7 +204,7 @@ def _run_script(name: str, *arguments: str) -> str:
         [str(paths.SCRIPTS / name), *arguments], stdout=subprocess.PIPE, text=True
     )
     if script.returncode:
-        raise LabError("there is no machine qemu", "follow the message above")
+        raise LabError("machine qemu is not available", "follow the message above")
     return script.stdout.strip()
 
 

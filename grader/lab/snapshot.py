@@ -86,7 +86,7 @@ def resume(place: Path, contents: Contents, machine: Command, around: Surroundin
         return [*machine(folder, fds), *_options(folder, fds, "off"), "-incoming", "defer"]
 
     def files(folder: Path) -> None:
-        (folder / "initramfs").touch()  # its content is already in the snapshot's memory
+        (folder / "initramfs").touch()  # the snapshot's memory already contains this file
         initramfs.pack(folder / "files", contents.files)
 
     def up(guest: GuestProcess) -> None:
@@ -150,9 +150,9 @@ class _Control:
     """The control socket (QMP) of a QEMU process, and the files that QEMU inherits."""
 
     line: socket.socket
-    cat: subprocess.Popen[bytes]  # Copies the state of the devices.
-    theirs: socket.socket  # QEMU's end of the socket.
-    devices: int  # QEMU's end of the pipe.
+    cat: subprocess.Popen[bytes]  # The process (cat) that copies the state of the devices.
+    theirs: socket.socket  # QEMU's end of the control socket.
+    devices: int  # QEMU's end of the pipe for the state of the devices.
     inherited_files: dict[str, int]
 
     def hand_over(self, say: Any) -> None:
@@ -164,7 +164,7 @@ class _Control:
     @contextmanager
     def talk(self) -> Iterator[Any]:
         """Connect to QEMU. Yield a function that sends a command, or waits for an event."""
-        self.theirs.close()  # so that reading fails when QEMU ends
+        self.theirs.close()  # Close this end, so that a read fails when QEMU ends.
         self.line.settimeout(BOOT_TIMEOUT)
         with self.line.makefile("r") as file:
 
@@ -283,7 +283,7 @@ def _make(place: Path, machine: Command, around: Surroundings) -> None:
         finally:
             guest.stop()
         if control.cat.wait():
-            raise MachineError("the devices' state is not written")
+            raise MachineError("the state of the devices could not be written")
         _write(memory, new / "memory")
         for name in ("memory", "devices"):
             with (new / name).open("rb") as whole:

@@ -38,8 +38,8 @@ def complaints(
     found = []
     for line in output.splitlines():
         for folder, name in shown.items():
-            # The directory is optional, because messages about preprocessed files have relative
-            # names.
+            # Make the directory optional, because messages about preprocessed files contain
+            # relative names.
             begin = rf"({re.escape(str(directory))}/)?{re.escape(folder)}"
             if match := re.match(rf"{begin}(?=/[^/\s]+: (warning|error):)", line):
                 found.append(f"{name}{line[match.end() :]}")

@@ -19,7 +19,7 @@ from grader.lab.module import Kernel
 
 
 class Uml:
-    """A machine that runs the lab kernel or another executable that takes the same modules."""
+    """A machine that runs the lab kernel or another UML kernel that loads the same modules."""
 
     cpus = 1
     is_host = False
@@ -31,7 +31,7 @@ class Uml:
         memory_mb: int,
         arguments: str = "",
         linux: Path | None = None,
-        before: Sequence[str] = (),  # a command prefix that starts the kernel
+        before: Sequence[str] = (),  # prefix of the command line that starts the kernel
         debug: bool = False,
     ) -> None:
         self.name = flavour
@@ -49,7 +49,7 @@ class Uml:
             [str(paths.SCRIPTS / "lab-kernel.sh"), self.name], stdout=subprocess.PIPE, text=True
         )
         if script.returncode:
-            raise LabError("there is no lab kernel", "follow the message above")
+            raise LabError("lab kernel not found", "follow the message above")
         return Path(script.stdout.strip())
 
     def is_built(self) -> bool:
@@ -102,7 +102,7 @@ class Uml:
             "ssl=null",
             f"ssl1={channel}",
             f"ssl2={shell}",
-            # A fault ends the machine at once, so that no damaged kernel goes on.
+            # End the machine at once after a fault, so that a damaged kernel does not continue.
             "oops=panic",
             "panic=-1",
             "quiet",

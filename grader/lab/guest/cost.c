@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Measure the cost of a write to a file: a static program for the guest. It can
- * measure any work that a module does in its write function.
+ * Measure the cost of a write to a file: a static program for the guest. A
+ * module can do any work to be measured in its write function.
  *
  *	cost FILE TEXT TIMES
  *

@@ -72,7 +72,10 @@ unsigned int fault_disarm(void)
 
 void fault_random(const char *percent)
 {
-	/* Open early, because open() itself may fail once allocations fail. */
+	/*
+	 * Open the file before faults are enabled, because open() itself
+	 * allocates memory.
+	 */
 	if (starved < 0)
 		starved = open("/proc/self/make-it-fail", O_RDWR | O_CLOEXEC);
 	if (starved < 0)

@@ -10,7 +10,10 @@
 
 #include <stdbool.h>
 
-/* An argument of fault_arm(). No call makes that many allocations. */
+/*
+ * An argument of fault_arm() that makes no allocation fail, because no call
+ * makes that many allocations.
+ */
 #define FAULT_NEVER 1000000000U
 
 /* Call this first. Enables failures also in allocations that may sleep. */

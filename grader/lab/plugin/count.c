@@ -207,7 +207,7 @@ static void on_marker(unsigned int cpu, void *data)
 {
 	uintptr_t number = (uintptr_t)data;
 
-	/* All interrupts have ended, because user code runs. */
+	/* User code runs, so all interrupts have ended. */
 	depth = 0;
 	if (number == MARKER_READY) {
 		read_addresses();
