@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Decide whether one series is faster than another.
+"""Decide whether one series of measurements is faster than another.
 
 Counts are compared by the resolution of the counter, times by statistical tests.
 """

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from grader.base.finding import Failure
 from grader.measure.workload import Reading, WrongAnswer
 
-# An attack that reports a fourth of the true time is detected; one that reports half is not.
+# Largest accepted ratio of the caller's time to the reported time. A module that reports a fourth
+# of the true time is detected; a module that reports half is not.
 TIMES = 2.0
 # Allowance for the system call itself on a busy computer; on uml it takes 50,000 ns.
 TIMES_ONCE_NS = 1_000_000

@@ -59,7 +59,7 @@ class GuestSession:
         answers = self.guest.channel.stream_requests(subject.client, requests, self.timeout, whole)
         for _ in subject.before:
             first = next(answers).strip()
-            if first != "0":  # usually an error message of insmod
+            if first != "0":  # the output, which is usually an error message of insmod
                 raise MachineError(first)
         readings = [subject.reading(next(answers), work) for work in works]
         for _ in answers:

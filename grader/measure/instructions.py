@@ -32,7 +32,7 @@ from grader.measure.workload import CountedWorkload, WrongAnswer
 # Two counts are equal if their relative difference is smaller. This is several times the largest
 # observed variation of the kernel's part between boots, builds and loads of the host.
 RESOLUTION = 0.001
-# A call that would take more instructions is not measured.
+# Limit for the instructions of a call; an n that would exceed it is not measured.
 LIMIT = 2_000_000_000
 # For time-outs: emulated instructions per second on a slow and busy computer, and the assumed
 # instructions of a call whose cost is unknown.

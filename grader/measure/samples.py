@@ -19,7 +19,7 @@ class Series:
     values: list[float] = field(default_factory=list)
     allocations: float | None = None  # Allocations per call; None if instructions are counted.
     peak_bytes: int | None = None
-    shortest_batch: float = math.inf  # Total of a batch, in the metric's unit.
+    shortest_batch: float = math.inf  # Total cost of a batch of calls, in the metric's unit.
     # The round of each value; empty if all values are from one boot, in order.
     rounds: list[Round] = field(default_factory=list)
 

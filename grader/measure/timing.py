@@ -115,7 +115,7 @@ class _TimingSession:
     equal_repetitions: bool
     samples: Samples = field(default_factory=dict)
     plans: dict[str, list[RoundPlan]] = field(default_factory=dict)
-    # By (key, n): whether the caller's clock agreed in each round, and a reading of each round.
+    # By (key, n): for each round, True if the caller's clock agreed, and a reading.
     fits: dict[tuple[str, int], list[bool]] = field(default_factory=dict)
     readings: dict[tuple[str, int], list[Reading]] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class _TimingSession:
         effort, found = self.effort, Samples()
         first = _share(effort.rounds, effort.boots, boot)
         begin, share, longest = time.monotonic(), effort.seconds / effort.boots, 0.0
-        what = f"measure again what is undecided, {effort.seconds:.0f} s at most: boot"
+        what = f"repeat undecided measurements, {effort.seconds:.0f} s at most: boot"
         for i in range(effort.second):
             before = time.monotonic()
             # Only the time limit ends the loop, because stopping by the results would bias the
@@ -388,7 +388,7 @@ def disturbances(samples: Samples) -> list[str]:
     if not samples:
         return message
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    busy = f"{load:.1f} processes want {cores} cores" if load > 1.5 * cores else ""
+    busy = f"{load:.1f} processes compete for {cores} cores" if load > 1.5 * cores else ""
     governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor and governor != "performance":
         message.append(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * A workload of known size: LOOPS times the same loop. Each step depends on the
- * step before, so that neither the compiler nor the CPU can skip or overlap
- * steps.
+ * A workload of known size: the same loop, repeated LOOPS times. Each step
+ * depends on the step before, so that neither the compiler nor the CPU can skip
+ * or overlap steps.
  */
 #ifndef FIBDRV_LOOPS_H
 #define FIBDRV_LOOPS_H
