@@ -80,7 +80,7 @@ class Figure:
     panels: list[Panel]
     missing: str
     notes: list[str] = field(default_factory=list)
-    columns: int = 2  # number of panels in a row on a wide page
+    columns: int = 2  # the number of panels in each row on a wide page
 
 
 def style(index: int, label: str) -> Style:

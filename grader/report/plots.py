@@ -175,7 +175,7 @@ def _script(figure: Figure, layout: Layout, kind: str, output: str, work: Path) 
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # not HTML: safe_text makes text safe for the script
+        autoescape=False,  # The output is not HTML; safe_text makes text safe for gnuplot's script.
     )
     environment.filters["safe_text"] = safe_text
     environment.filters["ticks"] = _ticks

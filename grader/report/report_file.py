@@ -105,7 +105,7 @@ def read(out: Path) -> Report:
             f"{path} cannot be read: {error.strerror}", "run grader/run.sh again"
         ) from None
     except ValueError:
-        raise ReportError(f"{path} is not JSON", "run grader/run.sh again") from None
+        raise ReportError(f"{path} is not valid JSON", "run grader/run.sh again") from None
     if not isinstance(report, dict):
         raise ReportError(f"{path} is not a report", "run grader/run.sh again")
     try:

@@ -23,8 +23,8 @@ _WORDS = {"ns": "time", "instructions": "instructions"}
 PHASE_STYLES = {"compute": 2, "decimal": 6, "read": 5}
 # Height in pixels of the panel that shows one step between stages.
 STEP_HEIGHT = 230
-# A smaller gain is left out, because the axis would leave no width for the others; a note gives its
-# value.
+# Gains below this ratio are not drawn, because the axis would leave no width for the other gains. A
+# note gives their values.
 LEAST_DRAWN = 0.1
 
 
@@ -329,8 +329,8 @@ def _memory(report: Report) -> Figure:
         for phase in PHASES:
             series = []
             for stage in report["stages"]:
-                # All machines have the same counts, so take them from the first machine that
-                # reports them.
+                # The allocation counts are equal on all machines, so take them from the first
+                # machine that reports them.
                 known: dict[int, float] = {}
                 for s in stage["samples"]:
                     if s["phase"] == phase and s["n"] > 0 and s.get(key) is not None:

@@ -15,7 +15,7 @@ COLUMNS = 100
 MOST_FAILURES = 3
 MOST_FINDINGS = 3
 MOST_N = 3
-MOST_ROWS = 24  # rows of a table of speedups, so that the tables of both metrics fit on a screen
+MOST_ROWS = 24  # rows of a speedup table, so that the tables of both metrics fit on a screen
 LEAST_CAUSE = 24
 INDENT = " " * 4
 
@@ -164,7 +164,8 @@ def _failure(failure: Json, paint: Painter) -> list[str]:
     expected, got = text.difference(failure, 48)
     for name, part in (("expected", expected), ("got", got)):
         line, column = _excerpt(part)
-        # Escape sequences can make an excerpt of 48 characters wider than a line.
+        # Shorten the excerpt further, because escape sequences can make 48 characters wider than a
+        # line.
         lines.append(_cut(f"{INDENT * 2}{name:9}{line}", COLUMNS))
     if got is not None and column is not None and len(INDENT * 2) + 9 + column < COLUMNS:
         lines.append(paint(YELLOW, " " * (len(INDENT * 2) + 9 + column) + "^"))
