@@ -28,8 +28,7 @@ from grader.exercise.files.exercises import Exercise
 
 # Number of attempts at a job that ends without a result.
 TRIES = 3
-# Time limit for one job in seconds. A submission takes less, even if it uses up each of its own
-# limits.
+# Time limit for one job in seconds. It is longer than the sum of the limits within a job.
 LONGEST = 3600
 # Signals that end a job, with the milliseconds to wait after each.
 TERMSEQ = "TERM,8000,TERM,2000,KILL,100"
@@ -106,7 +105,7 @@ def run(dispatcher: Dispatcher, todo: Mapping[str, str], progress: Progress) -> 
         process = subprocess.Popen(
             dispatcher.parallel(),
             cwd=dispatcher.output_folder,
-            # By default, parallel keeps files in the home directory.
+            # Set this variable because parallel otherwise writes files to the home directory.
             env={**os.environ, "PARALLEL_HOME": str(dispatcher.output_folder / ".parallel")},
             stdin=subprocess.PIPE,
             stdout=error_file,
@@ -173,7 +172,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def what_went_wrong(out: Path) -> Sequence[str]:
-    """Return the last three lines of parallel's error output, for jobs without a result."""
+    """Return the last three lines of parallel's error output, to explain jobs without a result."""
     try:
         text = decoded((out / "parallel.err").read_bytes())
     except OSError:

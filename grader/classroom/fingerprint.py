@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.base import paths
 
-# Files and folders of the kit that points depend on, except SHOWING, which only displays points.
+# Files and folders of the kit on which points depend, except SHOWING, which only displays points.
 KIT = (
     *("common", "electives", "expected", "grader", "stages"),
     "requirements.txt",

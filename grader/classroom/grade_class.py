@@ -40,7 +40,7 @@ from grader.classroom.tables import ClassRow
 from grader.exercise.files.exercises import Exercise
 from grader.lab import machines
 
-NO_RESULT = "it ended without a result"
+NO_RESULT = "the job ended without a result"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _alone(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LabError(f"another run is at work in {out}", "wait until it ends") from None
+            raise LabError(f"another run uses {out}", "wait until it ends") from None
         yield
 
 

@@ -21,9 +21,9 @@ from grader.course.check import ExerciseVerdict, judge
 from grader.exercise.files.exercises import Exercise
 from grader.scoring.points import SPEED, Line
 
-# A machine may answer too late once on a very busy computer, so a time-out counts only if it
-# happens again. (A time-out can only reduce the points, so the better of the two verdicts is
-# correct.)
+# On a very busy computer a machine may time out although the submission is correct, so a submission
+# that timed out is graded a second time. A time-out can only reduce the points, so the better of
+# the two verdicts counts.
 TRIES_OF_TIMEOUTS = 2
 
 
@@ -94,7 +94,8 @@ def _told(
     name, cause = verdict.status, plain(verdict.cause)
     lost = next((line for line in lines if not line.full), None)
     if name == "ok" and lost and lost.kind != SPEED:
-        # The device is correct, but a function is wrong that was tested separately.
+        # The device passed its tests, but a separately tested function failed, so name that
+        # function.
         name, cause = "wrong", f"{lost.name}: {lost.remark}"
     return SubmissionOutcome(print_of_it, name, cause, lines, excluded)
 

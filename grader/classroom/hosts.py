@@ -53,15 +53,15 @@ def prepare(path: Path, ssh: str, packages: str, progress: Progress) -> None:
 
     packages: the group of packages that the exercise needs; "" for none.
     """
-    # Grading needs only these parts of the cache: the distribution's kernel and the Python
+    # Copy only the parts of the cache that grading needs: the distribution's kernel and the Python
     # environment.
     environment = Path(sys.prefix)
     cache = environment.parent
     found = [environment, machines.get("qemu").kernel().tree.absolute().parent]
-    # An elective's folders in the cache begin with the name of its group of packages.
+    # Also copy the folders of an elective, whose names begin with the name of its package group.
     found += sorted(found[1].parent.glob(f"{packages}-*")) if packages else []
     for host in read(path):
-        progress.step(f"bring the kit to {host}")
+        progress.step(f"copy the kit to {host}")
         _run([*ssh.split(), host, f"mkdir -p {_quoted(paths.ROOT)} {_quoted(cache)}"], host)
         sync = ["rsync", "-a", "--delete", "-e", ssh]
         kit = [
@@ -86,4 +86,4 @@ def _run(command: list[str], host: str) -> None:
     completed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if completed.returncode:
         output = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
-        raise LabError(f"{host}: {output}", f"set {command[0]} up so that it asks no questions")
+        raise LabError(f"{host}: {output}", f"configure {command[0]} so that it asks no questions")

@@ -117,7 +117,7 @@ class _Files:
                     yield path, file
 
     def take(self, path: tuple[str, ...], fd: int) -> None:
-        """Read one file. If it is too large, the unpacker omits it and prints a message."""
+        """Read one file; the unpacker leaves out a file that is too large, with a message."""
         with os.fdopen(os.dup(fd), "rb") as file:
             content = file.read(unpacker.FILE_BYTES + 1)
         self.bytes += len(content)

@@ -21,7 +21,7 @@ from grader.classroom.tables import ClassRow
 from grader.report import html
 
 HERE = Path(__file__).parent
-# The width of a bar of the distribution, in points. There is a separate bar for 100 points.
+# The range of points that each bar of the distribution covers. 100 points have a separate bar.
 STEP = 10
 
 

@@ -26,10 +26,10 @@ from grader.sandbox import PROGRAM, SandboxView
 
 SCRIPT = Path(__file__).with_name("similarity_compare.py")
 PACKAGES = paths.SCRIPTS / "similarity.txt"
-# Pairs with a smaller share are not reported, because short functions can be written in few ways,
-# so some similarity is normal.
+# The smallest percentage of common code that is reported. Some similarity is normal, because short
+# functions can be written in few ways.
 LEAST = 0.5
-# A class of 300 submissions has 45,000 pairs, and the comparison of each takes a millisecond.
+# Time limit: a class of 300 submissions has 45,000 pairs, and each comparison takes a millisecond.
 LIMITS = replace(PROGRAM, wall_seconds=3600, cpu_seconds=3600, address_bytes=None)
 
 
@@ -59,7 +59,7 @@ def pairs(found: Sequence[Submission], exercise: Exercise, progress: Progress) -
             ],
         )
         for i, submission in enumerate(found):
-            progress.step("unpack what is to be compared", i, len(found))
+            progress.step("unpack the submissions to compare", i, len(found))
             texts = _texts(submission, exercise)
             if texts:
                 _write(sources / f"{i}.c", texts)

@@ -32,7 +32,7 @@ def main(folder: Path, given: Path, least: float) -> None:
     ]
     found = []
     for one, other in combinations(prints, 2):
-        # An unchanged skeleton has no code of its own to compare.
+        # Skip a file without code of its own, such as an unchanged skeleton.
         if not (one.token_coverage and other.token_coverage):
             continue
         _, (of_one, of_other), _ = compare_files(one, other)

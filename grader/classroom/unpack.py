@@ -16,7 +16,7 @@ from grader.exercise.files.exercises import Exercise
 from grader.sandbox import ARCHIVE, SandboxView
 
 SCRIPT = Path(unpacker.__file__)
-# The distribution's Python, which is visible in the sandbox.
+# The distribution's Python, because the sandbox does not contain the kit's own environment.
 PYTHON = "/usr/bin/python3"
 
 
@@ -93,8 +93,8 @@ def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
 
 def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
     """Return the directory to grade among those with the right name, or None."""
-    # In a clone of the course, work/ has the solution, stages/ and electives/ have skeletons, and
-    # work/old/ has old copies.
+    # A clone of the course contains several candidates: the solution in work/, skeletons in stages/
+    # and electives/, and old copies in work/old/.
     for rank in (0, 1, 2):
         best = [home for home in named if _rank(home.relative_to(content)) == rank]
         if len(best) == 1:

@@ -20,11 +20,12 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-# A clone of the course with its history has a few thousand files and 20 MB; a stage has ten files.
+# The limits admit a clone of the course with its history, which has a few thousand files and 20 MB.
+# A stage alone has ten files.
 MEMBERS = 20_000
 EXPANDED = 256 << 20
 FILES = 1_000
-FILE_BYTES = 1 << 20  # as in grader/exercise/build/stage_module.py
+FILE_BYTES = 1 << 20  # must equal the limit in grader/exercise/build/stage_module.py.
 TAKEN_BYTES = 16 << 20
 DEPTH = 12
 # Largest size of a zip's list of members. The list has 46 bytes and a name for each member.
@@ -164,7 +165,7 @@ def take_zip(path: Path, taker: MemberExtractor) -> None:
             place = taker.place(member.filename)
             if not place or member.is_dir():
                 continue
-            if member.external_attr >> 28 not in (0, 8):  # 8: regular file, 0: unknown
+            if member.external_attr >> 28 not in (0, 8):  # Unix file type: 8 regular, 0 unknown
                 taker.leave(member.filename, "not a plain file")
             elif member.flag_bits & 1:
                 raise RejectedArchive("the archive is encrypted", "send it without a password")
