@@ -72,7 +72,7 @@ def _cure(message: str) -> LabError:
         ):
             if _setting(name) == refusing:
                 return LabError(
-                    f"{who} refuses a sandbox to ordinary users ({message})",
+                    f"{who} does not allow ordinary users to make a sandbox ({message})",
                     f"run sudo sysctl {name}={allowing} after each start",
                 )
     if _in_container():

@@ -65,10 +65,10 @@ ARCHIVE = ResourceLimits(
     output_bytes=1 * MB,
 )
 
-# Limits for an emulator. A module can write to the console, so the console file needs a limit.
+# Limits for an emulator. The file size is limited because a module can fill the console file.
 MACHINE = ResourceLimits(open_files=256, file_bytes=64 * MB, store_bytes=1 * MB)
 
-# Messages for a command that exceeded a limit.
+# Messages about exceeded limits, by limit.
 SAID = {
     "time": "it was not done after {limits.wall_seconds:g} s",
     "cpu": "it computed for more than {limits.cpu_seconds:,} s",

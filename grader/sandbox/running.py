@@ -72,7 +72,7 @@ class _Run:
         self.stack = stack
         self.uid = unused_user() if view and not os.geteuid() else None
         self.process: subprocess.Popen[bytes] | None = None
-        self.watched = 0  # The process whose descendants are checked.
+        self.watched = 0  # The pid of the process whose descendants are checked.
         self.first: int | None = None  # A pidfd of the sandbox's first process.
         self.info: int | None = None  # Pipe to which bubblewrap writes the pid.
         self.stores: list[int] = []  # Descriptors of view.stores.
@@ -317,7 +317,7 @@ class _Run:
             raise LabError(f"{command[0]}: {os.strerror(error)}", "run make doctor")
         ended_as: int | None = None
         if not self.ended_by:
-            # Without a last message the supervisor was killed, probably by the command.
+            # If there is no last message, the supervisor was killed, probably by the command.
             ended_as = -signal.SIGKILL if status == -1 else os.waitstatus_to_exitcode(status)
             self.ended_by = ended_by_signal(ended_as)
             if ended_as and not self.ended_by and oom_kills() > self.oom_kills:

@@ -43,9 +43,9 @@
 
 /* The last message over the socket. */
 struct word {
-	int status; /* as of waitpid */
+	int status; /* wait status of the command, as from waitpid() */
 	int left;
-	int error; /* errno, when the command could not be run */
+	int error; /* errno if the command could not be run, else 0 */
 };
 
 struct limit {
@@ -145,7 +145,7 @@ static void hand_over(int sock, char *const *names, int count)
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
-#define END_OF_CALLS 0x40000000 /* the first call of x32 */
+#define END_OF_CALLS 0x40000000 /* the first system call of x32 */
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 #define END_OF_CALLS 0x40000000
