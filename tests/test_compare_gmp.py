@@ -262,7 +262,7 @@ def test_stopped_while_measuring(out: Path) -> None:
     process.send_signal(signal.SIGINT)
     said = process.stderr.read().splitlines()
     assert process.wait(30) == 130
-    assert said == ["compare-gmp: stopped; nothing is left running"]
+    assert said == ["compare-gmp: stopped; no process is left running"]
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert os.fspath(out / "compare_gmp") not in running.stdout
 

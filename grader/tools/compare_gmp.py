@@ -42,7 +42,7 @@ def _environment() -> dict[str, str]:
 
 def _reason(message: str) -> str:
     """Return the most informative line of a program's error output."""
-    lines = message.strip().splitlines() or ["it says nothing"]
+    lines = message.strip().splitlines() or ["the program printed nothing"]
     return next((line for line in lines if "error" in line), lines[-1])
 
 
@@ -59,8 +59,8 @@ class Peer:
     """A process that measures one round for each line of its input."""
 
     def __init__(self, call: list[str]) -> None:
-        # A session of its own, so that Ctrl-C ends only this command. The process then ends,
-        # because its input is closed.
+        # The process runs in its own session, so that Ctrl-C ends only the parent command. The
+        # process then ends, because its input is closed.
         self.process = subprocess.Popen(
             call,
             stdin=subprocess.PIPE,
@@ -78,7 +78,7 @@ class Peer:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # answer() raises a LabError with the reason
+            pass  # Ignore the error here, because answer() raises a LabError with the reason.
 
     def answer(self) -> str:
         """Return the next line of output. Raise LabError if the process has ended."""
@@ -170,7 +170,7 @@ def measure(
     program, *stages = call
     peers = {}
     for n in numbers:
-        progress.step(f"make sure that all have the same digits of F({n:,})")
+        progress.step(f"check that all contenders agree on the digits of F({n:,})")
         peers[n] = Peer([program, "rounds", str(n), *stages])
         peers[n].answer()
     python = Peer([sys.executable, "-I", str(PEER)]) if PYTHON in run.names else None
@@ -240,7 +240,7 @@ def main(arguments: list[str]) -> int:
     stages = [stage for stage in find(home()) if stage.manifest.max_n > LAST_OF_A_WORD]
     if not stages:
         raise LabError(
-            "no stage here has bignums yet, and only such stages are compared",
+            "no stage here uses bignums, and only such stages can be compared",
             "write stage 3 first",
         )
     furthest = min(options.most, max(stage.manifest.max_n for stage in stages))

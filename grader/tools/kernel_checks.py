@@ -57,7 +57,7 @@ def files(config: dict[str, Any]) -> list[str]:
 
 def checkpatch(source: Path, folder: Path, names: Sequence[str]) -> Iterator[ToolFinding]:
     """Yield the findings of checkpatch.pl --strict in a folder, to which it may write."""
-    (folder / "include").mkdir()  # checkpatch.pl searches it for names in mixed case
+    (folder / "include").mkdir()  # checkpatch.pl searches this folder for names in mixed case
     completed = subprocess.run(
         ["perl", str(source / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--root=.",
          "--no-summary", "--terse", "--show-types", "-f", *names],
@@ -155,7 +155,7 @@ def main() -> int:
         [str(paths.SCRIPTS / "kernel-checks.sh")], stdout=subprocess.PIPE, text=True
     )
     if completed.returncode:
-        raise LabError("there is no kernel source to check with", "follow the message above")
+        raise LabError("kernel source not found", "follow the message above")
     source = Path(completed.stdout.strip())
     names = files(config)
     style_only = [

@@ -98,7 +98,7 @@ def read(path: Path) -> PeerRun:
     except (OSError, ValueError, TypeError, IndexError) as error:
         raise LabError(f"{path}: {error}", "run make compare-gmp") from None
     if not run.rows or not {name for _, name, _ in run.rows} <= set(run.names):
-        raise LabError(f"{path}: no run of make compare-gmp", "run make compare-gmp")
+        raise LabError(f"{path} is not a result file of make compare-gmp", "run make compare-gmp")
     return run
 
 
@@ -133,14 +133,14 @@ def table(run: PeerRun) -> str:
             found = (run.ratios(n, name, phase) for n in numbers)
             lines.append(_line(name, (times(statistics.median(f)) if f else "" for f in found)))
         lines.append("")
-    lines.append("Nothing stands where a stage ends before that n" + _python_begins(run) + ".")
+    lines.append("A field is empty if a stage does not support that n" + _python_begins(run) + ".")
     return "\n".join(lines)
 
 
 def _python_begins(run: PeerRun) -> str:
     if PYTHON not in run.names:
         return ""
-    return f",\nand for Python below {PYTHON_FROM:,}, where Python itself is in the way"
+    return f",\nand for Python below {PYTHON_FROM:,}, where Python's own overhead dominates"
 
 
 def versus_peer(run: PeerRun, peer: str) -> list[str]:
