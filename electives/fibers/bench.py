@@ -45,7 +45,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class SwitchCosts:
-    """All measurements of a machine."""
+    """The costs of both libraries on one machine."""
 
     metric: str  # "instructions" or "ns"
     bare: dict[tuple[str, int], Cost]  # switches without work, by library and number of fibers

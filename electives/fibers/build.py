@@ -51,7 +51,7 @@ STANDS_FOR = {
 
 
 class ModuleNotBuiltError(LabError):
-    """The module does not build; the problem is the compiler's line."""
+    """The module does not build. The problem is the compiler's first error."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"the module of fibers does not build: {problem}", "correct the source")
@@ -108,7 +108,7 @@ def _check(recipe_to_check: Recipe) -> None:
 
 
 def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
-    """Build the module. Raise ModuleNotBuiltError if it does not compile or uses too much."""
+    """Build the module. Raise ModuleNotBuiltError for a compile error or a forbidden symbol."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
             f"fibers switch between registers of x86 and of user-mode Linux, not of {kernel.arch}",

@@ -18,9 +18,9 @@ from grader.lab.module import Module
 # Expected kernel messages, because programs that test bad addresses end by SIGSEGV.
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
-EMPTY = 1  # number of lines of /proc/fibers without fibers
-# The machines of this elective. Each has a machine, or the name of a lab machine, and the variant
-# of the module.
+EMPTY = 1  # lines of /proc/fibers if there are no fibers
+# The machines of this elective. An entry contains a machine, or the name of a lab machine, and the
+# variant of the module.
 OWN: Mapping[str, tuple[str | Machine, str]] = {
     "wide": (build.WIDE, ""),
     "poison": (build.POISON, ""),
@@ -44,8 +44,8 @@ class FiberTest:
     # Number of checks with a correct module, see test_programs/test_program.h.
     checks: int
     seconds: float = 60.0
-    # True if the number depends on time or on the module's allocations. `checks` is the minimum
-    # then.
+    # True if the number of checks depends on time or on the module's allocations; then `checks` is
+    # the minimum.
     varies: bool = False
 
     @property
@@ -163,7 +163,7 @@ def attempt(
 def _one(
     guest: Running, made: Module, test: FiberTest, hear: Callable[[FiberTest, str], None]
 ) -> str:
-    """Run one test. Return its problem in one line, or ""."""
+    """Run one test. Return the reason of its failure in one line, or ""."""
     try:
         nonce = test_record.draw()
         command = (

@@ -87,7 +87,7 @@ def _finding(
         return Finding("build-failed", error.problem)
     except LabError as error:
         if source_folder.submission():
-            raise  # this computer failed, not the submission
+            raise  # an error of this computer, not of the submission
         wrong = error.problem
     return Finding("wrong", wrong) if wrong else None
 

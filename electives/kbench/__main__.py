@@ -103,7 +103,7 @@ def main(words: list[str]) -> int:
     if arguments.load:
         return report.load(Path(arguments.prog), _asked(arguments, 1))
     if arguments.against:
-        rounds = 20  # as many as the statistical test needs
+        rounds = 20  # the number of runs that the statistical test needs
         request = _asked(arguments, rounds)
         return against.compare(Path(arguments.prog), Path(arguments.against), request)
     return report.run_one(Path(arguments.prog), _asked(arguments, 10))

@@ -25,7 +25,7 @@ SEED = 1
 
 
 def compare(path: Path, against: Path, request: KbenchRequest) -> int:
-    """Compare two programs that must print the same; the verdict is about the first."""
+    """Compare two programs, which must print the same output. The verdict is on the first one."""
     chosen = report.chosen_metrics(request)
     progress = Progress()
     second, before = report.ready(against, request, progress)
@@ -73,7 +73,7 @@ def change(one: Compared) -> str:
 
 
 def table(found: dict[Metric, Compared]) -> str:
-    """Return a table with a row for each metric; the verdict is about the first program."""
+    """Return a table with a row for each metric. The verdict is on the first program."""
     rows = [["metric", "against", "program", "change", "95 % interval", "p", "program is"]]
     for metric, one in found.items():
         rows.append(

@@ -38,7 +38,7 @@ class ProgramCase:
 
 @dataclass(frozen=True)
 class Entry:
-    """A program as one compiler made it, ready to be counted."""
+    """A program compiled by one compiler, ready for counting its instructions."""
 
     case: ProgramCase
     compiler: str
@@ -140,7 +140,7 @@ def _wrong(ran: ProcessRun | kernel.KernelRun, case: ProgramCase) -> str:
 def _count(school: Class, entries: list[Entry], progress: Progress) -> None:
     """Run all programs in machine qemu.
 
-    A program that ends the machine is wrong; the next programs run in a new machine.
+    A program that crashes the machine counts as wrong; the next programs run in a new machine.
     """
     machine = machines.get("qemu")
     left = list(entries)

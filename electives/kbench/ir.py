@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from grader.base.errors import LabError
 
 # Attributes of each function. An interrupt writes below the stack pointer, so there must be no red
-# zone; nothing unwinds; vector registers are not used, because the kernel does not save them for
-# itself. A large stack frame is touched page by page, so that an overflow hits the guard page and
-# not memory beyond it.
+# zone; nothing unwinds the stack; vector registers are not used, because the kernel does not save
+# them for itself. A large stack frame is touched page by page, so that an overflow hits the guard
+# page and not memory beyond it.
 ATTRIBUTES = (
     'nounwind "frame-pointer"="all" "probe-stack"="inline-asm"'
     ' "target-features"="-sse,-sse2,-mmx,-x87,-avx,-3dnow"'

@@ -142,7 +142,7 @@ def _linker(base: Module) -> tuple[list[str], str, Path, list[Path]]:
     """Return kbuild's command to link the module, the linker script, and the objects.
 
     kbuild generates the other objects, which depend on the kernel: one object up to Linux 6.11, two
-    later, of which the second (.module-common.o) has the version that a kernel checks.
+    later, of which the second (.module-common.o) contains the version that a kernel checks.
     """
     output = (base.directory / ".kbench.ko.cmd").read_text()
     match = re.search(r":= (\S*ld\S* .*?)\s-T (\S+)\s-o \S+ ([^;\n]+)", output)

@@ -1,6 +1,6 @@
 /*
- * Execute OUT_LOOP times a million meaningless steps, like the article's
- * program.
+ * Execute OUT_LOOP times a million steps without a purpose, like the program of
+ * the article that kbench is based on.
  */
 #ifndef OUT_LOOP
 #define OUT_LOOP 100

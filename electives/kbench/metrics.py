@@ -17,7 +17,7 @@ from grader.measure import sensitivity
 
 # Factor by which valgrind slows a program down; it also needs about a second to start.
 CALLGRIND_SLOWER = 150
-# Number of runs by exact metrics, which shows that the runs agree.
+# Number of runs by an exact metric. The second run shows that both agree.
 EXACT_RUNS = 2
 
 Tell = Callable[[str, int, int], None]
@@ -25,7 +25,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Metric:
-    """A way to measure a program."""
+    """A metric, and the names that reports use for it."""
 
     key: str
     name: str

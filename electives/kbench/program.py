@@ -103,7 +103,7 @@ class _ProgramBuilder:
                 new.chmod(0o755)
                 try:
                     new.rename(folder)
-                except OSError:  # another run has made the folder meanwhile
+                except OSError:  # another run has made the folder in the meantime
                     pass
         finally:
             shutil.rmtree(new, ignore_errors=True)

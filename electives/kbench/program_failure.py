@@ -26,7 +26,7 @@ _MEANS = (
 
 
 class ProgramFailure(Exception):
-    """A program crashed its machine, or the machine hangs. The text is one line."""
+    """A program crashed or hung its machine. The message is one line."""
 
     def __init__(self, text: str, timeout: bool) -> None:
         super().__init__(text)
@@ -52,8 +52,8 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
         # handout.
         where = "; a fault also hangs it, and machine=qemu shows where" if machine == "uml" else ""
         return ProgramFailure(f"machine {machine} does not answer in time{about}{where}", True)
-    # The last line of a failed command has the reason; for a rejected module, the kernel log has
-    # it.
+    # The last line of a failed command contains the reason. If the kernel rejects the module, the
+    # reason is in the kernel log.
     message = str(error).splitlines()[-1].rsplit(": exit 1: ", 1)[-1]
     refused = re.search(
         r".*(?:relocation|[Uu]nknown symbol|Unknown rela|disagrees about).*", console
@@ -63,7 +63,7 @@ def classify(error: MachineError, guest: Running, machine: str, program: Program
 
 
 def meaning(console: str, otherwise: str = "it printed nothing") -> str:
-    """Return the meaning of the first problem in a kernel log."""
+    """Return the meaning of the first error in a kernel log."""
     for pattern, text in _MEANS:
         if match := re.search(pattern, console):
             return text.format(*match.groups())

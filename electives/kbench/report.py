@@ -35,8 +35,8 @@ class KbenchRequest:
 def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Program, ProcessRun]:
     """Compile a program and run it as a process. Return the program and its run.
 
-    If it fails as a process, it also runs in machine qemu, which it may break, to show the effect
-    in a kernel. LabError then reports both results.
+    If the program fails as a process, also run it in machine qemu, which it may crash, to show the
+    effect in a kernel. LabError then reports both results.
     """
     progress.step(f"compile {paths.shown(path)}")
     program = prepare(path, request.options)
@@ -51,7 +51,7 @@ def ready(path: Path, request: KbenchRequest, progress: Progress) -> tuple[Progr
 
 
 def _in_a_kernel(program: Program, request: KbenchRequest, ran: ProcessRun) -> str:
-    """Run a program that fails as a process in a kernel. Return the result in words."""
+    """Run a program, which has failed as a process, in a kernel. Describe the result."""
     machine = machines.get("qemu")
     seconds = kernel.HOPELESS_SECONDS if ran.endless else kernel.DOOMED_SECONDS
     task = ProgramTask(program, request.program_input, seconds)

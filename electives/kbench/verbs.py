@@ -22,8 +22,8 @@ from grader.lab import machines
 PROGRAMS = Path(__file__).with_name("test_programs")
 # The source of each task. Each task is tested in a module whose other sources are the kit's.
 TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
-# Numbers of nested calls of 1.c, of 32 bytes each. They need seven of the stack's eight megabytes,
-# and less than 16 KB.
+# Two depths of recursion for 1.c, which uses 32 bytes of stack for each call: DEEP takes seven of
+# the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
 NUMBERS = 300
 DIGITS = {"d": "0123456789", "x": "0123456789abcdefABCDEF", "o": "01234567"}
@@ -39,11 +39,11 @@ class _Test:
 
 
 def _tests() -> list[_Test]:
-    """Return the tests, with drawn inputs, so that no source can know the answers."""
+    """Return the tests. Their inputs are random, so that no source can contain the answers."""
     chosen, _ = seed.chosen(None, "LAB_SEED=")
     draw = random.Random(chosen)
     return [
-        # The largest multiple of 8 below this top is not a multiple of 16.
+        # If a stack pointer is this top rounded down to 8 bytes, it is not aligned to 16 bytes.
         _Test(1, f"{chosen} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
         _Test(1, f"{chosen} {DEEP - 1} {draw.randrange(1, 100)}\n"),
         _Test(1, f"{chosen} {SHALLOW} 0\n", "kernel_stack=1"),
@@ -53,7 +53,7 @@ def _tests() -> list[_Test]:
 
 
 def _number(draw: random.Random) -> str:
-    """Return a line for 3.c: the form of a number, the number, and what follows."""
+    """Return an input line for 3.c: a letter for the format, a number, and more text."""
     kind = draw.choice("duxoilw")
     base = draw.choice("dxo") if kind == "i" else kind if kind in DIGITS else "d"
     digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, 7)))
@@ -120,7 +120,7 @@ def _wrong(
         )
     if message := metrics.differs(run, ran):
         return message if run.why in message else f"{message} ({run.why})"
-    # 2.c prints what it does not free.
+    # 2.c prints the number and the size of the blocks that it does not free.
     left = re.search(r"^left (\d+) (\d+)$", ran.output, re.M)
     blocks, size = map(int, left.groups()) if left else (0, 0)
     if (run.left_blocks, run.left_bytes) != (blocks, size):

@@ -89,7 +89,7 @@ def complaint(output: str) -> str:
 
 
 class VariantNotBuiltError(LabError):
-    """A variant does not compile; the problem is the compiler's line."""
+    """A variant does not compile. The problem is the compiler's first error."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "correct the source")

@@ -93,14 +93,14 @@ def share(out: Path) -> Share:
     whole, own = part.total(), part.instructions_of(splice.FUNCTION)
     if not own:
         raise LabError(
-            f"{splice.FUNCTION}() is in no count, probably because the compiler inlined it",
+            f"{splice.FUNCTION}() has no count, probably because the compiler inlined it",
             "declare it noinline",
         )
     return Share(whole, own, part.with_called(splice.FUNCTION, "memblock_double_array"))
 
 
 def verdict(before: int, after: int) -> str:
-    """Return the difference between two exact counts in words."""
+    """Return the description of the difference between two exact counts."""
     if before == after:
         return "the same"
     if before >= 1.1 * after:

@@ -106,7 +106,7 @@ class _Counted:
             except LabError as error:
                 if variant is not own:
                     raise
-                # The learner's function is at fault, because counting worked for the kernel's
+                # The error is in the learner's function, because counting worked for the kernel's
                 # function.
                 self.wrong = f"not counted, because the reserved regions are wrong: {error.problem}"
 

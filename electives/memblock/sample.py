@@ -34,7 +34,7 @@ class Sampled:
 
     @property
     def line(self) -> str:
-        """Return average and range in words, in the form that the patch uses."""
+        """Return the average and the range as text, in the form that the patch uses."""
         average = statistics.fmean(self.shares)
         return (
             f"{average:.2f} % on average of {len(self.shares)} runs, {min(self.shares):.2f} to"

@@ -17,7 +17,7 @@ DRAWN = ("append", "front", "middle", "across")
 
 
 def state(regions: int) -> str:
-    """Return in words how full an array for 128 regions is."""
+    """Return a description of the fill level of an array for 128 regions."""
     if regions == ARRAY:
         return "full: it grows"
     return {0: "empty", 64: "half full", 127: "nearly full"}.get(regions, "few")

@@ -38,7 +38,7 @@ def judge(machine: str) -> list[Finding | None]:
 def _right(
     kernel: Path, every: list[Variant], seed: int, progress: Progress
 ) -> tuple[list[list[str]], bool]:
-    """Return a row of test results for each variant, and True if all are right."""
+    """Return a row of test results for each variant, and True if all tests pass."""
     rows = [["", "the kernel's tests", "random operations"]]
     fine = True
     for variant in every:

@@ -53,8 +53,8 @@ static void free_thread(struct rcu_head *rcu)
 	struct thread *thread = container_of(rcu, struct thread, rcu);
 
 	/*
-	 * Free it only after the grace period, because fibers_lives() may still
-	 * use the pid.
+	 * Free the entry only after the grace period, because fibers_lives()
+	 * may use its pid until then.
 	 */
 	put_pid(thread->pid);
 	kfree(thread);

@@ -2,8 +2,8 @@
 /*
  * /proc/fibers has a line for each fiber of the system, for root only, because
  * it shows addresses. /proc/PID/fdinfo/FD of an open /dev/fibers has the same
- * lines for one process. It uses only the interface that the kernel offers to
- * every file.
+ * lines for one process, because the kernel lets every driver add lines to
+ * fdinfo.
  */
 #include <linux/ktime.h>
 #include <linux/proc_fs.h>

@@ -20,7 +20,7 @@ static void publish(long *place, long id)
 	__atomic_store_n(place, id, __ATOMIC_RELEASE);
 }
 
-/* Publish the id only now, so that no other thread is already in the fiber. */
+/* Publish the id only now, so that no other thread has entered the fiber. */
 static void ends_here(void *id)
 {
 	publish(&target, *(long *)id);
@@ -31,7 +31,7 @@ static void *ends(void *id)
 {
 	publish(&first, fiber_test_convert());
 	fiber_switch(*(long *)id);
-	CHECK(!"a thread that has ended goes on");
+	CHECK(!"a thread continues after its end");
 	return NULL;
 }
 

@@ -193,7 +193,7 @@ static void *after_its_end(void *unused)
 	exit(0);
 }
 
-/* The thread group leader, whose number is the process's, ends in a fiber. */
+/* The thread group leader (its thread ID is the process ID) ends in a fiber. */
 static void the_leader_inside(void)
 {
 	SAME(fibers_begin(), 0);
@@ -321,7 +321,7 @@ static void executes_in_a_fiber(void)
 
 static int all_counted;
 
-/* exec leaves only the thread that calls it, with the leader's number. */
+/* exec leaves only the calling thread, and gives it the leader's thread ID. */
 static void *executes_there(void *unused)
 {
 	(void)unused;

@@ -40,8 +40,8 @@ static void rounds(void)
 }
 
 /*
- * Fewer rounds, for a variant that moves the thread in each switch, which is
- * slow.
+ * Do fewer rounds if the module's variant moves the thread to another CPU in
+ * each switch, because moving is slow.
  */
 static void few_rounds(void)
 {

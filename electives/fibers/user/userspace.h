@@ -22,7 +22,7 @@
 
 struct user_fiber {
 	void *sp; /* saved registers; assembly uses offsets 0, 8 */
-	struct user_fiber *owned; /* itself while a thread runs it */
+	struct user_fiber *owned; /* this fiber while a thread runs it */
 	uint64_t *local;
 	bool home, there;
 };

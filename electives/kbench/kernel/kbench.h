@@ -25,7 +25,7 @@ int kbench_on_stack(void *top);
 void __noreturn kbench_leave(int status);
 int kbench_begin(void);
 
-/* End the program as a signal or an error would; why is one line. */
+/* End the program as a signal or an error would. @why is a one-line reason. */
 void __noreturn __printf(2, 3) kbench_give_up(int status, const char *why, ...);
 
 /* The program's main() function, renamed. */

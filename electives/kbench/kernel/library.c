@@ -52,8 +52,8 @@ int kb_atoi(const char *text)
 }
 
 /*
- * These are not glibc's numbers: a program that needs equal numbers everywhere
- * must contain its own generator.
+ * kb_rand() and glibc's rand() return different numbers. A program that needs
+ * the same numbers everywhere must contain its own generator.
  */
 static unsigned long long seed = 1;
 

@@ -35,7 +35,7 @@ void kb_free(void *memory);
 
 void __noreturn kb_exit(int status);
 void __noreturn kb_abort(void);
-/* The function that assert() calls, under another name. */
+/* Replaces __assert_fail(), which assert() calls. */
 void __noreturn kb_assert_fail(const char *claim, const char *file,
 			       unsigned int line, const char *function);
 

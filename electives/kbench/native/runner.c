@@ -16,8 +16,8 @@
 int kbench_main(int argc, char **argv);
 
 /*
- * The linker defines these: the begin and the end of the program's own code,
- * without libc.
+ * The linker defines these symbols at the begin and the end of the program's
+ * own code, which does not include libc.
  */
 extern char __executable_start, etext;
 

@@ -32,8 +32,8 @@ static int whole(int i)
 }
 
 /*
- * Allocate some 100 MB in total, but never more than 4 MB at once, and never
- * free all blocks. The input is a seed.
+ * Allocate about 100 MB in total, but at most 4 MB at a time, and leave some
+ * blocks allocated at the end. The input is a seed.
  */
 int main(void)
 {
@@ -71,7 +71,7 @@ int main(void)
 	printf("left %u %u\n", left_blocks, left_bytes);
 	blocks[0] = malloc(10);
 	free(blocks[0]);
-	/* The second free must end the program. */
+	/* The second free of the same block must end the program. */
 	free(blocks[0]);
 	printf("a block is freed twice\n");
 	return 0;

@@ -1,8 +1,8 @@
 #include <stdio.h>
 
 /*
- * The input has lines of a letter, which is the form of a number, the number,
- * and what follows it. Print what scanf reads, and the rest of the line.
+ * Each input line has a letter for the format, a number, and more text. Print
+ * the number that scanf reads, and the rest of the line.
  */
 int main(void)
 {

@@ -47,7 +47,7 @@ unsigned int model_missing(const struct model *m, enum kind kind,
 /* Store all runs, in order. Return their number. */
 unsigned int model_runs(const struct model *m, enum kind kind,
 			struct run runs[PAGES]);
-/* Return true if any page of a range is present; if all pages are. */
+/* Return true if any page (model_any) or every page (model_all) of a range is present. */
 bool model_any(const struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages);
 bool model_all(const struct model *m, enum kind kind, unsigned int first,

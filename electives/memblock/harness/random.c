@@ -135,7 +135,7 @@ static void step(void)
 	if (!fits && op.kind == MEMORY && too_tight())
 		return;
 	memblock_set_bottom_up(may('b') && pick(2));
-	/* With a limit below all memory, no array can grow. */
+	/* If the limit is below all memory, no array can grow. */
 	memblock.current_limit = low ? PAGE_SIZE : MEMBLOCK_ALLOC_ANYWHERE;
 
 	result = perform((enum operations)what);

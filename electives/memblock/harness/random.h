@@ -44,15 +44,15 @@ unsigned int pick(unsigned int less_than);
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
 							   ...);
 
-/* Choose the next operation, in op. Return it, or -1 if it is not allowed. */
+/* Choose the next operation, and store it in op. Return its number, or -1 to skip it. */
 int choose(void);
 int perform(enum operations what);
 void perform_on_model(enum operations what);
 
 /*
- * Return the address of a model page; return the size of several pages in bytes. In mode y, two
- * model pages make one page of memblock: its first byte, and the rest. Without mode g, a page of
- * memblock has 4 GiB.
+ * Return the address of a model page, or the size of several pages in bytes. In mode y, two model
+ * pages make one page of memblock: its first byte, and the rest. Without mode g, a page of memblock
+ * has 4 GiB.
  */
 phys_addr_t address(unsigned int page);
 phys_addr_t bytes(unsigned int first, unsigned int pages);

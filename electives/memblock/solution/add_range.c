@@ -56,7 +56,7 @@ memblock_first_above(struct memblock_type *type, phys_addr_t base)
 }
 
 /*
- * Return the number of pieces of [@base, @end) in no region; region @idx is the first above @base.
+ * Return the number of pieces of [@base, @end) outside all regions; @idx: the first above @base.
  */
 static unsigned long __init_memblock memblock_missing(
 	struct memblock_type *type, unsigned long idx, phys_addr_t base,
