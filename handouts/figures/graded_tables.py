@@ -60,7 +60,7 @@ def _task(task: Task) -> str:
 
 
 def _bound(idea: Idea, points: int) -> str:
-    """Return in words the bounds that make a task's method necessary."""
+    """Return the text of the bounds that make a task's method necessary."""
     bounds = [f"at least {idea.least:,}"] if idea.least else []
     bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""

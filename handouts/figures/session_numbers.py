@@ -30,7 +30,7 @@ def answer(words: list[str]) -> str:
     completed = subprocess.run(words, cwd=paths.ROOT, capture_output=True, text=True)
     found = re.search(rf"{SHOWN}(.*?)(;|$)", completed.stdout, re.MULTILINE)
     if completed.returncode or not found:
-        last = (completed.stderr.strip().splitlines() or ["it counts no instructions"])[-1]
+        last = (completed.stderr.strip().splitlines() or ["it printed no instruction counts"])[-1]
         raise LabError(f"{shlex.join(words)}: {last}", "run it by hand")
     return found[1]
 

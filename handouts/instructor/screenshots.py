@@ -92,4 +92,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command.end("screenshots", main, "the old screenshots are as they were"))
+    sys.exit(command.end("screenshots", main, "the old screenshots are unchanged"))

@@ -46,14 +46,14 @@ used: dict[str, None] = {}
 
 
 def say(words: str) -> str:
-    """Return words for the picture, translated if there is a translation."""
+    """Return words for the picture, translated if possible."""
     if re.search("[A-Za-z]{2}", words):  # F(99) and a₀b₀ are the same in every language
         used[words] = None
     return translation.get(words, words)
 
 
 def length(words: str, size: int, mono: bool = False) -> float:
-    """Return the width of words in DejaVu Sans, a wide font; Chinese characters are squares."""
+    """Return the width of words in DejaVu Sans, a wide font. A Chinese character is a square."""
     if wide := sum(c >= "\u2e80" for c in words):
         return size * wide + length("".join(c for c in words if c < "\u2e80"), size, mono)
     narrow = sum(words.count(c) for c in "iljtfI.,:;'|()[]! ₀₁₂₃⁰¹²³⁴⁶⁸")

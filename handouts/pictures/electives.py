@@ -53,7 +53,7 @@ def fibers() -> Picture:
 
 
 def kbench() -> Picture:
-    """Draw the way from the kernel's stack to the program's, and back."""
+    """Draw the switch from the kernel's stack to the program's stack, and back."""
     p = Picture("kbench", "A program in a kernel runs on a stack of its own", 292)
     p.text(14, 20, "the kernel's stack: 16 KB", "bold", size=13)
     p.text(446, 20, "the program's: 8 MB", "bold", "end", 13)

@@ -15,7 +15,7 @@ def fibonacci(n: int) -> int:
 
 
 def low_limbs(x: int, bits: int, count: int) -> list[int]:
-    """Return the lowest count limbs of x, each of that many bits, the lowest first."""
+    """Return the lowest `count` limbs of x, each of `bits` bits, least significant first."""
     return [x >> bits * i & (1 << bits) - 1 for i in range(count)]
 
 

@@ -100,7 +100,7 @@ void contract_freeze(struct contract_call *t)
 		/* cppcheck-suppress uninitvar */
 		block->frozen = block_hash(block);
 	}
-	/* Check a long number less often. */
+	/* Check a long number less often, because hashing it takes long. */
 	t->checks = min_t(u64, FROZEN_CHECKS,
 			  1 + div64_u64(FROZEN_BYTES, t->bytes + 1));
 }
@@ -353,7 +353,7 @@ int fib_yield(struct fib_call *call)
 	if (!t->kill_at || t->yields < t->kill_at)
 		return 0;
 	/*
-	 * Report the kill at each later yield, too, because a killed caller
+	 * Also report the kill at each later yield, because a killed caller
 	 * stays killed.
 	 */
 	if (t->yields > t->kill_at + YIELDS_WHEN_KILLED)

@@ -17,11 +17,11 @@
  */
 #define SAMPLES 24
 #define FAILURES_WORK 200000000
-/* The estimated cost of an allocation or a yield, in products. */
+/* The estimated cost of an allocation or a yield, in products of two limbs. */
 #define PLACE_WORK 200
 /*
- * Inject fewer failures into long calls. A killed call has done half of the
- * work on average.
+ * Inject fewer failures into long calls. On average, a killed call has done
+ * half of its work.
  */
 #define FAILURES_OF_LONG 12
 #define KILLS_OF_LONG 4

@@ -15,7 +15,7 @@
 /* The minimum bits of a limb; a number in smaller limbs is not expected. */
 #define LEAST_BITS 4
 
-/* The properties that identify a number. */
+/* Properties by which a number is recognised in memory. */
 struct number {
 	u64 bits; /* the lowest 64 bits */
 	u64 digits; /* the lowest 19 decimal digits, as a number */
@@ -52,7 +52,7 @@ static u64 limb_at(const char *at, const struct form *form)
 {
 	u64 limb = 0;
 
-	memcpy(&limb, at, form->bytes); /* least byte first, as on x86 */
+	memcpy(&limb, at, form->bytes); /* little-endian, as x86 */
 	return form->characters ? limb - '0' : limb;
 }
 

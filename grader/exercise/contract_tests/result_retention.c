@@ -15,9 +15,9 @@
 #define WORDS 24
 
 /*
- * Return whether a word may be one limb or two: it must not be small, look like
- * a kernel address, or hold a small half. With its lowest bit changed, a limb
- * is still valid to any base.
+ * Return whether a word may be one limb or two: the word and its halves must
+ * not be small, and it must not look like a kernel address. The check flips the
+ * lowest bit of a limb, which keeps it valid in any base.
  */
 static bool like_limbs(u64 word)
 {

@@ -15,7 +15,7 @@
 
 #define RUNS 5
 #define MAX_GAPS 8192
-/* A call of this duration is long enough to show a missing yield. */
+/* In a call of this duration, a missing yield is detected. */
 #define LONG_NS 16000000
 /*
  * A longer interval than this many products may be an accident. Then the
@@ -143,8 +143,8 @@ static u64 call_once(struct contract_call *t, u64 n, char *digits)
 }
 
 /*
- * Return the first n from 1000 on, by doubling, whose call takes long, or
- * @max_n.
+ * Double n from 1000 until a call takes long. Return this n, or @max_n if no
+ * call takes long.
  */
 static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 {
@@ -157,7 +157,7 @@ static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 	return n;
 }
 
-/* The intervals between the yields of one n, in ticks. */
+/* The intervals between the yields of a call for one n, in ticks. */
 struct paced {
 	u64 whole;
 	u64 longest;

@@ -14,12 +14,13 @@ void report_step(char what, const char *name, unsigned long about,
 void race_report(void);
 
 /*
- * Tell race.c of an access to a range of memory by a function that the compiler
- * does not instrument. @place is the address of this call in the driver.
+ * Report to race.c an access to a range of memory by a function that the
+ * compiler does not instrument. @place is the address of this call in the
+ * driver.
  */
 void race_range(const void *address, size_t size, bool write, void *place);
 
-/* Tell race.c that a mutex was released, so that the caller may wait. */
+/* Report to race.c that a mutex was released; the caller may then wait. */
 void race_unlocked(void);
 
 #endif

@@ -88,8 +88,8 @@ static void may_sleep(const char *name)
 }
 
 /*
- * A number for an object, which is equal when the object is made and when it is
- * removed.
+ * Return the number of an object in the trace. It is the same when the object
+ * is created and when it is removed.
  */
 #define ABOUT(thing) ((unsigned long)(thing))
 
@@ -102,8 +102,8 @@ static void may_sleep(const char *name)
 
 /*
  * The objects that the driver has registered, each with the function that
- * registered it. The kernel would crash if the driver removed what is not
- * registered, so such a call is only reported.
+ * registered it. The kernel would crash if the driver removed an object that is
+ * not registered, so such a call is only reported.
  */
 #define MOST_REGISTERED 32
 

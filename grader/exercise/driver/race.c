@@ -148,7 +148,7 @@ static void wait(void)
 		usleep_range(1, 20);
 }
 
-/* Return true for about one in @race accesses. */
+/* Return true for approximately one in @race accesses. */
 static bool is_chosen(int race)
 {
 	/*

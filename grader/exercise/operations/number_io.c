@@ -146,7 +146,7 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 	tested_set_size(a.number, size);
 	a.limbs = tested_limbs(a.number);
 	apart(false);
-	/* No code of the stage may run between this copy and protect(). */
+	/* No code of the stage may run between this memcpy and protect(). */
 	memcpy(a.limbs, a.copy, bytes);
 	it_is_in_blocks_of_fib_alloc =
 		!on_pages_apart ||

@@ -35,16 +35,16 @@
  *	same COUNT		both write through one open file: lines written,
  *				mine
  *	follows COUNT		one writes, one reads and seeks: the number of
- *				its answers that are not whole lines
+ *				reads that do not return whole lines
  *	last			each writes a line when only one line fits:
  *				lines written, and bytes in the text
  *	shows COUNT		one writes, one reads the attribute "lines"
  *	reads COUNT		each reads at the end of the text
  *	clears COUNT		one writes, one clears: lines written, cleared
- *	infos COUNT		one writes and clears, one asks INFO: the number
- *				of inconsistent answers
+ *	infos COUNT		one writes and clears, one calls INFO: the
+ *				number of inconsistent results
  *	wholes COUNT		one writes and clears, one reads and seeks: the
- *				number of its answers that are not whole lines
+ *				number of reads that do not return whole lines
  *
  * While the threads run, signals interrupt their calls.
  */

@@ -201,7 +201,7 @@ static void writes_and_clears(struct caller *c)
 	}
 }
 
-/* Ask INFO until the other caller has ended. All lines have the same size. */
+/* Call INFO until the other caller has ended. All lines have the same size. */
 static void asks(struct caller *c)
 {
 	size_t size = strlen(c->other->text);
@@ -392,7 +392,7 @@ static void do_infos(struct caller pair[2])
 static void do_wholes(struct caller pair[2])
 {
 	pair[0].work = writes_and_clears;
-	pair[0].lines = 1; /* so that each line is stored in the same memory */
+	pair[0].lines = 1; /* so that both write to the same memory */
 	pair[1].work = wholes;
 	if (!together(pair, false))
 		return;

@@ -176,7 +176,7 @@ char *some_buffer(size_t size, size_t *sound)
 	case 1:
 		return (char *)0xffff888000000000; /* a kernel address */
 	case 2:
-		return (char *)0x0000900000000000; /* no canonical address */
+		return (char *)0x0000900000000000; /* not canonical */
 	case 3:
 		return (char *)-8L;
 	case 4:

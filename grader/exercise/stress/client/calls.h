@@ -27,7 +27,7 @@ extern bool clock_on;
 extern size_t page;
 /* A read-only page. */
 extern char *read_only;
-/* A buffer of room_size bytes, followed by an unmapped page. */
+/* A buffer of room_size bytes; an unmapped page follows it. */
 extern char *room;
 extern size_t room_size;
 
@@ -38,7 +38,7 @@ uint64_t below(uint64_t bound);
 bool one_in(uint64_t count);
 uint64_t some_n(void);
 uint64_t wild_number(void);
-/* Return whether to skip a call that takes long; a few such calls are made. */
+/* Return whether to skip a call that takes long; most of them are skipped. */
 bool too_slow(uint64_t n);
 /* Return a random open file, or NULL. */
 struct slot *some_slot(void);

@@ -58,7 +58,7 @@ void op_measure(void)
 		return;
 	m.spread = (uint32_t)below(m.n + 1);
 	switch (below(8)) {
-	case 0: /* change a random bit; in a result it has no effect */
+	case 0: /* change a random bit; a changed output field has no effect */
 		bytes[below(sizeof(m))] ^= 1u << below(8);
 		valid = m.size == sizeof(m) && !m.flags && m.n <= max_n &&
 			m.spread <= m.n && m.repeat &&

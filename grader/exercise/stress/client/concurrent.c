@@ -21,8 +21,8 @@
 static uint64_t top, max_n;
 static volatile bool over;
 /*
- * Whether the threads make only one call for each open and then pause. At some
- * moments, no file is open then.
+ * True if the threads make only one call for each open and then pause, so that
+ * at some moments no file is open.
  */
 static bool briefly;
 static unsigned long calls, loads;
@@ -147,8 +147,8 @@ static void *run_shared(void *arg)
 /*
  * Unload the module whenever the device is not open, and load the module again.
  * The sessions show if the module was unloaded although a file was open. Such
- * an unload may not crash, because the module is then loaded at the same
- * address.
+ * an unload need not cause a crash, because the module is then loaded at the
+ * same address.
  */
 static void *run_loader(void *module)
 {
