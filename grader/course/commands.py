@@ -140,7 +140,8 @@ def hint(exercise: Exercise, option: int | None, number: str = "", language: str
         print(_wrapped(undone.remark))
         print(f"next: {results.keep_contract(exercise)}")
         return
-    _next_hint(exercise, exercise.course.tasks[undone.task - 1], undone.remark)
+    task = exercise.course.tasks[undone.task - 1]
+    _next_hint(exercise, task, undone.remark, undone.function)
 
 
 def _point_to(exercise: Exercise, first: str, undone: Line | None) -> None:
@@ -156,15 +157,20 @@ def _point_to(exercise: Exercise, first: str, undone: Line | None) -> None:
     print(_wrapped(f"next: {first}"))
 
 
-def _next_hint(exercise: Exercise, task: Task, remark: str = "") -> None:
-    """Print what is wrong with a task, and its next hint. Hints do not depend on the failure."""
-    i = records.next_hint(exercise.name, task.number, len(task.hints) - 1)
+def _next_hint(exercise: Exercise, task: Task, remark: str = "", function: str = "") -> None:
+    """Print what is wrong with a task, and its next hint.
+
+    Hints do not depend on the failure, except that the hint for the wrong function comes first.
+    """
+    hints = task.hints_for(function)
+    counted = function if len(hints) > len(task.hints) else ""
+    i = records.next_hint(exercise.name, task.number, len(hints) - 1, counted)
     failure = f": {remark}" if remark else ""
     print(_wrapped(f"task {task.number}, {task.name}{failure}"))
     known = texts.chosen(skeleton.WORK)
-    line = known(texts.HINT_AFTER_FAILURE if remark else texts.HINT)
-    hint = known(task.hints[i])
-    print(_wrapped(line.format(number=i + 1, count=len(task.hints), hint=hint)))
+    about_failure = counted and i == 0
+    line = known(texts.HINT_AFTER_FAILURE if remark and not about_failure else texts.HINT)
+    print(_wrapped(line.format(number=i + 1, count=len(hints), hint=known(hints[i]))))
 
 
 def _wrapped(text: str) -> str:

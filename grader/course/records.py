@@ -132,17 +132,18 @@ def _store_right(name: str, digest: str) -> None:
     (_folder() / "right.json").write_text(json.dumps(kept | ({name: digest} if digest else {})))
 
 
-def next_hint(name: str, task: int, last: int) -> int:
+def next_hint(name: str, task: int, last: int, function: str = "") -> int:
     """Return the index of a task's next hint, from 0, and record it as shown.
 
-    last: the index of the last hint, which is then returned every time.
+    last: the index of the last hint, which is then returned every time. function: the function
+    that is wrong, if it has a hint; the hints for each function are counted apart.
     """
     path = _folder() / "hints.json"
     try:
         given: dict[str, int] = json.loads(path.read_text())
     except (OSError, ValueError):
         given = {}
-    key = f"{name}.{task}"
+    key = f"{name}.{task}{f'.{function}' if function else ''}"
     i = min(given.get(key, 0), last)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(given | {key: i + 1}))

@@ -69,7 +69,7 @@ def next_step(result: CheckResult) -> str:
         if line.task:
             task = exercise.course.tasks[line.task - 1]
             return (
-                f"next: task {task.number}, {task.name}, at {_place(result, task, line.remark)};"
+                f"next: task {task.number}, {task.name}, at {_place(result, task, line)};"
                 f" {exercise.command('hint')}"
             )
         if line.kind == points.SPEED:
@@ -166,15 +166,17 @@ def _begins(line: str, function: str) -> bool:
     return f"{function}(" in line and not line.startswith(("\t", " ", "/"))
 
 
-def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
+def _place(result: CheckResult, task: tasks.Task, wrong: Line) -> str:
     """Return "FILE:LINE" of a task in the learner's file.
 
-    If the task has several functions, return the line of the function that the remark names, or
-    else of the first function in the file. If the learner has yet to write the functions, return
-    the line of the comment that describes the task, or the line where the task belongs. An elective
-    has only the comment, which the learner may have removed; then return "FILE".
+    If the task has several functions, return the line of the wrong function, as the test or the
+    remark names it, or else of the first function in the file. If the learner has yet to write the
+    functions, return the line of the comment that describes the task, or the line where the task
+    belongs. An elective has only the comment, which the learner may have removed; then return
+    "FILE".
     """
-    named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", remark)]
+    named = [p for p in task.parts if p.function and re.search(rf"\b{p.function}\b", wrong.remark)]
+    named = [p for p in task.parts if p.function and p.function == wrong.function] or named
     part = (named or task.parts)[0]
     path = paths.ROOT / result.directory / part.file
     try:
@@ -182,6 +184,7 @@ def _place(result: CheckResult, task: tasks.Task, remark: str) -> str:
     except OSError:
         return paths.shown(path)
     functions = [p.function for p in (*named, *task.parts) if p.function and p.file == part.file]
+    functions = [wrong.function] * (wrong.function in task.uses) + functions
     above = task.omitted.above if task.omitted else ""
     tests: list[Callable[[str], bool]] = [
         *(partial(_begins, function=function) for function in functions),

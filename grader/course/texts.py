@@ -110,6 +110,7 @@ def strings() -> Iterator[tuple[Path, str]]:
 
 def _of(course: Course) -> Iterator[str]:
     for task in course.tasks:
-        yield from (task.text, *task.hints)
+        yield from (task.text, *task.hints, *task.uses.values())
+        yield from (part.hint for part in task.parts if part.hint)
         for part in task.parts:
             yield from (part.text, part.above)

@@ -42,6 +42,7 @@ class Line:
     code: Code = Code.OK  # the reason why points are missing
     repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
     contract_test: bool = False  # the contract tests failed, which only check runs
+    function: str = ""  # the function of the task that is wrong, if it is known
 
     @property
     def full(self) -> bool:
@@ -89,7 +90,8 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
         remark += _small_remark(before, earned)
     if before and outcome.idea:
         remark += f"{':' if before != earned and not outcome.large else ';'} {outcome.idea}"
-    return Line(task.name, earned, task.points, remark, task.number, code=code)
+    return Line(task.name, earned, task.points, remark, task.number, code=code,
+                function=outcome.function)  # fmt: skip
 
 
 def _small_remark(share: int, earned: int) -> str:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class TaskFunction:
     stub: str | None  # None: the function is part of the solution and left out
     text: str
     above: str = ""  # replaces the comment above the function, if it would reveal the solution
+    hint: str = ""  # the first hint if this function of the task is wrong
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,14 @@ class Task:
     omitted: Omission | None = None
     # Static variables of a driver. A data race on one of these variables is this task's fault.
     variables: tuple[str, ...] = ()
+    # Functions of the stage that are no task, but that the task needs and a learner may have
+    # written, each with its hint (operations/alone.py).
+    uses: Mapping[str, str] = field(default_factory=dict)
+
+    def hints_for(self, function: str) -> tuple[str, ...]:
+        """Return the hints in their order if this function is wrong; "" if it is not known."""
+        own = {**self.uses, **{part.function: part.hint for part in self.parts if part.hint}}
+        return (own[function], *self.hints) if function in own else self.hints
 
 
 @dataclass(frozen=True)
@@ -217,6 +227,7 @@ def _task(number: int, table: dict[str, Any]) -> Task:
         tuple(_idea(idea, int(table["points"])) for idea in table.get("idea", [])),
         omitted,
         tuple(table.get("variables", ())),
+        dict(table.get("uses", {})),
     )
 
 
@@ -254,6 +265,7 @@ def _functions(number: int, table: dict[str, Any], text: str) -> list[TaskFuncti
             str(p["stub"]),
             p.get("text", text if i == 0 else f"belongs to task {number} as well."),
             p.get("above", ""),
+            str(p.get("hint", "")),
         )
         for i, p in enumerate(table.get("replace", []))
     ]

@@ -117,7 +117,29 @@ def _operations(stage: Stage) -> tuple[str, ...]:
 
 
 def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list[Path]) -> Path:
-    """Build the program in the folder work and return its path.
+    """Build the program in the folder work and return its path."""
+    return _linked(stage, work, [one.files for one in made], kit)
+
+
+def linked(stage: Stage, work: Path, files: Mapping[str, bytes], kit: list[Path]) -> Path:
+    """Build a program in the folder work from texts of a stage's files and from files of the kit.
+
+    The program is not checked against stage.h, so its output must not decide about points.
+    """
+    kit = [*kit, USERSPACE / "account_malloc.c"]
+    if stage.traits.vector:
+        kit.append(USERSPACE / "vector_user.c")
+    return _linked(stage, work, [files], kit, checked=False)
+
+
+def _linked(
+    stage: Stage,
+    work: Path,
+    made: Sequence[Mapping[str, bytes]],
+    kit: list[Path],
+    checked: bool = True,
+) -> Path:
+    """Compile the stage's files, the adapter and the kit's files, and link them.
 
     The stage's files, the adapter and the kit's files have a folder each, so that no file can
     replace a file of another folder.
@@ -132,22 +154,23 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
     step = _ProgramBuilder(stage)
     objects: list[Path] = []
     for part, texts in zip((theirs, between), made):
-        for name, text in texts.files.items():
+        for name, text in texts.items():
             (part / name).write_bytes(text)
         for vector in (False, True):
             flags = [*c_flags.of_file(vector), NO_TABLES, preprocess.PREPROCESSED]
             wanted = {
                 name: text
-                for name, text in texts.files.items()
+                for name, text in texts.items()
                 if (name in stage.traits.vector) is vector
             }
             _compile(step, [*compiler, *flags], part, wanted, stage.isolated)
-        objects += [part / f"{Path(name).stem}.o" for name in texts.files]
+        objects += [part / f"{Path(name).stem}.o" for name in texts]
     # The kit's objects must not depend on the folder of the checkout.
     flags = ["-std=gnu11", "-w", f"-ffile-prefix-map={paths.ROOT}/="]
     _compile(step, [*compiler, *flags], ours, {str(path): _key([path]) for path in kit})
     judges = [ours / f"{path.stem}.o" for path in kit]
-    _check(stage, objects, judges)
+    if checked:
+        _check(stage, objects, judges)
     parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
     return work / "program"

@@ -19,7 +19,7 @@ from grader.base.finding import Code
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task
-from grader.exercise.operations import ideas, test_cases, test_cases_decimal, test_program
+from grader.exercise.operations import alone, ideas, test_cases, test_cases_decimal, test_program
 from grader.exercise.operations.test_cases import OperationCase, Residues
 
 NO_VECTORS = (
@@ -44,6 +44,8 @@ class OperationOutcome:
     code: Code = Code.OK
     withheld: int = 0  # points withheld because the operation does not follow an idea of its task
     idea: str = ""  # the counts that exceed a bound, or the reason why nothing was counted
+    verb: str = ""  # the first word of the request that failed
+    function: str = ""  # the function that is wrong, if the task has several and it is known
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -167,6 +169,14 @@ def with_ideas(
     return replace(tried, withheld=withheld, idea=message)
 
 
+def with_function(tried: OperationOutcome, stage: Stage, task: Task) -> OperationOutcome:
+    """Return the outcome of a failed test with the task's function that is wrong, if known."""
+    function, remark = alone.remark(stage, task, tried.verb)
+    if not function:
+        return tried
+    return replace(tried, function=function, fault=f"{tried.fault}; {remark}")
+
+
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
     """Test one operation of a stage with small and large numbers.
 
@@ -208,7 +218,8 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
             # with small numbers.
             small = operation != "memory" and not _is_small(tried, stage, operation)
             small &= any(_is_small(right, stage, operation) for right in tries[:i])
-            return OperationOutcome(small, False, len(tries), fault, code)
+            verb = tried.request.split()[0]
+            return OperationOutcome(small, False, len(tries), fault, code, verb=verb)
     if ended:
         fault = f"{operation}, after the last answer: {ended}"
         return OperationOutcome(False, False, len(tries), fault, Code.WRONG)

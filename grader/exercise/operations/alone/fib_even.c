@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+static u64 alone_value(const struct bignum *a)
+{
+	u64 value = a->limb[0];
+
+	if (a->size > 1)
+		value |= (u64)a->limb[1] << 32;
+	return value;
+}
+
+static void alone_set(struct bignum *a, struct fib_call *call, limb_t *limb,
+		      u64 value)
+{
+	*a = (struct bignum){ .limb = limb, .capacity = 32, .call = call };
+	do {
+		limb[a->size++] = value;
+		value = value >> (8 * sizeof(*limb) - 1) >> 1;
+	} while (value);
+}
+
+const char *alone(struct fib_call *call)
+{
+	u64 f[82] = { 0, 1 };
+
+	for (size_t i = 2; i < 82; i++)
+		f[i] = f[i - 1] + f[i - 2];
+	for (size_t k = 0; k <= 40; k++) {
+		limb_t limb[4][32] = {};
+		struct bignum a, b, c, t;
+
+		alone_set(&a, call, limb[0], f[k]);
+		alone_set(&b, call, limb[1], f[k + 1]);
+		alone_set(&c, call, limb[2], 12345);
+		alone_set(&t, call, limb[3], 678);
+		if (fib_even(&c, &a, &b, &t))
+			return "it returns an error";
+		if (alone_value(&c) != f[2 * k] || c.size > 2)
+			return k < 2 ? "c is not F(2k) for small k" :
+				       "c is not F(2k)";
+		if (alone_value(&a) != f[k] || alone_value(&b) != f[k + 1])
+			return "it has changed a or b";
+	}
+	return "right";
+}

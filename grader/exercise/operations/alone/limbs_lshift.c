@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Compare each bit of the result with the bit of the operand. */
+static bool alone_shifted(const limb_t *a, size_t size, unsigned int shift,
+			  const limb_t *c, limb_t top)
+{
+	const size_t bits = 8 * sizeof(limb_t);
+
+	for (size_t i = 0; i < (size + 1) * bits; i++) {
+		bool got = (i < size * bits ? c[i / bits] : top) >> i % bits &
+			   1;
+		bool want = 0;
+
+		if (i >= shift && i - shift < size * bits)
+			want = a[(i - shift) / bits] >> (i - shift) % bits & 1;
+		if (got != want)
+			return 0;
+	}
+	return 1;
+}
+
+const char *alone(struct fib_call *call)
+{
+	for (size_t size = 1; size < 6; size++) {
+		for (unsigned int shift = 0; shift < 8 * sizeof(limb_t);
+		     shift++) {
+			limb_t a[8], f[8], c[8], top;
+
+			for (size_t i = 0; i < size; i++)
+				f[i] = a[i] = alone_random();
+			top = limbs_lshift(c, a, size, shift);
+			if (!alone_shifted(a, size, shift, c, top))
+				return "c[] is not a[] * 2^shift";
+			top = limbs_lshift(f, f, size, shift);
+			if (!alone_shifted(a, size, shift, f, top))
+				return "c[] is not a[] * 2^shift if c is a";
+			memcpy(f, a, size * sizeof(*f));
+			top = limbs_lshift(f + 1, f, size, shift);
+			if (!alone_shifted(a, size, shift, f + 1, top))
+				return "c[] is not a[] * 2^shift if c begins above a";
+		}
+	}
+	return "right";
+}

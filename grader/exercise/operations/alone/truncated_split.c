@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+const char *alone(struct fib_call *call)
+{
+	const u64 prime = (1ULL << 58) - 100663295;
+	static u64 room[256];
+	struct ntt *ntt = (struct ntt *)room;
+
+	ntt->minus_one = shoup_factor_of(prime - 1);
+	ntt->roots[0] = shoup_factor_of(1);
+	ntt->made = 1;
+	if (make_roots(call, ntt, 16))
+		return "make_roots returns an error";
+	for (size_t parts = 2; parts <= 4; parts += 2) {
+		struct shape s = { .main = 16, .parts = parts };
+		size_t length = 16 / parts;
+		u64 f[24], old[24], w = ntt->roots[parts / 2].w;
+
+		for (size_t i = 0; i < 24; i++)
+			old[i] = f[i] = alone_random() % prime;
+		if (truncated_split(call, f, s, ntt))
+			return "it returns an error";
+		for (size_t i = 0; i < length; i++) {
+			unsigned __int128 sum = prime - old[16 + i], power = 1;
+
+			for (size_t j = 0; j < parts; j++) {
+				sum += power * old[j * length + i] % prime;
+				power = power * w % prime;
+			}
+			if (f[16 + i] % prime != (u64)(sum % prime))
+				return "the additional remainder is wrong";
+			if (f[i] % prime !=
+			    (u64)(((unsigned __int128)old[i] + old[16 + i]) %
+				  prime))
+				return "f[parts] is not added to f0";
+		}
+	}
+	return "right";
+}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Test that the verdict names the wrong function of a task, and that its hint comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.base import paths, processor, scratch
+from grader.course import commands, records, results, skeleton
+from grader.course.check import CheckResult
+from grader.exercise.files import exercises, stages, tasks
+from grader.exercise.files.tasks import Task, TaskFunction
+from grader.exercise.operations import alone, unit_tests
+from grader.scoring import pipeline, points
+from grader.scoring.points import Line
+
+STAGES = [number for number in sorted(stages.manifests()) if number]
+# The functions that a learner writes: those of the tasks, and those that a task needs.
+WRITTEN = [
+    (number, task.number, function)
+    for number in STAGES
+    for task in tasks.course(number).tasks
+    for function in (*(p.function for p in task.parts if p.stub is not None), *task.uses)
+]
+# A copy of the function of stage 3, which goes up and so overwrites limbs that it still needs.
+WRONG_USES = {
+    "limbs_lshift": "limb_t high = 0;\n\nfor (size_t i = 0; i < size; i++) {\n"
+    "\tdlimb_t two = (dlimb_t)a[i] << shift | high;\n\n\tc[i] = two;\n\thigh = two >> LIMB_BITS;\n"
+    "}\nreturn high;"
+}
+SOME = {(4, "limbs_lshift"), (4, "fib_odd"), (9, "bn_decrease")}
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    scratch.remove_all()
+
+
+def broken(number: int, task: Task, function: str, place: Path) -> Path:
+    """Return a solved copy in which one function is still a stub."""
+    directory = skeleton.write(number, place, frozenset(range(1, 20)))
+    found = [part for part in task.parts if part.function == function]
+    part = found[0] if found else TaskFunction("bignum.c", function, WRONG_USES[function], "")
+    path = directory / part.file
+    stub = replace(part, above="")
+    path.write_text(skeleton.stubbed(path.read_text(), stub, "left out", str(path)))
+    return directory
+
+
+def first_wrong(number: int, directory: Path) -> tuple[Line, str]:
+    """Return the first line without all its points, and the next step."""
+    stage = stages.single(directory, directory.name, number)
+    tried = pipeline.try_operations(stage, 1, with_ideas=False)
+    lines = tuple(points.task_lines(tasks.course(number), tried))
+    step = results.next_step(CheckResult(str(number), str(directory), lines))
+    return next(line for line in lines if not line.full), step
+
+
+@pytest.mark.parametrize(
+    ("number", "task", "function"),
+    [
+        pytest.param(*one, marks=[] if (one[0], one[2]) in SOME else pytest.mark.long)
+        for one in WRITTEN
+    ],
+)
+def test_the_verdict_names_the_only_function_that_is_wrong(
+    number: int, task: int, function: str, tmp_path: Path
+) -> None:
+    """The next step is the line at which this function begins; several functions are named."""
+    asked = tasks.course(number).tasks[task - 1]
+    if asked.operation in ("digit-sum", "fft") and not processor.has_vectors():
+        pytest.skip("no AVX2")
+    directory = broken(number, asked, function, tmp_path)
+    wrong, step = first_wrong(number, directory)
+    several = sum(part.stub is not None for part in asked.parts) > 1
+    if several or function in asked.uses:
+        assert wrong.task == task
+        assert re.search(rf"\b{function}\b", wrong.remark), wrong.remark
+        assert wrong.function == function
+    found = re.search(r" at \S*/([\w.]+):(\d+); ", step)
+    assert found, step
+    line = (directory / found[1]).read_text().splitlines()[int(found[2]) - 1]
+    assert re.search(rf"\b{function}\(", line), step
+
+
+@pytest.mark.parametrize("number", STAGES)
+def test_functions_of_one_task_have_hints_and_all_but_one_have_tests(number: int) -> None:
+    for task in tasks.course(number).tasks:
+        own = [part for part in task.parts if part.stub is not None]
+        if len(own) > 1:
+            assert all(part.hint for part in own), task.name
+            untested = [p.function for p in own if p.function not in alone.ALONE]
+            verbs = {"bn_increase", "bn_decrease"}  # these are operations themselves
+            assert len(untested) == 1 or set(untested) == verbs, untested
+        for name in task.uses:
+            assert name in alone.ALONE
+    assert {path.stem for path in alone.FILES.glob("*.c")} == {"common", *alone.ALONE}
+
+
+def test_nothing_is_named_after_an_earlier_mistake(tmp_path: Path) -> None:
+    """fib_even fails its own test, too, because it calls bn_mul."""
+    directory = broken(4, tasks.course(4).tasks[2], "bn_mul", tmp_path)
+    stage = stages.single(directory, directory.name, 4)
+    tried = pipeline.try_operations(stage, 1, with_ideas=False)
+    assert isinstance(tried, dict)
+    assert not tried["compute"].large
+    assert isinstance(tried["compute"], unit_tests.OperationOutcome)
+    assert not tried["compute"].function
+
+
+def test_the_hint_for_the_wrong_function_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(skeleton, "WORK", tmp_path / "work")
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    task = tasks.course(4).tasks[3]
+    broken(4, task, "fib_odd", tmp_path / "work")
+    hints = {part.function: part.hint for part in task.parts}
+    odd, even = hints["fib_odd"], hints["fib_even"]
+    about = "(about the task, not about this failure)"
+    for expected in (f"hint 1 of 4: {odd}", f"hint 2 of 4 {about}: {task.hints[0]}"):
+        commands.hint(exercises.find(4), 7)
+        said = " ".join(capsys.readouterr().out.split())
+        assert expected in said
+        assert even not in said
+    # The hints for the other function have their own count.
+    assert records.next_hint("4-allocation-free-api", 4, 3, "fib_even") == 0
