@@ -90,6 +90,8 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
         remark += _small_remark(before, earned)
     if before and outcome.idea:
         remark += f"{':' if before != earned and not outcome.large else ';'} {outcome.idea}"
+    if outcome.place:
+        remark += f"; {outcome.place}"
     return Line(task.name, earned, task.points, remark, task.number, code=code,
                 function=outcome.function)  # fmt: skip
 

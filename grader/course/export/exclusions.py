@@ -41,6 +41,7 @@ LEFT_OUT = {
     "tests/test_concurrency.py": "needs solved stages",
     "tests/test_stage_contract.py": "needs solved stages",
     "tests/test_course.py": "needs solved stages",
+    "tests/test_alone.py": "needs solved stages",
     "tests/test_debug.py": "needs solved stages, and the debug kernel",
     "tests/test_handout_mistakes.py": "needs solved stages",
     "tests/test_faults.py": "needs the faults",

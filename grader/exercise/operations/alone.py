@@ -70,7 +70,10 @@ def remark(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
     if not function:
         return "", ""
     if reason.endswith(("its own test", "their own tests")):
-        return function, f"look for the mistake in {function}, because {reason}"
+        return (
+            function,
+            f"look for the mistake in {function} and in what it calls, because {reason}",
+        )
     return function, f"{function} is wrong{f': {reason}' if reason else ''}"
 
 

@@ -46,6 +46,7 @@ class OperationOutcome:
     idea: str = ""  # the counts that exceed a bound, or the reason why nothing was counted
     verb: str = ""  # the first word of the request that failed
     function: str = ""  # the function that is wrong, if the task has several and it is known
+    place: str = ""  # a remark that names this function
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -174,7 +175,7 @@ def with_function(tried: OperationOutcome, stage: Stage, task: Task) -> Operatio
     function, remark = alone.remark(stage, task, tried.verb)
     if not function:
         return tried
-    return replace(tried, function=function, fault=f"{tried.fault}; {remark}")
+    return replace(tried, function=function, place=remark)
 
 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:

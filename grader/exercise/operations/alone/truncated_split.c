@@ -12,18 +12,18 @@ const char *alone(struct fib_call *call)
 		return "make_roots returns an error";
 	for (size_t parts = 2; parts <= 4; parts += 2) {
 		struct shape s = { .main = 16, .parts = parts };
-		size_t length = 16 / parts;
+		size_t stride = 16 / parts;
 		u64 f[24], old[24], w = ntt->roots[parts / 2].w;
 
 		for (size_t i = 0; i < 24; i++)
 			old[i] = f[i] = alone_random() % prime;
 		if (truncated_split(call, f, s, ntt))
 			return "it returns an error";
-		for (size_t i = 0; i < length; i++) {
+		for (size_t i = 0; i < stride; i++) {
 			unsigned __int128 sum = prime - old[16 + i], power = 1;
 
 			for (size_t j = 0; j < parts; j++) {
-				sum += power * old[j * length + i] % prime;
+				sum += power * old[j * stride + i] % prime;
 				power = power * w % prime;
 			}
 			if (f[16 + i] % prime != (u64)(sum % prime))
