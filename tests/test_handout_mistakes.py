@@ -13,6 +13,9 @@ operation may then differ from those in the block:
 
     <!-- mistake: no cast; operands are drawn -->
 
+The remark that names the wrong function of a task may be missing in the block; test_alone.py tests
+this remark.
+
 If the output depends on whether the debug kernel has been built, the handout has a block for each:
 
     <!-- mistake: lock kept; with the debug kernel -->
@@ -54,6 +57,10 @@ TRIES = re.compile(r"\b\d[\d,]* tries\b")
 # its results. The letter after the hyphen names the number that gets the result. F(n) does not
 # match, because its n is not random.
 CALL = re.compile(r"\b([a-z]\w*)(?:-[a-z])?\((?:[^()]|\([^()]*\))*\)(?=:| is wrong from digit)")
+# The remark that names the wrong function: see grader/exercise/operations/alone.py.
+NAMED = re.compile(
+    r"; (?:look for the mistake in \w+ and in what it calls, because |\w+ is wrong\b).*"
+)
 FROM_DIGIT = re.compile(r"\bfrom digit \d+ on\b")
 RESULT = re.compile(
     r"\b(expected|got) (?=[.\w]*\d)(?:\.\.\.)?(?:0x)?[\da-f]+"
@@ -105,7 +112,7 @@ def entries(text: str) -> list[str]:
 
 def general(entry: str, drawn: bool) -> str:
     """Return an entry without its number of tries and without its operands, if these are random."""
-    entry = TRIES.sub("N tries", entry)
+    entry = NAMED.sub("", TRIES.sub("N tries", entry))
     if drawn and CALL.search(entry):
         entry = RESULT.sub(r"\1 NUMBER", CALL.sub(r"\1(OPERANDS)", entry))
         entry = FROM_DIGIT.sub("from digit N on", entry)
