@@ -12,7 +12,8 @@ const char *alone(struct fib_call *call)
 		limb = column_limb(&carry, sum);
 		if (limb >= base)
 			return "the limb is not less than LIMB_BASE";
-		if ((carry.large + carry.small) * base + limb != sum + again % 5)
+		if ((carry.large + carry.small) * base + limb !=
+		    sum + again % 5)
 			return "limb and carry are not worth sum and old carry";
 		if (carry.small > 8)
 			return "the small carry is more than 8";

@@ -18,7 +18,7 @@ static u64 alone_state = 1;
 /* Return the next number of Knuth's linear congruential generator, mixed. */
 static inline u64 alone_random(void)
 {
-	alone_state = alone_state * 6364136223846793005ULL +
-		      1442695040888963407ULL;
+	alone_state =
+		alone_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return alone_state ^ alone_state >> 29;
 }

@@ -7,7 +7,8 @@ const char *alone(struct fib_call *call)
 
 	for (size_t i = 0; i < 16; i++) {
 		roots[i].w = alone_random() % prime;
-		roots[i].quotient = ((unsigned __int128)roots[i].w << 64) / prime;
+		roots[i].quotient =
+			((unsigned __int128)roots[i].w << 64) / prime;
 	}
 	for (size_t i = 0; i < 32; i++)
 		old[i] = f[i] = alone_random() % (4 * prime);

@@ -20,7 +20,8 @@ const char *alone(struct fib_call *call)
 			(unsigned __int128)ntt->roots[16 + i].w * y;
 
 		/* y is the difference of the values, divided by w. */
-		if (x != (u64)(((unsigned __int128)old[2 * i] + old[2 * i + 1]) %
+		if (x != (u64)(((unsigned __int128)old[2 * i] +
+				old[2 * i + 1]) %
 			       prime) ||
 		    (product + old[2 * i + 1]) % prime != old[2 * i] % prime)
 			return "the coefficients are not those of the values";

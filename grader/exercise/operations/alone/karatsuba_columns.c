@@ -16,8 +16,9 @@ const char *alone(struct fib_call *call)
 			return "it returns an error";
 		for (size_t i = 0; i < 32; i++)
 			if (c[i] != want[i])
-				return levels ? "the columns of a product of halves are wrong" :
-						"the columns are wrong at level 0";
+				return levels ?
+					       "the columns of a product of halves are wrong" :
+					       "the columns are wrong at level 0";
 	}
 	return "right";
 }

@@ -6,8 +6,8 @@ static bool alone_shifted(const limb_t *a, size_t size, unsigned int shift,
 	const size_t bits = 8 * sizeof(limb_t);
 
 	for (size_t i = 0; i < (size + 1) * bits; i++) {
-		bool got = (i < size * bits ? c[i / bits] : top) >> i % bits &
-			   1;
+		bool got =
+			(i < size * bits ? c[i / bits] : top) >> i % bits & 1;
 		bool want = 0;
 
 		if (i >= shift && i - shift < size * bits)

@@ -15,7 +15,10 @@ const char *alone(struct fib_call *call)
 	for (int lane = 0; lane < 4; lane++) {
 		/* The powers of i by which z1, z2 and z3 are multiplied. */
 		static const int powers[4][3] = {
-			{ 0, 0, 0 }, { 2, 0, 2 }, { 1, 2, 3 }, { 3, 2, 1 },
+			{ 0, 0, 0 },
+			{ 2, 0, 2 },
+			{ 1, 2, 3 },
+			{ 3, 2, 1 },
 		};
 
 		for (int i = 0; i < 4; i++) {
