@@ -46,7 +46,7 @@ nowhere = LogContext("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: (
         ("WARNING: possible circular locking dependency detected", "in the other order"),
         ("BUG: sleeping function called from invalid context at mm.c:9", "waiting is forbidden"),
         ("Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x6", "a null pointer"),
-        ("Kernel panic - not syncing: Kernel mode fault at addr 0xdead00000000, ip 0x6", "is invalid"),
+        ("Kernel panic - not syncing: Kernel mode fault at addr 0xdead0000, ip 0x6", "is invalid"),
         ("WARNING: CPU: 0 PID: 3 at stages/3-x/bignum.c:7 bn_sub+0x8/0x9 [fibdrv]", "assertion"),
     ],
 )  # fmt: skip
