@@ -86,4 +86,4 @@ def _run(command: list[str], host: str) -> None:
     completed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if completed.returncode:
         output = (completed.stderr.strip().splitlines() or [f"status {completed.returncode}"])[-1]
-        raise LabError(f"{host}: {output}", f"configure {command[0]} so that it asks no questions")
+        raise LabError(f"{host}: {output}", f"set {command[0]} up so that it asks no questions")
