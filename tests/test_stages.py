@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
+from grader.exercise.build import stage_module
 from grader.exercise.files import stages
+from grader.exercise.operations import test_program
+from grader.lab import machines
 
 MANIFEST = 'title = "T"\nteaches = "t"\nmax_n = 93\nmeasure = [10, 93]\n'
 
@@ -149,3 +154,21 @@ def test_bad_numbers(text: str) -> None:
 
 def test_a_huge_range_ends() -> None:
     assert len(stages.parse_numbers("1-99999999999999999999")) == 100
+
+
+def test_a_name_for_files_has_no_special_characters(tmp_path: Path) -> None:
+    names = ["5-a,b", "5-a b", "5-a-b", "5-O'Neil $(x)", "5-許", "5-%\n"]
+    keys = [stages.single(directory(tmp_path, name), name).key for name in names]
+    assert keys[2] == names[2] and len(set(keys)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+", key) for key in keys), keys
+
+
+@pytest.mark.machine
+def test_a_stage_is_built_in_any_directory(tmp_path: Path) -> None:
+    """A student's submission may be named "Lovelace, Ada"."""
+    copy = tmp_path / "1-Lovelace, Ada (it's $5; ü)"
+    shutil.copytree(stages.kit(1).directory, copy)
+    stage = stages.single(copy, copy.name)
+    built = stage_module.build(stage, machines.get("uml").kernel())
+    assert built.ok, built.cause
+    assert test_program.program(stage).is_file()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,8 +62,16 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """Return a name that is unique in a run, for files made from the stage."""
-        return self.label or self.directory.name
+        """Return a name that is unique in a run, for files made from the stage.
+
+        Compilers and make give commas, blanks and other characters a meaning, so a name with such
+        characters is replaced by a similar one with a digest.
+        """
+        name = self.label or self.directory.name
+        similar = re.sub(r"[^A-Za-z0-9._-]", "-", name)
+        if similar == name:
+            return name
+        return f"{similar}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
 
     def object_for(self, arch: str) -> Path | None:
         """Return the object to link for kernels of this ARCH; None if there are sources."""
@@ -235,8 +245,8 @@ def number_of(directory: Path) -> int | None:
 def single(directory: Path, label: str, number: int | None = None) -> Stage:
     """Return a single directory of sources as a stage.
 
-    The number is by default the one in the directory's name. The label (letters, digits and -)
-    names the files made from the stage, so that directories with the same name do not clash.
+    The number is by default the one in the directory's name. The label names the files made from
+    the stage, so that directories with the same name do not clash: see Stage.key.
     """
     if not directory.is_dir():
         raise LabError(
