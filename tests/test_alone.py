@@ -79,8 +79,11 @@ def test_the_verdict_names_the_only_function_that_is_wrong(
     directory = broken(number, asked, function, tmp_path)
     wrong, step = first_wrong(number, directory)
     several = sum(part.stub is not None for part in asked.parts) > 1
+    assert wrong.task <= task
+    if wrong.task < task:  # in stage 11, the product of task 5 calls functions of task 7
+        assert "and in what it calls" in wrong.remark, wrong.remark
+        return
     if several or function in asked.uses:
-        assert wrong.task == task
         assert re.search(rf"\b{function}\b", wrong.remark), wrong.remark
         assert wrong.function == function
     found = re.search(r" at \S*/([\w.]+):(\d+); ", step)
