@@ -179,7 +179,10 @@ def test_a_stage_against_itself(tmp_path):
     assert lines[0].startswith("~  ")
     exact = [line.split() for line in lines if line.startswith("instructions")]
     assert len(exact) == 6
-    assert all(words[3] == words[4] and words[-1] == "~" for words in exact)
+    # The kernel's allocator may take a few instructions more in one of two boots.
+    one, other = ([float(words[i].replace(",", "")) for words in exact] for i in (3, 4))
+    assert one == pytest.approx(other, rel=1e-4)
+    assert all(words[-1] == "~" for words in exact)
     assert sum(line.startswith("time, ns") for line in lines) == 6
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
