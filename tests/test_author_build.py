@@ -97,7 +97,7 @@ def test_who_turns_it_on_in_the_source_breaks_the_contract(tmp_path: Path, kerne
     text = "#define FIB_TRACE\n" + SOURCE.replace("TRACE", TRACE)
     violation = stage_module.build(stage(tmp_path, text), kernel).violations[0]
     assert violation.got == "a use of fib_trace_print in fib.c"
-    assert "take fib_trace of stage.h" in violation.expected
+    assert "use fib_trace of stage.h" in violation.expected
 
 
 @pytest.mark.parametrize(("traces", "lines"), [("1", ["fib: n = 0, sum = 1"]), ("", [])])

@@ -38,7 +38,7 @@ nowhere = LogContext("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: (
         ("BUG: KASAN: null-ptr-deref in bn_add+0x2/0x9 [fibdrv]\n", "null pointer"),
         ("fibdrv: F(10) leaves 16 bytes in 2 blocks unfreed", "2 block(s) from fib_alloc, 16 byt"),
         ("fibdrv: F(10): the stage returned -5", "-ENOMEM"),
-        ("fibdrv: F(10): decimal does not keep to 1 bytes", "given 1 bytes, one too few"),
+        ("fibdrv: F(10): decimal does not keep to 1 bytes", "a buffer of 1 bytes, one too few"),
         ("fibdrv: F(10): the stage returned -34 (ERANGE)", "and -34 (ERANGE) is neither"),
         ("fibdrv: F(10): decimal returned -34 (ERANGE) for a buffer of exactly its 2 bytes",
          "2 digits fit into 2 bytes"),

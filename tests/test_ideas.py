@@ -101,7 +101,11 @@ def test_a_wrong_call_of_several_ideas_is_reported_once() -> None:
 
 @pytest.mark.parametrize(
     ("own", "plain", "said"),
-    [(60, 100, ""), (81, 100, "does not keep it"), (60, 80, "the plain method keeps it, too")],
+    [
+        (60, 100, ""),
+        (81, 100, "does not meet the bound"),
+        (60, 80, "the plain method meets it, too"),
+    ],
 )
 def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
     own: int, plain: int, said: str

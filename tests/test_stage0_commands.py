@@ -229,7 +229,7 @@ def test_debug_sees_more(name: str, says: str, place: Path) -> None:
 def test_the_kit_s_own_is_not_there_for_students(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "exported", lambda: True)
     monkeypatch.setenv("LAB_REF", "1")
-    with pytest.raises(LabError, match="the kit's stage 0 is not here; run make stage=0 start"):
+    with pytest.raises(LabError, match="the kit's stage 0 is missing; run make stage=0 start"):
         learner_copy.choose([0])
 
 

@@ -120,9 +120,9 @@ REFUSED = {
     "popped": (assembly("pop %1\\npush %1"), "^an access to the return address on the stack"),
     # Data that is disguised as code.
     "quad": (assembly("mov .Lt(,%1,8), %0", 'asm(".Lt: .quad 1, 1, 2, 3, 5, 8");'),
-             "bytes that are no instruction|reads code as data|nothing leads to"),
+             "bytes that are no instruction|reads code as data|no path reaches"),
     "behind": (f'{ANY} asm(".text\\n.subsection 5\\n.long 1, 2, 3, 4\\n.text");',
-               "16 bytes among the code that nothing leads to"),
+               "16 bytes in the code that no path reaches"),
     "array": ('static const long t[9] __attribute__((section(".text#"))) = {1, 1};'
               "long f(int i) { return t[i]; }", "the instruction mov that reads code as data"),
     "middle": (assembly("jmp 1f + 1\\n1: mov $0x310f, %%eax"),

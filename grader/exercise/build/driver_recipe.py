@@ -28,7 +28,7 @@ RACED = (
 
 
 def raced_beside(directory: Path) -> Path:
-    """Return the folder of the build with delayed accesses, given that of the normal build."""
+    """Return the folder of the build with delayed accesses, given the folder of the normal one."""
     return directory.with_name(f"{directory.name}-raced")
 
 

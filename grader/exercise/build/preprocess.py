@@ -43,7 +43,7 @@ class Texts:
     """The preprocessed texts of C files by name, or the reason why preprocessing failed."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    defining: Mapping[str, bytes] = field(default_factory=dict)  # the texts with macro definitions
+    defining: Mapping[str, bytes] = field(default_factory=dict)  # the texts with #define lines
     cause: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -136,7 +136,7 @@ def _differing(adapter: Texts, own: Texts, stage: Stage) -> str:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return a digest of texts."""
+    """Return one digest of all given texts."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
@@ -199,7 +199,7 @@ def _preprocessed(
     found: dict[str, bytes] = {}
     defining: dict[str, bytes] = {}
     for i, name in enumerate(names):
-        # The compiler generates the text before the file's first line marker.
+        # Skip the compiler's own definitions, which end at the file's first line marker.
         whole, begin = (folder / f"{i}.i").read_bytes(), f'# 1 "{place}/{name}"\n'.encode()
         defining[name] = whole[whole.index(begin) :]
         content = re.sub(rb"(?m)^#(define|undef) .*$", b"", defining[name])
@@ -211,7 +211,7 @@ def _preprocessed(
 
 
 def _wrong(text: str, name: str, place: str) -> str:
-    """Return why a text is not allowed, or ""."""
+    """Return why a preprocessed text is not allowed; "" if it is."""
     for file, _ in allowed_c.markers(text):
         inside = re.match(rf"({re.escape(place)}|{KIT})/[^/]+$", file)
         if not inside:

@@ -47,12 +47,12 @@ class BuiltStage:
 
     @property
     def ok(self) -> bool:
-        """Return whether there is a module."""
+        """Return whether the build made a module."""
         return self.module.ok
 
     @property
     def rejection(self) -> str:
-        """Return why the stage must not be measured, or "": no module, or a contract violation."""
+        """Return the build error or the contract violation that forbids measurements, or ""."""
         broken = self.violations[0] if self.violations else None
         return self.cause or (
             f"{broken.got}; {self.rules} allows {broken.expected}" if broken else ""
@@ -85,7 +85,7 @@ def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
             yield path
 
 
-# The flag for a debugger: at -O2 many variables have no location in memory or registers.
+# Without optimisation, a debugger can show each variable. At -O2 many variables have no location.
 LOOK = "-O0"
 
 
@@ -258,7 +258,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
             *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
             *_vector_settings(stage.manifest),
         ),
-        labels={label: label, "kit": "common"},  # the folder names in the texts' line markers
+        labels={label: label, "kit": "common"},  # replacements for folders in line markers
         support=("common",),
         shown={"stage": shown, label: shown, "kit": "common"},
         dialect=device.DIALECT,

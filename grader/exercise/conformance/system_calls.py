@@ -31,23 +31,23 @@ class AbiCase:
         return self.accepts(answer) if self.accepts else answer.rstrip() == self.expected
 
     def expected_in_words(self) -> str:
-        """Return the expected answer in words."""
+        """Return a readable form of the expected answer."""
         return self.expected if self.accepts else in_words(self.request, self.expected)
 
     def answer_in_words(self, answer: str) -> str:
-        """Return an actual answer in words."""
+        """Return a readable form of an actual answer."""
         return in_words(self.request, answer)
 
 
 def error_name(returned: int) -> str:
-    """Return the name of an error: EINVAL for -22, and so on."""
+    """Return the name of an error, for example EINVAL for -22."""
     return errno.errorcode.get(-returned, f"error {returned}")
 
 
 def in_words(request: str, answer: str) -> str:
-    """Return an answer of fibctl batch in words.
+    """Return a readable form of an answer of fibctl batch.
 
-    The answer to a read is its digits; the number of bytes is added only if it is wrong.
+    For a read, this is the digits, and the number of bytes written if this number is wrong.
     """
     verb, words = request.split(maxsplit=1)[0], answer.split()
     try:
@@ -95,7 +95,7 @@ def _positive(answer: str) -> bool:
 
 
 def _measurement(n: int, spread: int, repeat: int, nonce: int) -> str:
-    """Return the expected answer to a measurement in words."""
+    """Return a readable form of the expected answer to a measurement."""
     least = max(1, -(-expected_values.bits(n) // 64))
     return (
         f"digest {expected_values.digest(n, spread, repeat, nonce):016x},"

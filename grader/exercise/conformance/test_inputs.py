@@ -16,7 +16,7 @@ EVERY_N_TO = 1000
 TEXT_TO = 1_000_000
 
 # Runs of consecutive n. Each row has the largest n, the number of runs between the largest n of the
-# row before and this n, and the length of a run. The runs of one row are equally spaced, and the
+# previous row and this n, and the length of a run. The runs of one row are equally spaced, and the
 # first begins at a random n, so a single wrong n is missed with a probability of
 #
 # 	(range - count * length) / range
@@ -33,7 +33,8 @@ RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
 PARTS_OF_OCTAVE = 8
 QUICK_PARTS = 1
 
-# The distance below max_n within which an n is searched for that needs all limbs of a tight bound.
+# The tests include an n near max_n whose last step needs all limbs of a tight bound. It is searched
+# for at most this far below max_n.
 NEAR_TOP = 4000
 
 # Stages with slow products take a hundred times as long, so their runs are an eighth as long.
@@ -74,10 +75,11 @@ def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
 
 
 def _above_whole_limbs(top: int) -> Iterator[int]:
-    """Yield two n near top whose last step has a factor that hardly needs its highest limb.
+    """Yield two n near top whose last step has a factor with a very small highest limb.
 
-    The factor F(k), with n = 2k - 1 or n = 2k, is slightly more than a power of 2^64. So a bound on
-    the limbs that is a little too small fails here: of 10,000 n, one may fail.
+    The factor F(k), with n = 2k - 1 or n = 2k, is slightly more than a power of 2^64. So these n
+    find a bound on the number of limbs that is slightly too small, even if it is too small for only
+    one n of 10,000.
     """
 
     def bits_above(k: int) -> float:
@@ -88,7 +90,7 @@ def _above_whole_limbs(top: int) -> Iterator[int]:
 
 
 def small_n(max_n: int) -> list[int]:
-    """Return the small n, where each n is verified."""
+    """Return the small n, all of which are verified."""
     return list(range(min(max_n, EVERY_N_TO) + 1))
 
 

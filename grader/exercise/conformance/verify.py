@@ -47,18 +47,18 @@ class Verified:
 
     built: BuiltStage
     tests: Mapping[str, Tally] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()  # the first few of each kind
+    failures: tuple[Failure, ...] = ()  # the first few failures of each kind of test
     findings: tuple[Finding, ...] = ()
     by_task: Mapping[int, Finding] = field(default_factory=dict)  # a driver's findings by task
 
     @property
     def ok(self) -> bool:
-        """Return whether there are no findings."""
+        """Return whether the verification has no findings."""
         return not self.findings
 
     @property
     def measurable(self) -> bool:
-        """Return whether there are no findings and the stage computes F(n)."""
+        """Return whether the stage can be measured: it computes F(n) and has no findings."""
         return self.ok and self.built.stage.manifest.computes
 
     @property
@@ -73,7 +73,7 @@ class Verified:
 
 
 class _Record:
-    """The tests and findings so far, while a verification runs."""
+    """The tests and findings of a verification that is still running."""
 
     def __init__(self, built: BuiltStage) -> None:
         self.built = built
@@ -87,7 +87,7 @@ class _Record:
         self._tests[test] = Tally(tally.passed + 1, tally.failed)
 
     def fails(self, failure: Failure, finding: Finding | None = None) -> None:
-        """Add a failed test to the tally. Report its first failure, and store the first few."""
+        """Add a failed test to the tally. Store the first few failures; the first is a finding."""
         tally = self._tests.get(failure.test, Tally())
         self._tests[failure.test] = Tally(tally.passed, tally.failed + 1)
         if tally.failed < SHOWN:
@@ -230,7 +230,7 @@ def _check_abi(
 
 
 def _as_made(guest: Running, answer: str) -> str:
-    """Return the answer to stat, with the original owner of the device."""
+    """Return the answer to stat with the device's original owner; machine host changes it."""
     words = answer.split()
     if len(words) == 4 and all(word.isdigit() for word in words):
         owner = guest.owner_as_made(int(words[2]), int(words[3]))
@@ -247,7 +247,7 @@ class _StepRunner:
         self.detail = ""
 
     def set_detail(self, detail: str) -> None:
-        """Set the name of the running part of the step, which a finding quotes."""
+        """Set the name of the current part of the step, which findings quote."""
         self.detail = detail
 
     def run(self, what: str, status: str, step: Callable[[], None]) -> bool:
@@ -292,7 +292,8 @@ def verify(
         message = f"{violation.got}; stage.h allows {violation.expected}"
         record.fails(failure, Finding("wrong", message, failure=failure, kind=Code.CONTRACT))
     modules = {device.NAME: built.module.stripped}
-    # On the host the contract tests could crash this computer; a debug kernel has its own checkers.
+    # Run no contract tests on the host, because they could crash this computer, nor in a debug
+    # kernel, because it has checkers of its own.
     tried = not (machine.is_host or machine.debug)
     contract_module = runner.link(built, machine.kernel()) if tried else None
     apart: Background[_Record] | None = None
@@ -399,7 +400,7 @@ def _verify_in(
 
 
 def _apart(built: BuiltStage, machine: Machine, contract_module: Module, seed: int) -> _Record:
-    """Run the contract tests in a machine of their own. Return their record."""
+    """Run the contract tests in a separate machine. Return their record."""
     record = _Record(built)
     guest = machine.boot(device.contents({contract_module.name: contract_module.stripped}))
     try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run a stage's objects in a machine and check the rules of stage.h that digits do not show."""
+"""Check the rules of stage.h that a stage can break although all its digits are right."""

@@ -46,18 +46,18 @@ BYTES_BESIDE = 1024
 PRODUCTS = 100_000
 MOST_UNITS = 40
 # For a number of at least ANNOUNCED_LIMBS limbs, the number of products that compute announces must
-# lie between two multiples of the square of the number of limbs. To square a factor of half the
-# length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of it, or 20 to 40 times the
-# square if they multiply bit by bit. The same bounds hold for decimal if limbs are binary; there
-# the kit's stages announce 0.5 of the square, or 154 times the square bit by bit. Subquadratic
-# methods need fewer products.
+# lie between two multiples of the square of the number of limbs. Squaring a factor of half the
+# length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of this square, or 20 to 40
+# times the square if they multiply bit by bit. The same bounds hold for decimal if limbs are
+# binary; there the kit's stages announce 0.5 of the square, or 154 times the square bit by bit.
+# Subquadratic methods need fewer products.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
 # Products that a stage may announce at once, in addition to the bound.
 AT_ONCE = 1 << 16
-# The n where F(n) needs another word, or where a stage may switch its method.
+# The n at which F(n) needs one more word, or at which a stage may switch its method.
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
 # One random n is drawn from each interval between two neighbours of this list.
 SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -73,7 +73,7 @@ RECORD = f"/sys/module/{NAME}/parameters/record"
 _FAULTS = {"with a failed allocation,": "fail", "when killed at yield": "kill"}
 _FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
 _LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
-# The limits of bits in a limb: 10^9 has slightly less than 30.
+# The bounds of the number of bits in a limb. A limb of base 10^9 has slightly less than 30 bits.
 LIMB_BITS = (29.0, 64.0)
 
 
@@ -222,7 +222,7 @@ def _judged(
             shortest = max(shortest, bits / got["limbs"])
             longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
             if shortest > longest:
-                message = f"fib_limbs says {got['limbs']}"
+                message = f"fib_limbs returns {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", message)
                 shortest, longest = LIMB_BITS
         elif verb in (INTERVAL, VECTOR_INTERVAL):
@@ -305,7 +305,7 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
 
 
 def _of_digits(n: int, limbs: int) -> bool:
-    """Return whether the number of limbs fits decimal limbs only."""
+    """Return whether F(n) has this number of limbs only if limbs are decimal."""
     digits, bits = expected_values.digit_count(n), _log2(n)
     of_digits = {math.ceil(digits / each) for each in range(1, 20)}
     return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
@@ -319,7 +319,7 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
     ):
         yield from _memory(stage, n, peak)
         if longest > MOST_UNITS * unit:
-            took = f"{longest / unit:.0f} times what {PRODUCTS:,} products take"
+            took = f"{longest / unit:.0f} times as long as {PRODUCTS:,} products"
             yield _failure(
                 n,
                 "calls of fib_account_work for all work",
@@ -339,7 +339,7 @@ def run(
         f"echo {test_record.line(nonce).strip()} >{RECORD};"
         f" for q in {words}; do echo $q >{ASK}; cat {ASK};"
         f" grep -q ^wrong {ASK} && break; done; cat {RECORD}",
-        10 * timeout,  # for all questions; on a busy computer the answers take seconds
+        10 * timeout,  # the limit for all answers together
     )
     guest.channel.check(f"rmmod {NAME}", timeout)
     text, record = test_record.split(output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Read the interposer's trace of a driver's steps: each is done, undone, or made to fail.
+"""Read the interposer's trace of the steps that a driver does and undoes, or that are made to fail.
 
 The trace is in a separate file (client/firstctl.h), because the driver writes to the kernel log.
 """
@@ -17,7 +17,7 @@ REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 # The parameter exists while the module is loaded. Reading it flushes all steps to the file.
 COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
 _LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
-# The function that does a step, by the function that undoes it.
+# The function that does a step, keyed by the function that undoes this step.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
     "cdev_del": "cdev_add",
@@ -61,7 +61,7 @@ def told(steps: Sequence[TracedCall], name: str) -> list[int]:
 
 
 def fault(text: str, nonce: int) -> str:
-    """Return the fault in the record of a module that was unloaded, or ""."""
+    """Return the fault in the record of an unloaded module; "" if the record is correct."""
     lines, record = test_record.split(text)
     return test_record.fault(record, nonce, test_record.texts(lines.splitlines()))
 
@@ -114,7 +114,7 @@ def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
 
 
 def in_words(found: Sequence[TracedCall], place: Callable[[str], str] = lambda _caller: "") -> str:
-    """Return the remaining steps in words: the missing function and the function it belongs to.
+    """Return the missing call for each remaining step, for example "no kfree for kmalloc".
 
     place returns " in function (file:line)" for a caller, or "".
     """

@@ -18,7 +18,7 @@ RACE = 8
 PARAMETER = f"race={RACE}"
 # The number of calls that each caller makes.
 COUNT = 400
-# How often both callers try to write a line when only one more line fits into the notebook.
+# The number of times that both callers write a line when only one more line fits.
 LAST_LINES = 3
 CPUS = {"": "on one CPU", " two": "on two CPUs"}
 # A test is valid only if the driver made at least this many accesses, and if at least half of the
@@ -28,7 +28,7 @@ BEGINNING = system_calls.BEGINNING.count("\n")
 
 
 def _lines(session: DriverSession, cpus: str) -> None:
-    """Test task two callers: no line may be lost, and shared data needs the lock."""
+    """Test the task "two callers": no line may be lost, and shared data needs the lock."""
     title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
     written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
     if written != 2 * COUNT:
@@ -61,7 +61,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
 
 
 def _lines_file(session: DriverSession, cpus: str) -> None:
-    """Test the attribute lines of task sysfs."""
+    """Test the attribute "lines" of the task "sysfs"."""
     title = f"one caller writes {COUNT} lines, one reads the file lines, {CPUS[cpus]}"
     (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
     if odd:
@@ -70,7 +70,7 @@ def _lines_file(session: DriverSession, cpus: str) -> None:
 
 
 def _calls(session: DriverSession, cpus: str) -> None:
-    """Test the attribute calls of task counter."""
+    """Test the attribute "calls" of the task "counter"."""
     title = f"two callers read {COUNT} times each, {CPUS[cpus]}: calls"
     session.ask(["store calls 0"])
     _numbers(session, f"reads {COUNT}{cpus}", title, 1)
@@ -83,21 +83,19 @@ def _calls(session: DriverSession, cpus: str) -> None:
 
 
 def _open(session: DriverSession, cpus: str) -> None:
-    """Test task open. Only the race detector checks the count, because ioctl is a later task."""
+    """Test the task "open". Only the race detector checks the lines counted for each file."""
     title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"
     session.ask([f"same {COUNT}{cpus}"])
     session.must_unload(title)
 
 
 def _notebook(session: DriverSession, cpus: str) -> None:
-    """Test the requests of task ioctl."""
+    """Test the requests of the task "ioctl"."""
     session.ask(["open 0 rw", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
     written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
     if written != cleared:
-        raise wrong(
-            TOGETHER, title, f"as many are cleared as were written: {written}", f"{cleared}"
-        )
+        raise wrong(TOGETHER, title, f"as many lines cleared as written: {written}", f"{cleared}")
     title = f"one caller writes and clears, one asks INFO, {CPUS[cpus]}"
     _, odd = _numbers(session, f"infos {COUNT}{cpus}", title, 2)
     if odd:
@@ -115,7 +113,7 @@ def _notebook(session: DriverSession, cpus: str) -> None:
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
-    """Return the numbers after the 0 in the answer to a request for two callers."""
+    """Make a request for two callers. Return the numbers that follow the 0 in its answer."""
     words = session.ask([request])[0].split()
     if words[:1] != ["0"] or len(words) != count + 1:
         raise wrong(TOGETHER, title, "0", system_calls.in_words("pair", " ".join(words)))

@@ -78,13 +78,14 @@ def _without_memory(trace: list[call_trace.TracedCall]) -> list[call_trace.Trace
 def _in_order(trace: list[call_trace.TracedCall], where: str) -> None:
     odd = call_trace.out_of_order(trace)
     if odd:
-        # A trace of a load and an unload: the exit function undoes steps, not the init function.
+        # The trace contains a load and an unload. After a successful init, only the exit function
+        # undoes steps, so an undoing function belongs to the unload.
         undone = where == "load" and odd[0].split()[0] in call_trace.UNDOES
         raise wrong(LOAD, "unload" if undone else where, *odd)
 
 
 def _owner(session: DriverSession) -> None:
-    """Check that unloading fails while a file is open, whose next call would use freed code."""
+    """Check that unloading fails while a file is open, because calls on the file need the code."""
     session.must_load()
     session.try_cases(WHILE_OPEN, LOAD)
     error = session.unload()
@@ -92,7 +93,8 @@ def _owner(session: DriverSession) -> None:
         raise wrong(
             LOAD, "unload when it is closed", "0", system_calls.in_words("unload", str(error))
         )
-    # If a module counts its users itself, it may be unloaded too early, or never.
+    # A module that counts its users itself may be unloaded too early, or never. Therefore its file
+    # operations must set owner.
     if 1 not in call_trace.told(session.steps(), "owner"):
         raise wrong(LOAD, "the file operations", "owner is THIS_MODULE", "another owner, or none")
 

@@ -2,7 +2,7 @@
 """Find out with lockdep, in the debug kernel, which lock a call waits for.
 
 A call that hangs is most often correct itself. It waits for a lock that this call or an earlier one
-has taken, and only lockdep records where.
+has taken, and only lockdep records where the lock was taken.
 """
 
 from __future__ import annotations

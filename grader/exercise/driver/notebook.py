@@ -46,14 +46,14 @@ class Notebook:
     mine: dict[int, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
 
     def read(self, file: int, size: int) -> str:
-        """Read text from the position on."""
+        """Read text that begins at the position."""
         self.calls += 1
         found = self.text[self.position[file] :][:size]
         self.position[file] += len(found)
         return text_answer(found)
 
     def write(self, file: int, text: str) -> int:
-        """Write a number."""
+        """Append the digits of F(n) as a line, if the text is a valid n and the line fits."""
         self.calls += 1
         n = texts.value(text)
         if len(text) > INPUT or n is None or n > MAX_N:

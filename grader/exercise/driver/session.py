@@ -72,7 +72,7 @@ class DriverSession:
 
     @property
     def guest(self) -> Running:
-        """Return the machine; boot it if it is not up."""
+        """Return the machine; boot it if it is not running."""
         if self._guest is None:
             self._guest = self.machine.boot(driver_device.contents(self.module.stripped))
         return self._guest
@@ -186,8 +186,8 @@ class DriverSession:
     def steps(self, gone: str = "") -> list[TracedCall]:
         """Return the driver's steps since it was loaded.
 
-        gone is the action after which the module must be unloaded, or "". With such an action,
-        check the record, too.
+        gone names the action that has unloaded the module; "" if the module is loaded. After an
+        unload, also check the record of the steps.
         """
         text = self.shell(call_trace.COMMAND)[1]
         fault = call_trace.fault(text, self._nonce) if gone else ""
@@ -212,7 +212,7 @@ class DriverSession:
     def nothing_left(self, moment: str, ignored: str = "") -> list[TracedCall]:
         """Raise WrongError for problems in the kernel log and for steps that were not undone.
 
-        ignored is the name of steps that need not be undone. Return all steps.
+        ignored is the function whose steps need not be undone. Return all steps.
         """
         self.clean(moment)
         trace = self.steps(gone=moment)
@@ -270,7 +270,7 @@ class DriverSession:
             raise WrongError(problem.within(moment))
 
     def _blame_for_race(self, race: re.Match[str], moment: str) -> None:
-        """Raise for a data race that race.c has found, unless it is on another task's variable."""
+        """Raise WrongError for a data race from race.c, unless it is on another task's variable."""
         functions, places = [], []
         for place in (race[1], race[3]):
             symbol = place.split("+")[0]

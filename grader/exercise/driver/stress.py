@@ -62,7 +62,7 @@ class _DriverStress:
         self.count({}, self.command("random calls of four threads", concurrent))
         self.leaks()
         self.command("watch", f"echo 1 >{call_trace.REPORT}")
-        session.must_unload("after all that")
+        session.must_unload("many calls")
         loads = QUICK_LOADS if self.plan.quick else LOADS
         self.tell(f"load and unload {loads} times")
         for _ in range(loads):

@@ -39,12 +39,12 @@ class DriverCase:
         return answer.rstrip("\n") == self.expected
 
     def named(self) -> str:
-        """Return the case for a message: its title and request."""
+        """Return the title and the request of the case, for a message."""
         return f"{self.title} ({self.request})"
 
 
 def in_words(request: str, answer: str) -> str:
-    """Return an answer in words: an error by its name, text in quotes."""
+    """Return a readable form of an answer: the name of an error, text in quotes."""
     words = answer.split()
     verb = request.split(maxsplit=1)[0]
     try:
@@ -75,7 +75,7 @@ def _error(returned: int) -> str:
 
 
 def case(title: str, request: str, expected: str | int) -> DriverCase:
-    """Return the case of a call, with the expected answer as text or number."""
+    """Return the case of a call. The expected answer is a text or a return value."""
     return DriverCase(title, request, str(expected))
 
 
@@ -86,7 +86,7 @@ def text_answer(text: str) -> str:
 
 
 def _seeking() -> list[DriverCase]:
-    """Return the cases of task position."""
+    """Return the cases of the task "position"."""
     end = len(BEGINNING)
     most = (1 << 63) - 1
     return [
@@ -106,7 +106,7 @@ def _seeking() -> list[DriverCase]:
 
 
 def _opening() -> list[DriverCase]:
-    """Return the cases of task open."""
+    """Return the cases of the task "open"."""
     return [
         case("open", "open 0 rw", 0),
         case("open a second time", "open 1 r", 0),
@@ -127,7 +127,7 @@ def _opening() -> list[DriverCase]:
 
 
 def _reading() -> list[DriverCase]:
-    """Return the cases of task read."""
+    """Return the cases of the task "read"."""
     text = BEGINNING
     return [
         case("open", "open 0 rw", 0),
@@ -159,7 +159,7 @@ class PartialReadCase(DriverCase):
 
 
 def _writing() -> list[DriverCase]:
-    """Return the cases of task write."""
+    """Return the cases of the task "write"."""
     end = len(BEGINNING)
     more = "55\n0\n12200160415121876738\n0\n13\n2\n"
     used = end + len(more)
@@ -198,7 +198,7 @@ def _writing() -> list[DriverCase]:
 
 
 def _notations() -> list[DriverCase]:
-    """Return cases of task write with numbers in many notations, of which only decimal is valid."""
+    """Return cases of the task "write" with many notations of numbers; only decimal is valid."""
     cases, end = [case("open", "open 0 rw", 0)], len(BEGINNING)
     for text in texts.drawn(MAX_N, INPUT):
         n = texts.value(text)
@@ -213,7 +213,7 @@ def _notations() -> list[DriverCase]:
 
 
 def _attributes() -> list[DriverCase]:
-    """Return the cases of task sysfs."""
+    """Return the cases of the task "sysfs"."""
     return [
         case("lines at first", "show lines", r"0 10\n"),
         case("lines is read-only", "store lines 1", EACCES),
@@ -221,7 +221,7 @@ def _attributes() -> list[DriverCase]:
 
 
 def _counting() -> list[DriverCase]:
-    """Return the cases of task counter, without texts such as "00", which the ABI leaves open."""
+    """Return the cases of the task "counter", without texts like "00" that a driver may accept."""
     zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # not the decimal number 0
     stored = zeros + [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
     return [
@@ -243,7 +243,7 @@ def _counting() -> list[DriverCase]:
 
 
 def _requests() -> list[DriverCase]:
-    """Return the cases of task ioctl."""
+    """Return the cases of the task "ioctl"."""
     end = len(BEGINNING)
     return [
         case("open", "open 0 rw", 0),

@@ -168,7 +168,7 @@ def _try_tasks(
 
 
 def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
-    """Return the finding. If an earlier task left the same things behind, refer to that task."""
+    """Return a finding. If an earlier task left the same things behind, refer to that task."""
     failure = finding.failure
     if failure is None or failure.expected != NOTHING_LEFT:
         return finding
@@ -177,7 +177,7 @@ def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, st
             failure.expected,
             failure.got,
         ):
-            message = f"{failure.title}: the same is left behind as above, see {names[task]}"
+            message = f"{failure.title}: the same leftovers as in {names[task]}, see there"
             return replace(finding, cause=message)
     return finding
 
@@ -185,7 +185,7 @@ def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, st
 def _not_tried_behind(hung: Sequence[int]) -> Finding:
     """Return why the tasks after those that hang are not tested."""
     named = " and ".join(f"task {task}" for task in hung)
-    cause = f"{NOT_TRIED.cause}: {named} hang, and each test waits for that; repair them first"
+    cause = f"{NOT_TRIED.cause}: {named} hang, and each test waits for that; correct them first"
     return replace(NOT_TRIED, cause=cause)
 
 

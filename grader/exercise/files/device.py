@@ -32,22 +32,21 @@ DIALECT = LogPatterns(
     leak=r"leaves \d+ bytes in \d+ blocks? unfreed",
     meanings=(
         (r"leaves (\d+) bytes in (\d+) blocks? unfreed",
-         r"the driver has counted: that call took \2 block(s) from fib_alloc, \1 bytes, and"
-         " did not give them back"),
+         r"by the driver's count, that call did not free \2 block(s) from fib_alloc, \1 bytes"),
         (r"the stage has changed the account",
-         "what the driver has counted of blocks and bytes is not what struct fib_call says: only"
-         " fib_alloc and fib_free may change it"),
+         "the driver's count of blocks and bytes differs from struct fib_call, which only"
+         " fib_alloc and fib_free may change"),
         (r"fib_alloc is given a call that is not",
-         "the call that goes to fib_alloc is the one that the driver has given: no other counts"),
+         "fib_alloc must get the struct fib_call that the driver passed to the stage"),
         (r"decimal wrote past its (\d+) bytes",
-         r"fib_decimal was given room for \1 bytes and wrote behind it"),
+         r"fib_decimal got a buffer of \1 bytes and wrote beyond its end"),
         (r"decimal does not keep to (\d+) bytes",
-         r"fib_decimal was given \1 bytes, one too few: it must return -ERANGE, and write"
-         " nothing behind them"),
+         r"fib_decimal got a buffer of \1 bytes, one too few; it must return -ERANGE and write"
+         " nothing beyond the end"),
         (r"decimal returned (-\d+)(?: \(\w+\))? for a buffer of exactly its (\d+) bytes",
          r"the \2 digits fit into \2 bytes: fib_decimal must write them and return \2"),
         (r"decimal changes the number",
-         "fib_decimal must leave the number as it is: a second conversion gave other digits"),
+         "fib_decimal must not change the number, but a second conversion gave other digits"),
         (r"the stage returned (-?\d+(?: \(\w+\))?)",
          r"a stage may fail with -ENOMEM (-12) or -EINTR (-4) only, and \1 is neither"),
     ),
@@ -99,5 +98,5 @@ def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str
 
 
 def run_script(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
-    """Yield the answers to requests in a file of the machine, to spare the slow serial line."""
+    """Yield the answers to requests that a file holds, because the serial line is slow."""
     return guest.channel.run_script(f"{CLIENT} batch", path, count, timeout)

@@ -142,7 +142,7 @@ def directory_of(number: int) -> Path:
 
 
 def numbers() -> str:
-    """Return the stage numbers in words: 0 to 12."""
+    """Return the range of stage numbers as text, for example "0 to 12"."""
     there = sorted(known())
     if there == list(range(there[0], there[-1] + 1)) and len(there) > 1:
         return f"{there[0]} to {there[-1]}"
@@ -213,8 +213,8 @@ def kit(number: int) -> Stage:
         return stage
     if not stage.manifest.computes:  # only stages that are compared have objects
         raise LabError(
-            f"the kit's stage {number} is not here",
-            f"run {paths.make(f'stage={number} start')} and take your copy",
+            f"the kit's stage {number} is missing",
+            f"run {paths.make(f'stage={number} start')} and use your copy",
         )
     folder = paths.ROOT / "reference" / stage.directory.name
     return replace(stage, directory=folder, label=f"reference-{stage.key}", shipped=folder)

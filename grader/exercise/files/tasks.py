@@ -38,7 +38,7 @@ class TaskFunction:
     function: str  # "" if only lines of the file are left out
     stub: str | None  # None: the function is part of the solution and left out
     text: str
-    above: str = ""  # replaces the comment above the function, if it would reveal the solution
+    above: str = ""  # replaces a comment that reveals the solution
     hint: str = ""  # the first hint if this function of the task is wrong
 
 
@@ -59,14 +59,14 @@ class CountedCall:
 
     @property
     def call(self) -> str:
-        """Return the call in words."""
+        """Return a description of the call for messages."""
         if self.operation == COMPUTE:
             return f"{self.operation} of F({self.size:,})"
         return f"{self.operation} of {self.words}"
 
     @property
     def words(self) -> str:
-        """Return the size of each operand in words."""
+        """Return the size of each operand as text, for example "3 words"."""
         return "one word" if self.size == 1 else f"{self.size:,} words"
 
 
@@ -120,7 +120,7 @@ class Task:
     parts: tuple[TaskFunction, ...]
     ideas: tuple[Idea, ...] = ()
     omitted: Omission | None = None
-    # Static variables of a driver. A data race on one of these variables is this task's fault.
+    # Static variables of a driver. A data race on one of these variables counts against this task.
     variables: tuple[str, ...] = ()
     # Functions of the stage that are no task, but that the task needs and a learner may have
     # written, each with its hint (operations/alone.py).

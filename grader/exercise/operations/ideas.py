@@ -292,7 +292,7 @@ def unmet(idea: Idea, found: Counts) -> str:
 
 
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:
-    """Return in words the bound that a count violates; "" if the count is within both bounds."""
+    """Return a description of the bound that a count violates; "" if it is within both bounds."""
     took = getattr(counted, idea.unit)
     if took < idea.least:
         return f"at least {idea.least:,}"
@@ -304,7 +304,7 @@ def inconsistent(
 ) -> str:
     """Return why an idea's bounds do not separate the kit's method from the plain one, or ""."""
     if message := unmet(idea, {idea.takes: own}):
-        return f"the kit's own stage does not keep it: {message}"
+        return f"the kit's own stage does not meet the bound: {message}"
     if plain is None or idea.plain is None:
         return ""
     call = f"{idea.plain.takes.call} of stage {idea.plain.stage}"
@@ -313,4 +313,4 @@ def inconsistent(
     if _bound_broken(idea, plain):
         return ""
     took = getattr(plain, idea.unit)
-    return f"{idea.text}: the plain method keeps it, too: {call} takes {took:,} {UNITS[idea.unit]}"
+    return f"{idea.text}: the plain method meets it, too: {call} takes {took:,} {UNITS[idea.unit]}"

@@ -253,7 +253,7 @@ class _Reader:
         return not lost
 
     def _callers(self, sections: list[Section]) -> None:
-        """Report instructions that tell a function who has called it."""
+        """Report instructions by which a function could find out its caller."""
         insns = {(s.index, insn.address): insn for s in sections for insn in self.insns[s.index]}
         entries = []
         for symbol in self.obj.symbols:
@@ -287,7 +287,7 @@ class _Reader:
                         (begin, length + insn.size) if length else (insn.address, insn.size)
                     )
                 elif length:
-                    got = f"{length} bytes among the code that nothing leads to"
+                    got = f"{length} bytes in the code that no path reaches"
                     self._fault(section, begin, got, WHOLE)
                     length = 0
 

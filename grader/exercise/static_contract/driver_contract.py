@@ -45,9 +45,9 @@ HARMLESS = re.compile(
 )
 # Advice on the functions that are refused most often.
 INSTEAD = {
-    r"_?copy_.*|simple_(read|write)_\w+": "write it by hand once, with copy_to_user",
-    r"__register_chrdev|register_chrdev_region|(__)?class_create": "misc_register, say",
-    r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "kmalloc or kzalloc, say",
+    r"_?copy_.*|simple_(read|write)_\w+": "write the function yourself, with copy_to_user",
+    r"__register_chrdev|register_chrdev_region|(__)?class_create": "for example misc_register",
+    r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "for example kmalloc or kzalloc",
 }
 
 

@@ -6,8 +6,8 @@ from replacing a kernel function, and from including other sources. Every sectio
 and every byte of code must belong to an allowed instruction that leads to code. Anything unknown is
 a violation.
 
-The check is not a security boundary: a module can do anything in the kernel it is loaded into, and
-a computed address can lead anywhere.
+The check is not a security boundary, because a module can do anything in the kernel it is loaded
+into, and a computed address can lead anywhere.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ PRINTS = re.compile(
     r"fib_trace_print|_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite"
     r"|__dynamic_pr_debug"
 )
-PRINTING = f"{OFFERED}; to print while you look for a mistake, take fib_trace of stage.h"
+PRINTING = f"{OFFERED}; to print while debugging, use fib_trace of stage.h"
 NOT_THE_KERNELS = "names that are not the kernel's"
 NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
 

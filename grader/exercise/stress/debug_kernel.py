@@ -30,8 +30,8 @@ CHUNK = 5000
 # For these n every allocation fails once. Each failure needs a call of its own, so the time grows
 # with the square of the number of allocations. Stage 3 makes 1,241 allocations for n = 300.
 EVERY_ALLOCATION = range(100, 301)
-# The number of n in one request to a machine. It is FEW if a call is slow, so that progress is
-# shown.
+# How many values of n one request to a machine contains. Requests with slow calls contain only FEW
+# values, so that progress is shown often.
 FEW, SOME = 2, 20
 # The number of machines that inject failures at the same time.
 MACHINES = 2
@@ -170,7 +170,7 @@ def leaks(verified: Verified) -> bool:
 
 
 def in_words(figures: Mapping[str, int]) -> str:
-    """Return the figures in words: "1 test, 100,008 calls"."""
+    """Return the figures as text, for example "1 test, 100,008 calls"."""
     return ", ".join(
         f"{value:,} {name[:-1] if value == 1 and name.endswith('s') else name}"
         for name, value in figures.items()
@@ -242,7 +242,7 @@ class _StressSession:
         return result.output
 
     def _ending(self, error: MachineError) -> Finding:
-        """Return a finding for a failed command; for a time-out, with the kernel's message."""
+        """Return a finding for a failed command. For a time-out, quote the kernel's message."""
         found = failure_classification.classify(error, self.guest, self.built.module, "crashed")
         if found.status != "timeout":
             return found
