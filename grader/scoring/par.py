@@ -37,7 +37,7 @@ from grader.measure import instructions
 from grader.scoring import speed_inputs
 
 FILE = paths.EXPECTED / "par.json"
-KEPT = "par"  # the folder in the cache, with a file for each stage and digest
+KEPT = "par"  # a folder of the cache with a file for each stage and digest
 
 # A count up to this factor above par earns all points.
 TOLERANCE = 1.1
@@ -53,7 +53,7 @@ class NoReference(LabError):
 
 
 def benchmark_sizes(number: int, speed: Speed) -> set[BenchmarkSize]:
-    """Return each stage, phase and n whose par is needed: this stage and the stage before."""
+    """Return the stage, phase and n of each count that speed needs, also of the stage before."""
     return {(one, speed.phase, speed.n) for one in (number, speed.before)}
 
 
@@ -174,7 +174,7 @@ def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
 
 
 def _counting(machine: Machine, tell: instructions.Tell) -> Any:
-    """Return a context manager for the lock of counting on this machine."""
+    """Return a context manager that holds the lock for counting on this machine."""
     name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
     waiting = "wait for another run, which counts the reference"
     return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
@@ -261,11 +261,12 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     ordered = stages.find(paths.STAGES)
     for stage, following in zip(ordered, [*ordered[1:], ordered[-1]]):
         numbers = {*stage.manifest.measure, *speed_inputs.counted(stage.number)}
-        # The whole read of the first stage with decimal limbs is compared with the stage before.
+        # The first stage with decimal limbs and the stage before it are compared by the sum of both
+        # phases.
         whole = stage.traits.decimal or following.traits.decimal
         built = _built(machine, stage.number)
         subject = _subject(built, sorted(numbers), whole)
-        # With an empty `needed`, the n at which counting takes minutes are skipped.
+        # The empty `needed` skips each n at which counting takes minutes.
         subjects.append(dataclasses.replace(subject, needed=()))
     table: dict[str, dict[str, dict[str, float]]] = {}
     for (number, phase, n), count in _count(machine, subjects, tell).items():
@@ -317,7 +318,7 @@ def ambiguous_ideas(
 
 
 def main() -> int:
-    """Run `make par`: check the bounds of ideas, then count par again."""
+    """Run `make par`: check the bounds of the ideas, then count the reference's instructions."""
     argparse.ArgumentParser(prog="make par").parse_args()
     progress = Progress()
     ambiguous = ambiguous_ideas(machines.counting(), progress.step, stages.manifests())

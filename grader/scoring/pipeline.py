@@ -98,7 +98,7 @@ def try_operations(
     tasks = course(stage.number).tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
     outcomes: dict[str, OperationOutcome] = {}
-    waiting: list[Task] = []  # to be counted; other tasks earn no points
+    waiting: list[Task] = []  # the tasks whose instructions will be counted
     for task in tasks:
         outcome = unit_tests.outcome(stage, program, task.operation, seed)
         if outcome.tried and not outcome.large and all(o.large for o in outcomes.values()):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Compute the points of a stage, 100 in all, by the tables of the course.
 
-A task earns points by the unit tests of its function, the device by what the module does in a
-kernel, the speed by instructions against par. Points are rounded down to whole numbers.
+A task earns points by the unit tests of its function. The device earns points by tests of the
+module in a kernel. Speed earns points by the number of instructions relative to par. Points are
+rounded down to whole numbers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Line:
     kind: str = TASK
     code: Code = Code.OK  # the reason why points are missing
     repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
-    contract_test: bool = False  # the contract tests failed, which only check runs
+    contract_test: bool = False  # a contract test failed; no other command runs these tests
     function: str = ""  # the function of the task that is wrong, if it is known
 
     @property
@@ -99,8 +100,8 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
 def _small_remark(share: int, earned: int) -> str:
     """Return a remark about the points of a task that is right for small numbers only.
 
-    share: the points for the small numbers; earned: what is left of them. If these differ, the
-    reason must follow.
+    share: the points for the small numbers. earned: these points after deductions. If the two
+    numbers differ, the reason for the deduction must follow.
     """
     if earned == share:
         return f"; small numbers are right, which earns {_points(earned)}"
@@ -113,7 +114,7 @@ def _points(count: int) -> str:
 
 
 def task_line(task: Task, wrong: Finding | None) -> Line:
-    """Return the line of a task that earns all its points, or none if there is a finding."""
+    """Return the line of a task, which earns all its points, or no points if it has a finding."""
     if wrong is None:
         return Line(task.name, task.points, task.points, "all right", task.number)
     return Line(task.name, 0, task.points, wrong.cause, task.number, code=wrong.code)

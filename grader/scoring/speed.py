@@ -91,7 +91,7 @@ def by_time(stage: Stage, timed: Samples, stands: Status) -> Line | None:
 
 
 def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
-    """Return a function that measures the speed of a stage and returns its line of points.
+    """Return a function that measures a stage's speed and returns its line of points.
 
     The function counts instructions against par, at an n drawn by the seed. If counting is not
     possible, it compares the time with the stage before. It measures only if the status is ok.
@@ -130,7 +130,7 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
 
 
 def _timed(stage: Stage, speed: Speed, seed: int, progress: Progress, stands: Status) -> Line:
-    from grader.measure import timing  # late, because it imports scipy, which is slow to load
+    from grader.measure import timing  # imported late, because scipy is slow to load
 
     machine = machines.get("uml")
     subjects: list[StageWorkload] = []

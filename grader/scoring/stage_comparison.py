@@ -17,8 +17,8 @@ from grader.report import figures, plots
 from grader.report.axis import log_axis
 from grader.report.text import UNITS, short_count
 
-# The comparison reports no smaller difference in time, because a few seconds of measurement on a
-# computer with other load cannot prove one. The exact metric can.
+# Smaller differences in time are not reported, because a few seconds of measurement on a computer
+# with other load cannot prove them. The exact metric also proves smaller differences.
 NS_MARGIN = 0.03
 
 
@@ -70,7 +70,7 @@ def undecided(
 
 
 def overall(found: Iterable[ComparisonRow]) -> str:
-    """Return "faster" or "slower" if all proved differences agree, "~" without any, or "mixed"."""
+    """Return "faster" or "slower" if all proved differences agree, "mixed" if not, "~" if none."""
     claims = {row.cost.verdict for row in found} - {"~"}
     if not claims:
         return "~"
@@ -78,7 +78,7 @@ def overall(found: Iterable[ComparisonRow]) -> str:
 
 
 def _change(row: ComparisonRow) -> str:
-    """Return the change in cost from the first stage to the second, in words."""
+    """Return the change in cost from the first stage to the second as text, for example "+3 %"."""
     if row.cost.ratio >= 2 or row.cost.ratio <= 0.5:
         factor = max(row.cost.ratio, 1 / row.cost.ratio)
         return f"{factor:.2f} times {'less' if row.cost.ratio > 1 else 'more'}"
@@ -125,7 +125,7 @@ def lines_by_n(found: list[ComparisonRow]) -> str:
 
 
 def details(sides: list[ComparedStage], found: list[ComparisonRow]) -> str:
-    """Return a table of all numbers from which the verdict is made."""
+    """Return a table of all numbers on which the verdict is based."""
     lines = []
     for letter, side in zip("AB", sides):
         lines.append(f"{letter}  {side.name}: {side.result.passed:,} tests passed")
