@@ -123,7 +123,7 @@ def test_the_search_finds_a_planted_line(
     (leak,) = leaks.leaks(student)
     assert (leak.file, leak.text) == (name, line)
     assert function in leak.owner
-    with pytest.raises(LabError, match=f"{name}:.* would give away .*{function}"):
+    with pytest.raises(LabError, match=f"{name}:.* would reveal .*{function}"):
         leaks.refuse_leaks(student)
 
 

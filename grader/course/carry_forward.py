@@ -2,9 +2,9 @@
 """Copy functions that a learner wrote in earlier stages into a new stage's skeleton.
 
 The skeleton of stage 4 needs functions that were tasks of stage 3. In the kit, the skeleton holds
-the reference's versions. In a student repository those would be solutions, so the skeleton has
-stubs there, too. stages/SKELETONS lists these functions and the stages from which the reference's
-version fits unchanged.
+the reference's versions. In a student repository the reference's versions would be solutions, so
+the skeleton has stubs instead. stages/SKELETONS lists these functions and the stages from which the
+reference's version fits unchanged.
 
 A learner's version may use other definitions than the reference's. It is copied together with the
 definitions that it needs, and only if the next stage then compiles.
@@ -71,7 +71,7 @@ def _text(source: str, function: str) -> str:
 
 @cache
 def _task_comment() -> re.Pattern[str]:
-    """Return the pattern of a stub's comment, which is removed from a finished function."""
+    """Return the pattern of a stub's comment, which a finished function no longer has."""
     wrote = "|".join(map(re.escape, beginnings()))
     return re.compile(
         rf"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |(?:{wrote})\d+)(?:(?!\*/).)*\*/\n",
@@ -80,7 +80,7 @@ def _task_comment() -> re.Pattern[str]:
 
 
 def _code(source: str, function: str) -> str:
-    """Return a function without the comment of its task, which may be in any language."""
+    """Return a function without its task comment; the comment may be in any language."""
     return _task_comment().sub("", _text(source, function))
 
 
@@ -112,8 +112,9 @@ def _needed(one: _Written, files: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the learner's definitions that a function needs and that the files lack, by file.
 
     These are functions, macros, types, variables and declarations, of the function's own file, of
-    headers, and non-static ones of other files. If the stage they come from has a type or a macro
-    that the files lack, the function is for other numbers, so it must not bring them.
+    headers, and non-static ones of other files. The types, macros and variables of the kit's
+    earlier skeleton are not copied. A function that needs one of them is for another representation
+    of numbers.
     """
     own = skeleton.learner_directory(one.stage)
     sources = {file: _read(own, file) for file in files if own and file.endswith((".c", ".h"))}
@@ -207,7 +208,7 @@ def _fitting(
 ) -> tuple[dict[str, str], dict[_Written, str]]:
     """Return a stage's files with all functions that compile there, and the errors of the others.
 
-    begun: the files as they are without these functions.
+    begun: the files without these functions.
 
     A function may compile in one stage only. For example, it may use a type that the next stage
     does not have.

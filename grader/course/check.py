@@ -37,7 +37,7 @@ class ExerciseVerdict(points.Lines):
     status: str
     cause: str
     lines: tuple[Line, ...]
-    excluded: tuple[str, ...] = ()  # unused files of the submission, with reasons
+    excluded: tuple[str, ...] = ()  # messages about unused files of the submission
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def judge(
 ) -> ExerciseVerdict:
     """Grade a copy of an exercise.
 
-    machine: the machine's name; the exercise chooses by default. isolated: the copy is an untrusted
-    submission, which stays in the sandbox and in QEMU. show: called with each line of points as
-    soon as the line is final. Passing it means that a person waits, so independent checks run
-    concurrently.
+    machine: the machine's name; by default the exercise selects the machine. isolated: the copy is
+    an untrusted submission, which stays in the sandbox and in QEMU. show: called with each line of
+    points as soon as the line is final. Passing it means that a person waits, so independent checks
+    run concurrently.
     """
     if exercise.stage is None:
         return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
@@ -199,7 +199,7 @@ def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:
 def _judge_elective(
     exercise: Exercise, directory: Path, machine: str, isolated: bool
 ) -> ExerciseVerdict:
-    """Call the elective's own module to test its tasks; the grader knows no elective."""
+    """Test the tasks by the elective's own module, because the grader has no code for electives."""
     if machine not in ("", "qemu", "uml"):
         raise LabError(
             f"{exercise.label} is not checked on machine {machine}",

@@ -81,7 +81,7 @@ def _own(exercise: Exercise) -> Path:
 
 
 def _seed(exercise: Exercise, option: int | None) -> int:
-    """Return the requested seed, else the seed of the stage's last failure, else a random one."""
+    """Return the requested seed, else the seed of the stage's last failure, else a random seed."""
     if exercise.stage is None:
         return 0  # the tests of such exercises use no random numbers
     kept = records.failed_seed(exercise.name)
@@ -158,7 +158,7 @@ def _point_to(exercise: Exercise, first: str, undone: Line | None) -> None:
 
 
 def _next_hint(exercise: Exercise, task: Task, remark: str = "", function: str = "") -> None:
-    """Print what is wrong with a task, and its next hint.
+    """Print the failure of a task, and its next hint.
 
     Hints do not depend on the failure, except that the hint for the wrong function comes first.
     """
@@ -206,7 +206,7 @@ def _title(exercise: Exercise) -> str:
 
 
 def _tell_changes(exercise: Exercise, directory: Path) -> None:
-    """Print what has changed in an exercise since the learner's copy was made."""
+    """Print the changes of an exercise since the learner's copy was made."""
     pending = exercises.pending(exercise, directory)
     if not pending:
         return

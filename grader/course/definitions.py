@@ -32,7 +32,7 @@ def names_in(text: str) -> set[str]:
 
 
 def definitions(source: str) -> list[Definition]:
-    """Return the definitions in a source, in their order; without those of an include guard."""
+    """Return the definitions in a source in their order, without the macro of an include guard."""
     bare = _bare(source)
     guard = _GUARD.match(bare)
     at = guard.end() if guard else 0
@@ -48,7 +48,7 @@ def definitions(source: str) -> list[Definition]:
 
 
 def _bare(source: str) -> str:
-    """Return a source of the same length with blanks for all comments and strings."""
+    """Return the source with each character of comments and strings replaced by a blank."""
     return _COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
 
 

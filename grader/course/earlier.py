@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Check earlier stages again if they, or anything that their points depend on, have changed.
+"""Check earlier stages again if their sources or other inputs of their points have changed.
 
 A later stage builds on files of earlier ones, and the kit may be newer than a result. A right
 result is stored with a digest of everything that it depends on, so that unchanged stages are not
@@ -32,7 +32,7 @@ KIT = ("grader", "common", "expected", "scripts", "requirements.txt")
 
 
 def digest(exercise: Exercise, directory: Path, machine: str = "") -> str:
-    """Return a digest of all that the points of a copy depend on, except speed and seed.
+    """Return a digest of the inputs on which a copy's points depend, except the speed and the seed.
 
     It covers the copy, the kit, the machine with its kernel, the machine that counts instructions,
     the compiler, the processor and Python.

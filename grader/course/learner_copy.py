@@ -38,7 +38,7 @@ def with_source(stage: stages.Stage) -> stages.Stage:
     if stage.shipped:
         raise LabError(
             f"the kit's stage {stage.number} is here without its source",
-            f"run {paths.make(f'stage={stage.number} start')} and take your copy",
+            f"run {paths.make(f'stage={stage.number} start')} and use your copy",
         )
     return stage
 

@@ -52,7 +52,7 @@ def _kept() -> dict[str, Any]:
 
 
 def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
-    """Store a prediction, replacing an earlier one. Return it in words."""
+    """Store a prediction in place of an earlier one. Return a line that states it."""
     if n not in benchmark_sizes(number):
         known = ", ".join(f"{x:,}" for x in benchmark_sizes(number))
         raise LabError(
@@ -67,7 +67,7 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
 
 
 def _times(value: float) -> str:
-    """Return a speedup in words: "20 times as fast" or "20 times as slow"."""
+    """Return a speedup as text, for example "20 times as fast" or "20 times as slow"."""
     slow = value < 1
     times = 1 / value if slow else value
     message = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"

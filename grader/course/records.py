@@ -62,7 +62,7 @@ def is_new(name: str, directory: Path) -> bool:
 
 
 def recorded(name: str) -> tuple[CheckResult, bool] | None:
-    """Return the last points of an exercise, and whether sources and tasks are still the same."""
+    """Return an exercise's last points, and whether its sources and tasks are still the same."""
     try:
         row: dict[str, Any] = json.loads((_folder() / f"{name}.json").read_text())
         result = CheckResult(name, row["directory"], tuple(Line(**line) for line in row["lines"]))
@@ -89,7 +89,7 @@ def failed_seed(name: str) -> int | None:
 def settle(name: str, seed: int, passed: bool) -> None:
     """Store the seed of a failure, so that the next check uses it; delete it after a pass.
 
-    An exercise that has failed is no longer right.
+    A failure also deletes the digest that note_right() stored.
     """
     if not passed:
         _store_right(name, "")
@@ -113,14 +113,14 @@ def _read(file: str) -> dict[str, str]:
 
 
 def right_before(name: str, digest: str) -> bool:
-    """Return whether an exercise was right when all that it depends on had this digest."""
+    """Return whether an exercise was right when its dependencies had this digest."""
     return _read("right.json").get(name) == digest
 
 
 def note_right(name: str, seed: int, digest: str) -> None:
-    """Store the digest of all that an exercise depends on, which was right with this seed.
+    """Store that an exercise was right with this seed and with this digest of its dependencies.
 
-    If it has failed with another seed, it must first pass with that one.
+    If the exercise has failed with another seed, it is not right until it passes with that seed.
     """
     _store_right(name, digest if failed_seed(name) in (None, seed) else "")
 
@@ -135,8 +135,8 @@ def _store_right(name: str, digest: str) -> None:
 def next_hint(name: str, task: int, last: int, function: str = "") -> int:
     """Return the index of a task's next hint, from 0, and record it as shown.
 
-    last: the index of the last hint, which is then returned every time. function: the function
-    that is wrong, if it has a hint; the hints for each function are counted apart.
+    last: the index of the last hint, which is returned again when all hints were shown. function:
+    the wrong function, if it has a hint; the hints of each function are counted separately.
     """
     path = _folder() / "hints.json"
     try:

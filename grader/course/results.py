@@ -120,8 +120,9 @@ def after(number: int) -> str:
 def upcoming(every: Sequence[Exercise]) -> str:
     """Return the next step of the course; "" when every stage is done.
 
-    Look at the last stage that the learner began, then at those after it, then at those before it,
-    because a learner may leave out stages. A learner who began with stage 1 may skip the driver.
+    The order of the search is the last stage that the learner began, the stages after it, and the
+    stages before it, because a learner may leave out stages. A learner who began with stage 1 may
+    skip the driver.
     """
     begun = [one for one in every if skeleton.learner_directory(one.name)]
     skips_driver = any(one.arithmetic for one in begun)

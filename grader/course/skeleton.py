@@ -165,7 +165,7 @@ def write(
     solved: frozenset[int] = frozenset(),
     files: dict[str, str] | None = None,
 ) -> Path:
-    """Make a copy of an exercise in folder, from files or else the skeleton; all files or none."""
+    """Make a complete copy of an exercise in folder, from files or else from the skeleton."""
     files = sources(name, solved) if files is None else files
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / exercises.find(name).copy_name

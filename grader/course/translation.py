@@ -5,11 +5,11 @@ handouts/LANGUAGE/ has a .po file for each handout and for the README of a cours
 pictures and figures, and the words that the book adds. tasks.po has the texts and hints of tasks
 (texts.py), the comments of the programs in PROGRAMS, and the comments of C code in handouts. po4a
 copies code and console sessions unchanged. Afterwards, comments and shown hints are translated by
-tasks.po; all else in them is the same in every language. po4a reads copies of the handouts in
-which each paragraph is one line, so a .po file does not depend on where an author breaks the lines.
-A paragraph is stale when the words of its English have changed; it appears in English until it is
-translated again. Only make release-check fails then, so that an author can change a handout without
-knowing a second language. A malformed translation fails make test.
+tasks.po; the code and all other output are the same in every language. po4a reads copies of the
+handouts in which each paragraph is one line, so a .po file does not depend on where an author
+breaks the lines. A paragraph is stale when the words of its English have changed; it appears in
+English until it is translated again. Only make release-check fails then, so that an author can
+change a handout without knowing a second language. A malformed translation fails make test.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SHOWN_HINT = re.compile(
     r"^hint (\d+) of (\d+)( \(.*?\))?: (.*?)\n(?=\$ |\Z)", re.DOTALL | re.MULTILINE
 )
 FIGURE_TEXT = re.compile(r"(<text>(?:<tspan[^>]*>)?)([^<]+)")
-# Two words in a row are text that a reader must understand, not the name of a stage or a program.
+# Two words in a row are text to translate. A single word is the name of a stage or a program.
 PROSE = re.compile(r"\b[a-z]{2,} [a-z]{2,}\b")
 # Lines that are not a continuation of a paragraph, and lines that cannot be continued.
 FIRST = re.compile(r"\s*(?:$|[|#>]|<!--|```|~~~|(?:[-*+]|1[.)])\s)")

@@ -39,7 +39,7 @@ Exported from commit {commit} of the kit{dirty} by scripts/export-course.
 def _git(folder: Path, *words: str) -> str:
     # Inside a git hook, for example, these variables would make git use another repository.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment["GIT_OPTIONAL_LOCKS"] = "0"  # take no lock: other git commands may run
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # take no lock, because other git commands may run
     completed = subprocess.run(
         ["git", "-C", str(folder), *words], capture_output=True, text=True, env=environment
     )
@@ -142,7 +142,7 @@ def _usable(target: Path) -> None:
 def export(
     target: Path, progress: Progress, answers: bool = False, language: str | None = None
 ) -> str:
-    """Make the student repository in target, all or nothing. Return its commit message."""
+    """Make a complete student repository in target, or nothing. Return its commit message."""
     _usable(target)
     try:
         commit = _git(paths.ROOT, "rev-parse", "--short=12", "HEAD").strip()

@@ -102,7 +102,7 @@ def refuse_leaks(folder: Path) -> None:
     """Raise LabError if a file below folder contains a solution line."""
     for leak in leaks(folder):
         raise LabError(
-            f"{leak.file}:{leak.line} would give away a line of the solution ({leak.owner}):"
+            f"{leak.file}:{leak.line} would reveal a line of the solution ({leak.owner}):"
             f" {leak.text}",
             "add the file to grader/course/export/exclusions.py",
         )

@@ -19,11 +19,11 @@ from grader.exercise.files import exercises, stages, tasks
 SAME = 0.5
 
 MARKER = """\
-# This is a student repository: the directories beside this file hold what each stage starts from,
-# its tasks left to do. make stage=1 start makes a copy of the first in work/, which is yours.
+# This is a student repository. Each directory beside this file holds the skeleton of a stage, whose
+# tasks you write. make stage=1 start copies the first skeleton to work/.
 #
-# A function that you write in one stage may be needed in the next. Below is which: start brings it
-# into a stage from your copy of one where it fits.
+# A stage may need a function that you wrote in an earlier stage. The list below names these
+# functions. start copies each from the latest of your stages in which it fits.
 """
 
 

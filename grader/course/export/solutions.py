@@ -8,7 +8,7 @@ from functools import cache
 from grader.course import skeleton
 from grader.exercise.files import tasks
 
-# Minimum length of a distinctive line; shorter ones, like "return 0;", occur in any code.
+# Minimum length of a distinctive line; a shorter line, like "return 0;", occurs in any code.
 TELLING = 16
 
 
