@@ -136,9 +136,9 @@ def attempt(
 ) -> dict[FiberTest, str]:
     """Run tests on a machine. Return each test's problem, or "".
 
-    After a failure, the next tests run in a new machine; without to_the_end, none of them run.
-    hear: is called with each test and its program's last line. Raise LabError when the module does
-    not build.
+    After a failure, the next tests run in a new machine; without to_the_end, none of them run. hear
+    is called with each test and its program's last line. Raise LabError when the module does not
+    build.
     """
     where = machine(name)
     made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")

@@ -106,7 +106,7 @@ def _machine(words: list[str]) -> str:
     parser.add_argument("--machine", default="", help="qemu, qemu-kvm or host")
     arguments, rest = parser.parse_known_args(words)
     if rest:
-        raise LabError(f"elective fibers has no argument {rest[0]}", "give machine= only")
+        raise LabError(f"elective fibers does not accept {rest[0]}", "give machine= only")
     return str(arguments.machine)
 
 
@@ -150,7 +150,7 @@ def load(words: list[str]) -> int:
 def long(words: list[str]) -> int:
     """Run every test on every machine, and check that planted faults are found."""
     if words:
-        raise LabError(f"make elective=fibers check long=1 has no argument {words[0]}", "omit it")
+        raise LabError(f"make elective=fibers check long=1 does not accept {words[0]}", "omit it")
     progress = Progress()
     message: dict[FiberTest, str] = {}
     fine = True

@@ -30,8 +30,8 @@ NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
 # machine qemu emulates the processor.
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
-MOST_INPUT = 4 << 20  # INPUT_BYTES of kernel/kbench.h
-# Time limits in seconds for a program that does not end as a process, and for one that fails.
+MOST_INPUT = 4 << 20  # the same as INPUT_BYTES in kernel/kbench.h
+# Time limits in seconds for a program that did not end as a process, and for a program that failed.
 HOPELESS_SECONDS = 10.0
 DOOMED_SECONDS = 60.0
 

@@ -19,7 +19,7 @@ from grader.sandbox import ResourceLimits, SandboxView
 # Seconds for one run. A longer run counts as an endless loop.
 SECONDS = 10
 MB = 1 << 20
-# OUTPUT_BYTES of kernel/kbench.h.
+# The same limit as OUTPUT_BYTES in kernel/kbench.h.
 OUTPUT_BYTES = MB
 STACK_NEAR = 1 << 20  # a fault within this many bytes of the stack pointer is a stack overflow
 

@@ -30,8 +30,8 @@ from grader.lab.uml import Uml
 from grader.sandbox import ResourceLimits, run
 
 FOLDER = paths.BUILD / "memblock" / "kernels"
-# The executable is large, because it has debug information until it is stripped, and the build
-# writes it several times.
+# The limits are high, because the executable has debug information until it is stripped, and the
+# build writes it several times.
 BUILD = ResourceLimits(
     wall_seconds=1800, cpu_seconds=1800, file_bytes=1 << 30, memory_bytes=4 << 30
 )

@@ -24,7 +24,7 @@ class ProfilePart:
     name: str  # the name that the program gave the dump; "" for the last dump
     # Instructions of each function itself, without its callees, by (file, function).
     own: Counter[tuple[str, str]] = field(default_factory=Counter)
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # (caller, called)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (caller, called)
 
     def total(self) -> int:
         """Return the number of all instructions."""

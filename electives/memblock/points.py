@@ -20,7 +20,7 @@ SEEDS = 1000
 MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
 # The instructions of calls are counted in a nearly full array, which no call makes grow. Their
-# positions and the number of regions are drawn, so that no function can know them. ENOUGH and
+# positions and the number of regions are random, so that no function can know them. ENOUGH and
 # ENOUGH_ACROSS are the required factors between the kernel's count and the learner's.
 FEWEST_REGIONS, MOST_REGIONS = 106, 112
 LEAST_ACROSS, MOST_ACROSS = 4, 12
@@ -85,7 +85,7 @@ def _tried(out: Path, number: int) -> str:
 
 
 class _Counted:
-    """The instructions of the kernel's and of the learner's function, at drawn positions."""
+    """The instructions of the kernel's and of the learner's function, at random positions."""
 
     def __init__(self, plain: Sequence[Path], own: Variant) -> None:
         chosen, _ = seed.chosen(None, "LAB_SEED=")

@@ -74,7 +74,7 @@ def kernels_tests(out: Path) -> TestOutcome:
 
 
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
-    """Run random operations with this many seeds. Return their summary in `did`."""
+    """Run random operations with `seeds` seeds. The result's `did` summarises them."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
     first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
     checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()
