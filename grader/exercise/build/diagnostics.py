@@ -26,7 +26,8 @@ def error_line(text: str) -> str:
     for pattern in _ERRORS:
         match = re.search(pattern, text, re.MULTILINE)
         if match:
-            # For assembly outside functions, the line number refers to a temporary file.
+            # For assembly outside functions, the line number refers to a temporary file, so leave
+            # it out.
             return re.sub(r"^/\S+\.s:\d+: ", "in assembly: ", match[0].strip())
     return next(iter(text.splitlines()), "the compiler printed nothing")
 

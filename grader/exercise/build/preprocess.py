@@ -25,9 +25,9 @@ from grader.sandbox import SandboxView
 
 # The kit's headers that a stage may include.
 HEADERS = ("stage.h", "freestanding.h", "fibdrv.h")
-# The headers that a stage with vector files may include, too.
+# Further headers of the kit that a stage with vector files may include.
 VECTOR_HEADERS = ("vector.h",)
-# The folder name of these headers in the preprocessed texts.
+# The folder name of the kit's headers in the preprocessed texts.
 KIT = "common"
 FLAGS = ("-E", "-dD")
 # The compiler flag for a preprocessed text.

@@ -26,7 +26,7 @@ KIT_FILES = (
     "fibdrv.h", "stage.h", "freestanding.h"
 )  # fmt: skip
 KIT_OBJECTS = ("kit/driver", "kit/account", "kit/stage_checks", "kit/notices")
-# The kit's files in the module of a stage with vector files, in addition.
+# Further files of the kit in the module of a stage with vector files.
 VECTOR_FILES = ("vector.c", "vector.h")
 VECTOR_OBJECTS = ("kit/vector",)
 SOURCE_BYTES = 1 << 20

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Check that a stage uses vector registers in sections only: see common/vector.h.
+"""Check that a stage uses vector registers only in vector sections, see common/vector.h.
 
-Only vector files may hold vector instructions. Their functions may be called only between
-fib_fpu_begin and fib_fpu_end, in the same function. No other function may be called there, because
-the section must not sleep. The check follows every path through each function.
+Only vector files may hold vector instructions. Their functions may be called only in a vector
+section, which is the code between fib_fpu_begin and fib_fpu_end in one function. A vector section
+must not call other functions, because it must not sleep. The check follows every path through each
+function.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def faults(obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> list[Objec
 
 
 class _Paths:
-    """The paths from each function's entry, with the state inside or outside of a section."""
+    """The paths from each function's entry, each point inside or outside of a vector section."""
 
     def __init__(self, obj: Object, swept: CodeSurvey, vector: frozenset[str]) -> None:
         self.obj = obj
@@ -96,7 +97,7 @@ class _Paths:
         return self.order[at] if at < len(self.order) else (-1, 0)
 
     def _step(self, place: Place, within: bool) -> list[tuple[Place, bool]]:
-        """Return the successors of an instruction, each with whether it is within a section."""
+        """Return the successors of an instruction. True marks those within a vector section."""
         verb = self.swept.starts[place]
         follows = self.swept.follows.get(place, [])
         callee = self.swept.jumps.get(place, "")
@@ -115,7 +116,7 @@ class _Paths:
         return [(target, within) for target in follows if not (target in local and verb == "jmp")]
 
     def _call(self, place: Place, callee: str, within: bool) -> bool:
-        """Check a call. Return whether the next instruction is within a section."""
+        """Check a call. Return whether the next instruction is within a vector section."""
         if callee == BEGIN:
             if within:
                 self._fault(place, "a section within a section", PAIRED)
