@@ -152,7 +152,7 @@ def _read_values(
         else:
             want, got = expected_values.digits(n), system_calls.in_words(request, answer)
             record.fails(Failure("value", n, want, got))
-    # The client ends after the last answer; wait for it.
+    # Wait for the client, which ends after the last answer.
     show_detail("close")
     for _ in answers:
         pass

@@ -31,7 +31,7 @@ from grader.sandbox import COMPILER, SandboxView, kernel_build_paths
 NAME = "fibcontract"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 LEAK = "leak: "  # the prefix of messages about leaked memory, see contract_tests.h
-TEST = "promise"  # the name of these tests in the report
+TEST = "promise"  # the name of the contract tests in the report
 FILES = Path(__file__).parent
 # The limit of stack bytes of a call. A kernel stack has 16 KB, which the callers of the stage use,
 # too. The kit's stages take up to 1,400 bytes, of which 600 belong to the contract tests.
@@ -55,7 +55,7 @@ ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
-# Products that a stage may announce at once, in addition to the bound.
+# A stage may announce this many products at once, in addition to the bound.
 AT_ONCE = 1 << 16
 # The n at which F(n) needs one more word, or at which a stage may switch its method.
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)

@@ -48,7 +48,7 @@ def named(
 
 
 def _lockdep(stage: Stage, test: Callable[[DriverSession], None]) -> tuple[str, str]:
-    """Run a task in the debug kernel. Return lockdep's report as a sentence and as an excerpt."""
+    """Test a task in the debug kernel. Return lockdep's report as a sentence and as an excerpt."""
     machine = uml_debug.UNTRACKED
     built = stage_module.build(stage, machine.kernel())
     if not built.ok:

@@ -63,12 +63,12 @@ class Exercise:
 
     @property
     def label(self) -> str:
-        """Return the name of the exercise in messages: "stage 3", "elective fibers"."""
+        """Return the name of the exercise for messages, such as "stage 3" or "elective fibers"."""
         return f"{self.variable} {self.name}"
 
     @property
     def heading(self) -> str:
-        """Return the exercise as a heading: "Stage 3, bignum-u32", "Elective fibers"."""
+        """Return a heading for the exercise, such as "Stage 3, bignum-u32" or "Elective fibers"."""
         return f"{self.label.capitalize()}{f', {self.stage.name}' if self.stage else ''}"
 
     @property

@@ -19,7 +19,7 @@ from grader.exercise.static_contract.object_findings import (
     kind_of,
 )
 
-# The largest alignment: a cache line.
+# The largest alignment that is allowed, which is that of a cache line.
 ALIGNED = 64
 NOTE_BYTES = 64
 CODE_AND_CONSTANTS = "code and constants only"

@@ -22,15 +22,15 @@ from grader.lab import failure_classification, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-TEST = "debug"  # the name of these tests in the report
+TEST = "debug"  # the name of the stress tests in the report
 # The time limit of one command, in seconds, on a machine that boots in half a second.
 COMMAND_TIMEOUT = 200.0
 # The number of calls between two checks of the log.
 CHUNK = 5000
-# For these n every allocation fails once. Each failure needs a call of its own, so the time grows
+# For these n every allocation fails once. Each failure needs a separate call, so the time grows
 # with the square of the number of allocations. Stage 3 makes 1,241 allocations for n = 300.
 EVERY_ALLOCATION = range(100, 301)
-# How many values of n one request to a machine contains. Requests with slow calls contain only FEW
+# The number of values of n in one request to a machine. Requests with slow calls contain only FEW
 # values, so that progress is shown often.
 FEW, SOME = 2, 20
 # The number of machines that inject failures at the same time.
@@ -305,7 +305,7 @@ class _StressSession:
         self.figures.add("loads", figures["loads"])
 
     def _fail(self, what: str, samples: int, numbers: Sequence[int]) -> int:
-        """Make allocations fail in calls for some n. Return the largest number in one call."""
+        """Make allocations fail in calls for some n. Return the most allocations in one call."""
         shown = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         figures = self.run_client(
             f"allocations that fail, {what}, n = {shown}",
@@ -346,7 +346,7 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Test one part of the n after another. After an exception, drop the remaining parts."""
+        """Test the parts of the n one by one. After an exception, drop the remaining parts."""
         try:
             with self._untracked() as session:
                 while not parts.empty():

@@ -116,7 +116,7 @@ class StageWorkload:
         return bool(self.built.stage.traits.vector)
 
     def spread(self, n: int) -> int:
-        """Return how far n varies within a batch, so that a stage cannot reuse the last result."""
+        """Return the range of n in a batch; n varies so that a stage cannot reuse a result."""
         return min(7, n // 100)
 
     def request(self, work: Work) -> str:
