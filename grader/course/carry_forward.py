@@ -312,7 +312,7 @@ def _own(stage: int) -> Path:
 
 
 def _placed(above: str, text: str, function: str) -> str:
-    """Join the text above a function and the function; put its helpers above its comment."""
+    """Join a function and the text above it. Put helper functions above the function's comment."""
     there = skeleton.functions(text)[function]
     helpers = text[: there.begin]
     if not helpers:

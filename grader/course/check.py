@@ -56,7 +56,7 @@ class CheckResult(points.Lines):
 
 
 def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
-    """Test only the tasks, in the fastest way. Return one line for each task.
+    """Test only the tasks, without the device and the speed. Return one line for each task.
 
     The tasks of a driver are tested up to the first one that fails.
     """

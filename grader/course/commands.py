@@ -370,7 +370,7 @@ def main() -> int:
     exercise = exercises.find(options.exercise)
     if options.verb not in VERBS:
         raise LabError(
-            f"{exercise.label} has no {options.verb}",
+            f"{exercise.label} has no command {options.verb}",
             f"choose one of {', '.join(VERBS)}, or a command in its handout",
         )
     if options.verb == "start":

@@ -106,14 +106,14 @@ def masters() -> list[Path]:
 
 
 def _name(master: Path) -> str:
-    """Return the name of a page among all pages; a README is called after its folder."""
+    """Return a unique name for a page. A README gets the name of its folder."""
     if master.parent == HANDOUTS:
         return master.stem
     return "repository" if master.parent == HANDOUTS.parent else master.parent.name
 
 
 def english(master: Path) -> str:
-    """Return the English text to translate: of the kit's README, the text that students get."""
+    """Return the English text to translate. For the kit's README, it is the students' version."""
     text = master.read_text(encoding="utf-8")
     return without_marked(text, master.name) if master.parent == HANDOUTS.parent else text
 

@@ -229,7 +229,7 @@ def check_while_waiting(
     say: Tell,
     all_right: Callable[[], None],
 ) -> CheckedStage:
-    """Do the same as check_stage in parallel, and report each result as soon as it is known.
+    """Check a stage like check_stage, but in parallel, and report each result at once.
 
     Call say with each compiler warning before the first call of show. Call all_right when each
     operation returns right results.
