@@ -203,7 +203,7 @@ def _dirt(guest: Running, made: Module) -> str:
 def _last(
     guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, where: Machine
 ) -> None:
-    """Unload the module at the end. On two machines, first check for memory leaks."""
+    """Unload the module at the end. On machines that can find leaks, first search for leaks."""
     try:
         if where is build.POISON:
             report = guest.channel.check(leak_scan.held_command(made.name), 4 * build.PATIENCE)

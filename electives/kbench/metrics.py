@@ -53,7 +53,7 @@ ALL = (USER, PINNED, UML, QEMU, CALLGRIND)
 
 
 class RunsDiffer(LabError):
-    """A run's result differs from that of the program's first run."""
+    """A run's result differs from the result of the program's first run."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _in_machine(
 
 
 def _same(task: ProgramTask, run: ProcessRun | KernelRun, before: ProcessRun, where: str) -> None:
-    """Raise RunsDiffer unless a run's result is the same as that of the process."""
+    """Raise RunsDiffer unless a run in a kernel has the same result as the process."""
     if difference := differs(run, before):
         raise RunsDiffer(
             f"{task.program.name}: by {where} {difference}",

@@ -56,7 +56,7 @@ def shims() -> frozenset[str]:
 
 
 def replaced(undefined: set[str], sysy: bool) -> dict[str, str]:
-    """Return the shim for each undefined name that has one."""
+    """Return the name of the shim for each undefined name that has a shim."""
     found = {}
     for name in undefined:
         shim = OTHER_NAMES.get(name, name)

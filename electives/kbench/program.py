@@ -36,7 +36,7 @@ class CompileOptions:
     isolated: bool = False  # untrusted submission: run all tools in the sandbox
     # For the handout's experiments.
     red_zone: bool = False
-    code_model: str = ""  # code model of the module's object; "" for CODE_MODEL's
+    code_model: str = ""  # code model of the module's object; "" for the default in CODE_MODEL
     endbr: bool = False  # for computers that check the targets of indirect calls
 
 

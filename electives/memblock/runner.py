@@ -24,7 +24,7 @@ ALL = "ogbfx"
 # The kinds for delayed allocation, which may insert pieces before it returns -ENOMEM, and may put
 # the new array into the range that is being added.
 GIVEN_UP = "ogbxi"
-# The letter that adds gaps and overlaps of one byte.
+# The mode letter for ranges with gaps and overlaps of one byte, see harness/random.c.
 SINGLE_BYTES = "y"
 OPERATIONS = 150
 
