@@ -42,7 +42,7 @@ nowhere = LogContext("fibdrv", device.DIALECT, lambda _symbol, _offset, _size: (
         ("fibdrv: F(10): the stage returned -34 (ERANGE)", "and -34 (ERANGE) is neither"),
         ("fibdrv: F(10): decimal returned -34 (ERANGE) for a buffer of exactly its 2 bytes",
          "2 digits fit into 2 bytes"),
-        ("fibdrv: F(10): decimal changes the number it is given", "leave the number as it is"),
+        ("fibdrv: F(10): decimal changes the number it is given", "must not change the number"),
         ("WARNING: possible circular locking dependency detected", "in the other order"),
         ("BUG: sleeping function called from invalid context at mm.c:9", "waiting is forbidden"),
         ("Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x6", "a null pointer"),

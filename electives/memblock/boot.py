@@ -103,7 +103,7 @@ def _build(entry: Path, text: str, variant: Variant, folder: Path) -> None:
     place = folder / "tree"
     (place / "mm/memblock.c").write_text(text, encoding="utf-8")
     jobs = min(len(os.sched_getaffinity(0)), 8)
-    # Fixed names keep the build reproducible: a changed function does not change the release.
+    # Fixed names keep the build reproducible, so a changed function does not change the release.
     named = ("KBUILD_BUILD_USER=lab", "KBUILD_BUILD_HOST=fibdrv")
     _must(["make", f"-j{jobs}", "-C", str(place), "ARCH=um", *named, "linux"], variant)
     _must(["strip", "--strip-debug", "-o", str(folder / "stripped"), str(place / "linux")], variant)

@@ -43,7 +43,7 @@ class Line:
     code: Code = Code.OK  # the reason why points are missing
     repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
     contract_test: bool = False  # a contract test failed; no other command runs these tests
-    function: str = ""  # the function of the task that is wrong, if it is known
+    function: str = ""  # the wrong function of the task, if it is known
 
     @property
     def full(self) -> bool:

@@ -65,7 +65,7 @@ class Stage:
         """Return a name that is unique in a run, for files made from the stage.
 
         Compilers and make give commas, blanks and other characters a meaning, so a name with such
-        characters is replaced by a similar one with a digest.
+        characters is replaced by a similar name with a digest.
         """
         name = self.label or self.directory.name
         similar = re.sub(r"[^A-Za-z0-9._-]", "-", name)

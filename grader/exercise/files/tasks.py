@@ -122,12 +122,12 @@ class Task:
     omitted: Omission | None = None
     # Static variables of a driver. A data race on one of these variables counts against this task.
     variables: tuple[str, ...] = ()
-    # Functions of the stage that are no task, but that the task needs and a learner may have
-    # written, each with its hint (operations/alone.py).
+    # Functions that the task needs and a learner may have written, although they belong to no task.
+    # Each has a hint, see operations/alone.py.
     uses: Mapping[str, str] = field(default_factory=dict)
 
     def hints_for(self, function: str) -> tuple[str, ...]:
-        """Return the hints in their order if this function is wrong; "" if it is not known."""
+        """Return the hints in order. function: the wrong function, or "" if it is not known."""
         own = {**self.uses, **{part.function: part.hint for part in self.parts if part.hint}}
         return (own[function], *self.hints) if function in own else self.hints
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find which function of a task is wrong, by tests that call one function alone.
+"""Find the wrong function of a task, by tests that each call a single function.
 
 The test of a task calls an operation, and an operation may need several functions of the task. A
-failure of the operation does not say which of them is wrong. So each function in ALONE has a test
+failure of the operation does not show which function is wrong. So each function in ALONE has a test
 in alone/, which calls only this function. alone.py appends the test to the preprocessed text of the
 stage's file, because most of these functions are static. The result changes a message and no
 points.
@@ -22,7 +22,7 @@ from grader.exercise.files.tasks import Task
 from grader.exercise.operations import test_program
 from grader.sandbox import PROGRAM, SandboxView
 
-# The functions that have a test of their own, each after the functions that it calls.
+# The functions with a separate test. Each follows the functions that it calls.
 ALONE = (
     "limbs_lshift", "fib_even", "limbs_add_squares", "limb_mul", "column_quotient", "column_limb",
     "half_digits", "begin_with_limbs", "lucas_double", "add_halves", "add_middle",
@@ -41,7 +41,7 @@ def wrong_function(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
     """Return the function that makes a task's test fail, and the reason. Return "" if unknown.
 
     verb: the operation of the request that failed. All earlier tasks must be right, because the
-    functions of a task may call theirs.
+    functions of a task may call functions of earlier tasks.
     """
     own = [part.function for part in task.parts if part.function and part.stub is not None]
     if len(own) < 2 and not task.uses:
@@ -78,7 +78,7 @@ def remark(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
 
 
 def _tested(stage: Stage, function: str) -> str:
-    """Test one function. Return RIGHT, what is wrong, or "" if the test cannot be built."""
+    """Test one function. Return RIGHT, a description of the fault, or "" if the build fails."""
     made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
     defined = re.compile(rf"\b{function}\([^;{{}}]*\)\n\{{".encode())
     file = next((name for name, text in made.files.items() if defined.search(text)), "")

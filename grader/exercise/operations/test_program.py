@@ -124,7 +124,7 @@ def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list
 def linked(stage: Stage, work: Path, files: Mapping[str, bytes], kit: list[Path]) -> Path:
     """Build a program in the folder work from texts of a stage's files and from files of the kit.
 
-    The program is not checked against stage.h, so its output must not decide about points.
+    The program is not checked against stage.h, so its output must not affect points.
     """
     kit = [*kit, USERSPACE / "account_malloc.c"]
     if stage.traits.vector:

@@ -45,7 +45,7 @@ class OperationOutcome:
     withheld: int = 0  # points withheld because the operation does not follow an idea of its task
     idea: str = ""  # the counts that exceed a bound, or the reason why nothing was counted
     verb: str = ""  # the first word of the request that failed
-    function: str = ""  # the function that is wrong, if the task has several and it is known
+    function: str = ""  # the wrong function, if it is known and the task has several functions
     place: str = ""  # a remark that names this function
 
 
