@@ -124,6 +124,7 @@ def test_a_header_of_the_kernel(tmp_path: Path, kernel: Kernel) -> None:
     assert str(caught.value) == f"it does not compile: {said}; correct the source"
 
 
+@pytest.mark.skipif(stages.exported(), reason="needs a solved stage")
 def test_a_peak_that_the_stage_lowers(tmp_path: Path) -> None:
     """A stage cannot hide its memory use by lowering peak_bytes in struct fib_call."""
     directory = tmp_path / "7-lowers"
