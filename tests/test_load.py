@@ -69,7 +69,7 @@ def test_load_ask_swap_unload(place: Path) -> None:
         (["load"], "the command needs one stage"),
         (["stage=99", "load"], "there is no stage 99"),
         (["stage=x", "load"], "give numbers"),
-        (["stage=1", "load", "machine=abacus"], "no machine abacus"),
+        (["stage=1", "load", "machine=abacus"], "machine abacus does not exist"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(

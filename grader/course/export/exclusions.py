@@ -49,6 +49,7 @@ LEFT_OUT = {
     "tests/test_vector.py": "needs the faults",
     "tests/test_mutation_faults.py": "needs the faults",
     "tests/test_object_store.py": "needs solved stages",
+    "tests/test_c_flags.py": "needs solved stages",
     "tests/test_fft_error.py": "needs solved stages",
     "tests/test_host_faults.py": "needs the class's submissions",
     "tests/test_instructions.py": "needs the faults",
