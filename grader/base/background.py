@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from grader.base import scratch
 
 T = TypeVar("T")
-STEP = 0.2  # seconds between two checks for a signal
+STEP = 0.2  # a waiting thread checks for signals at this interval, in seconds
 
 
 class Background(Generic[T]):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """End every command in the same way: clean up, print one line on failure, return an exit status.
 
-The work itself returns 0 or 1, and 1 means only that a stage failed. 2 means that the work could
-not be done, 130 that a signal stopped it, 141 that the reader of its output has gone away.
+The work of a command returns 0, or 1 if a stage failed. The exit status is 2 if the work could not
+be done, 130 if a signal stopped the work, and 141 if the reader of the output has closed the pipe.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from grader.base import paths, progress, scratch
 from grader.base.errors import CommandError, MachineError, in_one_line
 
 UNDONE = 2
-STOPPED = 128 + signal.SIGINT  # exit status for every signal, not only SIGINT
+STOPPED = 128 + signal.SIGINT  # the exit status after any signal, not only after SIGINT
 UNREAD = 128 + signal.SIGPIPE
 
 STANDARD_OUTPUT = "standard output"
-# Errors after which the message suggests LAB_BUILD, another folder for the results.
+# After one of these errors the message suggests another folder for the results, by LAB_BUILD.
 NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
@@ -115,7 +115,7 @@ def _status(work: Callable[[], int]) -> int:
     """Do the work, flush standard output and return the status of the work."""
     try:
         status = work()
-    except SystemExit as request:  # raised by argparse after its help or error message
+    except SystemExit as request:  # argparse exits after it prints help or an error
         status = int(request.code or 0)
     sys.stdout.flush()
     return status
@@ -143,7 +143,7 @@ def _on_stderr(text: str) -> None:
     _flush_or_discard(sys.stdout)
     try:
         if not progress.clear() and text and sys.stderr.isatty():
-            text = f"\n{text}"  # A terminal echoes Ctrl-C as ^C at the cursor.
+            text = f"\n{text}"  # After ^C, which a terminal echoes, begin a new line.
         sys.stderr.write(text)
         sys.stderr.flush()
     except OSError:

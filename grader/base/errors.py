@@ -13,7 +13,7 @@ from grader.base.printable import in_a_line
 
 
 class CommandError(Exception):
-    """The command failed, with exit status 2. The message is one line: the problem; the action."""
+    """The command failed with exit status 2. The message is one line: problem and action."""
 
     def __init__(self, problem: str, action: str) -> None:
         super().__init__(problem, action)

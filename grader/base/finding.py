@@ -56,7 +56,7 @@ class Failure:
 
     @property
     def first_difference(self) -> int | None:
-        """The index of the first digit that differs; None if equal or not numbers."""
+        """Return the index of the first different digit, or None if equal or not numbers."""
         if not self.expected.isdigit() or not self.got[:1].isdigit():
             return None
         for i, (a, b) in enumerate(zip(self.expected, self.got)):
@@ -81,12 +81,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem as the report shows it: its kind, its cause in one line, an excerpt of a log."""
+    """A problem as the report shows it: its kind, its cause in one line and a log excerpt."""
 
     status: str  # a status of report/schema.json: crashed, timeout, dirty-log, wrong, ...
     cause: str
     excerpt: str = ""
-    failure: Failure | None = None  # The failed test, if the finding is one.
+    failure: Failure | None = None  # The failed test, if a test failed.
     kind: Code | None = None  # A more precise kind than the status, if known.
     fault: Fault | None = None  # The injected fault, if any.
     repeat: str = ""  # A command with which a learner can reproduce the finding.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Replace the marked regions of a solution, so that learners can write them.
+"""Replace the marked regions of a solution by short code, so that learners write the solution.
 
     /* task 1 { */
     the solution, any number of lines
@@ -42,7 +42,7 @@ def find(text: str) -> Iterator[MarkedRegion]:
 def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
     """Return the source with its marked regions replaced, except for the solved tasks.
 
-    Raise LabError if a mark has no partner. name: the source, for the error message.
+    Raise LabError if a start mark or end mark is missing. name: the source, for the error message.
     """
     made = _PASSAGE.sub(lambda m: m[3] if int(m[2]) in solved else _left(m), text)
     if _MARK.search(made):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Tie the life of a process to the life of its parent."""
+"""End a process by a signal when its parent ends."""
 
 from __future__ import annotations
 

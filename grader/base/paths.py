@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base.errors import LabError
 from grader.base.printable import in_a_line
 
-# Prefix of folder names outside of BUILD, such as the cache.
+# The names of the kit's folders outside BUILD, for example of the cache folder, have this prefix.
 KIT = "fibdrv-lab"
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def make(words: str) -> str:
 def for_make(path: Path) -> str:
     """Return a path that make accepts, relative to the checkout if the absolute path has blanks.
 
-    Raise LabError if neither form is free of blanks and similar characters.
+    Raise LabError if both forms contain blanks or similar characters.
     """
     for name in (str(path), os.path.relpath(path, ROOT)):
         if re.fullmatch(r"[\w./+-]+", name, re.ASCII):

@@ -13,8 +13,8 @@ import unicodedata
 
 # Characters that may have to be replaced. Most texts contain none, so this search is a fast path.
 _NOT_PLAIN = re.compile(r"[^ -~\n\t]")
-# The two joiners stay, because Persian and several Indian scripts need them and they do not reorder
-# text.
+# Do not replace the two zero-width joiners, because Persian and several Indian scripts need them
+# and they do not reorder text.
 _JOINERS = "\u200c\u200d"
 
 

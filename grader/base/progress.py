@@ -75,7 +75,7 @@ class Progress:
         return tell
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line of text that is not erased later."""
         self.clear()
         print(text, file=sys.stderr, flush=True)
 

@@ -55,7 +55,7 @@ def ignore_signals() -> None:
 
 
 def check_stopped() -> None:
-    """Raise KeyboardInterrupt if a signal has come.
+    """Raise KeyboardInterrupt if a signal has arrived.
 
     Every loop that waits must call this, because Python discards an exception that a signal handler
     raises in some places, such as a callback of fork.
@@ -77,8 +77,8 @@ def base() -> Path:
 def before_removal() -> Iterator[None]:
     """Guard the creation of a folder or process, so that remove_all waits for it and finds it.
 
-    Raise KeyboardInterrupt if a signal has come or remove_all(for_good=True) has run. Signals are
-    blocked in the body, so a process started there must call let_signals_in before exec.
+    Raise KeyboardInterrupt if a signal has arrived or remove_all(for_good=True) has run. Signals
+    are blocked in the body, so a process started there must call let_signals_in before exec.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:

@@ -68,7 +68,7 @@ def unvalued(checks: int) -> Values:
 
 
 def texts(lines: Iterable[str]) -> Values:
-    """Return the values of checks, each of which compares one line of text."""
+    """Return the values of checks that compare the lines of a text one by one."""
     values = []
     for text in lines:
         value = 0xCBF29CE484222325
@@ -87,7 +87,7 @@ def digest(nonce: int, values: Values) -> int:
 
 
 def fault(record: Record | None, nonce: int, values: Values) -> str:
-    """Return an error message if a test with these checks has another record; else ""."""
+    """Return an error message if the record does not match these checks, else ""."""
     if record is None:
         return "the test ended before its last check, because it has printed no record"
     if record.checks != len(values):
