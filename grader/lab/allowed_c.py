@@ -162,7 +162,7 @@ def forged(text: str) -> bool:
 
 
 def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
-    """Yield (file, number, line) for the lines of a preprocessed text from files below own."""
+    """Yield (file, number, line) for the preprocessed lines from files in the folder own."""
     file, number = "", 0
     for line in text.split("\n"):
         if match := _MARKER.fullmatch(line):
@@ -174,7 +174,7 @@ def lines(text: str, own: str) -> Iterator[tuple[str, int, str]]:
 
 
 def differing(text: str, other: str, own: str) -> str:
-    """Compare the lines from files below own. Return an error for the first difference, or ""."""
+    """Compare the lines from files in the folder own. Return an error for a difference, or ""."""
     for one, two in itertools.zip_longest(lines(text, own), lines(other, own)):
         if one != two:
             file, number, _ = min(line for line in (one, two) if line)
@@ -183,7 +183,7 @@ def differing(text: str, other: str, own: str) -> str:
 
 
 def tokens(text: str, own: str) -> list[Token]:
-    """Return the tokens of the lines from files below own. A pragma is one token."""
+    """Return the tokens of the lines from files in the folder own. A pragma is one token."""
     found: list[Token] = []
     for file, number, line in lines(text, own):
         if line.lstrip().startswith("#"):
@@ -216,7 +216,7 @@ def first_refused(text: str, own: str) -> str:
 
 
 def unsanitized(text: str, own: str) -> str:
-    """Return an error for the first attribute below own that turns a sanitizer off, or ""."""
+    """Return an error for an attribute in the folder own that turns a sanitizer off, or ""."""
     found = tokens(text, own)
     for i, token in enumerate(found):
         if token.text.strip("_") == "attribute":

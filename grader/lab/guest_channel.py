@@ -85,7 +85,8 @@ class GuestChannel:
         self._in = os.open(from_machine, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._alive = alive
         self._starved = starved
-        # Called while a request waits, with the seconds since the last bytes from the machine.
+        # This function is called while a request waits. Its argument is the number of seconds since
+        # the last bytes from the machine.
         self.silent: Callable[[float], None] = lambda _seconds: None
         self._buffer = b""
 
@@ -193,8 +194,8 @@ class GuestChannel:
 
         The client must answer each line at once with one line, and end at the line "quit". timeout:
         seconds for one answer. whole: a shell command that contains the client; its other commands
-        must print nothing before the client does. ahead: the maximum of bytes in requests that are
-        sent before the first of them is answered; 0: one request at a time.
+        must print nothing before the client does. ahead: the maximum number of bytes in requests
+        that are sent before the first of them is answered; 0: one request at a time.
         """
         name = secrets.token_hex(8)
         deadline = self._deadline(timeout)

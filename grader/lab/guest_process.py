@@ -233,7 +233,8 @@ def begin(
 ) -> GuestProcess:
     """Start a guest like start().
 
-    files: writes the files that the command line names. up: waits until the guest takes commands.
+    files: a function that writes the files named in the command line. up: a function that waits
+    until the guest accepts commands.
     """
     stays = folder is not None
     if folder is None:
@@ -283,7 +284,7 @@ def _watch(pid: int, folder: Path) -> subprocess.Popen[bytes]:
     """Start the guard, which ends a machine and removes its folder when this process has ended."""
     return subprocess.Popen(
         ["sh", "-c", GUARD, "sh", str(pid), str(folder)],
-        stdin=subprocess.PIPE,  # closes when this process ends, its only writer
+        stdin=subprocess.PIPE,  # closed when this process, the only writer, ends
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

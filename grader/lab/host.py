@@ -128,7 +128,7 @@ def _record() -> Path:
 
 
 def _owner(module: str) -> Path | None:
-    """Return the folder of the machine that loaded the module; None if it was not this kit."""
+    """Return the folder of the machine that loaded the module; None if it is unknown."""
     try:
         record = json.loads(_record().read_text())
         return Path(record["folder"]) if record["build_id"] == _build_id(module) else None
@@ -354,7 +354,7 @@ class Host:
         self._agreed = True
 
     def _clear(self, module: str) -> None:
-        """Unload the module if a crashed run left it.
+        """Unload the module if a crashed run left it loaded.
 
         Raise LabError if make load or another program loaded it.
         """

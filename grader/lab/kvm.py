@@ -16,7 +16,7 @@ from grader import sandbox
 from grader.base import scratch
 
 CPU = "host"
-LIMIT = 12.0  # seconds for the guest; the whole probe takes less than 15
+LIMIT = 12.0  # the guest's time limit in seconds; the whole probe takes less than 15
 DEVICE = Path("/dev/kvm")
 # The panic message of a kernel that has booted completely but has no root file system.
 ROOTLESS = "Unable to mount root fs"
@@ -27,7 +27,7 @@ def _boot_id() -> str:
 
 
 def why_unavailable(vmlinuz: Path) -> str:
-    """Return why KVM cannot be used; "" if a guest has run.
+    """Return why KVM cannot be used; "" if the test guest has run.
 
     vmlinuz: the kernel in the cache. The result is cached there until this computer reboots.
     """

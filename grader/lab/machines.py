@@ -90,7 +90,7 @@ class Machine(Protocol):
     is_host: bool  # True if the machine is this computer and not a guest.
 
     def verifier(self) -> Machine:
-        """Return the machine to verify on: this one, or a faster one with the same kernel."""
+        """Return the machine for verification: this or a faster machine with the same kernel."""
 
     def facts(self) -> dict[str, str]:
         """Return further facts on which the measurements depend, for the report."""

@@ -202,7 +202,7 @@ def _keep(key: str, recipe: Recipe, directory: Path) -> None:
 
 
 def _fetch(key: str, directory: Path) -> bool:
-    """Put the results of an equal build into a directory. Return whether the store has them."""
+    """Copy the stored results of an equal build to a directory. Return whether they exist."""
     files = object_store.fetch(key)
     for name, content in files.items():
         path = directory / name

@@ -98,7 +98,7 @@ def _words(place: Path) -> _LastWords:
 def attach(machine: str) -> Running | None:
     """Return this machine if it is up. Otherwise save its log, remove its files, return None."""
     place = folder(machine)
-    words = _words(place)  # read first: attach removes the files of an ended machine
+    words = _words(place)  # read now, because attach removes an ended machine's files
     running = machines.get(machine).attach(place)
     if running is None:
         words.keep()
@@ -127,7 +127,8 @@ class _StoppedNotice:
 def find(begin: str) -> tuple[str, Running]:
     """Return the name of the machine that is up, and the machine.
 
-    Raise LabError if no machine is up. begin: the command that starts one, for the message.
+    Raise LabError if no machine is up. begin: the command that starts a machine, for the error
+    message.
     """
     for name in machines.MACHINES:
         crashed = (folder(name) / "state.json").exists()

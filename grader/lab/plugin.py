@@ -51,7 +51,7 @@ def watch(folder: Path, addresses: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of executed instructions, by the region of memory, and of interrupts.
+    """The number of interrupts, and of executed instructions in each memory region.
 
     products: the products of 32-bit words that the module's instructions have computed.
     divisions: the module's division instructions.
@@ -83,11 +83,11 @@ class Event:
 
     name: str  # "m16" for marker 16, "a0" for the first address.
     counts: Counts
-    digits: str  # Digits sent since the event before.
+    digits: str  # The digits that were sent since the previous event.
 
 
 def events(folder: Path) -> list[Event]:
-    """Read the events of a machine. Raise MachineError if not all could be recorded."""
+    """Read the events of a machine. Raise MachineError if some could not be recorded."""
     found: list[Event] = []
     digits = ""
     try:

@@ -159,7 +159,7 @@ class Qemu:
             return self._view(folder, counts=digits is not None)
 
         around = Surroundings(view=room if confined else None)
-        if self is not KVM:  # KVM boots fast, and its CPU differs between computers
+        if self is not KVM:  # KVM boots fast and needs no snapshot
             facts = f"{_info()['vmlinuz_sha256']} {_version()}"
             alone = Surroundings(view=self._view if confined else None)
             kept = snapshot.obtain(_entry().parent, self.name, self._command, facts, alone)
@@ -167,7 +167,7 @@ class Qemu:
                 try:
                     return snapshot.resume(kept, contents, command, around)
                 except MachineKilled:
-                    raise  # in this case the snapshot is not at fault
+                    raise  # keep the snapshot, which is not the cause
                 except LabError:
                     snapshot.remove(kept)
         return guest_process.start(contents, command, around)
@@ -234,7 +234,7 @@ def _kernel() -> Kernel:
 
 @cache
 def _unconfined() -> str:
-    """Return why machines run unconfined, and print that once; "" if they are confined.
+    """Return the reason why machines run unconfined, and print it once; "" if confined.
 
     Untrusted submissions do not get here without a sandbox: see grader.sandbox.require.
     """
@@ -276,8 +276,8 @@ MACHINE = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     EMULATED_CPU,
 )
-# A separate machine with its own snapshot, so that the counts of modules without vector files do
-# not change.
+# Modules with vector files have this separate machine with its own snapshot, so that the counts of
+# other modules do not change.
 VECTORS = Qemu(
     "qemu-avx2",
     "instructions",
@@ -286,8 +286,9 @@ VECTORS = Qemu(
     f"{EMULATED_ARGUMENTS} {COUNTING_ARGUMENTS}",
     f"{EMULATED_CPU},{AVX2}",
 )
-# The CPU of machines that count nothing. SMAP and SMEP detect accesses to user memory without
-# copy_from_user and the like, and vector registers are present so that tests can detect damage.
+# This CPU model is for machines that do not count. SMAP and SMEP detect accesses to user memory
+# without copy_from_user and the like, and vector registers are present so that tests can detect
+# damage.
 GUARDED_CPU = f"{EMULATED_CPU},+smap,+smep,{AVX2}"
 SMP = Qemu("qemu-smp", "", ("-accel", "tcg"), 2, EMULATED_ARGUMENTS, GUARDED_CPU)
 KVM = Qemu("qemu-kvm", "ns", ("-accel", "kvm"), 2, "", kvm.CPU)

@@ -134,7 +134,7 @@ def _sealed(path: Path, _inode: int) -> int:
 
 
 def _data(fd: int) -> Iterator[tuple[int, int]]:
-    """Yield the begin and end of each part of a file that is no hole."""
+    """Yield the start and end offset of each data segment of a sparse file."""
     end = 0
     while end < MEMORY_BYTES:
         try:
@@ -249,7 +249,7 @@ def _options(folder: Path, fds: dict[str, int], share: str) -> list[str]:
 def _make(place: Path, machine: Command, around: Surroundings) -> None:
     """Boot a machine and save its memory and the state of its devices to place."""
     for left in place.parent.glob(f"{place.name}.new*"):
-        shutil.rmtree(left, ignore_errors=True)  # leftovers of a killed process
+        shutil.rmtree(left, ignore_errors=True)  # a killed process may leave these
     new = place.with_name(f"{place.name}.new{os.getpid()}")
     new.mkdir()
     with ExitStack() as stack:
@@ -325,7 +325,7 @@ def _share(say: Any) -> None:
 
 def _remove_old(cache: Path) -> None:
     for left in cache.glob("snapshot-*.gone*"):
-        shutil.rmtree(left, ignore_errors=True)  # leftovers of a killed process
+        shutil.rmtree(left, ignore_errors=True)  # a killed process may leave these
     for place in cache.glob("snapshot-*"):
         if time.time() - place.stat().st_mtime > OLD_SECONDS:
             remove(place)

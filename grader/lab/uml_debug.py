@@ -11,6 +11,6 @@ from grader.lab.uml import Uml
 
 # The metric is empty, because this machine is too slow for measurements.
 MACHINE = Uml("uml-debug", "", 768, debug=True)
-# This machine, for fault injection, has no kmemleak, because kmemleak's own allocations would take
-# most of the time.
+# This machine is for fault injection. It does not use kmemleak, because kmemleak's own allocations
+# would take most of the time.
 UNTRACKED = Uml("uml-debug", "", 768, "kmemleak=off", debug=True)

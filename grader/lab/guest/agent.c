@@ -250,7 +250,7 @@ static void keep_shell(const char *line)
 		if (!shell) {
 			int tty;
 
-			setsid(); /* open() then makes the line our terminal */
+			setsid(); /* open() makes it the session's terminal */
 			tty = open(line, O_RDWR);
 			dup2(tty, STDIN_FILENO);
 			dup2(tty, STDOUT_FILENO);
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 
 		next_line(line);
 		if (sscanf(line, "%*s %7s %64s %n", verb, id, &at) < 2 || !at)
-			continue; /* a late kill, or an unknown line */
+			continue; /* ignore a late kill and unknown lines */
 		rest = line + at;
 		if (!undamaged(line))
 			say(3, id, 0);

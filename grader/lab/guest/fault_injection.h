@@ -19,7 +19,10 @@
 /* Call this first. Enables failures also in allocations that may sleep. */
 void fault_begin(void);
 
-/* Makes the @k-th allocation of this thread from now on fail; 0: none fails. */
+/*
+ * Makes one allocation of this thread fail: the @k-th from now on, or none if @k
+ * is 0.
+ */
 void fault_arm(unsigned int k);
 
 /*
@@ -29,7 +32,7 @@ void fault_arm(unsigned int k);
 unsigned int fault_disarm(void);
 
 /*
- * From now on @percent percent of the allocations of the selected processes
+ * Makes @percent percent of all further allocations of the selected processes
  * fail.
  */
 void fault_random(const char *percent);

@@ -141,7 +141,7 @@ enum counter {
 static uint64_t own_counters[COUNTERS];
 static uint64_t *counters = own_counters;
 static struct qemu_plugin_scoreboard *score;
-static bool copies_data; /* whether qemu_plugin_insn_data() copies */
+static bool copies_data; /* qemu_plugin_insn_data() copies the bytes */
 
 static FILE *out;
 static const char *addresses;
@@ -349,7 +349,7 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 	    !memcmp(bytes + MARKER_NUMBER + 1, marker + MARKER_NUMBER + 1,
 		    sizeof(marker) - MARKER_NUMBER - 1))
 		call(insn, on_marker, bytes[MARKER_NUMBER]);
-	/* The kernel's interrupt entry contains cld; its exit is iretq. */
+	/* cld marks the start of the kernel's interrupt code, iretq its end. */
 	if (region == KERNEL && size == 1 && bytes[0] == 0xfc)
 		call(insn, on_entry, 0);
 	if (region == KERNEL && size == 2 && !memcmp(bytes, "\x48\xcf", 2))
@@ -360,7 +360,7 @@ static void translate(struct qemu_plugin_tb *tb)
 {
 	size_t insns = qemu_plugin_tb_n_insns(tb);
 
-	/* Adding a processor may move a scoreboard in memory. */
+	/* QEMU may have moved the counters when a processor was added. */
 	if (score)
 		counters = qemu_plugin_scoreboard_find(score, 0);
 	for (size_t i = 0; i < insns; i++)
