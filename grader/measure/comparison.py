@@ -80,7 +80,7 @@ def undecided(compared: Sequence[Compared], margin: float, growth: float) -> lis
 
 @dataclass(frozen=True)
 class Paired:
-    """The values of two series in the rounds that both have."""
+    """The values of two series in the rounds that occur in both series."""
 
     before: list[float]
     after: list[float]

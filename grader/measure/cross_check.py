@@ -30,7 +30,8 @@ def times_fit(readings: Sequence[Reading], repeat: int) -> bool:
         # A trial run precedes the work. It computes once and converts to decimal three times.
         trial = 0 if reading.bare else 4 * work / repeat
         most = TIMES * (work + trial + own) + TIMES_ONCE_NS
-        # The clock is read four times, and each reading may be wrong by one step.
+        # The clock is read four times, and each reading may be wrong by one unit of the clock's
+        # resolution.
         if work - 4 * CLOCK_STEP_NS <= reading.outside_ns <= most:
             return True
     return False

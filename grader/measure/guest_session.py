@@ -41,7 +41,7 @@ class GuestSession:
 
     @contextmanager
     def workload_loaded(self, subject: TimedWorkload) -> Iterator[None]:
-        """Load the module for the body and unload it. From now on failures are attributed to it."""
+        """Load a module, run the body, unload the module. Attribute later failures to it."""
         self.current = subject
         self.guest.channel.check(f"insmod {subject.path}", self.timeout)
         yield
@@ -79,10 +79,10 @@ def in_turn(
     work: Callable[[GuestSession, Sequence[TimedWorkload]], Measurements],
     what: str,
 ) -> Measurements:
-    """Let `work` measure the subjects in a machine. If one fails, repeat without it.
+    """Let `work` measure workloads in a machine. If a workload fails, repeat without it.
 
-    contents: returns the contents of a machine for these subjects. what: the name of the step for
-    the findings, "measure" or "count".
+    contents: a function that returns the contents of a machine for these workloads. what: the name
+    of the step for the findings, "measure" or "count".
     """
     running = list(subjects)
     findings: dict[str, Finding] = {}

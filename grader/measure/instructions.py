@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Count the instructions of a system call with the emulator, in a new machine for each n.
 
-Each count is of the first call on a machine that has done nothing before, so a subject cannot reuse
+Each count is of the first call on a machine that has done nothing before, so a module cannot reuse
 a result of an earlier call. A plugin of QEMU counts (see lab/plugin/count.c), and no module can
 write to its memory. The client executes a marker instruction for each digit of the answer, and the
 plugin records it. So the count ends after the last digit, and the recorded answer comes from
@@ -92,11 +92,11 @@ def count(
     total: int = 1,
     limit: float = LIMIT,
 ) -> Measurements:
-    """Return the instructions of each subject, by phase and n. Count several subjects in parallel.
+    """Return the instructions of each workload, by phase and n. Count several in parallel.
 
-    subjects: an iterable that may produce subjects while others are counted. total: the largest
-    number of subjects. limit: the largest number of instructions of a call; for an n in
-    subject.needed it is LIMIT instead.
+    subjects: the workloads; the iterable may produce a workload while others are counted. total:
+    the largest number of workloads. limit: the largest number of instructions of a call; for an n
+    in subject.needed it is LIMIT instead.
     """
     stream, lock = iter(subjects), threading.Lock()
     samples: Samples = {}
@@ -141,7 +141,7 @@ def _subject(
     samples: Samples,
     excluded: list[NotCounted],
 ) -> Finding | None:
-    """Count every n of a subject in ascending order. Return a finding if that fails, or None."""
+    """Count every n of a workload in ascending order. Return a finding if that fails, or None."""
     last_n, last_cost = 0, 0.0
     for n in sorted(set(subject.sizes)):
         # Quadratic growth is an upper bound, because even schoolbook multiplication is quadratic.
@@ -189,7 +189,7 @@ def count_call(
 
 
 def _events(guest: Running, subject: CountedWorkload, n: int, seconds: float) -> list[Event]:
-    """Load the subject, request one answer, and return the recorded events."""
+    """Load the workload's module, request one answer, and return the recorded events."""
     section = f"/sys/module/{subject.module.name}/sections/.text"
     base = _number(guest.channel.check(f"insmod {subject.path} && cat {section}", seconds), 16)
     # A call instruction has five bytes, so site + 5 is its return address.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Measure workloads by the clock of a machine's kernel, in rounds.
 
-In each round every workload (subject) is loaded, measured and unloaded, in shuffled order; the
+In each round the module of every workload is loaded, measured and unloaded, in shuffled order; the
 round is the statistical unit. The rounds are spread over several boots, because the addresses and
 page colours of a module depend on the machine's history and change little until the next boot. For
 example, one of two copies of the same stage was 6 % slower in all rounds of one boot, and not in
 the next boot.
 
 The results are evaluated twice. After the first evaluation (a "look" in statistics) the caller
-names the subjects and n of comparisons that are undecided but could be decided. Only these get more
-rounds, for a limited time: the repeated measurement. A verdict may come from either look, and
+names the workloads and n of comparisons that are undecided but could be decided. Only these get
+more rounds, for a limited time: the repeated measurement. A verdict may come from either look, and
 stats.py corrects for that.
 """
 
@@ -41,9 +41,10 @@ SHORTEST_PHASE_NS = 600_000
 BATCH_NS = 4_000_000
 BUDGET_NS = 1_500_000_000
 MAX_REPEAT = 1 << 20
-# The number of trials of a short n before the plan; their median estimates its time.
+# A short call is tried this number of times before its rounds are planned. The median of these
+# trials estimates the time of the call.
 TRIES = 5
-# Subjects whose planned repetitions of an n differ by more than this factor keep their own plans;
+# Workloads whose planned repetitions of an n differ by more than this factor keep their own plans;
 # otherwise all get the same number of repetitions.
 ALIKE = 2
 # A round measures this number of batches of each n and keeps one below the median, because most
@@ -52,7 +53,7 @@ ALIKE = 2
 # typical. On such a computer the ratios of two copies of a stage scattered by 9 % with the minimum
 # of ten batches, and by 6 to 7 % with the third to fifth smallest.
 BATCHES = 10
-# The maximum time of one n of a subject in the repeated measurement of undecided cases.
+# The maximum time of one n of a workload in the repeated measurement of undecided cases.
 SECOND_BUDGET_NS = 3_000_000_000
 
 
@@ -79,14 +80,14 @@ WHOLE = SamplingPlan(second=12)
 QUICK = SamplingPlan(stats.FEWEST, BATCH_NS // 2)
 
 Tell = Callable[[str, int, int], None]
-# A function that takes the samples of the first measurement. It returns the (key, n) to measure
-# again.
+# A function that takes the samples of the first measurement. It returns the pairs (key, n) to
+# measure again.
 Undecided = Callable[[Samples], Collection[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """The plan for one n of a subject: repetitions in each round, and the number of rounds."""
+    """The plan for one n of a workload: repetitions in each round, and the number of rounds."""
 
     n: int
     repeat: int
@@ -167,7 +168,7 @@ class _TimingSession:
         place: Round,
         count: Callable[[RoundPlan], int],
     ) -> None:
-        """Measure one round of all subjects, with each n whose plan includes this round."""
+        """Measure one round of all workloads, with each n whose plan includes this round."""
         for subject in self.rng.sample(list(running), len(running)):
             planned = [plan for plan in self.plans[subject.key] if place[1] < count(plan)]
             self._round(turn, subject, planned, samples, place)
@@ -190,7 +191,7 @@ class _TimingSession:
         samples: Samples,
         place: Round,
     ) -> None:
-        """Measure one round of one subject. Add a typical batch time of each plan and phase."""
+        """Measure one round of a workload. Add a typical batch time of each plan and phase."""
         order = [plan for i in range(BATCHES) for plan in plans if i < plan.batches]
         wanted = [(plan.n, plan.each) for plan in order]
         readings = _ask(turn, subject, wanted, self.rng) if wanted else []
@@ -210,7 +211,7 @@ class _TimingSession:
                 series.peak_bytes = batches[0].peak_bytes
 
     def doubts(self) -> dict[str, Finding]:
-        """Return findings for subjects whose reported times disagree with their caller's clock."""
+        """Return findings for workloads whose reported times differ from their caller's clock."""
         found: dict[str, Finding] = {}
         for (key, n), fits in self.fits.items():
             try:
@@ -221,7 +222,7 @@ class _TimingSession:
 
 
 def _share(rounds: int, boots: int, boot: int) -> int:
-    """Return the number of rounds that belong to a boot."""
+    """Return the number of rounds to measure in one boot, given the total of all boots."""
     return rounds // boots + (boot < rounds % boots)
 
 
@@ -235,11 +236,11 @@ def measure(
     equal_repetitions: bool = False,
     undecided: Undecided | None = None,
 ) -> Measurements:
-    """Return the nanoseconds per call of each subject, by phase and n.
+    """Return the nanoseconds per call of each workload, by phase and n.
 
-    equal_repetitions: whether subjects with similar times for an n are repeated equally often.
-    undecided: a function that returns, after the first measurement, the subjects and n to
-    measure again; it is used only if the effort has rounds of the repeated measurement.
+    equal_repetitions: true if workloads with similar times for an n must have equal repetitions.
+    undecided: a function that returns, after the first measurement, the workloads and n to measure
+    again; it is called only if the sampling plan has rounds of the repeated measurement.
     """
     session = _TimingSession(random.Random(seed), tell, effort, equal_repetitions)
     findings: dict[str, Finding] = {}
@@ -274,7 +275,7 @@ def measure(
 def _samples(
     session: _TimingSession, subjects: Sequence[TimedWorkload], findings: Mapping[str, Finding]
 ) -> Samples:
-    """Return the samples of subjects without findings, and their sums of phases."""
+    """Return the samples of workloads without findings, and their sums of phases."""
     samples = {
         which: series for which, series in session.samples.items() if which[0] not in findings
     }
@@ -290,7 +291,7 @@ def _ask(
     wanted: Iterable[tuple[int, int]],
     rng: random.Random,
 ) -> list[Reading]:
-    """Load a subject, let it compute each wanted (n, repeat), unload it. Return the readings."""
+    """Load a module, let it compute each wanted (n, repeat), unload it. Return the readings."""
     works = [Work(n, repeat, rng.getrandbits(64), subject.spread(n)) for n, repeat in wanted]
     return turn.ask(subject, works)
 
@@ -317,7 +318,7 @@ def _plan(
     repeated = [reading for some in tries.values() for _, reading in some]
     step = _resolution(turn, subject, rng, [*once, *repeated])
     for n, (repeat, reading) in tried.items():
-        # A time of 0 may be almost one step of the clock.
+        # The true time may be almost one unit of the clock if the reading is 0.
         each = [max(ns or step, 0.5 * repeat) / repeat for ns in reading.ns.values()]
         least = math.ceil(STEPS * step / min(each))
         wish = max(
@@ -352,7 +353,7 @@ def _resolution(
 
 
 def _alike(plans: Mapping[str, list[RoundPlan]]) -> dict[str, list[RoundPlan]]:
-    """Give all subjects with similar times the same repetitions, separately for each n.
+    """Give all workloads with similar times the same repetitions, separately for each n.
 
     A shorter batch is less likely to be disturbed, so different repetitions would bias the
     comparison. Of two copies of stage 5 with one and two calls in a batch of approximately 50 us,
@@ -383,7 +384,7 @@ def _read(path: str) -> str:
 
 
 def disturbances(samples: Samples) -> list[str]:
-    """Return notes on what may disturb the measurements on this computer, and what to do."""
+    """Return notes on possible disturbances of the measurements on this computer, with advice."""
     message: list[str] = []
     if not samples:
         return message
@@ -405,7 +406,7 @@ def disturbances(samples: Samples) -> list[str]:
 
 
 def _in_the_figures(samples: Mapping[tuple[str, str, int], Series], busy: str) -> list[str]:
-    """Return notes on few rounds or large scatter. busy: a text if the computer is busy, or ""."""
+    """Return notes on few rounds or large scatter. busy: a warning, or ""."""
     message: list[str] = []
     few = min(len(series.values) for series in samples.values())
     if few < stats.FEWEST:
