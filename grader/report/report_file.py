@@ -82,7 +82,7 @@ def draw(report: Report, out: Path) -> list[PlotPicture]:
 
 
 def _swap(fresh: Path, out: Path, old: Path) -> None:
-    """Move out to old and fresh to out; on failure, change nothing."""
+    """Rename the folder out to old, and fresh to out. If that fails, undo it."""
     try:
         if out.exists():
             out.rename(old)
@@ -94,7 +94,7 @@ def _swap(fresh: Path, out: Path, old: Path) -> None:
 
 
 def read(out: Path) -> Report:
-    """Return the validated report in the directory out. Raise ReportError, which names the file."""
+    """Return the validated report in the directory out. Raise ReportError if that fails."""
     path = out / REPORT_FILE
     try:
         report = json.loads(path.read_text(encoding="utf-8"))

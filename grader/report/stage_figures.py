@@ -375,7 +375,7 @@ def _memory_panel(
 
 
 def _round_trips(report: Report) -> Figure:
-    """Return the figure of read() times by the user's clock, the kernel's, and the difference."""
+    """Return the figure of read() times by the user's and the kernel's clock."""
     clocks = ("user", "kernel", "difference")
     panels = []
     for stage in report["stages"]:

@@ -15,7 +15,7 @@ COLUMNS = 100
 MOST_FAILURES = 3
 MOST_FINDINGS = 3
 MOST_N = 3
-MOST_ROWS = 24  # rows of a speedup table, so that the tables of both metrics fit on a screen
+MOST_ROWS = 24  # row limit of a speedup table, so that both metrics' tables fit on a screen
 LEAST_CAUSE = 24
 INDENT = " " * 4
 
@@ -173,7 +173,7 @@ def _failure(failure: Json, paint: Painter) -> list[str]:
 
 
 def _excerpt(part: Excerpt | None) -> tuple[str, int | None]:
-    """Return one line of a difference, and the column of its mark, or None."""
+    """Return a line that shows a difference, and the column of its mark, or None."""
     if part is None:
         return "(nothing)", None
     if part.length == 0:
@@ -200,7 +200,7 @@ def _speedups(report: Report, paint: Painter) -> list[str]:
 
 
 def _few(values: list[int], max_count: int) -> list[int]:
-    """Return at most max_count of the sorted values: the largest, the least and middle ones."""
+    """Return at most max_count of the sorted values, with the smallest and the largest."""
     if len(values) <= max_count:
         return values
     middle = [values[len(values) // 2]] if max_count > 2 else []

@@ -145,7 +145,7 @@ def first_difference(expected: str, got: str) -> int | None:
 
 
 def excerpt(text: str, difference_at: int | None, start: int, width: int) -> Excerpt:
-    """Return at most width characters from index start; mark the one at difference_at."""
+    """Return at most width characters from index start; mark the character at difference_at."""
     end = min(len(text), start + width)
     start = min(start, end)
     split = end if difference_at is None else min(max(difference_at, start), end)
@@ -181,7 +181,7 @@ def versus(entry: Json) -> str:
 
 
 def verdict(report: Json) -> tuple[str, bool]:
-    """Return the run's result in one line, and whether every stage is right."""
+    """Return the run's result in one line, and whether every stage is correct."""
     total = len(report["stages"])
     failed = sum(stage["status"] != "ok" for stage in report["stages"])
     if total == 0:
