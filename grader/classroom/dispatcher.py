@@ -2,7 +2,8 @@
 """Run GNU parallel to grade unfinished submissions on local cores or, by ssh, on other hosts.
 
 A submission is finished when it has a result with the expected fingerprint; parallel's own log is
-only for people. A job that ends without a result is tried again, on another host if there is one.
+only for human readers. A job that ends without a result is tried again, on another host if
+possible.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def finished_outcome(out: Path, name: str, fingerprint: str) -> SubmissionOutcom
 
 
 def run(dispatcher: Dispatcher, todo: Mapping[str, str], progress: Progress) -> None:
-    """Grade the submissions in todo, fingerprints by id. Write each outcome into results/."""
+    """Grade the submissions in todo (id to fingerprint). Write each outcome into results/."""
     if not todo:
         return
     if shutil.which("parallel") is None:

@@ -43,6 +43,6 @@ def kit() -> str:
 
 
 def of_submission(packed: bytes, what: str, seed: int) -> str:
-    """Return the digest of a submission's grading."""
+    """Return the digest of everything on which the result of a submission depends."""
     text = f"{kit()} {what} {seed} ".encode() + hashlib.sha256(packed).digest()
     return hashlib.sha256(text).hexdigest()[:32]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """similarity_compare.py FOLDER GIVEN LEAST: find similar files in a folder, inside the sandbox.
 
-Runs in the environment of scripts/similarity.txt. Code of GIVEN, the skeleton, is excluded. Print
-one line of JSON: [name, name, percent of the first, percent of the second] for each pair.
+This program needs the environment of scripts/similarity.txt. Code of GIVEN, the skeleton, is
+excluded. Print one line of JSON: [name, name, percent of the first, percent of the second] for each
+pair.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _of_elective(content: Path, homes: list[Path], exercise: Exercise) -> Path:
 
 
 def _best(content: Path, named: list[Path], exercise: str) -> Path | None:
-    """Return the directory to grade among those with the right name, or None."""
+    """Return the directory to grade among those with the expected name, or None."""
     # A clone of the course contains several candidates: the solution in work/, skeletons in stages/
     # and electives/, and old copies in work/old/.
     for rank in (0, 1, 2):

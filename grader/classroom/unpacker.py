@@ -25,7 +25,7 @@ from typing import IO, Any
 MEMBERS = 20_000
 EXPANDED = 256 << 20
 FILES = 1_000
-FILE_BYTES = 1 << 20  # must equal the limit in grader/exercise/build/stage_module.py.
+FILE_BYTES = 1 << 20  # This limit must equal the limit in grader/exercise/build/stage_module.py.
 TAKEN_BYTES = 16 << 20
 DEPTH = 12
 # Largest size of a zip's list of members. The list has 46 bytes and a name for each member.

@@ -25,7 +25,7 @@ class ConfinedCommand:
     command: list[str]
     fds: list[int]  # Descriptors that the command must inherit.
     environment: dict[str, str]
-    supervisor: socket.socket  # The caller's end; must stay open while the program runs.
+    supervisor: socket.socket  # This end must stay open while the program runs.
 
 
 @contextmanager

@@ -193,8 +193,8 @@ _FORBIDDEN = (
     *(103, 134, 154, 248, 249, 250),  # syslog, uselib, modify_ldt, add_key, request_key, keyctl
     *(298, 300, 321, 323, 425, 426, 427),  # perf_..., fanotify_init, bpf, userfaultfd, io_uring
 )
-_IOCTLS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: insert input into a terminal
-_NEW_NAMESPACES = 0x7E02_0000  # mask of the flags of clone
+_IOCTLS = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX, which insert input into a terminal.
+_NEW_NAMESPACES = 0x7E02_0000  # The flags of clone() that create namespaces.
 
 
 def seccomp_program() -> bytes | None:

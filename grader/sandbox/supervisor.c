@@ -9,7 +9,7 @@
  * The supervisor sends descriptors of the directories over SOCKET, waits for a
  * byte, and runs the command in a session of its own, as user UID with the
  * additional group GID, within the limits. It is a subreaper, so all processes
- * that the command leaves behind become its children. They get GRACE_MS to end.
+ * that outlive the command become its children. They get GRACE_MS to end.
  * Then the supervisor kills them (-k), or else it ends itself, which ends the
  * sandbox. Its last message has the wait status of the command and the number
  * of processes that were left. With -x COMMAND must be a path, and the command
