@@ -84,7 +84,7 @@ def _machines(arguments: argparse.Namespace, tree: Path) -> list[str]:
     if chosen:
         return str(chosen).split(",")
     if not paths.inside(tree, paths.ROOT):
-        return ["qemu"]  # Guests of machine qemu cannot access this computer.
+        return ["qemu"]  # Machine qemu isolates untrusted code from this computer.
     return ["uml"] if arguments.no_measure else ["uml", "qemu"]
 
 

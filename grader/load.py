@@ -141,8 +141,8 @@ def fib(numbers: str) -> int:
 def gdb(number: str, arguments: str, look: bool) -> int:
     """Run gdb on the running lab kernel, with the symbols of the loaded stage at their addresses.
 
-    With look, load the stage again, compiled for a debugger, unless it is loaded like that.
-    Return gdb's exit status.
+    With look, load the stage again, compiled for a debugger, unless it has been loaded in this
+    form. Return gdb's exit status.
     """
     if shutil.which("gdb") is None:
         raise LabError("gdb not found", "run scripts/setup.sh user")

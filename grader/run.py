@@ -46,8 +46,8 @@ class RunOptions:
     """The options of one run of the grader."""
 
     stages: list[Stage]
-    machines: list[str]  # the first machine verifies; each machine measures by its own metric
-    needed: bool  # True if the run must end when a machine after the first is not available
+    machines: list[str]  # The first one verifies; each one measures by its own metric.
+    needed: bool  # True if the run must end when a machine after the first is missing.
     seed: int
     quick: bool
     measure: bool
@@ -122,7 +122,7 @@ def _verify_and_measure(
     """Verify the stages and measure them on each machine.
 
     Return the checked stages in the order of options.stages, and the measurements in the order of
-    found.
+    the machines in found.
     """
     works = [partial(_check, options, stage, found[0], progress) for stage in options.stages]
     verifying = WorkerPool(works, AT_A_TIME)
@@ -180,7 +180,7 @@ def _whole_read(stages: Sequence[Stage]) -> bool:
 def _subjects(
     stages: Sequence[Stage], machine: Machine, progress: Progress, jobs: int, seed: int
 ) -> tuple[list[StageWorkload], dict[str, Finding]]:
-    """Build the stages for a machine. Return the workloads, and findings by key for the others."""
+    """Build the stages for a machine. Return the workloads, and findings if builds failed."""
     subjects, findings, whole = [], {}, _whole_read(stages)
     for stage in arithmetic(stages):
         if not stage.fits(machine.kernel().arch):

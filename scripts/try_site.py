@@ -53,7 +53,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Print nothing."""
 
     def handle(self) -> None:
-        """Serve a request, unless the reader has gone away."""
+        """Serve a request; ignore that the browser has closed the connection."""
         with suppress(ConnectionError):
             super().handle()
 

@@ -2,9 +2,9 @@
 """Compute F(n) with Python's decimal module and time it: the second process of compare_gmp.py.
 
 decimal is libmpdec, which computes in base 10^19 and multiplies large numbers by a number-theoretic
-transform: the one well-known library that never converts between bases. For each line with n and a
-number of turns, it prints the shortest CPU times in nanoseconds, of computing F(n) and of its
-digits.
+transform. It is the only well-known library that never converts between bases. For each line with n
+and a number of turns, it prints the shortest CPU time in nanoseconds of computing F(n) and of
+converting it to digits.
 
 It imports nothing from the kit, so that Python can run this file alone.
 """
@@ -63,7 +63,7 @@ def prepare(n: int) -> tuple[int, int]:
 
 
 def time_compute(n: int, calls: int) -> int:
-    """Return the CPU time in nanoseconds of that many calls."""
+    """Return the CPU time in nanoseconds of `calls` computations of F(n)."""
     begin = time.process_time_ns()
     for _ in range(calls):
         fibonacci(n)
@@ -71,7 +71,7 @@ def time_compute(n: int, calls: int) -> int:
 
 
 def time_decimal(value: Decimal, calls: int) -> int:
-    """Return the CPU time in nanoseconds of that many conversions to digits."""
+    """Return the CPU time in nanoseconds of `calls` conversions to decimal digits."""
     begin = time.process_time_ns()
     for _ in range(calls):
         str(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Draw the picture of a run of compare_gmp.py: the contenders' time over GMP's against n."""
+"""Draw the picture of a run of compare_gmp.py: each contender's time divided by GMP's."""
 
 from __future__ import annotations
 

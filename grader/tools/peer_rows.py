@@ -59,7 +59,7 @@ class PeerRun:
         return sorted({n for n, _, _ in self.rows})
 
     def ratios(self, n: int, name: str, phase: str, base: str = GMP) -> list[float]:
-        """Return a contender's time over the base's, for each round, sorted; [] without data."""
+        """Return the sorted ratios of a contender's time to the base's in each round; or []."""
         own, theirs = self.rows.get((n, name, phase), []), self.rows.get((n, base, phase), [])
         return sorted(a / b for a, b in zip(own, theirs, strict=False))
 
