@@ -67,7 +67,7 @@ def test_two_stages_make_a_report(place: Path) -> None:
     [
         (["--stage", "99"], "there is no stage 99"),
         (["--stage", "one"], "give numbers"),
-        (["--machine", "abacus"], "no machine abacus"),
+        (["--machine", "abacus"], "machine abacus does not exist"),
         (["--tree", "/nowhere"], "give a directory of stages to --tree"),
         (["--tree", str(paths.ROOT / "grader")], "holds no stage"),
     ],

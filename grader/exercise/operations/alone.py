@@ -100,5 +100,5 @@ def _tested(stage: Stage, function: str) -> str:
         ended = sandbox.run([program], limits, room)
     output = ended.text.strip()
     if ended.ended_by or ended.status:
-        return "its own test does not end as it should"
+        return "its own test stops with an error"
     return output if output.isprintable() else ""
