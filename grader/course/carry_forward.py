@@ -36,13 +36,13 @@ class CarriedFunction:
 
     file: str
     function: str
-    stage: int  # stage in which the function was a task
+    stage: int  # the stage in which the function was a task
     task: int
-    fits: tuple[int, ...]  # stages with the same function text, the latest first
+    fits: tuple[int, ...]  # the stages with the same function text, the latest first
 
 
 def table(stage: str | int) -> list[CarriedFunction]:
-    """Return the stage's rows of stages/SKELETONS; none in the kit itself or for electives."""
+    """Return the stage's rows of stages/SKELETONS; the kit itself and electives have no rows."""
     if not stages.exported():
         return []
     path = paths.STAGES / "SKELETONS"
@@ -71,7 +71,7 @@ def _text(source: str, function: str) -> str:
 
 @cache
 def _task_comment() -> re.Pattern[str]:
-    """Return the pattern of a stub's comment, which a finished function no longer has."""
+    """Return a pattern for the task comment of a stub; a finished function has no such comment."""
     wrote = "|".join(map(re.escape, beginnings()))
     return re.compile(
         rf"^[ \t]*/\*(?:\s*\*)? (?:Task \d+, |(?:{wrote})\d+)(?:(?!\*/).)*\*/\n",
@@ -96,7 +96,7 @@ def _written(stage: int, one: CarriedFunction) -> str:
 
 @dataclass(frozen=True)
 class _Written:
-    """A function that the learner has written, and the stage to take it from."""
+    """A function that the learner has written, and the stage from which to copy the function."""
 
     function: CarriedFunction
     stage: int
@@ -111,10 +111,10 @@ class _Written:
 def _needed(one: _Written, files: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the learner's definitions that a function needs and that the files lack, by file.
 
-    These are functions, macros, types, variables and declarations, of the function's own file, of
-    headers, and non-static ones of other files. The types, macros and variables of the kit's
-    earlier skeleton are not copied. A function that needs one of them is for another representation
-    of numbers.
+    The definitions are functions, macros, types, variables and declarations from the function's own
+    file and from headers, and non-static functions and variables from other files. The types,
+    macros and variables of the kit's earlier skeleton are not copied. A function that needs one of
+    these was written for another representation of numbers.
     """
     own = skeleton.learner_directory(one.stage)
     sources = {file: _read(own, file) for file in files if own and file.endswith((".c", ".h"))}
@@ -206,7 +206,7 @@ def _compiler_error(stage: str | int, files: Mapping[str, str], changed: str = "
 def _fitting(
     stage: str | int, begun: dict[str, str], written: Sequence[_Written]
 ) -> tuple[dict[str, str], dict[_Written, str]]:
-    """Return a stage's files with all functions that compile there, and the errors of the others.
+    """Return a stage's files with the functions that compile there, and the errors of the rest.
 
     begun: the files without these functions.
 
@@ -231,10 +231,11 @@ def _fitting(
 
 
 def begin(stage: str | int, texts: Texts = ENGLISH) -> tuple[dict[str, str], list[str]]:
-    """Return the files that a stage starts from, with the learner's functions, and messages.
+    """Return the initial files of a stage, with the learner's earlier functions, and messages.
 
     Each function is taken from the latest copy in work/ in which it is written and fits. The
-    messages list the functions that were copied, and those that were not and why.
+    messages list the functions that were copied, and the functions that were not copied, with the
+    reasons.
     """
     written: list[_Written] = []
     absent: dict[int, list[str]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Grade a copy of an exercise, 100 points: its tasks and, for a stage, the device and the speed."""
+"""Grade a copy of an exercise out of 100 points: the tasks and, in a stage, device and speed."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def start(exercise: Exercise, language: str = "") -> None:
         if skeleton.untouched(exercise.name, there, content):
             print(f"{shown} exists and is unchanged; begin with task 1")
             return
-        # The language or the functions of earlier stages may have changed since the last start.
+        # Replace an unchanged copy without asking. It may differ from the new skeleton, because the
+        # language or the functions of earlier stages may have changed since the last start.
         if not records.is_new(exercise.name, there) and not _agrees(shown):
             print("nothing is changed")
             return
@@ -61,7 +62,7 @@ def start(exercise: Exercise, language: str = "") -> None:
 
 
 def _agrees(shown: str) -> bool:
-    """Return whether the learner agrees that the copy is put aside."""
+    """Ask the learner whether to put the copy aside. Return whether the learner agrees."""
     if not sys.stdin.isatty():
         raise LabError(f"{shown} holds your work", "move it away, then start again")
     try:
@@ -83,7 +84,7 @@ def _own(exercise: Exercise) -> Path:
 def _seed(exercise: Exercise, option: int | None) -> int:
     """Return the requested seed, else the seed of the stage's last failure, else a random seed."""
     if exercise.stage is None:
-        return 0  # the tests of such exercises use no random numbers
+        return 0  # the tests of electives use no random numbers
     kept = records.failed_seed(exercise.name)
     if seed.requested(option) is None and kept is not None:
         chosen, message = kept, f"seed {kept}, with which {exercise.label} did not pass last time"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Check earlier stages again if their sources or other inputs of their points have changed.
 
-A later stage builds on files of earlier ones, and the kit may be newer than a result. A right
-result is stored with a digest of everything that it depends on, so that unchanged stages are not
-tested again.
+A later stage builds on files of earlier ones, and the kit may be newer than a result. A result with
+full points (the speed does not matter) is stored with a digest of everything that it depends on, so
+that unchanged stages are not tested again.
 """
 
 from __future__ import annotations

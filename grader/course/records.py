@@ -113,14 +113,14 @@ def _read(file: str) -> dict[str, str]:
 
 
 def right_before(name: str, digest: str) -> bool:
-    """Return whether an exercise was right when its dependencies had this digest."""
+    """Return whether an exercise passed when its dependencies had this digest."""
     return _read("right.json").get(name) == digest
 
 
 def note_right(name: str, seed: int, digest: str) -> None:
-    """Store that an exercise was right with this seed and with this digest of its dependencies.
+    """Store that an exercise passed with this seed and with this digest of its dependencies.
 
-    If the exercise has failed with another seed, it is not right until it passes with that seed.
+    If the exercise has failed with another seed, it must first pass with that seed.
     """
     _store_right(name, digest if failed_seed(name) in (None, seed) else "")
 

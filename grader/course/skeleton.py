@@ -41,7 +41,7 @@ def learner_directory(name: str | int) -> Path | None:
 
 @dataclass(frozen=True)
 class Span:
-    """Offsets of a function in a source: begin of the definition, begin and end of the body."""
+    """The offsets of a function in a source: start of its definition, start and end of its body."""
 
     begin: int
     body: int

@@ -3,7 +3,7 @@
 
 handouts/LANGUAGE/tasks.po holds the translations. A course that was exported in another language
 has only handouts/tasks.po. A learner chooses the language once, by lang=LANGUAGE of start or hint;
-the file "language" beside the learner's copies keeps the choice.
+the file "language" in the folder of the learner's copies stores the choice.
 
 Only the prose is translated. The beginning of a task's comment, such as "Task 1, compute: ", is the
 same in all languages, because carry_forward.py and results.py search for it.
@@ -27,10 +27,11 @@ HANDOUTS = paths.ROOT / "handouts"
 CATALOGUE = "tasks.po"
 CHOICE = "language"
 NATIVE = "en"
-# The columns of a printed hint.
+# The width of a printed hint in columns.
 WIDTH = 100
 
-# The comments of functions that a student wrote in an earlier stage, see export/skeletons.py.
+# The comment in a stub of a function that a student wrote in an earlier stage, see
+# export/skeletons.py.
 WROTE = "You wrote this in stage {stage} (task {task}, {name}): {how}"
 BRING = "bring it over."
 BRING_FROM = "you made it fit in stage {stage}; bring it over from there."
@@ -38,7 +39,7 @@ MAKE_FIT = (
     "bring it over and make it fit: mind the comment above, the arguments, and what it may call."
 )
 
-# The line of a hint, without and with the remark of a failed test above it.
+# The line with a hint. The second form follows the message of a failed test.
 HINT = "hint {number} of {count}: {hint}"
 HINT_AFTER_FAILURE = "hint {number} of {count} (about the task, not about this failure): {hint}"
 

@@ -34,7 +34,7 @@ from grader.course import texts
 from grader.course.export.marks import without_marked
 
 HANDOUTS = paths.ROOT / "handouts"
-# This handout is for teachers, who read the kit's English text anyway.
+# Do not translate this handout, because teachers read the kit's English texts anyway.
 NOT_TRANSLATED = ("instructor.md",)
 WORDS = "pictures.toml"
 # Programs whose comments are translated, and their comments, except for the licence.
@@ -322,7 +322,7 @@ def stale(language: str) -> list[Stale]:
 
 
 def _line(master: Path, paragraph: str) -> int:
-    """Return the number of the line in which a text begins; lines may break elsewhere there.
+    """Return the line number at which a text begins in a file that may have other line breaks.
 
     Search only for the first words, because the rest of a task's text may differ from the file.
     """
@@ -342,7 +342,7 @@ def _behind(entry: polib.POEntry) -> str:
 def _malformed(entry: polib.POEntry) -> str:
     if _behind(entry):
         return ""
-    if entry.comment == OF_PROGRAM:  # tools print line numbers of the program
+    if entry.comment == OF_PROGRAM:  # keep line numbers, which tools print
         same = entry.msgid.count("\n") == entry.msgstr.count("\n")
         return "" if same else "the number of lines differs"
     if entry.msgid.endswith("\n") != entry.msgstr.endswith("\n"):

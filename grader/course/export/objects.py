@@ -25,15 +25,15 @@ from grader.lab.module import Kernel
 CONTRACT = ("fib_compute", "fib_decimal", "fib_limbs", "fib_release")
 
 PORTABLE_FLAGS = (
-    # Plain returns and no retpolines: the thunks and the lists of their callers differ between
-    # kernels.
+    # Generate plain returns and no retpolines, because the thunks and the lists of their callers
+    # differ between kernels.
     "-mfunction-return=keep",
     "-mindirect-branch=keep",
     # Emit a nop at a function's entry, as the kernel does in place of a call of __fentry__.
     "-mnop-mcount",
-    # The stack guard has another location from Linux 6.15 on.
+    # Do not use the stack guard, because Linux 6.15 has moved it.
     "-fno-stack-protector",
-    # fortify_panic() has another name, and other parameters, from Linux 6.9 on.
+    # Do not call fortify_panic(), because Linux 6.9 has changed its name and parameters.
     "-D__NO_FORTIFY",
 )
 PORTABLE_IMPORTS = re.compile(
