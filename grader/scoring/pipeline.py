@@ -51,8 +51,8 @@ class CheckedStage:
     """A stage that was built and verified, and whose operations were tested."""
 
     verified: Verified
-    tried: Tried | None = None  # None if the operations were not tested
-    figures: Mapping[str, int] = field(default_factory=dict)  # the counts of its stress test
+    tried: Tried | None = None  # The outcomes of the operations; None if they were not tested.
+    figures: Mapping[str, int] = field(default_factory=dict)  # The counts of the stress test.
 
     @property
     def stage(self) -> Stage:
@@ -65,10 +65,10 @@ class JudgedStage(points.Lines):
     """A stage with all its findings, its status and its points."""
 
     verified: Verified
-    found: tuple[ReportedFinding, ...]  # in the order of their discovery
+    found: tuple[ReportedFinding, ...]  # The findings in the order of their discovery.
     status: Status
-    lines: tuple[Line, ...] = ()  # empty if the stage earns no points
-    note: str = ""  # the reason why the stage earns no points
+    lines: tuple[Line, ...] = ()  # The lines of points; empty if the stage earns no points.
+    note: str = ""  # The reason why the stage earns no points.
 
     @property
     def stage(self) -> Stage:
@@ -275,7 +275,7 @@ def build_subject(
     built = stage_module.build(stage, machine.kernel(), jobs)
     if not built.ok:
         return Finding("build-failed", built.cause, built.module.log[-4000:])
-    if built.rejection:  # the same rules hold in every build
+    if built.rejection:  # a build for another machine would be rejected, too
         return Finding("wrong", built.rejection)
     return StageWorkload(built, numbers, whole_read=whole_read, needed=needed)
 

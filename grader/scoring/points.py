@@ -40,10 +40,10 @@ class Line:
     remark: str
     task: int = 0  # the number of the task; 0 if the line is not for a task
     kind: str = TASK
-    code: Code = Code.OK  # the reason why points are missing
-    repeat: str = ""  # the command that repeats a failed call; "" if there is no such call
-    contract_test: bool = False  # a contract test failed; no other command runs these tests
-    function: str = ""  # the wrong function of the task, if it is known
+    code: Code = Code.OK  # The reason why points are missing.
+    repeat: str = ""  # The command that repeats a failed call; "" if there is no such call.
+    contract_test: bool = False  # A contract test failed; no other command runs these tests.
+    function: str = ""  # The wrong function of the task, if it is known.
 
     @property
     def full(self) -> bool:
@@ -77,7 +77,7 @@ def task_lines(course: Course, tried: Tried) -> list[Line]:
 
 def operation_line(task: Task, outcome: OperationOutcome) -> Line:
     """Return the line of a task whose function was tested in a program."""
-    if not outcome.tried:  # the finding says that this computer cannot run the tests
+    if not outcome.tried:  # this computer cannot run the tests
         return Line(task.name, 0, 0, outcome.fault, task.number, code=outcome.code)
     remark = outcome.fault or f"{outcome.tried} tries, all right"
     earned, code = task.points, outcome.code

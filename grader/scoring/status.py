@@ -25,7 +25,7 @@ class Status:
     name: str
     cause: str = ""
     log: str = ""
-    kind: Code | None = None  # only if it is more precise than the name
+    kind: Code | None = None  # set only if this code is more precise than the name
 
     @property
     def code(self) -> Code:
