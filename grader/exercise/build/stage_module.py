@@ -40,8 +40,8 @@ class BuiltStage:
     stage: Stage
     module: Module
     violations: tuple[stage_contract.ContractViolation, ...] = ()
-    excluded: tuple[str, ...] = ()  # messages about the stage's files that the build does not use
-    rules: str = "stage.h"  # the document with the rules for the stage's objects
+    excluded: tuple[str, ...] = ()  # Messages about the stage's unused files.
+    rules: str = "stage.h"  # The document with the rules for the stage's objects.
     # For each folder in the module, the folder that its source files were copied from.
     homes: Mapping[str, Path] = field(default_factory=lambda: {"kit": paths.COMMON})
 
@@ -193,7 +193,7 @@ def _compiled(recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
 def stage_objects(built: BuiltStage) -> list[Path]:
     """Return the objects that were made from the stage's own sources."""
     found = sorted((built.module.directory / "stage").glob("*.o"))
-    # The object of a source that was removed stays in the folder.
+    # Ignore objects whose source was removed, because such objects remain in the folder.
     sources = (".c", ".o_shipped")
     return [p for p in found if any(p.with_suffix(suffix).exists() for suffix in sources)]
 
@@ -242,7 +242,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     recipe = Recipe(
         name=device.NAME,
-        # The directory's name may already have the maximum length of a file name.
+        # Shorten the directory's name, which may already have the maximum length of a file name.
         folder=f"{stage.key[:80]}-{tag}",
         files=own,
         objects=tuple(names),

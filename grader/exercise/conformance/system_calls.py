@@ -112,7 +112,7 @@ def _measured(n: int, spread: int, repeat: int, nonce: int) -> Callable[[str], b
             and got["digest"] == expected_values.digest(n, spread, repeat, nonce)
             and got["digits"] == expected_values.digit_total(n, spread, repeat)
             # A limb has at most 64 bits. The driver counts limbs after the conversion to decimal,
-            # so a number that the conversion has destroyed is too short.
+            # so if the conversion has overwritten the number, the count is too small.
             and got["limbs"] * 64 >= expected_values.bits(n)
             and got["limbs"] >= 1
         )

@@ -33,8 +33,8 @@ RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
 PARTS_OF_OCTAVE = 8
 QUICK_PARTS = 1
 
-# The tests include an n near max_n whose last step needs all limbs of a tight bound. It is searched
-# for at most this far below max_n.
+# The tests include an n near max_n whose last step needs all limbs of a tight bound. The search for
+# this n ends this far below max_n.
 NEAR_TOP = 4000
 
 # Stages with slow products take a hundred times as long, so their runs are an eighth as long.

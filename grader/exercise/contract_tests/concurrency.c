@@ -16,7 +16,8 @@
 
 /*
  * Each caller continues until all callers have made CALLS calls, even if other
- * tasks take a CPU away from one of them. NS nanoseconds is the limit.
+ * tasks take a CPU away from one of them. All callers stop when one of them has
+ * run for NS nanoseconds.
  */
 #define CALLS 20000
 #define NS 400000000

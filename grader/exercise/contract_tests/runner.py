@@ -30,8 +30,8 @@ from grader.sandbox import COMPILER, SandboxView, kernel_build_paths
 
 NAME = "fibcontract"
 MODULE = f"{device.MODULES}/{NAME}.ko"
-LEAK = "leak: "  # the prefix of messages about leaked memory, see contract_tests.h
-TEST = "promise"  # the name of the contract tests in the report
+LEAK = "leak: "  # The prefix of messages about leaked memory, see contract_tests.h.
+TEST = "promise"  # The name of the contract tests in the report.
 FILES = Path(__file__).parent
 # The limit of stack bytes of a call. A kernel stack has 16 KB, which the callers of the stage use,
 # too. The kit's stages take up to 1,400 bytes, of which 600 belong to the contract tests.

@@ -15,7 +15,7 @@
 
 #define RUNS 5
 #define MAX_GAPS 8192
-/* In a call of this duration, a missing yield is detected. */
+/* The minimum duration of a call in which a missing yield is detected. */
 #define LONG_NS 16000000
 /*
  * A longer interval than this many products may be an accident. Then the

@@ -23,9 +23,9 @@ class Blame:
     """The tested task, and the faults of other tasks that its test has found."""
 
     tasks: Sequence[Task] = ()
-    current: str = ""  # the task that is tested
-    others: Sequence[str] = ()  # tasks that will be tested later or have failed
-    findings: dict[str, Finding] = field(default_factory=dict)  # by the task at fault
+    current: str = ""  # The task that is tested.
+    others: Sequence[str] = ()  # The tasks that will be tested later or have failed.
+    findings: dict[str, Finding] = field(default_factory=dict)  # Findings by the task at fault.
 
     def owner_of_memory(self, functions: Sequence[str]) -> str:
         """Return the task that the allocating functions belong to; "" if they belong to none."""
@@ -40,7 +40,7 @@ class Blame:
         return next((task.name for task in self.tasks if variable in task.variables), "")
 
     def takes(self, owner: str, finding: Finding) -> bool:
-        """Keep a finding about another task that can still lose points. Return True if kept."""
+        """Return whether a finding is about another task that can lose points; if so, store it."""
         if owner in ("", self.current) or owner not in self.others:
             return False
         self.findings.setdefault(owner, finding)

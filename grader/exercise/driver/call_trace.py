@@ -46,7 +46,7 @@ class TracedCall:
     kind: str  # "+", "-", "!" or "="
     name: str
     about: int
-    caller: str = ""  # symbol+0xoffset/0xsize in the driver, for allocations
+    caller: str = ""  # for an allocation, the caller as symbol+0xoffset/0xsize
 
 
 def read(text: str) -> list[TracedCall]:

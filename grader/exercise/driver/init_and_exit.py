@@ -13,8 +13,8 @@ from grader.exercise.files import driver_device
 
 # An init function must make fewer steps than this. A step is a call that can fail.
 MOST_STEPS = 24
-MEMORY = "kmalloc"  # the interposer's name for all steps that allocate memory
-CHARACTER_DEVICE = "20600"  # the mode of a character device for root only
+MEMORY = "kmalloc"  # The interposer's name for all steps that allocate memory.
+CHARACTER_DEVICE = "20600"  # The mode of a character device for root only.
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
     DriverCase("unload while a file is open", "unload", str(-errno.EAGAIN)),
@@ -85,7 +85,7 @@ def _in_order(trace: list[call_trace.TracedCall], where: str) -> None:
 
 
 def _owner(session: DriverSession) -> None:
-    """Check that unloading fails while a file is open, because calls on the file need the code."""
+    """Check that unloading fails while a file is open, because its operations are in the module."""
     session.must_load()
     session.try_cases(WHILE_OPEN, LOAD)
     error = session.unload()

@@ -24,8 +24,8 @@ from grader.lab.module import Module
 # The time limit for an answer, in seconds, on a machine that boots in half a second.
 PATIENCE = 4.0
 ABI, LOAD, TOGETHER = "abi", "load", "together"
-NOTHING_LEFT = "nothing left behind"  # the expected result after unloading
-# The message of race.c.
+NOTHING_LEFT = "nothing left behind"  # The expected result after unloading.
+# The message by which race.c reports a data race.
 _PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
 _RACE = re.compile(
     rf"BUG: data race: {_PLACE} (reads|writes) memory that {_PLACE} uses, (-?\d+) from watches"
@@ -203,7 +203,7 @@ class DriverSession:
             raise wrong(LOAD, "load", "0", message)
 
     def must_unload(self, moment: str) -> list[TracedCall]:
-        """Unload the driver; raise an error for leftovers. Return the steps since load."""
+        """Unload the driver; raise WrongError for a leak. Return the steps since load."""
         error = self.unload()
         if error:
             raise wrong(LOAD, f"{moment}, unload", "0", system_calls.in_words("unload", str(error)))
@@ -229,7 +229,7 @@ class DriverSession:
         return trace
 
     def _blame_for(self, left: Sequence[TracedCall], moment: str) -> None:
-        """Raise an error if the driver left something behind, except memory of another task."""
+        """Raise WrongError if the driver leaked anything except memory of another task."""
         memory = call_trace.UNDOES["kfree"]
         owners: dict[str, list[TracedCall]] = {}
         for step in left:

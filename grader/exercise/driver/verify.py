@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Verify a learner's driver task by task.
 
-If a task crashes its machine or leaves something behind, the other tasks run in a new machine, so
-they lose no points.
+If a task crashes its machine or leaks a resource, the other tasks run in a new machine, so they
+lose no points.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _try_tasks(
 
 
 def _once(finding: Finding, found: Mapping[int, Finding], names: Mapping[int, str]) -> Finding:
-    """Return a finding. If an earlier task left the same things behind, refer to that task."""
+    """Return a finding. If an earlier task leaked the same resources, refer to that task."""
     failure = finding.failure
     if failure is None or failure.expected != NOTHING_LEFT:
         return finding

@@ -11,7 +11,7 @@ from grader.lab import guest_program
 from grader.lab.log_diagnostics import LogPatterns
 from grader.lab.machines import Contents, Running
 
-NAME = "fibdrv"  # the module's name in the kernel
+NAME = "fibdrv"  # the name of the module in the kernel
 NODE = "/dev/fibonacci"
 KNOB = "/sys/class/fibonacci/fibonacci/ktime_measure"
 CLIENT = "fibctl"
@@ -77,7 +77,7 @@ def contents(
     files: Mapping[str, Path] | None = None,
     vectors: bool = False,
 ) -> Contents:
-    """Return the files of a machine: modules in MODULES, programs and the client in /bin, files.
+    """Return a machine's files: modules in MODULES, programs and the client in /bin, other files.
 
     vectors: a module has vector files.
     """

@@ -12,7 +12,7 @@ from grader.lab import guest_program
 from grader.lab.guest_channel import AHEAD_BYTES
 from grader.lab.machines import Contents, Machine, Running
 
-NAME = "first"  # the module, the class and the device
+NAME = "first"  # the name of the module, its class and its device
 NODE = "/dev/first"
 CLIENT = "firstctl"
 KO = "/lib/first/first.ko"

@@ -45,14 +45,14 @@ OLD_MANIFEST = "stage.toml"
 class Exercise:
     """An exercise as its folder describes it."""
 
-    name: str  # "3" or "fibers", as a learner types it
-    directory: Path  # the kit's folder
+    name: str  # The name as a learner types it, for example "3" or "fibers".
+    directory: Path  # The kit's folder.
     title: str
     handout: Path
-    sources: Path  # the folder of the solution; a learner gets a copy with skeletons
-    stage: Manifest | None  # the manifest of a stage; None for an elective
-    judge: str = ""  # the module whose judge() tests the tasks of an elective; "" for a stage
-    for_a_class: bool = True  # whether the exercise can judge untrusted submissions
+    sources: Path  # The folder of the solution, of which learners get a skeleton.
+    stage: Manifest | None  # The manifest of a stage; None for an elective.
+    judge: str = ""  # The module whose judge() tests an elective; "" for a stage.
+    for_a_class: bool = True  # True if the exercise can judge untrusted submissions.
     version: int = 1
     changes: tuple[ExerciseChange, ...] = ()
 

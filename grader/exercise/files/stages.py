@@ -45,10 +45,10 @@ class Stage:
 
     directory: Path
     manifest: Manifest
-    own_driver: bool = False  # use the directory's driver.c, in tests that plant faults
-    label: str = ""  # distinguishes directories with the same name
-    isolated: bool = False  # an untrusted submission, to run only in the sandbox or in a machine
-    shipped: Path | None = None  # the folder of the objects that replace the stage's sources
+    own_driver: bool = False  # True if a test uses the directory's driver.c, not the kit's.
+    label: str = ""  # The label distinguishes directories with the same name.
+    isolated: bool = False  # True for an untrusted submission, which needs a sandbox or a machine.
+    shipped: Path | None = None  # The folder of the objects that replace the sources.
 
     @property
     def number(self) -> int:
@@ -211,7 +211,7 @@ def kit(number: int) -> Stage:
     stage = find(paths.STAGES, [number])[0]
     if not exported():
         return stage
-    if not stage.manifest.computes:  # only stages that are compared have objects
+    if not stage.manifest.computes:  # a driver has no objects
         raise LabError(
             f"the kit's stage {number} is missing",
             f"run {paths.make(f'stage={number} start')} and use your copy",

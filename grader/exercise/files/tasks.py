@@ -35,11 +35,11 @@ class TaskFunction:
     """A function of the reference that the skeleton leaves out or replaces by a stub."""
 
     file: str
-    function: str  # "" if only lines of the file are left out
-    stub: str | None  # None: the function is part of the solution and left out
+    function: str  # The name is "" if only lines of the file are left out.
+    stub: str | None  # None means that the skeleton omits the whole function.
     text: str
-    above: str = ""  # replaces a comment that reveals the solution
-    hint: str = ""  # the first hint if this function of the task is wrong
+    above: str = ""  # This text replaces a comment that reveals the solution.
+    hint: str = ""  # This is the first hint if this function is wrong.
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class CountedCall:
     """A call whose instructions and other costs are counted (operations/ideas.py)."""
 
     operation: str
-    size: int  # n, or the size of each operand in words of 8 bytes
-    least: int = 0  # if not 0, the costliest of several sizes from `least` to `size` is judged
+    size: int  # This is n, or the size of each operand in words of 8 bytes.
+    least: int = 0  # If not 0, judge the costliest of several sizes from `least` to `size`.
 
     def drawn(self, seed: int) -> tuple[CountedCall, ...]:
         """Return the calls whose instructions are counted; the seed determines random sizes."""
@@ -90,9 +90,9 @@ class Idea:
     takes: CountedCall
     least: int
     at_most: int
-    unit: str  # one of UNITS
-    points: int  # the points that are withheld if the bound is not met
-    plain: Plain | None  # None if no stage has the method that the idea improves on
+    unit: str  # One of UNITS.
+    points: int  # The points that are withheld if the bound is not met.
+    plain: Plain | None  # None if no stage has the method that the idea improves on.
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Omission:
     """
 
     file: str
-    lines: tuple[str, ...]  # each is one or more whole lines, left out wherever they occur
+    lines: tuple[str, ...]  # texts of whole lines, each removed wherever it occurs
     above: str = ""
 
 

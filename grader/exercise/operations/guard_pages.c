@@ -14,7 +14,7 @@
 
 static struct apart {
 	char *memory;
-	size_t bytes; /* without the inaccessible page at the end */
+	size_t bytes; /* excluding the inaccessible page at the end */
 } kept[MOST];
 
 static void *get(size_t bytes)

@@ -97,7 +97,7 @@ def counted_module(built: BuiltStage, kernel: Kernel) -> Module:
     shared = _kit(stage, kernel)
     recipe = Recipe(
         name=NAME,
-        folder=f"{built.module.directory.name}/counted",  # removed together with the stage's module
+        folder=f"{built.module.directory.name}/counted",  # this folder is removed with the module's
         files=own,
         objects=tuple(names),
         flags=(*shared.flags, *c_flags.language()),

@@ -17,8 +17,8 @@ class Residues:
     """The valid results for numbers modulo a prime: any representation below a bound."""
 
     prime: int
-    below: int  # the bound, as a multiple of the prime
-    width: int  # the number of digits of each number in the answer
+    below: int  # The bound, as a multiple of the prime.
+    width: int  # The number of digits of each number in the answer.
 
     def row(self, text: str) -> list[int]:
         """Return the numbers in an answer, the lowest first."""
@@ -34,8 +34,8 @@ class OperationCase:
     expected: str
     size: int
     n: int | None = None
-    most_bytes: int | None = None  # the limit of bytes allocated at the peak
-    residues: Residues | None = None  # set if the result is a row of numbers modulo a prime
+    most_bytes: int | None = None  # The limit of bytes allocated at the peak.
+    residues: Residues | None = None  # Set if the result is a row of numbers modulo a prime.
 
 
 Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
@@ -110,12 +110,12 @@ def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 # The largest power of ten in a limb of 64 bits, and its precomputed reciprocal.
 _CHUNK = 10**19
 _RECIPROCAL = (2**128 - 1) // _CHUNK
-# How many dividends of each kind are tested that random dividends would miss.
+# The number of test cases for each kind of dividend that random dividends rarely include.
 _OF_A_KIND = 5
 
 
 def _kind(dividend: int) -> str:
-    """Return the kind of the last correction when a chunk divides two limbs, or "".
+    """Return the kind of the last correction when two limbs are divided by _CHUNK, or "".
 
     The last correction is the second one in algorithm 4 of Möller and Granlund, "Improved division
     by invariant integers". Only one random dividend in 20,000 needs it.
@@ -173,7 +173,8 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         if tried.n is None or tried.n < 200:
             yield tried
         else:
-            # The limit allows six numbers, each with four more limbs and a header of 64 bytes.
+            # The memory limit allows six numbers, each with four more limbs and a header of 64
+            # bytes.
             yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
 
 

@@ -51,8 +51,8 @@ LONG_SMALL = 700
 # for each factor, a stage allocates up to 9.4 bytes if it has transforms of 5/4 and 3/2 of a power
 # of two, and up to 12.9 bytes if it has only transforms of powers of two.
 BYTES_A_DIGIT = 10
-# The ranges that a large n is drawn from. In two ranges, n needs a transform of 5/4 of a power of
-# two; in the other range, of 3/2 of one.
+# The ranges that a large n is drawn from. In two ranges, n needs a transform length of 5/4 of a
+# power of two; in the third range, the length is 3/2 of a power of two.
 _LARGE_N = ((480_000, 540_000), (600_000, 630_000), (960_000, 1_000_000))
 
 _EXACT = Context(prec=10**6, Emax=MAX_EMAX, traps=[Inexact])

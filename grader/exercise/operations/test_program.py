@@ -355,10 +355,10 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
         raise ProgramKilled
     output = behind or result.error_text
     late = re.search(r"^fib: (no answer within \d+ s)$", output, re.MULTILINE)
-    if late:  # see limit_time() in unit_tests.c
+    if late:  # too_late() in unit_tests.c prints this message
         return f"{late[1]}: an endless loop?"
     much = re.search(r"^fib: (fib_account_work gets .*)$", output, re.MULTILINE)
-    if much:  # see fib_yield() in account_malloc.c
+    if much:  # too_much_work() in account_malloc.c prints this message
         return f"{much[1]}{sanitizer_report.place(output)}"
     unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", output, re.M)
     if unmet:

@@ -42,11 +42,11 @@ class OperationOutcome:
     tried: int
     fault: str = ""
     code: Code = Code.OK
-    withheld: int = 0  # points withheld because the operation does not follow an idea of its task
-    idea: str = ""  # the counts that exceed a bound, or the reason why nothing was counted
-    verb: str = ""  # the first word of the request that failed
-    function: str = ""  # the wrong function, if it is known and the task has several functions
-    place: str = ""  # a remark that names this function
+    withheld: int = 0  # The points withheld because an idea of the task is not met.
+    idea: str = ""  # The counts that exceed a bound, or the reason why nothing was counted.
+    verb: str = ""  # The first word of the request that failed.
+    function: str = ""  # The wrong function, if it is known and the task has several functions.
+    place: str = ""  # A remark that names this function.
 
 
 def _small(stage: Stage, operation: str) -> int:
@@ -165,7 +165,7 @@ def with_ideas(
         return replace(tried, idea=f"its instructions are not counted: {counts}")
     unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
     withheld = sum(idea.points for idea, message in unmet if message)
-    # Several ideas of one call have the same message if its result is wrong.
+    # Remove duplicates: a wrong result of a call gives the same message for all its ideas.
     message = "; ".join(dict.fromkeys(message for _, message in unmet if message))
     return replace(tried, withheld=withheld, idea=message)
 

@@ -30,7 +30,7 @@ ADDR2LINE_SECONDS = 5
 # very long.
 MOST_BYTES = 16 << 20
 MOST_SECTIONS = 1000
-MOST_ENTRIES = 20_000  # in a table of symbols or relocations, whose entries have 24 bytes
+MOST_ENTRIES = 20_000  # the limit for symbols or relocations; an entry has 24 bytes
 
 
 class BadObject(Exception):

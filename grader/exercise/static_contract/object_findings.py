@@ -38,11 +38,11 @@ class CodeSurvey:
     """The result of reading all code of an object."""
 
     faults: list[ObjectFault] = field(default_factory=list)
-    whole: bool = True  # whether all of the code is instructions
-    starts: dict[Place, str] = field(default_factory=dict)  # the mnemonic of each instruction
-    jumps: dict[Place, str] = field(default_factory=dict)  # names of targets in other objects
-    follows: dict[Place, list[Place]] = field(default_factory=dict)  # possible successors
-    numbers: dict[int, int] = field(default_factory=dict)  # the size of each large constant
+    whole: bool = True  # True if all of the code is instructions.
+    starts: dict[Place, str] = field(default_factory=dict)  # The mnemonic of each instruction.
+    jumps: dict[Place, str] = field(default_factory=dict)  # Names of targets in other objects.
+    follows: dict[Place, list[Place]] = field(default_factory=dict)  # Possible successors.
+    numbers: dict[int, int] = field(default_factory=dict)  # The size of each large constant.
 
     @property
     def number_bytes(self) -> int:

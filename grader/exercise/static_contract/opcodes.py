@@ -19,7 +19,7 @@ RETURNS = frozenset({"ret"})
 STRINGS = frozenset(
     f"{verb}s{size}" for verb in ("mov", "sto", "cmp", "sca", "lod") for size in "bwdq"
 )
-# Padding between functions, or after a jump to stop speculative execution.
+# Instructions that pad the code between functions or stop speculative execution after a jump.
 PADDING = frozenset({"nop", "int3"})
 MOVES = (
     "mov movabs movzx movsx movsxd lea push pop xchg bswap cbw cwde cdqe cwd cdq cqo leave"

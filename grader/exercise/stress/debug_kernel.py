@@ -22,7 +22,7 @@ from grader.lab import failure_classification, kernel_log, leak_scan, uml_debug
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
-TEST = "debug"  # the name of the stress tests in the report
+TEST = "debug"  # The name of the stress tests in the report.
 # The time limit of one command, in seconds, on a machine that boots in half a second.
 COMMAND_TIMEOUT = 200.0
 # The number of calls between two checks of the log.
@@ -346,7 +346,7 @@ class _StressSession:
                 machine.result()
 
     def _fail_reads(self, parts: SimpleQueue[range]) -> None:
-        """Test the parts of the n one by one. After an exception, drop the remaining parts."""
+        """Test each part of the list of n in turn. After an exception, drop the remaining parts."""
         try:
             with self._untracked() as session:
                 while not parts.empty():

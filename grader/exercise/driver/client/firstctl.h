@@ -68,8 +68,7 @@ int firstctl_batch(void);
 int open_attribute(const char *name, int flags);
 
 /*
- * Serve a request that needs two threads. Return false if the request is
- * another one.
+ * Serve a request that needs two threads. Return false for any other request.
  */
 bool serve_pair(const struct request *r);
 

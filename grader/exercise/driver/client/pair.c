@@ -178,7 +178,7 @@ static void shows(struct caller *c)
 	}
 }
 
-/* Clear until the other caller, which writes, has ended. */
+/* Make CLEAR calls until the other caller, which writes, has ended. */
 static void clears(struct caller *c)
 {
 	while (!has_ended(c->other)) {
@@ -361,8 +361,8 @@ static void do_reads(struct caller pair[2])
 }
 
 /*
- * The notebook is empty at first. At the end, the lines that are left are
- * cleared, too.
+ * The notebook is empty at first. At the end, CLEAR also removes the remaining
+ * lines.
  */
 static void do_clears(struct caller pair[2])
 {
@@ -392,7 +392,7 @@ static void do_infos(struct caller pair[2])
 static void do_wholes(struct caller pair[2])
 {
 	pair[0].work = writes_and_clears;
-	pair[0].lines = 1; /* so that both write to the same memory */
+	pair[0].lines = 1; /* both must write to the same memory */
 	pair[1].work = wholes;
 	if (!together(pair, false))
 		return;

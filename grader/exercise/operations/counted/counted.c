@@ -143,7 +143,9 @@ static u64 residue_of_digits(const char *digits, size_t count, u64 modulus)
 	return residue;
 }
 
-/* Answer what fib_decimal() returned, and the residue of its digits. */
+/*
+ * Answer with the return value of fib_decimal() and the residue of its digits.
+ */
 static void answer_digits(const char *digits, ssize_t ret, size_t bound,
 			  u64 modulus)
 {

@@ -143,7 +143,7 @@ void do_random_failures(char **args)
 	printf("reads=%lu failures=%lu\n", count, failed);
 }
 
-/* Complain if a failed load has left something of the module behind. */
+/* Complain if a failed load has leaked a resource of the module. */
 static void check_gone(unsigned int k)
 {
 	char text[8192];
