@@ -36,7 +36,7 @@ from grader.exercise.files import exercises, stages  # noqa: E402
 from grader.exercise.files.stages import Stage  # noqa: E402
 
 FOLDER = ROOT / "tests/faults"
-# Electives whose faults may be in files outside of the folder with the solution.
+# In these electives, a fault may be in a file outside of the folder with the solution.
 WHOLE_ELECTIVES = ("memblock",)
 DRIVER = "driver.c"
 OWN_KEYS = {"name", "stages", "file", "old", "new", "change", "after", "by", "code", "says"}
@@ -53,9 +53,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Fault:
-    """A planted fault: its changes, and the check and the message that must find it."""
+    """A planted fault: its changes, the check that must detect it, and the expected message."""
 
-    exercise: str  # name of the stage's directory or of the elective
+    exercise: str  # the name of the stage's directory or of the elective
     name: str
     changes: tuple[Change, ...]
     by: str
@@ -104,12 +104,12 @@ def _fault(exercise: str, table: dict[str, Any], changes: tuple[Change, ...]) ->
 
 @cache
 def all_faults() -> tuple[Fault, ...]:
-    """Return the faults that a check must find, without those that only other faults include."""
+    """Return the faults that a check must find. Omit those that only others include."""
     return tuple(fault for fault in read() if fault.by)
 
 
 def found_by(by: str) -> list[Fault]:
-    """Return the faults that this check must find."""
+    """Return the faults that the given check must find."""
     return [fault for fault in all_faults() if fault.by == by]
 
 
@@ -184,7 +184,7 @@ def stage(fault: Fault, folder: Path, number: int | None = None) -> Stage:
 
 
 def expected_text(fault: Fault) -> str:
-    """Return the regular expression for the text of the finding, with its line number filled in."""
+    """Return the regular expression for the finding's text, which includes the line number."""
     at = fault.options.get("at")
     if not at:
         return fault.says

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Grade a class of hundreds for stage 5 three times: python -m tests.class_many FOLDER [SIZE].
+"""Grade hundreds of submissions for stage 5 three times: python -m tests.class_many FOLDER [SIZE].
 
 The first grading runs without other load; it is stopped after a third of the submissions and
 started again. During the second, other processes keep all processors busy. The third uses two ssh
@@ -32,9 +32,9 @@ Must = dict[str, tuple[str, str, str]]
 
 
 def make(place: Path, size: int) -> Must:
-    """Write the missing submissions. Return each one's points, status and a substring of its cause.
+    """Write the missing submissions. Return their expected points, status and part of the cause.
 
-    The submissions are references, skeletons, mistakes of the handouts, mutants, and attacks.
+    The submissions are references, skeletons, mistakes from the handouts, mutants, and attacks.
     """
     secret, home, folder = (place / name for name in ("secret", "home", "submissions"))
     made = place / "made"
@@ -107,7 +107,8 @@ class Part:
         assert not wrong, f"{self.name}: {wrong}"
         assert set(found) == set(self.must)
         assert not list((self.place / "home").iterdir()), "the grading wrote to HOME"
-        until = time.monotonic() + 90  # machines of a killed host end later
+        # The virtual machines of a killed host end only some time after the host.
+        until = time.monotonic() + 90
         while leftovers(self.place / "tmp") and time.monotonic() < until:
             time.sleep(1)
         assert leftovers(self.place / "tmp") == [] and leftovers(self.out) == []

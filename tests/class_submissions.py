@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Make submissions for tests of a class: right, unfinished, wrong, dishonest, hostile, damaged."""
+"""Make submissions for tests of class grading: correct, unfinished, wrong, hostile and others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def hostile(secret: Path, home: Path) -> dict[str, str]:
 
 
 def packed(directory: Path, archive: Path) -> None:
-    """Pack the directory as a zip or tar, by the archive's name, and remove the directory."""
+    """Pack the directory as zip or tar, depending on the archive's name. Remove the directory."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive, "w") as out:
@@ -97,7 +97,7 @@ def command(*words: str | Path) -> list[str]:
 
 
 def rows(out: Path) -> dict[str, dict[str, str]]:
-    """Return the rows of class.csv by student."""
+    """Return the rows of class.csv, keyed by student."""
     text = (out / "class.csv").read_text(encoding="utf-8")
     return {row["student"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 

@@ -36,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    os.environ.setdefault("LAB_SEED", "1")  # the seed of the expected outputs
+    # The outputs that the tests expect were made with this seed.
+    os.environ.setdefault("LAB_SEED", "1")
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
@@ -78,7 +79,7 @@ def kernel(uml: Machine) -> Kernel:
 
 @pytest.fixture
 def booted(uml: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """Yield a list for the folders of booted machines. Fail if a folder or process is left."""
+    """Yield a list for the folders of booted machines. Fail if a folder or process remains."""
     folders: list[Path] = []
     boot: Callable[[Contents], Running] = uml.boot
 

@@ -18,7 +18,7 @@ Answer = Callable[[str, int], str]
 
 
 def right(request: str, time: int) -> str:
-    """Answer like a correct stage. time: the number of earlier identical requests."""
+    """Answer like a correct stage. `time` is the number of earlier identical requests."""
     verb, *words = request.split()
     same = [case for case in CASES if case.request == request][time : time + 1]
     if same and same[0].accepts is None:
@@ -141,7 +141,7 @@ class FakeMachine:
 
     def boot(self, contents: Contents) -> FakeGuest:
         self.booted += 1
-        # Keep only the file of requests, because the fake machine reads no other.
+        # Keep only the file of requests, because the fake machine reads no other file.
         wanted = {verify.READS: contents.files[verify.READS]}
         self.guest.channel.files = {name: path.read_text() for name, path in wanted.items()}
         return self.guest

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Run the check that must find a planted fault: one function for each `by` in tests/faults/.
 
-Each function returns the error code and the text of the finding. Faults that leave a machine
-undamaged share it.
+Each function returns the error code and the text of the finding. Checks share a machine until a
+fault may have damaged it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SEED = 1
 CALL_TIMEOUT = 2.0
 CONTRACT_TIMEOUT = 10.0
 RANDOM_CALLS = "fibstress calls 7 10000 93 93"
-MANY_N = 50_000  # stage 12 uses vector instructions for this n
+MANY_N = 50_000  # Stage 12 uses vector instructions for this n.
 LONG = os.environ.get("LAB_TESTS") == "long"
 
 
@@ -56,7 +56,7 @@ class Found:
     code: str
     text: str
     test: str = ""
-    booted: bool = False  # true if the check certainly used a machine
+    booted: bool = False  # This is true if the check certainly used a machine.
 
 
 @cache
@@ -86,7 +86,7 @@ def verification(fault: Fault, folder: Path) -> Found:
 
 
 def program(fault: Fault, folder: Path) -> Found:
-    """Check that the module passes verification. Return its program's contract violations."""
+    """Verify the module. Return the contract violations of the stage's user-space program."""
     from test_stage_contract import program as violations
 
     right = verification(fault, folder)
@@ -195,7 +195,7 @@ def task(fault: Fault, folder: Path) -> Found:
     numbers = {one.name: one.number for one in tasks.course(0).tasks}
     number = numbers[fault.options["task"]]
     before = [one for one in range(1, numbers["two callers"]) if one < number and LONG]
-    # Use an empty label, because the middle of a long message would be cut.
+    # Use an empty label, because with a label the message would be too long and be shortened.
     stage = replace(catalogue.stage(fault, folder), label="")
     built = stage_module.build(stage, machine.kernel())
     found = first_verify.verify(
@@ -221,7 +221,7 @@ def random_calls_at_once(fault: Fault, folder: Path) -> Found:
 
 
 def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
-    """Make random calls to the device by a program, which must fail. Return its output."""
+    """Run a program that makes random calls to the device and must fail. Return its output."""
     assert built.ok, built.cause
     programs = {"fibstress": device.stress_client()}
     guest = machine.boot(device.contents({"fibdrv": built.module.stripped}, programs))
@@ -235,7 +235,7 @@ def stressed(machine: Shared, built: BuiltStage, command: str) -> str:
 
 
 def debug(fault: Fault, folder: Path) -> Found:
-    """Run the stage in a debug kernel of its own, because the checkers report only once."""
+    """Run the stage in a separate debug kernel, because the checkers report only one error."""
     machine = machines.get("uml-debug")
     built = stage_module.build(catalogue.stage(fault, folder), machine.kernel())
     assert built.ok, built.module.log
@@ -287,7 +287,7 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
     "trial": trial,
     "elective task": elective_task,
 }
-# The values of `by` without a function here, and the test files that plant and find their faults.
+# These values of `by` have no function here; the named test files plant and find their faults.
 ELSEWHERE = {
     "handout": "test_handout_mistakes.py",
     "mutation": "mutation_run.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find processes and machine folders that a run has left behind."""
+"""Find processes and machine folders that still exist after a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def leftovers(place: Path) -> list[str]:
-    """Return the processes and machine folders that a run has left behind."""
+    """Return the processes and machine folders that still exist after a run."""
     found = [str(p) for p in place.glob("fibdrv-lab-*/*") if p.suffix != ".lock"]
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:

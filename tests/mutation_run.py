@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""make mutation: plant the small faults of tests/faults/ and report which check finds each.
+"""Run make mutation: plant the small faults of tests/faults/ and report which check finds each.
 
 The operand tests (user-space build of the stage) and the grader (the module in the lab kernel)
 check every mutant. The sanitizers with failing allocations (user space) and make debug (the debug
@@ -43,7 +43,7 @@ from grader.scoring import status  # noqa: E402
 FAULTS = catalogue.found_by("mutation")
 PARTS = ("operands", "grader", "sanitizers", "debug")
 OPERAND_SECONDS = 20
-# The maximum length, in limbs, of factors for mutants; test_operands.py uses longer factors.
+# The maximum length of a mutant's factors in limbs. The usual operand tests use longer factors.
 LONG_DIGITS = 200_000
 CALL_TIMEOUT = 3.0
 
@@ -108,7 +108,7 @@ def by_operands(stage: Stage) -> str:
 
 
 def by_grader(stage: Stage, thorough: bool) -> str:
-    """Run the grader, on its long list of n if `thorough`. Return the first failure, or ""."""
+    """Run the grader, with the long list of n if `thorough`. Return the first failure, or ""."""
     machine = machines.get("uml")
     built = stage_module.build(stage, machine.kernel(), jobs=1)
     if not built.ok:
@@ -144,7 +144,7 @@ def by_debug(stage: Stage) -> str:
 
 
 def one(fault: Fault, number: int) -> Result:
-    """Run the checks on one mutant, and the slow checks only if the others find nothing."""
+    """Run the checks on one mutant. Run the slow checks only if the fast ones find nothing."""
     stage = faulty(fault, number)
     result = Result(fault, number, dict.fromkeys(PARTS, ""))
     result.caught["operands"] = by_operands(stage)

@@ -44,7 +44,7 @@ def machine(name: str, metric: str) -> dict[str, Any]:
 
 
 def points(number: int) -> dict[str, Any]:
-    """Return full points for stage N, which has N tasks, but at most four."""
+    """Return full points for stage N. In these reports, stage N has N tasks, but at most four."""
     names = ["add", "sub", "mul", "to_decimal"][: min(number, 4)]
     each = 60 // len(names)
     lines = [
@@ -123,7 +123,7 @@ def stage(
 def fabricate(
     numbers: list[int], metrics: int = 1, phases: tuple[str, ...] = PARTS
 ) -> dict[str, Any]:
-    """Return a valid report on these stages, measured by one or two metrics in these phases."""
+    """Return a valid report on the given stages, with one or two metrics of the given phases."""
     chance = random.Random(1)
     machines = [machine("uml", "ns"), machine("qemu", "instructions")][:metrics]
     stages = [stage(number, machines, chance, phases) for number in numbers]

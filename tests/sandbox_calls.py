@@ -102,7 +102,7 @@ class Caller:
         view: SandboxView | None = EMPTY,
         **more: Any,
     ) -> CommandResult:
-        """Run a command in the sandbox. It can see the attack program unless `view` is None."""
+        """Run a command in the sandbox. It sees the attack program unless `view` is None."""
         if view is not None:
             view = replace(view, read=(*view.read, self.attack))
         if not self.other:
@@ -124,7 +124,7 @@ class Caller:
 
 @pytest.fixture(params=USERS)
 def call(request: pytest.FixtureRequest, place: Path) -> Iterator[Caller]:
-    """Yield a caller for each user. Fail if a command still runs at the end."""
+    """Yield a Caller for each user. Fail if a command still runs at the end."""
     if request.param == "nobody" and not os.access("/usr/bin/setpriv", os.X_OK):
         pytest.skip("setpriv not found, so the test cannot become the user nobody")
     if request.param == "nobody" and not PYTHON.startswith("/usr/"):
@@ -149,7 +149,7 @@ def running(place: Path) -> list[str]:
 
 
 def gone(place: Path, seconds: float = 10) -> bool:
-    """Wait for the end of all attacks. Return False if one still runs after this many seconds."""
+    """Wait until no attack runs. Return False if one still runs after the given time in seconds."""
     until = time.monotonic() + seconds
     while running(place) and time.monotonic() < until:
         time.sleep(0.05)

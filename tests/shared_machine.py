@@ -11,7 +11,7 @@ from typing import Any
 from grader.base.errors import MachineError
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 
-# Words in the kernel log after which the machine must not be used again.
+# If one of these words is in the kernel log, the machine must not be used again.
 DOUBT = re.compile(r"panic|BUG|WARNING|Oops|Call Trace|KASAN|fault at|hung")
 SECONDS = 10.0
 # The time limit, in seconds, for removing the modules after a test. A machine that exceeds it may
@@ -29,8 +29,8 @@ class Shared:
         self.boots = 0
         self.uses = 0
         self._guest: Running | None = None
-        self._files: dict[str, str] = {}  # digests of its files, by path
-        self._places = ""  # output of PLACES after the boot
+        self._files: dict[str, str] = {}  # The digests of the machine's files, keyed by path.
+        self._places = ""  # The output of the command PLACES after the boot.
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.machine, name)
@@ -52,7 +52,7 @@ class Shared:
         return Use(self, self._guest)
 
     def returned(self, said: str) -> None:
-        """Keep the machine if its modules can be removed and leave no traces; otherwise end it."""
+        """Keep the machine if its modules can be removed without a trace; otherwise end it."""
         if self._guest is None:
             return
         try:

@@ -19,14 +19,14 @@ def test_requests_wait_their_turn_and_kills_do_not(uml: Machine, booted: list[Pa
     try:
         channel = guest.channel
         deadline = Deadline(SECONDS)
-        # The agent must keep the second request; otherwise the grader would wait for ever.
+        # The agent must keep the second request; otherwise the grader would wait for it forever.
         send = channel._send
         send(_with_checksum("run a sleep 0.5; echo one"), deadline)
         send(_with_checksum("run b echo two"), deadline)
         for name, output in (("a", "one\n"), ("b", "two\n")):
             channel._until(f"\x01{name}\n".encode(), deadline)
             assert channel._end(name, deadline).output == output
-        # Send the kill request before the command has its process group.
+        # The kill request follows at once, often before the command has its own process group.
         for i in range(5):
             killed, later = (
                 _with_checksum(f"run k{i} sleep 1000"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that the verdict names the wrong function of a task, and that its hint comes first."""
+"""Test that the verdict names the wrong function of a task, and that hints begin with it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from grader.scoring import pipeline, points
 from grader.scoring.points import Line
 
 STAGES = [number for number in sorted(stages.manifests()) if number]
-# The functions that a learner writes: those of the tasks, and those that a task needs.
+# The functions that a learner writes: functions of a task, and helper functions that it needs.
 WRITTEN = [
     (number, task.number, function)
     for number in STAGES
     for task in tasks.course(number).tasks
     for function in (*(p.function for p in task.parts if p.stub is not None), *task.uses)
 ]
-# A copy of the function of stage 3, which goes up and so overwrites limbs that it still needs.
+# This limbs_lshift, a copy of stage 3's function, processes limbs in ascending order, so it
+# overwrites limbs that it still needs.
 WRONG_USES = {
     "limbs_lshift": "limb_t high = 0;\n\nfor (size_t i = 0; i < size; i++) {\n"
     "\tdlimb_t two = (dlimb_t)a[i] << shift | high;\n\n\tc[i] = two;\n\thigh = two >> LIMB_BITS;\n"
@@ -54,7 +55,7 @@ def broken(number: int, task: Task, function: str, place: Path) -> Path:
 
 
 def first_wrong(number: int, directory: Path) -> tuple[Line, str]:
-    """Return the first line without all its points, and the next step."""
+    """Return the first line that lost points, and the next step."""
     stage = stages.single(directory, directory.name, number)
     tried = pipeline.try_operations(stage, 1, with_ideas=False)
     lines = tuple(points.task_lines(tasks.course(number), tried))
@@ -72,7 +73,10 @@ def first_wrong(number: int, directory: Path) -> tuple[Line, str]:
 def test_the_verdict_names_the_only_function_that_is_wrong(
     number: int, task: int, function: str, tmp_path: Path
 ) -> None:
-    """The next step is the line at which this function begins; several functions are named."""
+    """The next step names the line of the wrong function.
+
+    If the task has several functions, the remark also names the wrong one.
+    """
     asked = tasks.course(number).tasks[task - 1]
     if asked.operation in ("digit-sum", "fft") and not processor.has_vectors():
         pytest.skip("no AVX2")
@@ -80,7 +84,7 @@ def test_the_verdict_names_the_only_function_that_is_wrong(
     wrong, step = first_wrong(number, directory)
     several = sum(part.stub is not None for part in asked.parts) > 1
     assert wrong.task <= task
-    if wrong.task < task:  # in stage 11, the product of task 5 calls functions of task 7
+    if wrong.task < task:  # In stage 11, the product of task 5 calls functions of task 7.
         assert "and in what it calls" in wrong.remark, wrong.remark
         return
     if several or function in asked.uses:
@@ -132,5 +136,5 @@ def test_the_hint_for_the_wrong_function_comes_first(
         said = " ".join(capsys.readouterr().out.split())
         assert expected in said
         assert even not in said
-    # The hints for the other function have their own count.
+    # The hints for the function fib_even are counted separately.
     assert records.next_hint("4-allocation-free-api", 4, 3, "fib_even") == 0

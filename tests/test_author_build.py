@@ -19,8 +19,8 @@ from grader.exercise.operations import test_program
 from grader.exercise.static_contract import stage_contract
 from grader.lab.module import Kernel
 
-# A complete stage 1, because a student repository contains no solution. Its digits are correct up
-# to F(6).
+# This is a complete stage 1, because a student repository contains no solution. Its digits are
+# correct up to F(6).
 SOURCE = """\
 #include "stage.h"
 
@@ -84,7 +84,7 @@ def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
     (made,) = stage_module.stage_objects(graded)
     assert b"sum =" not in made.read_bytes()
     assert ("U", "fib_trace_print") not in stage_contract.symbols(made)
-    test_program.program(traced)  # raises LabError on a contract violation
+    test_program.program(traced)  # This call raises LabError on a contract violation.
     # A build with traces is separate, so the next graded build is unchanged.
     stage_module.build(traced, kernel, trace=True)
     (made,) = stage_module.stage_objects(stage_module.build(traced, kernel, trace=True))

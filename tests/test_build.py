@@ -34,7 +34,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def taken(stage: Stage) -> tuple[list[str], list[str]]:
-    """Return the names of the sources, and the notes about files that the build leaves out."""
+    """Return the names of the sources, and the notes about files that the build omits."""
     excluded: list[str] = []
     return [path.name for path in stage_module.sources(stage, excluded)], excluded
 
@@ -269,7 +269,7 @@ def test_a_source_that_eats_memory(
 def test_a_source_that_never_ends(
     outside: Stage, kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage_module.build(outside, kernel)  # build the kit's files before the limit is short
+    stage_module.build(outside, kernel)  # Build the kit's files before the time limit is reduced.
     monkeypatch.setattr(module, "LIMITS", replace(COMPILER, wall_seconds=1))
     # Compiling this source takes long but little memory, so it does not reach the memory limit.
     twice = '#include "fib.c"\n#include "fib.c"\n'

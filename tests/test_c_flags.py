@@ -19,7 +19,7 @@ from tests.test_author_build import SOURCE
 
 USER = paths.COMMON / "userspace"
 FLAVOURS = ("plain", "noasm", "asan", "asan-noasm")
-# C code that each build must accept, at most with a warning, because the kernel accepts it.
+# Each build must accept this C code, at most with a warning, because the kernel accepts it.
 ACCEPTED = """\
 int not_static(int size)
 {

@@ -32,11 +32,11 @@ from tests.sandbox_calls import needs_sandbox
 
 SEED = 7
 ODD = "$(touch pwned) 'q\" \n<b>&amp; =1"
-# ODD as a CSV cell: on one line, without characters that a program may take for a separator.
+# This is ODD as a CSV cell: one line, without characters that a program may read as a separator.
 ODD_CELL = "$(touch pwned) 'q\" \\n<b>&amp\uff1b =1"
 needs_parallel = pytest.mark.skipif(not shutil.which("parallel"), reason="no GNU parallel")
 
-# Points, status and cause of each submission.
+# The expected points, status and cause of each submission.
 EXPECTED = {
     ODD: ("100", "ok", "^$"),
     "anna": ("0", "wrong", "expected 55, got 0"),
@@ -79,7 +79,7 @@ def _grade(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return class_sh(*words, "--seed", str(SEED), *more, TMPDIR=str(folder / "tmp"))
 
 
-# Use a single test in the short form, because each pytest process would grade the class again.
+# The short form has a single test, because each pytest process would grade the class again.
 
 
 @needs_sandbox
@@ -342,8 +342,8 @@ def test_a_killed_qemu_is_tried_again(tmp_path: Path) -> None:
         killed: set[int] = set()
         while call.poll() is None:
             for pid in _qemu_of(tmp_path / "tmp"):
-                # Wait 0.1 s: a machine that resumes a snapshot runs tests by then, and it ends
-                # soon.
+                # Wait only 0.1 s, because a machine that resumes a snapshot already runs its short
+                # tests then.
                 if len(killed) < most and pid not in killed:
                     time.sleep(0.1)
                     with contextlib.suppress(ProcessLookupError):

@@ -132,7 +132,8 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
                 text = marked_regions.skeleton(text, path.name)
             if name == "reads" and path.name == "fiber.c":
                 text += f'asm(".incbin \\"{secret}\\"");\n'
-            if name != "right" or path.name != "list.c":  # without list.c the kit's file is used
+            # If list.c is missing, the kit's file is used.
+            if name != "right" or path.name != "list.c":
                 (folder / path.name).write_text(text)
         if name == "half":
             class_submissions.packed(folder, tmp_path / "submissions/half.tar.gz")
@@ -142,6 +143,7 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
         "right": ("100", "ok"), "unfinished": ("0", "wrong"),
         "reads": ("0", "build-failed"), "half": ("80", "wrong"),
     }  # fmt: skip
+
     # The folder name of an untrusted submission's build has a digest of 12 digits; the name of a
     # learner's own build has one of 8 digits.
     assert not list((paths.BUILD / "modules").rglob(f"fibers-{'[0-9a-f]' * 12}*.lock"))

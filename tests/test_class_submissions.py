@@ -40,7 +40,8 @@ def test_folders_as_others_leave_them(tmp_path: Path) -> None:
     (tmp_path / "submission_metadata.yml").write_text("")
     (tmp_path / "Anna Example_123_assignsubmission_file_").mkdir()  # as from Moodle
     (tmp_path / "bob.tar.gz").write_bytes(b"x")
-    (tmp_path / "carol.rar").write_bytes(b"x")  # rejected later, with the student's name
+    # This archive is rejected later, in a message with the student's name.
+    (tmp_path / "carol.rar").write_bytes(b"x")
     (tmp_path / ".git").mkdir()
     found, left = submissions.find(tmp_path)
     assert [s.student for s in found] == ["Anna Example", "bob", "carol", "submission_12345"]
@@ -278,7 +279,7 @@ def test_a_link_in_a_zip_is_left_out(call: Caller) -> None:
     assert (answer["taken"], found) == (0, [])
 
 
-# Choice of the directory with the stage in an unpacked archive.
+# The following tests choose the directory with the stage in an unpacked archive.
 
 
 def _stage(tmp_path: Path, *names: str) -> str:

@@ -21,7 +21,7 @@ from grader.scoring import pipeline
 from grader.scoring.points import Line
 from grader.scoring.speed import measure
 
-# Classes with human-readable text, and the names of their text fields.
+# The classes that contain human-readable text, and the names of their text fields.
 TEXTS: dict[type, tuple[str, ...]] = {
     Finding: ("cause", "excerpt"),
     Failure: ("title",),
@@ -79,7 +79,7 @@ CASES = {
 
 
 def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
-    """Check a copy. Return the result, and all values of it that must not depend on texts."""
+    """Check a copy. Return the result, and those of its values that must not depend on texts."""
     stage = stages.single(copy, copy.name)
     checked = pipeline.check_stage(stage, machines.get("uml"), 1, lambda _: None)
     right = pipeline.judge(checked, speed=measure(stage, 1, Progress()))

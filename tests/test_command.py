@@ -121,9 +121,9 @@ def test_full_output_is_one_line(more: str, unbuffered: str, place: Path) -> Non
     completed = run(place, "print('results')", more, **full)
     assert completed.returncode == 2
     assert completed.stderr == f"tiny: standard output: No space left on device; {CORRECT}\n"
-    # Lost output makes the status 2, even if a stage has failed.
+    # If output is lost, the exit status is 2, even if a stage has failed.
     assert run(place, "print('results')", more, "return 1", **full).returncode == 2
-    # If an earlier error exists, it is reported, and the full output is not.
+    # After an earlier error, only this error is reported, and not the failed write to the output.
     completed = run(place, "sys.stdout.write('results')", "raise errors.LabError('x', 'y')", **full)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
 

@@ -23,7 +23,7 @@ from tests.leftovers import leftovers
 
 STAGE = paths.STAGES / "5-schoolbook-squaring"
 
-# Code with approximately the cost of `steps` steps of the multiplication loop.
+# This code costs approximately as much as `steps` steps of the multiplication loop.
 WASTE = """\
 static __attribute__((__noinline__)) void waste(const limb_t *a, size_t steps)
 {
@@ -200,8 +200,8 @@ def test_one_percent_more_is_slower_by_the_exact_metric(tmp_path):
 @pytest.mark.long
 def test_ten_percent_more_is_slower_by_time_too(tmp_path):
     more = slower_copy(tmp_path, 20)
-    # Retry, because on a busy computer a comparison may miss the difference. A claim of the
-    # opposite is always an error.
+    # Retry, because on a busy computer a comparison may miss the difference. If it reports the
+    # slower stage as the faster one, this is always an error.
     for _ in range(3):
         done = run(STAGE, more, "--n", "10000", "--no-exact")
         assert done.returncode == 0, done.stderr

@@ -139,7 +139,7 @@ def test_every_stage_has_a_look_of_its_own() -> None:
 
 
 def test_a_number_stands_on_no_other_line() -> None:
-    """Labels of lines that end at one point are at different heights and cover no other line."""
+    """Labels of lines that end at the same point are at different heights and cover no line."""
     run = PeerRun("", [GMP, "3 a", "4 b", "5 c"])
     for n, names in ((100, run.names), (1000, run.names), (10_000, [GMP, "5 c"])):
         for name in names:
@@ -180,7 +180,7 @@ def call(*words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def out() -> Path:
-    """Return the build folder, which later runs reuse, like those of make compare-gmp."""
+    """Return the build folder. Later runs reuse it, as with make compare-gmp."""
     return paths.BUILD / "tests" / "compare-gmp"
 
 
@@ -191,7 +191,7 @@ def test_a_real_run(out: Path) -> None:
         cwd=paths.ROOT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert completed.returncode == 0, completed.stderr
-    # Into a pipe, progress is written as plain lines, and no line twice.
+    # If the output is a pipe, progress is printed as plain lines, each only once.
     steps = [text.split("] ")[1] for text in completed.stderr.splitlines()]
     assert "measure n = 100 to 100,000" in steps
     assert len(set(steps)) == len(steps)

@@ -32,7 +32,8 @@ PATIENCE = 40.0
 
 Loaded = Callable[[str | Machine, Stage], Running]
 
-# A machine with one virtual nanosecond for each instruction, and with timers of this resolution.
+# On this machine each instruction takes one virtual nanosecond, which is also the resolution of its
+# timers.
 EXACT_TIMERS = qemu.Qemu(
     "qemu",
     "instructions",
@@ -100,12 +101,13 @@ def test_storm(loaded: Loaded) -> None:
     assert status == 0, output
     figures = dict(word.split("=") for word in output.split())
     print(output)
-    assert int(figures["calls"]) > 100 * SECONDS  # a low bound, for busy computers
+    # The bound is low, because the computer may be busy.
+    assert int(figures["calls"]) > 100 * SECONDS
     assert int(figures["loads"]) >= 1
 
 
 def killed(guest: Running, stage: Stage, count: int) -> dict[str, int]:
-    """Kill `count` readers of F(max_n). Return the numbers that fibstress kill prints."""
+    """Kill `count` readers of F(max_n). Return the numbers that `fibstress kill` prints."""
     status, output = run(guest, f"fibstress kill {SEED} {count} {stage.manifest.max_n}")
     print(output)
     assert status == 0, output
@@ -120,7 +122,7 @@ def allowed(figures: dict[str, int]) -> int:
 @pytest.mark.machine
 @pytest.mark.parametrize("number", [3, 4, 5, 6, 7] if LONG else [6])
 def test_killed(loaded: Loaded, number: int) -> None:
-    """A reader that a timer kills anywhere in F(max_n) ends after a bounded amount of work.
+    """A reader of F(max_n) that is killed at any time ends after a bounded amount of work.
 
     The instructions from the kill until the parent's wait() returns are counted. The driver would
     report leaked memory of the call in the log; make debug also looks for leaks with kmemleak.
@@ -130,7 +132,8 @@ def test_killed(loaded: Loaded, number: int) -> None:
     figures = killed(loaded(EXACT_TIMERS, stage), stage, count)
     assert figures["killed"] >= count * 3 // 4
     assert figures["latest"] <= allowed(figures)
-    assert figures["whole"] > 5 * allowed(figures)  # the limit is far below a full call
+    # The limit must be far below the cost of a full call.
+    assert figures["whole"] > 5 * allowed(figures)
 
 
 @pytest.mark.machine

@@ -144,7 +144,8 @@ def earned(elective: exercises.Exercise, copy: Path, isolated: bool) -> list[int
 def test_the_example_for_authors_can_be_copied(
     example: exercises.Exercise, tmp_path: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(paths.SUBMISSION, "")  # makes pytest restore the variable, which judge sets
+    # With this call, pytest restores the variable after the test; judge() changes it.
+    monkeypatch.setenv(paths.SUBMISSION, "")
     copy = skeleton.write("example", tmp_path / "work")
     assert earned(example, copy, isolated) == [0, 0]
     text = (example.sources / "numbers.c").read_text()

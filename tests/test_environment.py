@@ -32,7 +32,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def inside(script: str, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell script in the namespace, with words as its arguments."""
+    """Run a shell script with the given arguments in the namespace."""
     return subprocess.run(
         [*NAMESPACE, "sh", "-euc", script, "sh", *words],
         cwd=paths.ROOT, env=environment(**more), capture_output=True, text=True, timeout=300,
@@ -114,7 +114,7 @@ def test_no_place_for_the_memory(tmp_path: Path) -> None:
     line = one_line(run)
     assert line.startswith("grader: no room for the machine's memory of 256 MB (")
     assert "/dev/shm: Read-only file system; " in line
-    # Part of the 50 MB is for the grader's own files.
+    # The grader's own files need a part of the 50 MB.
     assert re.search(rf"{re.escape(str(tmp_path))}/small: only (50|4\d) MB free; ", line)
     assert "/var/tmp: mounted noexec)" in line
     assert "set TMPDIR" in line

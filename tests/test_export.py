@@ -166,8 +166,8 @@ def test_its_skeletons_compile(number: int, exported: Path, tmp_path: Path) -> N
     assert completed.returncode == 0, completed.stderr
 
 
-# A script that starts each stage, saves the new copy, and then solves the stage with the
-# reference's files.
+# This script starts each stage, saves the new copy, and then solves the stage with the reference's
+# files.
 A_LEARNER = """
 import shutil, sys
 from pathlib import Path
@@ -252,8 +252,8 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
     assert made == file.read_text()
 
 
-# A script that starts each stage and solves it with the reference's files, in which each function
-# of a task uses definitions of its own: a macro, a type, a table, a static function, and a function
+# This script starts each stage and solves it with the reference's files, in which each function of
+# a task uses additional definitions: a macro, a type, a table, a static function, and a function
 # that a header declares. A helper is declared above its caller and defined below it.
 AN_OWN_LEARNER = """
 import sys
@@ -326,7 +326,7 @@ for number in sorted(stages.manifests()):
 """
 
 
-# A script that writes the files of a newly started stage to a folder.
+# This script writes the files of a newly started stage to a folder.
 START = """
 import sys
 from pathlib import Path
@@ -423,8 +423,8 @@ def test_the_counted_objects_name_nothing_but_the_contract(exported: Path) -> No
         ), path
 
 
-# A script that counts the instructions of the reference. Earlier counts in expected/par.json and in
-# the cache are not used.
+# This script counts the instructions of the reference. It ignores earlier counts in
+# expected/par.json and in the cache.
 COUNT = """
 from pathlib import Path
 from grader.lab import machines

@@ -69,7 +69,7 @@ def test_each_applies_to_the_sources(exercise: str) -> None:
 def test_it_is_found(fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if fault.by != "debug":
         monkeypatch.setattr(verify, "CALL_TIMEOUT", fault_finders.CALL_TIMEOUT)
-    else:  # make debug finds its faults at any n
+    else:  # `make debug` finds its faults with any n.
         monkeypatch.setattr(test_inputs, "EVERY_N_TO", 50)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "files"))
     (tmp_path / "files").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Measure how far the products of stage 12 are from integers before they are rounded.
+"""Measure the distance of stage 12's products from integers before they are rounded.
 
 The digits alone do not reveal a slightly wrong constant: if pi / 4 is off by 3e-14, all digits are
 still right. The distance from the nearest integer, however, is then a hundred times as large.
@@ -22,8 +22,8 @@ EXERCISE = "12"
 
 STAGE = paths.STAGES / "12-fft-avx2"
 PROGRAM = Path(__file__).with_name("fft_error") / "distance.c"
-# One length of each kind: radix 3, 5 and 7, with and without a radix-2 pass, and rows of 64 to
-# 16384 points. The last two lengths are those of F(10,000,000) and F(12,500,000).
+# The list has one length of each kind: radix 3, 5 and 7, with and without a radix-2 pass, and rows
+# of 64 to 16384 points. The last two lengths are used for F(10,000,000) and F(12,500,000).
 LENGTHS = (256, 320, 384, 448, 512, 640, 768, 896, 1024, 5120, 28672, 49152, 229376, 262144, 327680)
 FEW = (256, 448, 1024, 49152)
 DIGIT_MAX = 5012
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest distance from an integer, for one length and kind of digits, and the bound."""
+    """The largest distance from an integer for one length and kind of digits, and its bound."""
 
     points: int
     kind: str

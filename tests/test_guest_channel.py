@@ -30,7 +30,8 @@ class Agent:
         self.output = os.open(self.paths[1], os.O_RDWR)
         self.channel = GuestChannel(*self.paths, lambda: self.alive)
         self.thread: threading.Thread | None = None
-        self.over = threading.Event()  # set before the FIFOs are closed, to end the thread
+        # This event ends the thread. It is set before the FIFOs are closed.
+        self.over = threading.Event()
         self.errors: list[BaseException] = []
 
     def line(self) -> str:
@@ -38,11 +39,11 @@ class Agent:
         line = self.bare_line()
         checksum, _, request = line.partition(" ")
         if checksum != f"{zlib.adler32(request.encode()):08x}":
-            return line  # a line for the client has no checksum
+            return line  # Lines for the client have no checksum.
         return request
 
     def bare_line(self) -> str:
-        """Return the next line from the grader."""
+        """Return the next line from the grader, including its checksum."""
         text = b""
         while not text.endswith(b"\n"):
             text += self.input.read(1)
@@ -250,7 +251,7 @@ def test_put_that_fails(agent: Agent) -> None:
 
 
 def echo(agent: Agent, most: list[int]) -> None:
-    """Answer each request of a batch. Append to `most` the number of bytes that were waiting."""
+    """Answer each request of a batch. Record the number of waiting bytes in the list `most`."""
     _, name, _ = agent.command()
     waiting = b""
     while True:

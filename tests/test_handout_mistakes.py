@@ -80,7 +80,7 @@ class Block:
     entries: list[str]
 
     def applies(self) -> bool:
-        """Return True if this computer produces the output of the block."""
+        """Return True if `check` on this computer prints the output of the block."""
         if self.remark not in (WITH, WITHOUT):
             return True
         return uml_debug.MACHINE.is_built() == (self.remark == WITH)
@@ -189,11 +189,12 @@ LONG = "decimal({}...ff (99 digits), {}) is wrong from digit {} on: expected ...
 @pytest.mark.parametrize(
     ("shown", "came", "drawn"),
     [
-        # Random operands, one number as both operands, and another first wrong digit do not matter.
+        # These differences are ignored: random operands, equal operands, and the position of the
+        # first wrong digit.
         (PRODUCT, "mul-s(0x7, 0x7): expected 0x31, got 0x11", True),
         (LONG.format("0xff", 9, 5, 12), LONG.format("0x3a", 7, 6, 43), True),
-        # Another operation, another kind of failure, or another n of F(n) matters, because none of
-        # them is random.
+        # A different operation, kind of failure, or n of F(n) is reported, because none of them is
+        # random.
         (PRODUCT, "add(0x5, 0x6): expected 0xb, got 0x1", False),
         (PRODUCT, "mul(0x5, 0x6): no answer", False),
         (PRODUCT, "mul(0x5, 0x6): expected 0x1e, got an error", False),

@@ -325,7 +325,7 @@ def test_a_bad_formula_is_found(text: str, good: bool) -> None:
     assert (bad_formulas(text) == "") == good
 
 
-# The maximum size of a figure; a larger file contains data.
+# A figure must not be larger than this. A larger file would contain unnecessary data.
 FIGURE_BYTES = 100_000
 
 
@@ -344,7 +344,7 @@ def test_the_figures_are_small_and_say_where_they_come_from() -> None:
         assert (figure.parent / wide.replace(".svg", "-narrow.svg")).is_file(), f"{wide} alone"
 
 
-# Correct words that aspell does not know.
+# These words are correct, but aspell does not know them.
 WORDS = paths.ROOT / "tests" / "words.txt"
 NOT_PROSE = re.compile(
     r"^```.*?^```$|<!--.*?-->|`[^`]*`|\$\$.*?\$\$|\$[^$\n]*\$|(?<=\])\([^)]*\)", re.M | re.S

@@ -140,7 +140,8 @@ def test_kernel(root):
 
 def test_asks_first_and_does_nothing_without_a_yes(root, monkeypatch):
     monkeypatch.delenv("LAB_YES")
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))  # no question: stdin is not a terminal
+    # The kit asks no question, because stdin is not a terminal.
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(LabError, match="yes=1"):
         host.Host().boot(contents({}))
     assert not (root.parent / "log").exists()
@@ -279,7 +280,7 @@ def test_run_gives_up_and_kills_all_that_was_started(channel, tmp_path):
     begin = time.monotonic()
     with pytest.raises(MachineTimeout):
         channel.run(f"sleep 50 & echo $! >{tmp_path}/pid; wait", 0.5)
-    assert time.monotonic() - begin < 40  # shorter than the sleep of 50 s
+    assert time.monotonic() - begin < 40  # The run must end before the sleep of 50 s does.
     pid = (tmp_path / "pid").read_text().strip()
     time.sleep(0.1)
     state = Path(f"/proc/{pid}/stat")

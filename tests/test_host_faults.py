@@ -108,7 +108,7 @@ def test_a_class_goes_on_and_blames_who_wrote_it(tmp_path: Path) -> None:
     assert len(lines) == len(found) + 1 and not any(";" in line for line in lines)
 
 
-# Errors of the host that must end the command.
+# These errors of the host must end the command.
 
 
 def _ended(status: int) -> CommandResult:

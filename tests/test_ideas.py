@@ -59,7 +59,7 @@ def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
     remarks = "\n".join(line.remark for line in lines)
     assert re.search(catalogue.expected_text(fault), remarks), remarks
     assert not re.search(fault.options.get("silent", "$^"), remarks), remarks
-    # The points for tasks and the device, without the points for speed.
+    # These are the points for the tasks and the device, without the points for speed.
     whole = earned + exercise.course.device_points
     assert whole >= 60 or "slow" not in fault.options
     assert whole <= 40 or "files" not in fault.options
@@ -127,5 +127,5 @@ def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     changed = replace(course, tasks=(low,))
     monkeypatch.setattr(tasks, "course", lambda number: changed)
     (said,) = par.ambiguous_ideas(machine, lambda _: None, [5])
-    # The square of 128 limbs of 32 bits needs 128 * 129 / 2 products. No other code multiplies.
+    # The square of 128 limbs of 32 bits needs 128 * 129 / 2 products, and no other code multiplies.
     assert "square of 64 words takes 8,256 products; expected at most 8,255" in said

@@ -68,7 +68,7 @@ def test_every_machine_counts_the_same() -> None:
 @pytest.mark.machine
 @pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
 def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:
-    """A stored result makes only a second call faster, which the counter never makes."""
+    """A stage gains nothing from a stored result, because the counter makes only one call."""
     subject, honest = faulty(fault, tmp_path), counted(subject_of(2))
     assert counted(subject).phases["compute"] >= honest.phases["compute"]
     guest = machines.counting().boot(contents([subject]), digits=100)
@@ -100,7 +100,7 @@ def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> No
     assert {(key, n) for key, _, n in measured.samples} == {(good.key, 10), (good.key, 93)}
 
 
-# A call by a correct stage, made of synthetic events.
+# These synthetic events describe a call by a correct stage.
 
 SITES = (("compute", 0), ("decimal", 0), ("compute", 0))
 DIGITS = "12200160415121876738"

@@ -40,7 +40,7 @@ def set_up() -> Iterator[None]:
 
 
 def clang(source: Path, level: str) -> str:
-    """Return the IR that clang makes of a program."""
+    """Return the IR that clang generates for a program."""
     command = ["clang", "-S", "-emit-llvm", f"-O{level}", "-fno-vectorize", "-fno-slp-vectorize"]
     return subprocess.run(
         [*command, "-o", "-", source], check=True, capture_output=True, text=True

@@ -28,7 +28,7 @@ def set_up() -> Iterator[None]:
 
 
 MAIN = "int main(void) { return f(1); }"
-# Programs that are rejected before they run: suffix, source, and error message.
+# The kit must reject these programs before they run: suffix, source, and error message.
 REFUSED = {
     "float": (".c", f"int f(int x) {{ double d = x; return d * 1.5; }} {MAIN}",
               "f uses floating point (double)"),
@@ -84,13 +84,13 @@ def test_ir_of_another_version(tmp_path: Path) -> None:
             prepare(one, CompileOptions())
         except LabError as error:
             refused.append(str(error))
-    # LLVM 15 and 16 accept both files.
+    # If llc is of LLVM 15 or 16, it accepts both files.
     assert len(refused) <= 1
     for text in refused:
         assert "llc here is of LLVM" in text
 
 
-# Programs that crash a process and a kernel: the source, and the error message in either case.
+# These programs crash a process and a kernel: the source, and the error message in each case.
 FATAL = {
     "null": ("int f(int *p) { return *p; } int main(void) { return f(0); }",
              "as a process: a null pointer is followed in f",
@@ -127,7 +127,7 @@ BOOTED = [
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count a program that runs for more than two seconds as an endless loop."""
+    """Treat a program that runs for more than two seconds as an endless loop."""
     monkeypatch.setattr(native, "SECONDS", 2)
     monkeypatch.setattr(kernel, "HOPELESS_SECONDS", 3.0)
 

@@ -163,7 +163,7 @@ define i32 @main() {
 @pytest.mark.timeout(300)
 @pytest.mark.long
 def test_a_class_of_compilers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A report on a class has counts by program and compiler, a mean, and the compilers' faults."""
+    """A report on a class has counts for each program and compiler, a mean, and the faults."""
     for name in ("fault", "letter"):
         (tmp_path / name).mkdir()
     for name in ("queens", "sieve"):

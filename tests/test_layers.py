@@ -13,7 +13,7 @@ import pytest
 from grader.base import paths
 
 GRADER = paths.ROOT / "grader"
-# Names of the kit's device, client, functions and folders, and of higher layers.
+# The layer `lab` must not contain these names: the kit's device, client, functions and folders.
 KITS_OWN = re.compile(r"\b(fib\w*|fibonacci|stages?|handouts?|work/|expected/)\b", re.IGNORECASE)
 # The kit's own name, which is part of folder names, occurs in grader/base only.
 TEXT = (".py", ".c", ".h", "")

@@ -32,7 +32,7 @@ def place() -> Iterator[Path]:
 
 def make(place: Path, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", "ref=1", *words],  # use the kit's stage even if a copy exists
+        ["make", "ref=1", *words],  # This setting selects the kit's stage even if a copy exists.
         cwd=paths.ROOT,
         capture_output=True,
         text=True,
@@ -47,7 +47,8 @@ def test_load_ask_swap_unload(place: Path) -> None:
     assert make(place, "fib", "n=93").stdout == "12200160415121876738\n"
     swap = make(place, "stage=1", "load")
     assert "stage 1" in swap.stdout
-    assert "is up" not in swap.stdout  # the machine was not restarted
+    # This message is missing, because the machine was not restarted.
+    assert "is up" not in swap.stdout
     shell = make(
         place, "shell", text="fibctl info\ndd if=/dev/fibonacci bs=9 count=1 2>/dev/null\n"
     )
@@ -156,7 +157,7 @@ def test_the_last_words_have_a_word_of_the_stack(place: Path) -> None:
 
 def test_ctrl_c_ends_a_long_read_and_the_machine_goes_on(place: Path) -> None:
     make(place, "stage=7", "load")
-    # 300 numbers of 200,000 digits would take half an hour.
+    # Without the interrupt, 300 numbers of 200,000 digits would take half an hour.
     many = " ".join(["1000000"] * 300)
     asked = subprocess.Popen(
         ["make", "fib", f"n={many}"],

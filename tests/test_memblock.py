@@ -94,7 +94,7 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     assert re.search(fault.says, said)
 
 
-# Code that ends the test program inside memblock_add_range() with a status of success.
+# This code ends the test program inside memblock_add_range() with a status of success.
 ENDINGS = {
     "at once": "exit(0);",
     "after a while": "static int calls;\n\tif (++calls == 100)\n\t\t_exit(0);",
@@ -145,8 +145,8 @@ def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
         runs = [measure.states(variants.build(kernel, tests, variant), variant) for _ in range(2)]
         assert runs[0] == runs[1]
         counts[variant.name] = runs[0]
-    # Accept 10 % more for at most four regions: a search saves little there, and GCC 14 compiles
-    # the kernel's loop over the regions to slightly fewer instructions.
+    # Accept 10 % more for at most four regions. A binary search saves little there, and GCC 14
+    # compiles the kernel's loop over the regions to slightly fewer instructions.
     worse = {
         (call, regions): of
         for (call, regions), of in counts["kernel"].items()

@@ -45,7 +45,7 @@ def rows(heading: str) -> Iterator[list[str]]:
 
 
 def needs(kernel: Path, number: str) -> None:
-    """Skip the test if gcc or the kernel is of another version than for the handout's numbers."""
+    """Skip the test unless gcc and the kernel have the versions of the handout's numbers."""
     compiler = subprocess.run(
         ["gcc", "-dumpversion"], capture_output=True, text=True
     ).stdout.strip()

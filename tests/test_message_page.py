@@ -15,10 +15,10 @@ HANDOUTS = paths.ROOT / "handouts"
 PAGE = HANDOUTS / "messages.md"
 ROW = re.compile(r"^\| `([^`]*)` \|", re.MULTILINE)
 MESSAGES = ROW.findall(PAGE.read_text())
-# The messages in the text below the tables, except for the line that make prints.
+# The grader prints the messages in the text below the tables, except OF_MAKE, a line of make.
 IN_TEXT = [x for x in re.findall("`([^`]+)`", PAGE.read_text().split("\n## ")[-1]) if " " in x]
 OF_MAKE = "Error 2"
-# A shorter part of a message could be in any text.
+# Parts of messages that are shorter than this are ignored, because they could be in any text.
 SHORTEST = 5
 
 
@@ -26,7 +26,7 @@ SHORTEST = 5
 def printed() -> str:
     """Return the output shown in the handouts and the source text of the grader as one line.
 
-    The handouts' output is included because other tests make its mistakes.
+    The handouts' output is included, because other tests compare it with the grader's output.
     """
     pages = [page for page in sorted(HANDOUTS.glob("*.md")) if page != PAGE]
     shown = [
@@ -40,7 +40,7 @@ def printed() -> str:
 
 
 def parts(message: str) -> list[str]:
-    """Return the words of a message between its names and numbers."""
+    """Return the constant parts of a message, without names and numbers."""
     found = [part.strip(" :,();") for part in re.split(r"\.\.\.|\b\d+ %", message)]
     return [part for part in found if len(part) >= SHORTEST]
 

@@ -20,7 +20,7 @@ import pytest
 from grader.base import paths
 
 FOLDERS = ("grader", "electives", "handouts", "scripts", "common", "expected", ".ci")
-# The first word of an action. Add a verb if none of these fits.
+# An action must begin with one of these words. Add a verb if none of them fits.
 VERBS = set(
     "add allow change check choose close compile correct declare define delete draw follow free"
     " give install make measure move name omit put remove report restore run see send set start"
@@ -33,9 +33,9 @@ AVOIDED = re.compile(
     r"|!(\s|$)",
     re.IGNORECASE,
 )
-# Marks in a text for a value, for a value in quotes (!r), and for a part of another message.
+# These marks in a text stand for a value, a quoted value (!r), and a part of another message.
 VALUE, QUOTED, PASSED = "\N{WHITE SQUARE}", "\N{BLACK SQUARE}", "\N{RIGHTWARDS ARROW}"
-TEXTS = 64  # The maximum number of combinations of the parts of a text.
+TEXTS = 64  # This is the maximum number of combinations of the parts of a text.
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Message:
 
 
 def complaints(message: Message) -> list[str]:
-    """Return the rules of form that a message breaks."""
+    """Return descriptions of the rules that the form of a message violates."""
     found = []
     for part in (message.problem, message.action or PASSED):
         first = (part.split() or [""])[0]
@@ -104,8 +104,8 @@ class Python:
                     classes[node.name] = node
                 elif isinstance(node, ast.Assign) and name_of(node.value):
                     aliases[name_of(node.targets[0])] = name_of(node.value)
-        # For each exception that ends a command, the parameters of its constructor: problem and
-        # action, only the problem if the class sets the action, or other parameters.
+        # Map each exception that ends a command to the parameters of its constructor. They are
+        # problem and action, only the problem if the class sets the action, or others.
         self.ends: dict[str, list[str]] = {}
         for name in {*classes, *aliases}:
             lineage = [aliases.get(name, name) if name not in classes else name]
@@ -129,7 +129,7 @@ class Python:
         return node
 
     def texts(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> list[str]:
-        """Return the texts that an expression may have."""
+        """Return the possible texts of an expression."""
         found: list[str] = []
         if isinstance(node, ast.Constant):
             found = [VALUE if node.value is None else str(node.value)]
@@ -245,7 +245,7 @@ class Python:
 
     def _of_raise(self, call: ast.Call) -> Iterator[Message]:
         if name_of(call.func) not in {*self.ends, "SystemExit"}:
-            # Findings, made by functions, quote a device's answer as in C.
+            # Functions that create findings put a device's answer in double quotes, as in C.
             quote = '"' * name_of(call.func).strip("_")[:1].islower()
             for text in (text for node in call.args for text in self.texts(node)):
                 yield Message(self.place[call], text.replace(quote, "") if quote else text)

@@ -14,7 +14,7 @@ from grader.exercise.files import expected_values
 
 N = 1000
 NUMBER = expected_values.fibonacci(N)
-# Replacements, in a program, of the kernel functions that number_encoding.c uses.
+# These functions replace, in a program, the kernel functions that number_encoding.c calls.
 KERNEL = """
 #include <stdbool.h>
 #include <stdint.h>

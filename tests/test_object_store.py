@@ -29,7 +29,7 @@ UNUSED = {"small.c": b"static void unused(void) { }\n" + SOURCE}
 
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Use a store of this test's own. Return the list of the commands that builds then run."""
+    """Use a separate store. Return a list, to which each command of a later build is added."""
     commands: list[list[str]] = []
     make = module._make
 
@@ -145,6 +145,6 @@ def test_what_is_not_used_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number, name in enumerate("abc"):
         object_store.keep(name, {"data": os.urandom(1_000)})
         os.utime(tmp_path / name, (number, number))
-        assert object_store.fetch("a")  # this makes the entry the newest
+        assert object_store.fetch("a")  # This makes the entry the most recently used one.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
     assert object_store.fetch("b") == {}

@@ -32,7 +32,7 @@ if hasattr(sys, "set_int_max_str_digits"):
 SEED = int(os.environ.get("OPERANDS_SEED") or random.randrange(10**6))
 
 NUMBERS = range(3, 13)
-DECIMAL = (8, 9, 10, 11, 12)  # stages with limbs of 18 decimal digits
+DECIMAL = (8, 9, 10, 11, 12)  # These stages have limbs of 18 decimal digits.
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
 BUILDS = [
@@ -47,9 +47,9 @@ LESS = [
     pytest.param(*build, marks=[pytest.mark.long] if build in SELDOM else []) for build in BUILDS
 ]
 
-# The suffix of a request, by the operands among c, a and b that are the same number.
+# The suffix of a request names the operands among c, a and b that are the same number.
 INTO = {"none": "", "ca": "-a", "cb": "-b", "ab": "-s", "all": "-t"}
-# The aliases of c = a OP b that the comments of the stages allow.
+# In c = a OP b, these operands may be the same number, as the comments of the stages state.
 ALIASES = {
     "add": ("none", "ca", "cb", "ab", "all"),
     "sub": ("none", "ca", "cb", "ab", "all"),
@@ -74,7 +74,7 @@ class Case:
         """Return the request, as unit_tests.c reads it."""
         form = "d" if stage in DECIMAL else "x"
         a = f"{self.a:{form}}"
-        if self.op == "decimal":  # a hex digit is less than 4/3 decimal digits
+        if self.op == "decimal":  # A hexadecimal digit is less than 4/3 decimal digits.
             return f"decimal {a} {len(a) * 4 // 3 + 1}"
         into = "" if self.op in ("increase", "decrease") else INTO[self.alias]
         if self.op in ("square", "div5"):
@@ -113,7 +113,7 @@ def edges() -> list[int]:
     for k in (1, 2, 3, 7, 20):
         for chunk in (10 ** (9 * k), 10 ** (19 * k), 5 * 10 ** (18 * k - 1)):
             found |= {chunk - 1, chunk, chunk + 1}
-    # A carry that runs through one bits, and a borrow that runs through zero bits.
+    # With these numbers, a carry runs through a series of 1 bits, and a borrow through 0 bits.
     found |= {2**256 - 2**64, 2**256 - 2**32, 2**256 + 2**64 - 1, (2**64 - 1) << 128}
     return sorted(found)
 
@@ -132,7 +132,7 @@ def some_number(rng: random.Random, bits: int) -> int:
 
 def cases(stage: int) -> list[Case]:
     rng = random.Random(SEED)
-    # In bits; less for stage 3, which is slow because it works bit by bit.
+    # The maximum size in bits is smaller for stage 3, which is slow because it works bit by bit.
     largest = 1500 if stage == 3 else 4000
     found = []
 
@@ -178,7 +178,7 @@ def stage_directory(number: int) -> Path:
 
 
 def build(number: int, directory: Path, flavour: str, out: Path) -> Path:
-    """Build the unit test program in the given flavour and return its path."""
+    """Build the unit test program with the options of this variant and return its path."""
     parts = ("unit_tests", "bignum_tests", "number_io", "guard_pages", "bignum_adapter")
     mains = [test_program.HERE / f"{part}.c" for part in parts]
     macros = " ".join(("-DOPERANDS_ON_PAGES=false", *stages.kit(number).traits.macros()))
@@ -285,7 +285,7 @@ UNEQUAL[12] = UNEQUAL[11]
 
 
 def number_of(pattern: tuple[int, ...], size: int) -> str:
-    """Return a number of `size` limbs that repeat the pattern. It is text: Python's int is slow."""
+    """Return, as text, a number of `size` limbs that repeat the pattern. Python's int is slow."""
     limbs = [pattern[i % len(pattern)] for i in range(size)]
     limbs[-1] = limbs[-1] or 1
     return "".join(f"{limb:018d}" for limb in reversed(limbs)).lstrip("0")
@@ -308,19 +308,19 @@ def transform_sizes() -> list[int]:
     for bits in range(12, 19):
         for points in (2**bits, 5 * 2**bits // 4, 3 * 2**bits // 2):
             found += [points // 3, points // 3 + 1]
-    # The last size is larger than any F(n) needs.
+    # No F(n) needs a length as large as the last one.
     return [size for size in found[:-1] if size >= 2 * 673]
 
 
 def long_pairs(stage: int) -> list[tuple[str, str]]:
-    """Return pairs of factors. A pair of identical objects requests a square."""
+    """Return pairs of factors. If both are the same object, the pair requests a square."""
     rng = random.Random(SEED)
     found = []
     for size in SIZES[stage]:
         for pattern in PATTERNS:
             a = number_of(pattern, size)
             found += [(a, a), (a, number_of(PATTERNS[0], size))]
-        # Limbs that make the column sums as negative as possible.
+        # These limbs make the column sums as negative as possible.
         found.append((number_of(PATTERNS[1], size), number_of(PATTERNS[2], size)))
         found.append((some_limbs(rng, size), some_limbs(rng, size)))
     for a_size, b_size in UNEQUAL[stage]:

@@ -25,7 +25,7 @@ def copied(number: int, folder: Path, header: str = "") -> Path:
 
 
 def said(stage: Stage, operation: str) -> str:
-    """Return the message about an operation, or an empty string if the operation is right."""
+    """Return the message about an operation, or an empty string if its results are correct."""
     try:
         program = test_program.program(stage)
     except LabError as error:
@@ -33,7 +33,7 @@ def said(stage: Stage, operation: str) -> str:
     return unit_tests.outcome(stage, program, operation, 1).fault
 
 
-# Texts that a learner may add to bignum.h.
+# These are texts that a learner may add to bignum.h.
 FREE = {
     "helpers": """
 static inline bool is_zero(const struct bignum *a) { return a->size == 1 && !a->limb[0]; }

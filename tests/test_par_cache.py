@@ -95,7 +95,7 @@ def test_the_exact_key_is_answered_from_expected(
     par.FILE.write_text(json.dumps({"records": [record]}))
     assert par.counts(machine, PLACES)[5, "compute", 9000] == 7.5
     assert not machine.asked
-    # If the record lacks an n, only this n is counted.
+    # If the record contains some of the n, only the missing n are counted.
     par.counts(machine, {(5, "compute", 9000), (5, "compute", 7000)})
     assert machine.asked == [("reference-5", (7000,))]
     # A new version of QEMU makes all counts of the record invalid.

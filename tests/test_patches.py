@@ -14,7 +14,7 @@ PATCHES = sorted((paths.ROOT / "handouts").rglob("*.patch"))
 
 
 def patched_directory(patch: Path) -> Path:
-    """Return the directory that a patch is applied to; an experiment's is its stage."""
+    """Return the directory that a patch is applied to. For an experiment, this is the stage."""
     if patch.parent.name != "experiments":
         return paths.ROOT
     (stage,) = paths.ROOT.glob(f"stages/{patch.name.split('-')[0]}-*")

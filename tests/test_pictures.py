@@ -16,7 +16,7 @@ from tests.language import in_english
 
 HANDOUTS = paths.ROOT / "handouts"
 DRAWN = HANDOUTS / "pictures"
-# TEXTS lacks tables of data; LEARNERS also lacks the texts for teachers and the answers.
+# TEXTS excludes tables of data. LEARNERS also excludes the texts for teachers and the answers.
 TEXTS = [
     *sorted(HANDOUTS.glob("*.md")),
     *sorted((HANDOUTS / "electives").glob("*.md")),

@@ -38,7 +38,7 @@ def test_table_sums_up_what_was_inlined():
         ("bn_mul", 20.0, 25.0, "bignum.c"),
         ("0x123", 5.0, 5.0, ""),
     ]
-    # Some releases of valgrind print the table with percentages, others without.
+    # Some releases of valgrind print percentages in the table, and others do not.
     bare = "".join(line.split("(")[0] + line.split(")", 1)[1] for line in
                    OWN.splitlines(keepends=True)[2:] if "%" in line)  # fmt: skip
     assert profile.table(bare, INCLUSIVE)[0] == rows

@@ -23,7 +23,7 @@ from grader.measure import instructions, sensitivity
 from grader.measure.guest_session import Measurements
 
 SCRIPT = paths.SCRIPTS / "distro-kernel.sh"
-# Programs that the script may call, besides apt-get and dpkg-deb.
+# The script may call these programs in addition to apt-get and dpkg-deb.
 TOOLS = (
     "bash cat chmod cp cut date env find flock grep ln mkdir mv pwd readlink rm rmdir sed sha256sum"
     " sleep sort tail tar touch tr uname dirname printf kill"
@@ -72,7 +72,7 @@ def entries(cache: Path) -> list[str]:
 
 def test_kernel_is_kept_and_whole(tmp_path: Path) -> None:
     kernel = qemu.MACHINE.kernel()
-    for name in ("apt-get", "apt-cache", "dpkg-deb"):  # a second run must not call them
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):  # A second run must not call these programs.
         put_program(tmp_path, name, "exit 9")
     again = subprocess.run(
         [str(SCRIPT)],
@@ -196,7 +196,7 @@ def test_a_failed_download_leaves_nothing(tmp_path: Path, ubuntu: Path) -> None:
 
 @pytest.fixture
 def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with a fake /dev/kvm and kernel. PATH begins with it, for a fake QEMU."""
+    """Return a folder with fakes of /dev/kvm and a kernel. PATH begins with this folder."""
     (tmp_path / "kvm").touch()
     (tmp_path / "kvm").chmod(0o666)
     (tmp_path / "entry").mkdir()
@@ -211,7 +211,7 @@ def test_a_kvm_that_hangs_is_given_up_once(probed: Path, monkeypatch: pytest.Mon
     put_program(probed, qemu.QEMU, f"echo x >>{probed}/runs; sleep 1000")
     begin = time.monotonic()
     assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
-    assert time.monotonic() - begin < 500  # less than the 1000 s of the sleep
+    assert time.monotonic() - begin < 500  # The probe must end before the sleep of 1000 s does.
     assert "hung" in kvm.why_unavailable(probed / "entry/vmlinuz")
     assert (probed / "runs").read_text() == "x\n"
 
@@ -258,7 +258,7 @@ def test_one_that_stays_rests(tmp_path: Path) -> None:
         time.sleep(2)
         before = cpu_ticks(guest.pid)
         time.sleep(3)
-        assert cpu_ticks(guest.pid) - before < 60  # of 300 ticks, which a busy loop would use
+        assert cpu_ticks(guest.pid) - before < 60  # A busy loop would use 300 ticks in 3 s.
     finally:
         guest.stop()
     assert not folder.exists()
@@ -307,7 +307,7 @@ def test_a_machine_without_kvm_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
         qemu.KVM.boot()
 
 
-# The verdicts of grader/sensitivity.sh
+# The following tests check the verdicts of grader/sensitivity.sh.
 
 
 def runs_of(cost: dict[int, list[float]]) -> sensitivity.Runs:

@@ -224,7 +224,7 @@ def test_two_at_once_are_refused(intel, tmp_path):
 
 def test_an_interrupt_that_cannot_be_moved(intel):
     stuck = intel.root / "proc/irq/2/smp_affinity"
-    stuck.mkdir(parents=True)  # a directory cannot be written, even by root
+    stuck.mkdir(parents=True)  # Even root cannot write text to a directory.
     done = intel.run("true")
     assert done.returncode == 0
     assert "3 moved away, 1 stay" in done.stderr

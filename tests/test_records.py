@@ -103,7 +103,7 @@ def open_folder() -> Path:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        # The sandbox must not run the system's Python, which could print the right answers.
+        # The sandbox must not run the system's Python, which could compute the right answers.
         (
             'execl("/usr/bin/python3", "python3", "-c", "print(3)", (char *)0); puts("refused");',
             "refused",
@@ -148,7 +148,7 @@ def test_a_program_in_the_sandbox_gets_all_its_questions(open_folder: Path) -> N
 
 
 class Answering:
-    """A fake machine that is also its own channel. Its contract tests print these lines."""
+    """A fake machine that is also its own channel. Its contract tests print the given lines."""
 
     def __init__(self, said: str) -> None:
         self.said = said

@@ -25,7 +25,7 @@ SQUARED = """	b2 = bn_square(b);
 		goto free_a2;
 	}
 """
-# A text of fib.c, its replacement, and the error message for the mistake.
+# Each entry has a text of fib.c, its replacement, and the error message for this mistake.
 MISTAKES = {
     "not looked at": (
         SQUARED,

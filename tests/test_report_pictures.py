@@ -159,7 +159,7 @@ def test_eleven_stages_by_two_metrics_in_three_phases(tmp_path: Path) -> None:
     assert all(f"{i} {name}" in time for i, (name, _) in enumerate(NAMES[:11], 1))
     speedup = (tmp_path / "report/speedup.svg").read_text(encoding="utf-8")
     assert all(f"{i} → {i + 1}" in speedup for i in range(1, 11))
-    assert "scale(0" not in speedup  # a scale of 0 cannot be drawn
+    assert "scale(0" not in speedup  # An axis with a scale of 0 cannot be drawn.
 
 
 def test_stage_0_leaves_the_others_their_looks() -> None:
@@ -174,7 +174,7 @@ def test_stage_0_leaves_the_others_their_looks() -> None:
 
 
 def gains(lines: dict[tuple[int, int], dict[int, float]], **own: int) -> dict[str, Any]:
-    """Return a report with these ratios by pair and n. n2: the n for judging stage 2's speed."""
+    """Return a report with these ratios by pair and n. Stage 2's speed is judged at n2."""
     report = fabricate(sorted({number for pair in lines for number in pair}))
     common = {"machine": "uml", "metric": "ns", "phase": "compute", "p": 0.0, "verdict": "faster"}
     report["speedups"] = [

@@ -29,7 +29,7 @@ from tests.sandbox_calls import EMPTY, MB, SECRET, TIGHT, Caller, done, needs_sa
 call = sandbox_calls.call
 place = sandbox_calls.place
 
-# Files, processes and networks that a program can reach.
+# The next tests check which files, processes and networks a program can reach.
 
 
 @needs_sandbox
@@ -140,7 +140,7 @@ def test_no_memory_that_is_nobodys(call: Caller) -> None:
     assert done(call([call.attack, "hidden-memory"])) == []
 
 
-# Resources that a program can use up.
+# The next tests check the resources that a program can use up.
 
 
 @needs_sandbox

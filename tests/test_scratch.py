@@ -75,6 +75,7 @@ def test_a_folder_that_a_thread_is_removing_goes_as_well(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = scratch.folder()
     (path / "file").touch()
-    path.rename(path.with_name(f".{path.name}"))  # a removal that a thread has begun
+    # The new name means that a thread has begun to remove the folder.
+    path.rename(path.with_name(f".{path.name}"))
     scratch.remove(path)
     assert list(path.parent.iterdir()) == []

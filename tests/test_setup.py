@@ -115,7 +115,7 @@ def test_an_interrupt_leaves_nothing_half_done(scripts: Path, number: signal.Sig
     while len(notes(scripts)) < 3:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.5)  # wait until each script has a file to remove
+    time.sleep(0.5)  # Wait until each script has a file to remove.
     # Ctrl-C signals the whole group, but commands in the background ignore it.
     os.killpg(run.pid, number) if number == signal.SIGINT else run.send_signal(number)
     run.communicate(timeout=60)

@@ -16,7 +16,7 @@ from tests.sandbox_calls import needs_sandbox
 
 
 @needs_sandbox
-@pytest.mark.long  # the test installs its own Python environment
+@pytest.mark.long  # This test installs its own Python environment.
 def test_a_copy_is_found_with_other_names(tmp_path: Path) -> None:
     reference = class_submissions.reference(tmp_path / "anna", 5)
     copy = class_submissions.reference(tmp_path / "$(bob)", 5)

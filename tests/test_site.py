@@ -288,7 +288,7 @@ def kit(tmp_path: Path) -> Iterator[Path]:
 
 
 def assert_old(kit: Path) -> None:
-    """Assert that the old site is unchanged and that no part of a new site is left."""
+    """Assert that the old site is unchanged and that no part of a new site exists."""
     assert [x.name for x in (kit / "build/site").iterdir()] == ["index.html"]
     assert (kit / "build/site/index.html").read_text() == "old"
     assert [x.name for x in (kit / "build").iterdir() if x.name not in ("site", "book.log")] == []

@@ -30,7 +30,8 @@ STAGES = sorted(stages.manifests())
 @pytest.fixture
 def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="s"))
-    (folder / "t").mkdir()  # the same name in each run: see tmp_path in conftest.py
+    # The folder needs the same name in each run; see tmp_path in conftest.py.
+    (folder / "t").mkdir()
     yield folder / "t"
     shutil.rmtree(folder)
     scratch.remove_all()
@@ -62,7 +63,7 @@ def test_starting_again_never_overwrites(place: Path, monkeypatch: pytest.Monkey
     own = skeleton.learner_directory(2)
     assert own is not None
     assert skeleton.untouched(2, own)
-    commands.start(exercises.find(2))  # no question, since the copy is unchanged
+    commands.start(exercises.find(2))  # `start` asks no question, because the copy is unchanged.
     (own / "fib.c").write_text("mine\n")
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115, PTH123
     with pytest.raises(LabError, match="holds your work"):
@@ -113,7 +114,7 @@ def test_what_is_put_aside_can_be_had_back_as_start_says(
 def test_saving_is_noticed(place: Path) -> None:
     directory = skeleton.write(1, place)
     changes = watch.changes(directory)
-    next(changes)  # the first result needs no change
+    next(changes)  # The first result does not wait for a change.
 
     def save() -> None:
         (directory / "notes.txt").write_text("nothing to check\n")

@@ -93,7 +93,7 @@ def test_the_reference(machine: str, tmp_path: Path) -> None:
     assert not result.built.module.warnings
 
 
-# Replacements that turn the misc device of the driver into a cdev with a class.
+# These replacements turn the misc device of the driver into a cdev with a class.
 LONGER_WAY = {
     "#include <linux/miscdevice.h>\n": "#include <linux/cdev.h>\n",
     "static struct miscdevice first_device = {\n\t.minor = MISC_DYNAMIC_MINOR,\n"

@@ -40,7 +40,8 @@ POINTS = [task.points for task in tasks.course(0).tasks]
 def place() -> Iterator[Path]:
     """Yield a temporary folder with a short path, since machines keep sockets in the folder."""
     folder = Path(tempfile.mkdtemp(prefix="t"))
-    (folder / "t").mkdir()  # the same name in each run: see tmp_path in conftest.py
+    # The folder needs the same name in each run; see tmp_path in conftest.py.
+    (folder / "t").mkdir()
     yield folder / "t"
     shutil.rmtree(folder)
     scratch.remove_all()
@@ -169,7 +170,7 @@ def test_a_stranger_s_tree(place: Path) -> None:
 @pytest.mark.long
 @needs_sandbox
 def test_a_class(place: Path) -> None:
-    """grader/class.sh grades a correct driver, a driver without unwinding, and a wrong file."""
+    """grader/class.sh grades a correct driver, one without error unwinding, and a wrong file."""
     class_ = place / "class"
     shutil.copytree(paths.STAGES / NAME, class_ / "anna" / NAME)
     # If a student hands in only one directory, it may have any name.

@@ -83,7 +83,7 @@ def test_static_data_is_a_violation(tmp_path: Path, source: str, name: str, kern
 
 
 REFUSED = {
-    # Data and tables without a symbol, in sections of all kinds.
+    # These sources have data and tables without a symbol, in sections of all kinds.
     "data": (pushed(".data", "aw", ".quad 0"), f"8 bytes of it in fib.c, section .data.*{DATA}"),
     "note": (pushed(".note.x", "aw", ".quad 0"), "8 bytes of it in fib.c, section .note.x"),
     "debug": (pushed(".debug_mine", "aw", ".quad 0"), "8 bytes of it .*section .debug_mine"),
@@ -97,7 +97,7 @@ REFUSED = {
     "table": ("const long f[94] = { 1, 1, 2 };", "^752 bytes of them; .*at most 512 bytes of"),
     "text": (f'const char *f(int i) {{ return "{"x" * 600}" + i; }}', "^601 bytes of them"),
     "long": (f'asm(".fill 40000, 1, 0x90"); {ANY}', "^40,0.. bytes of it; .*at most 32,768 bytes"),
-    # Sections that the loader, objtool or modpost process.
+    # These sources have sections that the loader, objtool or modpost process.
     "modinfo": (pushed(".modinfo", "a", ".asciz \\\"license=x\\\""), "a section .modinfo"),
     "modinfo-unloaded": (pushed(".modinfo", "", ".asciz \\\"license=x\\\""), "a section .modinfo"),
     "ksymtab": (pushed("___ksymtab+f", "a", "__ksymtab_f: .long 0"), "a section ___ksymtab"),
@@ -118,7 +118,7 @@ REFUSED = {
     "caller": ("long f(void) { return ((long *)__builtin_frame_address(0))[1]; }",
                "^an access to the return address on the stack .*depend on the caller"),
     "popped": (assembly("pop %1\\npush %1"), "^an access to the return address on the stack"),
-    # Data that is disguised as code.
+    # These sources disguise data as code.
     "quad": (assembly("mov .Lt(,%1,8), %0", 'asm(".Lt: .quad 1, 1, 2, 3, 5, 8");'),
              "bytes that are no instruction|reads code as data|no path reaches"),
     "behind": (f'{ANY} asm(".text\\n.subsection 5\\n.long 1, 2, 3, 4\\n.text");',
@@ -131,7 +131,7 @@ REFUSED = {
     "twice": (assembly("1: mov $0, %%eax\\n.reloc 1b + 1, R_X86_64_32, fib_alloc\\n"
                        ".reloc 1b + 1, R_X86_64_32, fib_free"), "^fib.c: relocations .*overlap"),
     "nop": (assembly(".byte 0x0f, 0x1f, 0x80\\n.long 0x12345678"), "a nop with a number in it"),
-    # Reads and writes outside of the stage's own data.
+    # These sources read or write outside of the stage's own data.
     "constant": ("static const long k = 5; long f(void) { return (*(volatile long *)&k)++; }",
                  f"that writes to constants .*{DATA}"),
     "code": ("long f(long a) { *(volatile long *)&f = a; return 1; }", "that writes to code"),

@@ -15,7 +15,7 @@ from grader.measure import comparison, stats
 from grader.measure.samples import Series
 
 ROUNDS = 15
-COMPARISONS = 14  # the number of tests in a report on one pair of stages
+COMPARISONS = 14  # The number of statistical tests in a report on one pair of stages.
 
 
 def simulate(rng, rows, scatter, shift=0.0, rounds=ROUNDS, outliers=0.1):
@@ -35,7 +35,7 @@ def reports(count, scatter, shift=0.0, rounds=ROUNDS, comparisons=COMPARISONS, o
     rng = np.random.default_rng(20260101)
     rows = simulate(rng, count * comparisons, scatter, shift, rounds, outliers)
     found = []
-    # A limited number, because each row has 2,000 resamples in memory.
+    # Compare 500 rows at a time, because each row needs memory for 2,000 resamples.
     for begin in range(0, len(rows), 500):
         part = rows[begin : begin + 500]
         found += stats.compare_rows(part[:, 0], part[:, 1], begin)

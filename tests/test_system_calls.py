@@ -15,7 +15,7 @@ from grader.exercise.files.stages import Manifest
 MANIFESTS = [m for m in stages.manifests().values() if m.max_n <= 100_000]
 VERBS = set(
     re.findall(r"^ \*\t(\w+)", (paths.COMMON / "fibctl.h").read_text(), re.MULTILINE)
-)  # the request language of fibctl batch
+)  # These are the request names of `fibctl batch`.
 
 
 @pytest.fixture(params=MANIFESTS, ids=[m.name for m in MANIFESTS])
@@ -86,9 +86,9 @@ def measured(n: int, spread: int, repeat: int, nonce: int, **changes: int) -> st
 def test_measurements() -> None:
     accepts = system_calls._measured(1000, 2, 5, 9)
     assert accepts(measured(1000, 2, 5, 9))
-    assert not accepts(measured(1000, 2, 5, 8))  # another nonce
-    assert not accepts(measured(1000, 1, 5, 9))  # another spread
-    assert not accepts(measured(1000, 2, 4, 9))  # one repetition fewer
+    assert not accepts(measured(1000, 2, 5, 8))  # The nonce differs.
+    assert not accepts(measured(1000, 1, 5, 9))  # The spread differs.
+    assert not accepts(measured(1000, 2, 4, 9))  # There is one repetition fewer.
     assert not accepts(measured(1000, 2, 5, 9, digits=1))
     assert not accepts(measured(1000, 2, 5, 9, limbs=1))  # F(1000) has 695 bits
     assert accepts(measured(1000, 2, 5, 9, limbs=11))

@@ -18,7 +18,7 @@ from grader.exercise.files import exercises, stages
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"^[ \t]*/\*.*?\*/\n", re.DOTALL | re.MULTILINE)
-# All languages except that of the skeletons. A student repository has only one language.
+# The available languages except that of the skeletons. A student repository has only one.
 OTHERS = [x for x in texts.available() if x != texts.NATIVE] if not stages.exported() else []
 
 
@@ -71,7 +71,8 @@ def test_a_course_in_chinese_is_checked_like_one_in_english(
         commands.hint(exercise, 7, "1")
         assert bool(CHINESE.search(capsys.readouterr().out)) == (language != texts.NATIVE)
         lines = [(line.name, line.earned) for line in check.check(exercise, own, 7).lines]
-        for file in ("fib.c", "decimal.c"):  # write below the comment, as a learner does
+        # This loop adds code below the comment, as a learner does.
+        for file in ("fib.c", "decimal.c"):
             note = re.search(r"\t/\*\n?.*?\*/\n", (own / file).read_text(), re.DOTALL)
             solved = (exercise.sources / file).read_text() if not stages.exported() else ""
             there = skeleton.functions(solved)[f"fib_{'compute' if file == 'fib.c' else 'decimal'}"]
@@ -90,7 +91,7 @@ def test_a_language_can_be_chosen_until_work_begins(
 ) -> None:
     exercise = exercises.find(2)
     commands.start(exercise)
-    commands.start(exercise, OTHERS[0])  # no question, because the copy is unchanged
+    commands.start(exercise, OTHERS[0])  # The kit asks no question, because the copy is unchanged.
     own = skeleton.learner_directory(2)
     assert own is not None
     assert CHINESE.search((own / "fib.c").read_text())
@@ -109,7 +110,8 @@ def test_an_unknown_language_is_refused(work: Path) -> None:
         texts.chosen(work, "tlh")
     assert not (work / texts.CHOICE).exists()
     work.mkdir()
-    (work / texts.CHOICE).write_text("tlh\n")  # as written by a kit with more languages
+    # A kit with more languages may have written this file.
+    (work / texts.CHOICE).write_text("tlh\n")
     assert texts.chosen(work) == next(iter(texts.available().values()))
 
 
@@ -130,7 +132,8 @@ def test_chinese_is_wrapped_by_its_width(width: int) -> None:
         "讓 fib_compute(n) 的每一步由前一對算出 F(i)、F(i + 1)，不要用遞迴。「真的」需要哪些？" * 3
     )
     lines = wrapping.wrapped(text, width)
-    assert max(map(wrapping.columns, lines)) <= width + 2  # a line may not begin with punctuation
+    # Punctuation may exceed the width, because it must not begin a line.
+    assert max(map(wrapping.columns, lines)) <= width + 2
     assert not [line for line in lines if line[0] in "，。、」？" or line[-1] in "「（"]
     assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", text)
     assert wrapping.wrapped("some words in English", 10) == ["some words", "in English"]

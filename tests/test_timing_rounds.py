@@ -35,8 +35,8 @@ def series(scatter: float, ratio: float, count: int = 15, seed: int = 1) -> tupl
 @pytest.mark.parametrize(
     "scatter, ratio, maybe",
     [
-        (0.003, 1.0, False),  # not significant
-        (0.003, 1.3, False),  # the difference is already clear
+        (0.003, 1.0, False),  # There is no significant difference.
+        (0.003, 1.3, False),  # The difference is already clear.
         (0.1, 3.0, False),
         (0.08, 1.08, True),
         (0.08, 1 / 1.08, True),
@@ -120,7 +120,8 @@ def test_only_what_is_undecided_is_measured_again(monkeypatch: pytest.MonkeyPatc
         ("c", 10): 15, ("c", 20): 9,
     }  # fmt: skip
     for one in found.samples.values():
-        assert len(set(one.rounds)) == len(one.rounds)  # (boot, round) pairs the values
+        # Values with the same (boot, round) are compared, so this key must be unique.
+        assert len(set(one.rounds)) == len(one.rounds)
         assert {boot for boot, _ in one.rounds} == set(range(5))
 
 

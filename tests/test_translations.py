@@ -35,9 +35,9 @@ from tests.site_pages import (
 
 LANGUAGES = translation.languages()
 MASTERS = [paths.shown(path) for path in translation.masters()]
-# Elements whose number a translation must keep. The number of bold phrases may differ.
+# A translation must keep the number of these elements. The number of bold phrases may differ.
 KEPT = ("Code", "Math", "Link", "Image", "Header", "CodeBlock", "Table")
-# Documents that are not pages of the site.
+# These documents are not pages of the site.
 NO_PAGES = (translation.HANDOUTS / "answers.md", paths.ROOT / "README.md")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -354,7 +354,7 @@ def test_a_word_in_a_picture_is_named(copy: Path) -> None:
 def test_what_is_translated_stays_when_nothing_has_changed(copy: Path) -> None:
     """`update` does not change a translation that is up to date."""
     files = sorted((copy / "zh-TW").glob("*.po"))
-    translation.update("zh-TW")  # the first update may move shared entries
+    translation.update("zh-TW")  # The first update may move shared entries.
     before = [file.read_text() for file in files]
     translation.update("zh-TW")
     assert [file.read_text() for file in files] == before

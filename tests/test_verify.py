@@ -52,7 +52,7 @@ def verified(machine: FakeMachine, built: BuiltStage = BUILT) -> Verified:
 
 
 def but(request: str, answer: str | Exception) -> Answer:
-    """Return answers that are right for every request except one."""
+    """Return answers that are correct for every request except one."""
 
     def answers(asked: str, time: int) -> str:
         if asked != request:
@@ -298,7 +298,7 @@ TENTH = stages.find(paths.STAGES, [10])[0]
 
 
 def small_tenth(answers: Answer) -> Verified:
-    """Verify two short ranges of consecutive n in stage 10, with these answers of the client."""
+    """Verify two short ranges of consecutive n in stage 10, with the given client answers."""
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeChannel(answers, {}), "", True)
     runs = [(1500, 1520), (2000, 2005)]

@@ -28,7 +28,7 @@ CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
 
 
 def judge(machine: str) -> list[Finding | None]:
-    """Test each task on its own machine. Return a finding for each, or None if it is right."""
+    """Test each task on its own machine. Return for each a finding, or None if it is solved."""
     where = machines.get(machine or "uml")
     built = module.build(_recipe(), where.kernel())
     try:
@@ -36,7 +36,8 @@ def judge(machine: str) -> list[Finding | None]:
             return [Finding("build-failed", built.cause, built.log)] * len(CHECKS)
         return [_test(where, built, task) for task in range(1, len(CHECKS) + 1)]
     finally:
-        if source_folder.submission():  # no later run reuses a submission's build
+        # Remove a submission's build, because no later run reuses it.
+        if source_folder.submission():
             shutil.rmtree(built.directory, ignore_errors=True)
             built.directory.with_suffix(".lock").unlink(missing_ok=True)
 

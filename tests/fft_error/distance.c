@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Print how far the coefficients of products are from integers before they are
- * rounded: for each length and kind of digits the largest distance, and the
- * bound that the stage proves. The stage's fft.c is included here, because its
+ * Print the distances of product coefficients from integers before rounding:
+ * for each length and kind of digits the largest distance, and the bound that
+ * the stage proves. This program includes the stage's fft.c, because its
  * functions are static.
  */
 #include <math.h>
@@ -67,8 +67,8 @@ static double distance(struct fib_call *call, struct fft *fft,
 }
 
 /*
- * Usage: distance POINTS... Each line has points, kind, distance of the square,
- * distance of the product, and bound.
+ * Usage: distance POINTS... Each output line has points, kind, distance of the
+ * square, distance of the product, and bound.
  */
 int main(int argc, char **argv)
 {

@@ -49,7 +49,7 @@ int main(void)
 			return 9;
 		grown[i] = (char)i;
 	}
-	/* Together the blocks exceed the heap, but each is freed at once. */
+	/* All blocks together exceed the heap, so free each at once. */
 	for (int i = 0; i < 2000; i++) {
 		char *block = malloc(100000);
 
