@@ -25,8 +25,8 @@ SLICE = 5_000
 # The ratio is measured with RATIO_SIZE fibers and these numbers of instructions between switches.
 WORKS = (0, 100, 500, 1_000, 5_000, 50_000)
 RATIO_SIZE = 128
-# Number of switches in one measurement. It is so small that they fit into the 4,000,000
-# instructions between two timer ticks of machine qemu.
+# The number of switches in one measurement. It is small enough that all switches fit into the
+# 4,000,000 instructions between two timer ticks of machine qemu.
 SWITCHES = 1024
 LIBRARIES = ("module", "userspace")
 RUNS = {"instructions": 3, "ns": 10}
@@ -59,7 +59,7 @@ def middle(values: tuple[float, ...]) -> float:
 
 
 def chosen(name: str) -> Machine:
-    """Return the machine, which must have a suitable metric. Raise LabError if it has none."""
+    """Return the machine to measure on. Raise LabError if it has no suitable metric."""
     if name in ("uml", "uml-debug"):
         raise LabError(
             f"machine={name} cannot measure a switch: its emulated system calls take 100"

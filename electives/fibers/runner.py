@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Run the test programs on several machines, and check that they leave nothing behind."""
+"""Run the test programs on several machines, and check that they leak nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /*
- * Execute OUT_LOOP times a million steps without a purpose, like the program of
- * the article that kbench is based on.
+ * Execute OUT_LOOP times a million loop iterations that compute nothing useful,
+ * like the program of the article that kbench is based on.
  */
 #ifndef OUT_LOOP
 #define OUT_LOOP 100

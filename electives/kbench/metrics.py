@@ -17,7 +17,7 @@ from grader.measure import sensitivity
 
 # Factor by which valgrind slows a program down; it also needs about a second to start.
 CALLGRIND_SLOWER = 150
-# Number of runs by an exact metric. The second run shows that both agree.
+# The number of runs for an exact metric. The second run must give the same count as the first.
 EXACT_RUNS = 2
 
 Tell = Callable[[str, int, int], None]
@@ -97,7 +97,7 @@ def measure(
         except RunsDiffer:
             raise
         except LabError as error:
-            if len(metrics) == 1:  # the only metric was requested by name
+            if len(metrics) == 1:  # the user requested only this metric
                 raise
             notes.append(f"without {metric.name}: {error}")
     return MetricResults(values, tuple(notes), runs)

@@ -104,7 +104,10 @@ def _of_symbol(user: str, symbol: str) -> LabError:
 
 
 def _steps(listing: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield function, mnemonic, operands and symbol. A relocation has only function and symbol."""
+    """Yield the function, mnemonic, operands and symbol of each line of the listing.
+
+    A line with a relocation has only a function and a symbol.
+    """
     function = "?"
     for line in listing.splitlines():
         if match := _HEAD.match(line):

@@ -43,7 +43,7 @@ def _tests() -> list[_Test]:
     chosen, _ = seed.chosen(None, "LAB_SEED=")
     draw = random.Random(chosen)
     return [
-        # If a stack pointer is this top rounded down to 8 bytes, it is not aligned to 16 bytes.
+        # The top of the stack is odd. A module that aligns it only to 8 bytes, not 16, fails.
         _Test(1, f"{chosen} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
         _Test(1, f"{chosen} {DEEP - 1} {draw.randrange(1, 100)}\n"),
         _Test(1, f"{chosen} {SHALLOW} 0\n", "kernel_stack=1"),

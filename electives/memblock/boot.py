@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Build and boot the lab kernel with another memblock_add_range(), and read its log.
 
-The tree in which the lab kernel was built is kept once. It is copied for each variant, and make
-compiles only what the change requires. The configuration is the lab kernel's, so its
+The cache holds one tree in which the lab kernel was built. Each variant gets a copy of this tree,
+in which make compiles only the changed files. The configuration is the lab kernel's, so its
 modules can be loaded.
 """
 
@@ -125,8 +125,8 @@ def _must(command: list[str], variant: Variant) -> None:
 def log(linux: Path) -> list[str]:
     """Boot a kernel. Return memblock's log: the calls in order, then the regions.
 
-    Addresses are not randomized, because otherwise the begin of a user-mode kernel's memory would
-    be random.
+    Addresses are not randomized, because otherwise the start address of a user-mode kernel's
+    memory would be random.
     """
     fixed = ("setarch", os.uname().machine, "-R")
     guest = Uml("uml", "", 256, "memblock=debug", linux, fixed).boot()
@@ -150,7 +150,7 @@ def end_of_image(linux: Path) -> int:
 
 
 def moved(log_lines: list[str], by: int) -> list[str]:
-    """Return the log as it would be if the executable were larger by that many bytes.
+    """Return the log as it would be if the executable were larger by `by` bytes.
 
     The executable begins at address 0 and is the first reserved region, with the part of the heap
     used before; later reservations are made from the end of the memory.

@@ -82,7 +82,7 @@ def parse(text: str) -> ProfilePart:
 
 
 def count(program: Path, *arguments: str) -> list[ProfilePart]:
-    """Run a program under callgrind. Return the dumps it requested, in order, and the last one."""
+    """Run a program under callgrind. Return its requested dumps in order, and the final dump."""
     folder = scratch.folder()
     output = folder / "out"
     command = [

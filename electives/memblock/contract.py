@@ -23,7 +23,7 @@ SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 
 
 def violation(own: Path, kernels: Path) -> str:
-    """Compare the object in `own` with the kernel's in `kernels`. Return a violation, or ""."""
+    """Compare the object in `own` with that in `kernels`. Return the first violation, or ""."""
     called = _names(own, "-u") - _names(kernels, "-u") - USUAL
     if called:
         return f"it calls {min(called)}, which mm/memblock.c does not"

@@ -195,7 +195,7 @@ def _key(kernel: Path) -> str:
 
 
 def place(kernel: Path) -> Path:
-    """Return the folder for everything that is built from that kernel source."""
+    """Return the folder for everything that is built from this kernel source."""
     return paths.BUILD / "memblock" / _key(kernel)
 
 
@@ -237,8 +237,8 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     shutil.copytree(kernel, tree, symlinks=True)
     folder = tree / TESTS
     _make(folder, *way.variables, "main")
-    # -o include: without it, make would rebuild everything, because the target include is always
-    # out of date.
+    # Without -o include, make would rebuild everything, because the target include is always out of
+    # date.
     asked = ("-n", "-o", "include", *way.variables)
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")

@@ -48,7 +48,10 @@ Counts = dict[tuple[str, int], int]
 
 @dataclass(frozen=True)
 class Share:
-    """Instructions of the kernel's tests: all, the function's own, and those with its callees."""
+    """Instruction counts of the kernel's tests.
+
+    They are the total, the function's own count, and the function's count with its callees.
+    """
 
     whole: int
     own: int

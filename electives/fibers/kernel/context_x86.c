@@ -4,10 +4,10 @@
  * floating-point registers are in the processor or in struct fpu; after
  * kernel_fpu_begin they are in struct fpu.
  *
- * Flags, segments, fs and gs base (TLS) and PKRU stay the thread's. No flag and
- * no selector ever comes from a program. An instruction pointer may be any
- * number: the kernel returns by iret, which checks it, if it is not the address
- * after the system call.
+ * Flags, segments, fs and gs base (TLS) and PKRU belong to the thread and are
+ * not switched. No flag and no selector ever comes from a program. A program
+ * may choose any instruction pointer: unless it is the address after the system
+ * call, the kernel returns by iret, which checks it.
  */
 #include <linux/ptrace.h>
 #include <linux/sched.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The device /dev/fibers: it has one table for each process that opened it,
- * found by the process's memory. A process ends for the module when its last
- * file is released: by exit, by a signal, or by exec if the file has O_CLOEXEC.
+ * The device /dev/fibers has one table for each process that opened it. The
+ * table is looked up by the process's mm_struct. The module regards a process
+ * as ended when its last file is released: by exit, by a signal, or by exec if
+ * the file has O_CLOEXEC.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -69,7 +70,7 @@ static int fibers_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Called with tables_lock held; releases it. */
+/* The caller must hold tables_lock; this function releases it. */
 static void end(struct kref *kref)
 {
 	struct table *table = container_of(kref, struct table, kref);

@@ -35,8 +35,8 @@ struct thread {
 };
 
 struct fiber {
-	struct thread *owner; /* thread that runs it, or NULL */
-	struct thread *home; /* thread whose first fiber it is, or NULL */
+	struct thread *owner; /* thread that runs this fiber, or NULL */
+	struct thread *home; /* the thread with this first fiber, or NULL */
 	u32 id;
 	pid_t creator;
 	unsigned long entry;
@@ -45,7 +45,7 @@ struct fiber {
 	atomic_long_t failed;
 	u64 *local[FIBERS_KEYS / LOCAL_BLOCK];
 	struct rcu_head rcu;
-	struct context *context; /* after this struct, in the same block */
+	struct context *context; /* stored directly after this struct */
 };
 
 struct table {

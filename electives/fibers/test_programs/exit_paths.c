@@ -118,8 +118,9 @@ static void *ends_in_its_own(void *argument)
 }
 
 /*
- * One create removes all threads that have ended before it. They convert before
- * the first of them ends, because a convert removes ended threads, too.
+ * A single FIBERS_CREATE removes all threads that have ended before it. Here,
+ * all threads convert before the first one ends, because FIBERS_CONVERT removes
+ * ended threads, too.
  */
 static void several_threads(void)
 {

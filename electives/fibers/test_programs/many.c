@@ -51,7 +51,7 @@ static void ten_thousand(void)
 		for (int i = 0; i < MANY; i++)
 			SAME(fiber_switch(ids[i]), 0);
 	SAME(visits, 3 * MANY);
-	/* A line for each fiber, one for the first fiber, and the heading. */
+	/* The listing also has a line for the first fiber, and a heading. */
 	SAME(lines_of("/proc/fibers"), MANY + 2);
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fibers_file);
 	CHECK(lines_of(path) >= MANY + 2);

@@ -48,7 +48,7 @@ static void few_rounds(void)
 	go_round(ROUNDS / 50);
 }
 
-/* Runs on the stack of the interrupted fiber. */
+/* This signal handler runs on the stack of the interrupted fiber. */
 static void on_timer(int signal)
 {
 	(void)signal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Replaces table.c: force the order of two switches in which a race shows. Two
+ * Replaces table.c: force the order of two switches that exposes a race. Two
  * bits of the requested id choose the thread's role. A hardware breakpoint
  * stops the first thread after each access to the owner of the fiber that the
  * second thread requests. As soon as this fiber has no owner, the second

@@ -21,7 +21,7 @@ struct block {
 	u32 order; /* 2^order bytes follow */
 	u32 state;
 	size_t size; /* requested bytes */
-	struct block *next[]; /* only in a free block: the next free block */
+	struct block *next[]; /* the next free block, if this one is free */
 };
 
 static struct block *waiting[32];

@@ -64,7 +64,7 @@ static int digit(int byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : 99;
 }
 
-/* Read a number of at most width bytes. Return false if there is none. */
+/* Read a number of at most width bytes. Return false without one. */
 static bool number(int base, int width, unsigned long long *value)
 {
 	bool minus = false, any = false;

@@ -16,7 +16,7 @@
 int kbench_main(int argc, char **argv);
 
 /*
- * The linker defines these symbols at the begin and the end of the program's
+ * The linker defines these symbols at the start and the end of the program's
  * own code, which does not include libc.
  */
 extern char __executable_start, etext;

@@ -9,7 +9,7 @@
  *
  * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
  * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
- * and assigned to nodes, y ranges may also begin and end one byte after the begin of a page, so
+ * and assigned to nodes, y ranges may also begin and end one byte after the start of a page, so
  * that gaps and overlaps of one byte occur. i allows an error: a new array inside the range that is
  * being added.
  *
