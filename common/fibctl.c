@@ -54,8 +54,8 @@ static bool parse_number(const char *text, uint64_t *value)
 }
 
 /*
- * Store the digits of F(@n) in a new block. Return 0, or an errno value, and
- * then no block is allocated.
+ * Store the digits of F(@n) in a new block. Return 0 or an errno value; after
+ * an error, no block is allocated.
  */
 static int new_digits(int fd, uint64_t n, char **digits, ssize_t *count)
 {

@@ -5,7 +5,7 @@
  * `fibctl batch` reads requests, one on each line, and answers each by one
  * line: the return value of the call, or minus errno, and then further results.
  * It does not judge the results, because the program that sent the requests
- * knows the right answers. H is the number of an open file, from 0 to 31.
+ * knows the correct answers. H is the number of an open file, from 0 to 31.
  *
  *	open H [r|w|rw]		0
  *	close H			0
@@ -28,10 +28,10 @@
  *	ioctl H REQUEST		RETURNED; REQUEST is any number
  *	measure H NAME=VALUE...	RETURNED NAME=VALUE...: the fields of struct
  *				fibdrv_measure by their names; size is set to
- *				the right value unless given, reserved sets the
- *				last word, address=0 passes a null pointer. The
- *				last field is outside_ns, the time of the whole
- *				call by the clock of this process
+ *				the correct value unless given, reserved sets
+ *				the last word, address=0 passes a null pointer.
+ *				The last field is outside_ns, the time of the
+ *				whole call by the clock of this process
  *	count H N		RETURNED by one pread() for F(N). Marker
  *				instructions surround the call, and one for each
  *				digit follows; the emulator records them

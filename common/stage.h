@@ -21,7 +21,7 @@
  */
 void __attribute__((cold)) fib_assert_failed(const char *file, int line);
 
-/* State a condition that must hold. If it does not hold, it is reported. */
+/* Check a condition that must hold, and report it if it does not hold. */
 #define fib_assert(condition)                                  \
 	do {                                                   \
 		if (__builtin_expect(!(condition), 0))         \

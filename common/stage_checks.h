@@ -10,7 +10,7 @@
 
 #include "account.h"
 
-/* Bytes after the buffer of fib_decimal, to detect that it writes too far. */
+/* The number of bytes after fib_decimal's buffer that detect an overflow. */
 #define GUARD_BYTES 16
 
 static inline u64 fnv1a(const char *bytes, size_t size)

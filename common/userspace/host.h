@@ -33,7 +33,7 @@ typedef long long s64;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
-/* Like freestanding.h, for programs that call a stage's internal functions. */
+/* As in freestanding.h, for programs that call a stage's internal functions. */
 static inline bool IS_ERR(const void *pointer)
 {
 	return (unsigned long)pointer >= (unsigned long)-4095;
