@@ -112,7 +112,7 @@ static size_t limbs_needed(u64 n)
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	struct bignum *number; /* all numbers are in one block */
-	struct bignum *a, *b; /* L(k), L(k + 1); k: the bits of n done so far */
+	struct bignum *a, *b; /* L(k), L(k + 1); k consists of top bits of n */
 	struct bignum *c, *d; /* the two numbers of the next k */
 	int bits, err;
 

@@ -315,8 +315,8 @@ static int truncated_split(struct fib_call *call, u64 *f, struct shape s,
 }
 
 /*
- * The inverse: from both remainders times main, with values less than 4 P, to
- * all coefficients times 2 * main.
+ * Do the inverse: from both remainders, which are less than 4 P and multiplied
+ * by main, compute all coefficients times 2 * main.
  */
 static int truncated_join(struct fib_call *call, u64 *f, struct shape s,
 			  const struct ntt *ntt)

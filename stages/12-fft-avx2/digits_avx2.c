@@ -150,8 +150,8 @@ static __always_inline u32x8 integers(double4 a, double4 b)
 }
 
 /*
- * Shift to the next position, in that order. Values from the vector below are
- * in @below.
+ * Shift to the next position, in the order 0 1 4 5 2 3 6 7. Values from the
+ * vector below are in @below.
  */
 static __always_inline s32x8 next_place(s32x8 a, s32x8 *below)
 {

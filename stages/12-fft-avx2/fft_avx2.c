@@ -175,7 +175,7 @@ static __always_inline void radix4_inverse(struct complex4 z[4],
 	z[3] = mul_conjugate(add_i(odd, odd_i), p->w3);
 }
 
-/* Radix 4 for @count blocks of a quarter, @quarter blocks apart. */
+/* Do radix 4 for @count blocks; the quarters begin @quarter blocks apart. */
 static __always_inline void radix4_pass(struct complex4 *f, size_t quarter,
 					size_t count, const struct powers *p,
 					bool inverse)
@@ -302,7 +302,7 @@ static __always_inline void multiply16(struct complex4 *f,
 	f[3] = z[3];
 }
 
-/* Like multiply16 for a node with 64 points, but times 16; changes g. */
+/* Do multiply16's work for a node with 64 points, times 16; changes g. */
 static __always_inline void multiply64(const struct fft *fft,
 				       const struct fft_root *level,
 				       size_t node, struct complex4 *f,
@@ -499,7 +499,7 @@ static __always_inline struct wheel wheel_of(const struct fft *fft,
 }
 
 /*
- * Radix p, odd. The substitution x^m = i^p y^m changes the parts of a
+ * Do odd radix p. The substitution x^m = i^p y^m changes the parts of a
  * polynomial modulo x^(pm) - i to those of one modulo y^(pm) - 1, because
  * i^(p^2) = i: part t is rotated by p t right angles. Then a transform of
  * length p follows. Parts t and p - t have the same cosines, and sines of
@@ -544,8 +544,8 @@ odd_transform(struct complex4 *z, const struct wheel *w, struct complex4 first,
 }
 
 /*
- * The first of the top passes, for blocks @first to @end of each row, from
- * @digits. These are real; every second part becomes imaginary by the rotation.
+ * Do the first top pass for blocks @first to @end of each row. The input,
+ * @digits, is real; the rotation makes every second part imaginary.
  * One of t and p - t is even, so sums and differences need no addition.
  */
 static __always_inline void odd_pass(const struct fft *fft, struct complex4 *f,
@@ -590,7 +590,7 @@ static __always_inline void odd_pass(const struct fft *fft, struct complex4 *f,
 	}
 }
 
-/* The inverse of odd_pass, times p. */
+/* Do the inverse of odd_pass, times p. */
 static __always_inline void odd_pass_inverse(const struct fft *fft,
 					     struct complex4 *f,
 					     const unsigned int p, size_t first,
@@ -620,7 +620,7 @@ static __always_inline void odd_pass_inverse(const struct fft *fft,
 	}
 }
 
-/* Radix 2, for a node of @rows rows; from @digits unless @digits is NULL. */
+/* Do radix 2 for a node of @rows rows. Read @digits unless it is NULL. */
 static __always_inline void
 radix2_pass(const struct fft *fft, struct complex4 *f, const s16 *digits,
 	    size_t rows, const struct fft_root *root, size_t first, size_t end)
@@ -648,7 +648,7 @@ radix2_pass(const struct fft *fft, struct complex4 *f, const s16 *digits,
 	}
 }
 
-/* The inverse of radix2_pass, times 2. */
+/* Do the inverse of radix2_pass, times 2. */
 static __always_inline void radix2_pass_inverse(const struct fft *fft,
 						struct complex4 *f, size_t rows,
 						const struct fft_root *root,
@@ -677,7 +677,7 @@ static __always_inline struct powers top_powers(const struct fft_root *root)
 				broadcast_root(&root[2]) };
 }
 
-/* Radix 4, for all rows, from @digits, if this is the first pass. */
+/* Do radix 4 for all rows. This is the first pass, so it reads @digits. */
 static __always_inline void digits_pass(const struct fft *fft,
 					struct complex4 *f, const s16 *digits,
 					const struct fft_root *root,
@@ -709,7 +709,7 @@ static __always_inline void digits_pass(const struct fft *fft,
 	}
 }
 
-/* Radix 4, for a node of @rows rows. */
+/* Do radix 4 for a node of @rows rows. */
 static __always_inline void top4_pass(const struct fft *fft, struct complex4 *f,
 				      size_t rows, const struct fft_root *root,
 				      size_t first, size_t end, bool inverse)
@@ -723,8 +723,8 @@ static __always_inline void top4_pass(const struct fft *fft, struct complex4 *f,
 }
 
 /*
- * The top passes, for as many blocks of each row as fit together into the
- * cache.
+ * Do the top passes for those blocks of each row that fit into the cache
+ * together.
  */
 static void top_passes(const struct fft *fft, struct complex4 *f,
 		       const s16 *digits, size_t first, size_t end)

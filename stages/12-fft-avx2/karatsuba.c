@@ -18,8 +18,8 @@
 #include "karatsuba.h"
 
 /*
- * The limits of halvings, and of digits in a leaf and a block. A sum of
- * 2^LEVELS digits, one of which, the number's top digit, may be B, is at most
+ * The maximum number of halvings, and of digits in a leaf and in a block. Only
+ * the top digit may be as large as B, so a sum of 2^LEVELS digits is at most
  *
  *	15 * B / 2 + B = 8.5 * 10^18 < 2^63.
  */

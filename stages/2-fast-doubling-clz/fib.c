@@ -17,7 +17,7 @@ typedef u64 limb_t;
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
 	limb_t a = 0,
-	       b = 1; /* F(k) and F(k + 1); k: the bits of n done so far */
+	       b = 1; /* F(k) and F(k + 1); k consists of top bits of n */
 	/* The top bit of n; n | 1 because clz is undefined for 0. */
 	int top = 63 - __builtin_clzll(n | 1);
 

@@ -72,7 +72,7 @@ static int fib_odd(struct bignum *d, const struct bignum *a,
 
 int fib_compute(struct fib_call *call, u64 n, union fib_value *f)
 {
-	struct bignum *a, *b; /* F(k), F(k + 1); k: the bits of n done so far */
+	struct bignum *a, *b; /* F(k), F(k + 1); k consists of top bits of n */
 	struct bignum *c, *d; /* the two numbers of the next k */
 	struct bignum *t; /* scratch */
 	int bits, err;
