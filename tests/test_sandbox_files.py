@@ -150,7 +150,7 @@ def test_an_archive_that_reaches_out(call: Caller) -> None:
 def test_an_archive_of_zeros(call: Caller) -> None:
     archive = _archive(call.folder / "a.tar.gz", *((str(i), {}, bytes(3 * MB)) for i in range(20)))
     result, found = _unpack(call, archive)
-    # Either tar fails for lack of space, or the supervisor detects that the limit is exceeded.
+    # Either the disk is too full for tar, or the supervisor detects that the limit is exceeded.
     assert (result.ended_by == "store" or "No space left" in result.text) and result.status != 0
     assert sum((call.folder / "unpacked" / name).stat().st_size for name in found) <= 16 * MB
     archive = _archive(call.folder / "a.tar.gz", ("0", {}, bytes(20 * MB)))
