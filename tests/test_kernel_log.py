@@ -86,7 +86,7 @@ PC_NULL = """\
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Module:
-    """Build a linked object with debug information from a stage's file and a file of the kit."""
+    """Link an object with debug information from a stage's source and a source of the kit."""
     folder = tmp_path_factory.mktemp("module")
     stage, kit = folder / "fib.c", folder / "account.c"
     stage.write_text(

@@ -72,7 +72,7 @@ def test_c_files_include_nothing_from_above() -> None:
 
 
 def test_scripts_call_doors_only() -> None:
-    """`make` and the scripts call only modules that are command lines."""
+    """`make` and the scripts call only modules that have a command-line interface."""
     called = set()
     scripts = (paths.ROOT / "scripts").glob("*")
     for path in [paths.ROOT / "Makefile", *GRADER.glob("*.sh"), *scripts]:

@@ -19,7 +19,7 @@ from grader.lab import machines, persistent_machine, qemu
 from grader.lab.machines import Contents
 
 PICTURE = paths.BUILD / "fibers" / "switch.svg"
-# Tests on an emulated machine with AVX, because not every CPU has wide registers.
+# These tests run on an emulated machine with AVX, because not every CPU has wide registers.
 WIDE = ("wide", (runner.AVX, runner.REGISTERS))
 # The tests of each task, by machine. The first test that fails is reported.
 TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {

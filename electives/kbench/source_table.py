@@ -56,7 +56,7 @@ class _Loops:
         return found
 
     def in_machine(self, name: str, todo: list[tuple[int, str]], what: str) -> Runs:
-        """Measure runs by a machine's metric, in one boot."""
+        """Measure several runs with the machine's metric in one boot."""
         found: Runs = {}
         machine = machines.get(name)
         with kernel.session(machine, list(self.tasks.values())) as session:

@@ -24,10 +24,10 @@ LAST_MODE, INSTRUCTIONS = 4, 5
 # ENOUGH_ACROSS are the required factors between the kernel's count and the learner's.
 FEWEST_REGIONS, MOST_REGIONS = 106, 112
 LEAST_ACROSS, MOST_ACROSS = 4, 12
-# Task 2 opens one gap, and merges only there. With a linear search, this takes 3.7 to 5.5 times
-# fewer instructions on Linux 6.1, and 2.4 to 2.7 times fewer on 6.12. The kernel's function walks
-# the array twice. Delayed allocation merges all regions, which takes 1.2 to 1.3 times fewer on 6.1,
-# and 1.4 to 1.6 times fewer on 6.12.
+# Task 2 opens one gap, and merges regions only at this gap. The kernel's function, which walks the
+# array twice, takes 3.7 to 5.5 times as many instructions on Linux 6.1 as a linear search that does
+# so, and 2.4 to 2.7 times as many on 6.12. It takes 1.2 to 1.3 times as many on 6.1 as delayed
+# allocation, which merges all regions, and 1.4 to 1.6 times as many on 6.12.
 OVERLAPS = 2
 ACROSS = ("across",)
 ENOUGH_ACROSS = 2

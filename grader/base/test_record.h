@@ -38,7 +38,7 @@ struct test_record {
 	unsigned long long digest;
 };
 
-/* Returns the digest of a text, as the value of a check of that text. */
+/* Return the digest of a text, which is recorded as the result of a check. */
 static inline unsigned long long test_record_text(const char *text)
 {
 	return test_digest(text, __builtin_strlen(text));

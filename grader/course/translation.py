@@ -361,7 +361,7 @@ def _figures() -> list[Path]:
 
 
 def _in_figure(picture: str, known: dict[str, str]) -> str:
-    """Return a figure of gnuplot with its words in another language."""
+    """Return a gnuplot figure with its words translated."""
     phrases = sorted(known, key=len, reverse=True)
 
     def text(mark: re.Match[str]) -> str:

@@ -18,7 +18,7 @@
 /* The minimum duration of a call in which a missing yield is detected. */
 #define LONG_NS 16000000
 /*
- * A longer interval than this many products may be an accident. Then the
+ * A longer interval than this many products may be caused by other load. Then the
  * largest n is measured again, and the unit is multiplied by the computer's
  * slowdown.
  */

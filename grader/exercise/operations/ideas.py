@@ -72,7 +72,7 @@ class OperationCost:
     vectors: int = 0
     multiplications: int = 0
     pause: int = 0
-    at: CountedCall | None = None  # the call with its random size
+    at: CountedCall | None = None  # the requested call, with its random size filled in
 
 
 # The cost of each call, or a finding if its instructions could not be counted.

@@ -229,7 +229,8 @@ def _faults(
 ) -> Iterator[ContractViolation]:
     """Yield faults as violations for a learner, at most SHOWN of each kind.
 
-    If named, skip writable data, because a violation names each variable already.
+    If the parameter named is true, skip writable data, because a violation already names each
+    variable.
     """
     count: dict[str, int] = {}
     told: set[tuple[int, int, str]] = set()
