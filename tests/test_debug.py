@@ -54,6 +54,20 @@ def test_meaning(log: str, meaning: str) -> None:
     assert meaning in log_diagnostics.sentence(log, nowhere)
 
 
+def test_the_function_of_a_fault() -> None:
+    """The instruction pointer names the function, not a pointer to a function on the stack."""
+    log = (
+        "RIP: 0033:bn_create+0x58/0x140 [fibdrv]\n"
+        "Kernel panic - not syncing: Kernel mode fault at addr 0x0, ip 0xb8028d88\n"
+        "Call Trace:\n [<b8028d30>] ? bn_dup+0x0/0x140 [fibdrv]\n"
+        " [<b802adc6>] fib_compute+0x36/0x360 [fibdrv]\n"
+    )
+    found = log_diagnostics.frames(log, "fibdrv")
+    assert list(found) == [("bn_create", 0x58, 0x140), ("fib_compute", 0x35, 0x360)]
+    known = LogContext("fibdrv", device.DIALECT, lambda symbol, _offset, _size: (symbol, "a.c:9"))
+    assert "is used in bn_create (a.c:9)" in log_diagnostics.sentence(log, known)
+
+
 def test_first_report_counts() -> None:
     log = "fibdrv: F(1): the stage returned -5\nWARNING: possible circular locking dependency\n"
     assert "-ENOMEM" in log_diagnostics.sentence(log, nowhere)

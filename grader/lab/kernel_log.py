@@ -49,25 +49,18 @@ def suspects(console: str, module: Module) -> list[str]:
 
 def first_place(console: str, module: Module) -> str:
     """Return the first source line of the module in the log: "in function, file:line" or ""."""
-    lines = console.splitlines()
-    # Search the instruction pointer first, because it is more precise than the stack.
-    lines = [x for x in lines if "RIP:" in x] + [x for x in lines if "RIP:" not in x]
     first = ""
-    in_module = log_diagnostics.in_module(module.name)
-    for line in lines:
-        for symbol, offset, size in in_module.findall(line):
-            # A return address is the address after the call, so subtract 1 to get into the call.
-            back = 0 if "RIP:" in line else 1
-            function, source = source_line(module, symbol, int(offset, 16) - back, int(size, 16))
-            if not source:
-                continue
-            if not source.startswith(tuple(f"{label}/" for label in module.support)):
-                return (
-                    f"{first}, called from {function}, {source}"
-                    if first
-                    else (f"in {function}, {source}")
-                )
-            first = first or f"in {function}, {source}"
+    for symbol, offset, size in log_diagnostics.frames(console, module.name):
+        function, source = source_line(module, symbol, offset, size)
+        if not source:
+            continue
+        if not source.startswith(tuple(f"{label}/" for label in module.support)):
+            return (
+                f"{first}, called from {function}, {source}"
+                if first
+                else (f"in {function}, {source}")
+            )
+        first = first or f"in {function}, {source}"
     return first
 
 

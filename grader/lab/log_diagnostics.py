@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 # A function that takes a symbol of the module, an offset into the symbol and the symbol's size. It
@@ -101,12 +101,22 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def in_module(name: str) -> re.Pattern[str]:
-    """Return a pattern for function+0xoffset/0xsize [module].
+def frames(log: str, module: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the symbol, the offset and the symbol's size of each address of the module in a log.
 
-    The name of a function that the compiler has split may end in .part.0, .cold or the like.
+    The instruction pointer comes first, because it is more precise than the stack. The name of a
+    function that the compiler has split may end in .part.0, .cold or the like.
     """
-    return re.compile(rf"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[{re.escape(name)}\b")
+    address = re.compile(
+        rf"\b([A-Za-z_][\w.]*)\+0x([0-9a-f]+)/0x([0-9a-f]+) \[{re.escape(module)}\b"
+    )
+    for line in sorted(log.splitlines(), key=lambda line: "RIP:" not in line):
+        for symbol, offset, size in address.findall(line):
+            # A return address is the address after the call, so subtract 1 to get into the call.
+            # The begin of a function is no return address, but a pointer that lies on the stack.
+            back = 0 if "RIP:" in line else 1
+            if int(offset, 16) >= back:
+                yield symbol, int(offset, 16) - back, int(size, 16)
 
 
 def _user_of(stack: str, about: LogContext, max_frames: int = 1) -> str:
@@ -117,9 +127,8 @@ def _user_of(stack: str, about: LogContext, max_frames: int = 1) -> str:
     """
     found: list[str] = []
     last = ""
-    for symbol, offset, size in in_module(about.module).findall(stack):
-        # A return address is the address after the call, so subtract 1 to get into the call.
-        function, line = about.place(symbol, int(offset, 16) - 1, int(size, 16))
+    for symbol, offset, size in frames(stack, about.module):
+        function, line = about.place(symbol, offset, size)
         function = function or symbol
         if (
             function in (about.dialect.allocate, about.dialect.free, last)
@@ -211,11 +220,12 @@ def _recursive(_match: re.Match[str], report: str, about: LogContext) -> str:
     return f"{lock} is taken {taken} by a task that took it already {held}: it waits for itself"
 
 
-def _fault(match: re.Match[str], report: str, about: LogContext) -> str:
+def _fault(match: re.Match[str], _report: str, about: LogContext) -> str:
     address = int(match[1], 16)
     if address >= _NULL_PAGE:
         return f"the pointer {match[1]} is invalid: it was never set, or was overwritten"
-    user = _user_of(report, about)
+    # User-mode Linux prints the registers before the line that matches, so search the whole log.
+    user = _user_of(match.string, about)
     # The lab kernel also prints address 0 for a non-canonical address.
     index = "" if address else ", or an index is far outside of its array"
     return (

@@ -273,13 +273,13 @@ def verify(
     seed: int,
     quick: bool,
     tell: Callable[[str], None],
-    runs: bool = True,
     at_once: bool = False,
 ) -> Verified:
     """Boot a machine for one stage and test the whole ABI.
 
-    runs: also test thousands of n above 1,000, which takes too long on very slow machines. at_once:
-    run the contract tests in a second machine at the same time, because a user is waiting.
+    quick: test fewer n above 1,000. A debug machine, which is very slow, always does so, and leaves
+    out the runs of consecutive n. at_once: run the contract tests in a second machine at the same
+    time, because a user is waiting.
     """
     record = _Record(built)
     if not built.ok:
@@ -311,8 +311,8 @@ def verify(
     finally:
         scratch.remove(folder)
     try:
-        large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick)]
-        large += test_inputs.chosen_runs(manifest, seed) if runs else []
+        large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick or machine.debug)]
+        large += [] if machine.debug else test_inputs.chosen_runs(manifest, seed)
         if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
             # If a test of digits or memory has failed, skip the contract tests, which would find
             # the same fault.
