@@ -117,8 +117,10 @@ class _Counted:
         kernels_own, own = (
             sum(count[call, self.regions] for call in calls) for count in self.counts
         )
-        if kernels_own >= enough * own:
+        if kernels_own >= enough * own > 0:
             return ""
+        if not own:
+            return f"no instructions were counted for {what}"
         return (
             f"{own:,} instructions for {what}, in an array of {self.regions}, the"
             f" kernel's {kernels_own:,}: {kernels_own / own:.1f} times fewer, {enough} are required"

@@ -80,7 +80,7 @@ def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
     """
     out = scratch.folder()
     out.chmod(0o755)  # readable for the sandbox's user; the folder above it is private
-    if output := allowed_c.refused_in_source(variant.where, variant.text):
+    if output := allowed_c.refused_in_fragment(variant.where, variant.text):
         raise kernels.VariantNotBuiltError(output)
     name = variant.where or variant.name
     try:

@@ -40,13 +40,16 @@ _DIRECTIVES = re.compile(
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"'}
 _REGISTER = re.compile(r"%?[er]?([abcd]x|[sd]i|[sb]p|[abcd]l|[sd]il)|r\d+[dwb]?|[xw]\d+")
 _TOKEN = re.compile(
-    r"\s+|//[^\n]*|/\*.*?\*/|(?:u8|[LuU])?\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    r"\s+|//[^\n]*|/\*.*?(?:\*/|\Z)|(?:u8|[LuU])?\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
     r"|[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|.",
     re.S,
 )
 _MARKER = re.compile(r"# (\d+) \"((?:\\.|[^\"\\])*)\"((?: \d)*)")
 _DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(?:line\b|\d)")
 _CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
+# The directives that a fragment of a kernel file may contain.
+_CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", ""}
+_ANY_DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(\w*)")
 # A condition with the same value in all builds for a kernel release.
 _ON_RELEASE = re.compile(r"(?:LINUX_VERSION_CODE|KERNEL_VERSION|defined|[\d\s()<>=!&|,])+")
 # Macros that differ between the kernels, or between the builds for one kernel.
@@ -65,8 +68,10 @@ class Token:
     line: int
 
 
+# A comment without an end goes to the end of the text. Otherwise the search for its end would take
+# time quadratic in the number of such comments.
 _COMMENT_OR_STRING = re.compile(
-    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S
+    r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S
 )
 
 
@@ -106,6 +111,26 @@ def refused_in_source(name: str, source: str) -> str:
     for number, line in _rows(source):
         if _DIRECTIVE.match(line):
             return _refusal(Token("", name, number), "#line")
+    return ""
+
+
+def refused_in_fragment(name: str, source: str) -> str:
+    """Return an error message for a construct that a fragment of a kernel file must not have, or "".
+
+    The fragment stands in the middle of the file, so its macros and pragmas would change the code
+    of the kernel after it.
+    """
+    if message := refused_in_source(name, source):
+        return message
+    for number, line in _rows(source):
+        directive = _ANY_DIRECTIVE.match(line)
+        if directive and directive[1] not in _CONDITIONALS:
+            refused = f"#{directive[1]}"
+        elif "_Pragma" in _TOKEN.findall(line):
+            refused = "_Pragma"
+        else:
+            continue
+        return f"{name}:{number}: {refused} would change the kernel's code after it; remove it"
     return ""
 
 

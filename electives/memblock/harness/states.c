@@ -65,32 +65,65 @@ static void arrange(const struct memblock *initial, unsigned long regions)
 	type->total_size = regions * PAGE_SIZE;
 }
 
-/* Return the bytes that must be reserved after a call, including those of a new array. */
-static phys_addr_t total_after(enum call call, const struct places *at)
-{
-	const struct memblock_type *type = &memblock.reserved;
-	phys_addr_t total = at->regions * PAGE_SIZE;
+struct range {
+	phys_addr_t begin, end;
+};
 
-	if (call == APPEND || call == FRONT)
-		total += PAGE_SIZE;
-	else if (call == SECOND || call == MIDDLE)
-		total += PAGE_SIZE / 2;
-	else if (call == ACROSS_EIGHT)
-		total += at->across * PAGE_SIZE;
-	if (type->max > STATIC_REGIONS)
-		total += PAGE_ALIGN(type->max * sizeof(*type->regions));
-	return total;
+/*
+ * Add [begin, end) to @count ascending ranges with a gap between any two of
+ * them. Return their new number.
+ */
+static unsigned long add(struct range *ranges, unsigned long count,
+			 phys_addr_t begin, phys_addr_t end)
+{
+	unsigned long i = 0, last;
+
+	while (i < count && ranges[i].end < begin)
+		i++;
+	for (last = i; last < count && ranges[last].begin <= end; last++) {
+		if (begin > ranges[last].begin)
+			begin = ranges[last].begin;
+		if (end < ranges[last].end)
+			end = ranges[last].end;
+	}
+	memmove(&ranges[i + 1], &ranges[last],
+		(count - last) * sizeof(*ranges));
+	ranges[i] = (struct range){ begin, end };
+	return count - (last - i) + 1;
 }
 
-/* Return the number of bytes in all regions, which must equal total_size. */
-static phys_addr_t held(void)
+/*
+ * Return true if the reserved regions are those of arrange(), with [base, base
+ * + size) and with the new array, if the call has made the array grow.
+ */
+static bool is_right(unsigned long regions, phys_addr_t base, phys_addr_t size)
 {
 	const struct memblock_type *type = &memblock.reserved;
-	phys_addr_t bytes = 0;
+	struct range expected[STATIC_REGIONS + 2];
+	phys_addr_t total = 0;
+	unsigned long count;
 
-	for (unsigned long i = 0; i < type->cnt; i++)
-		bytes += type->regions[i].size;
-	return bytes;
+	for (count = 0; count < regions; count++)
+		expected[count] = (struct range){ address(count),
+						  address(count) + PAGE_SIZE };
+	count = add(expected, count, base, base + size);
+	if (type->max > STATIC_REGIONS) {
+		phys_addr_t array = (phys_addr_t)(unsigned long)type->regions;
+
+		count = add(expected, count, array,
+			    array + PAGE_ALIGN(type->max *
+					       sizeof(*type->regions)));
+	}
+	for (unsigned long i = 0; i < count && i < type->cnt; i++) {
+		const struct memblock_region *region = &type->regions[i];
+
+		if (region->base != expected[i].begin ||
+		    region->base + region->size != expected[i].end ||
+		    region->flags != type->regions[0].flags)
+			return false;
+		total += region->size;
+	}
+	return type->cnt == count && type->total_size == total;
 }
 
 static void count(const struct memblock *initial, enum call call,
@@ -133,8 +166,7 @@ static void count(const struct memblock *initial, enum call call,
 	if (memblock_reserve(base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
-	if (memblock.reserved.total_size != total_after(call, at) ||
-	    held() != memblock.reserved.total_size)
+	if (!is_right(regions, base, size))
 		abort();
 }
 
