@@ -115,3 +115,17 @@ def test_files_are_called_what_they_like(tmp_path: Path) -> None:
 def test_what_is_missing_is_said(old: str, new: str, says: str, tmp_path: Path) -> None:
     told = said(changed(copied(5, tmp_path), (old, new)), "sub")
     assert re.search(says, told), told
+
+
+def test_a_header_cannot_replace_the_adapter(tmp_path: Path) -> None:
+    """A header may rename the adapter's functions, but no file of a stage may define their names."""
+    directory = copied(5, tmp_path, "#define tested_operate adapter_operate\n")
+    (directory / "lazy.c").write_text(
+        '#include "bignum.h"\n#undef tested_operate\n'
+        "int tested_operate(int what, struct bignum **c, struct bignum *a, struct bignum *b,\n"
+        "\t\t   u64 word);\n"
+        "int tested_operate(int what, struct bignum **c, struct bignum *a, struct bignum *b,\n"
+        "\t\t   u64 word)\n{\n\treturn 0;\n}\n"
+    )
+    told = said(stages.single(directory, directory.name), "sub")
+    assert "lazy.c defines tested_operate, a name of the kit's tests" in told, told

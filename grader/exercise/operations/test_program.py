@@ -210,9 +210,14 @@ def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
     defined = {
         name for path in objects for letter, name in stage_contract.symbols(path) if letter == "T"
     }
-    for letter, name in (pair for path in objects for pair in stage_contract.symbols(path)):
-        if letter == "U" and name.startswith("bn_") and name not in defined:
-            raise _not_built(f"nothing defines {name}, which the tests call")
+    for path in objects:
+        for letter, name in stage_contract.symbols(path):
+            if letter == "U" and name.startswith("bn_") and name not in defined:
+                raise _not_built(f"nothing defines {name}, which the tests call")
+            # Otherwise a header that renames the adapter's functions could replace the adapter.
+            if letter != "U" and name.startswith("tested_") and path.stem != ADAPTER.stem:
+                message = f"{path.stem}.c defines {name}, a name of the kit's tests; rename it"
+                raise NoTestProgramError(Finding("wrong", message, kind=Code.CONTRACT))
     for violation in stage_contract.program_violations(objects, judges, stage.traits.vector):
         message = f"{violation.got}; stage.h allows {violation.expected}"
         raise NoTestProgramError(Finding("wrong", message, kind=Code.CONTRACT))
