@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,11 +50,11 @@ class RunDelay:
         """
         before, self._seconds = self._seconds, {}
         for process in scratch.group_members(self._group):
-            for path in process.glob("task/*/schedstat"):
-                try:
-                    self._seconds[path.parent.name] = int(path.read_text().split()[1]) / 1e9
-                except (OSError, IndexError, ValueError):  # the thread has ended
-                    pass
+            with suppress(OSError):  # the process has ended
+                for thread in (process / "task").iterdir():
+                    with suppress(OSError, IndexError, ValueError):  # the thread has ended
+                        text = (thread / "schedstat").read_text()
+                        self._seconds[thread.name] = int(text.split()[1]) / 1e9
         return max((now - before.get(name, now) for name, now in self._seconds.items()), default=0)
 
 
