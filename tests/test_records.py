@@ -120,7 +120,7 @@ def open_folder() -> Path:
             "Operation not permitted",
         ),
         (
-            'printf("%d %d %d %d\\n", there("/usr/bin"), there("/bin/sh"), there("/tmp"),'
+            'printf("%d %d %d %d\\n", there("/usr/bin"), there("/bin/sh"), there("/var"),'
             ' there("/etc/passwd"));',
             "0 0 0 0",
         ),

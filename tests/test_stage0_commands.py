@@ -187,7 +187,6 @@ def test_a_class(place: Path) -> None:
     assert re.search(r"^bob,.*\b90\b.*when misc_register fails", table, re.M), table
     assert re.search(r"^carol,.*refused", table, re.M), table
     assert "speed" not in table
-    assert "device" not in table.splitlines()[0]
 
 
 @pytest.mark.machine
@@ -211,7 +210,8 @@ def test_debug_finds_nothing_in_the_reference() -> None:
     [
         ("a deadlock: the lock stays taken where a call fails", "possible recursive locking"),
         ("release frees nothing", "no kfree for kmalloc"),
-        ("debug: text behind the end", "KASAN: .*out-of-bounds"),
+        # The block is a whole page, so what lies behind it was freed or is out of bounds.
+        ("debug: text behind the end", "KASAN: .* in first_ioctl"),
         ("debug: a block after it is given back", "KASAN: .*use-after-free"),
         ("debug: two locks in two orders", "possible circular locking"),
     ],
@@ -317,5 +317,5 @@ def test_a_student_repository(place: Path) -> None:
         assert done.returncode == (0 if last == len(POINTS) else 1), done.stderr
         assert json.loads((place / "r.json").read_text())["score"] == sum(POINTS[:last])
     assert "done; next: make stage=1 start" in done.stdout
-    assert "0  first-module             100 of 100" in call(student, "make", "status").stdout
+    assert re.search("0  first-module +100 of 100", call(student, "make", "status").stdout)
     call(student, sys.executable, "-m", "grader.load", "unload", PYTHONPATH=str(student))

@@ -19,8 +19,9 @@ import pytest
 from grader.base import paths
 from grader.course import commands, records, skeleton, translation
 from grader.course.export import command as export
+from grader.course.export import leaks
 from grader.course.texts import CHOICE
-from grader.exercise.files import exercises
+from grader.exercise.files import exercises, stages
 from grader.tools import release_check
 from tests.site_pages import (
     DOCUMENTS,
@@ -459,6 +460,15 @@ def test_a_heading_that_is_not_translated_keeps_its_answers(copy: Path, tmp_path
     shutil.rmtree(kit / "handouts/zh-TW")
     completed = make_site(tmp_path / "build", "--site", "--pages", "--instructor", kit=kit)
     assert completed.returncode == 0, completed.stderr
+
+
+@pytest.mark.skipif(stages.exported(), reason="the solutions are not here")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_translation_of_a_task_shows_a_line_of_its_solution(
+    language: str, tmp_path: Path
+) -> None:
+    shutil.copy(translation.HANDOUTS / language / "tasks.po", tmp_path)
+    assert list(leaks.leaks(tmp_path)) == []
 
 
 @pytest.mark.machine
