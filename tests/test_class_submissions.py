@@ -52,6 +52,17 @@ def test_two_of_one_name_keep_apart(tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna.zip").write_bytes(b"x")
     assert _names(tmp_path) == ["anna", "anna.zip"]
+    # Without its suffix, this archive would have the name of another submission.
+    (tmp_path / "anna.zip.zip").write_bytes(b"x")
+    assert _names(tmp_path) == ["anna", "anna.zip", "anna.zip.zip"]
+    found, _ = submissions.find(tmp_path)
+    assert len({one.id for one in found}) == 3
+
+
+def test_no_other_name_can_be_found_for_an_id(tmp_path: Path) -> None:
+    """These names had the same 32 bits of a digest, and so the second got the first one's points."""
+    anna, other = (submissions.Submission(name, tmp_path) for name in ("anna", "(anna$~$+(+;.(("))
+    assert anna.id != other.id
 
 
 def test_names_may_be_anything(tmp_path: Path) -> None:

@@ -39,8 +39,11 @@ class Submission:
 
     @property
     def id(self) -> str:
-        """Return a unique name for files and commands, of letters, digits and hyphens."""
-        tag = hashlib.sha256(self.name.encode(errors="surrogateescape")).hexdigest()[:8]
+        """Return a unique name for files and commands, of letters, digits and hyphens.
+
+        The digest has 128 bits, so that no student can find a name with the id of another student.
+        """
+        tag = hashlib.sha256(self.name.encode(errors="surrogateescape")).hexdigest()[:32]
         plain = re.sub(r"[^A-Za-z0-9]+", "-", self.name).strip("-")[:32]
         return f"{plain}-{tag}" if plain else tag
 
@@ -89,11 +92,16 @@ def _in_folder(folder: Path) -> tuple[list[Submission], list[str]]:
             f"{folder} holds no submission",
             "put a directory or archive (zip, tar) for each student into it",
         )
+    # anna.zip and anna/ have the same student name, so they stay two submissions with full names.
+    # The full names count as well, because anna.zip.zip must not get the full name of anna.zip.
+    full = {path.name for path in taken}
     names = Counter(student_of(path.name) for path in taken)
+    names.update(full)
     found = [
-        # anna.zip and anna/ have the same student name, so they stay two submissions with full
-        # names.
-        Submission(name if names[name := student_of(path.name)] == 1 else path.name, path)
+        Submission(
+            name if names[name := student_of(path.name)] == 1 + (name == path.name) else path.name,
+            path,
+        )
         for path in taken
     ]
     return sorted(found, key=lambda one: one.name), sorted(left)
