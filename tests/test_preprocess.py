@@ -157,6 +157,7 @@ def test_a_file_from_elsewhere(tmp_path: Path) -> None:
         ("#ifdef CONFIG_SMP\n#endif", "#ifdef CONFIG_SMP"),
         ("int a = IS_ENABLED(SMP);", "IS_ENABLED"),
         ("int a __PASTE(no_san, itize);\n#define B(a, b) a##b", "##"),
+        ("#define B(a, b) a%:%:b", "%:%:"),
         ("#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)\n#endif", ""),
         ("/* CONFIG_SMP */ // alias\nint alias = 'a' + *\"CONFIG_SMP\";", ""),
         ("#ifndef MINE_H\n#define MINE_H\n#endif", ""),
@@ -166,6 +167,13 @@ def test_with_kernel_headers(added: str, said: str) -> None:
     found = allowed_c.refused_with_kernel_headers("driver.c", f"int x;\n{added}\n")
     assert bool(found) == bool(said)
     assert said in found
+
+
+def test_words_of_a_source() -> None:
+    source = (
+        '#include <asm/a.h>\n# define b c\\\nd /* e\n f */ + "g" + \'h\' // i\n%:include "j"\nk9;'
+    )
+    assert allowed_c.words(source) == {"define", "b", "cd", "k9"}
 
 
 def test_conditions_of_the_kit_stay() -> None:

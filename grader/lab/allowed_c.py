@@ -46,6 +46,7 @@ _TOKEN = re.compile(
 )
 _MARKER = re.compile(r"# (\d+) \"((?:\\.|[^\"\\])*)\"((?: \d)*)")
 _DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(?:line\b|\d)")
+_INCLUDE = re.compile(r"\s*(?:#|%:)\s*include\b")
 _CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
 # The directives that a fragment of a kernel file may contain.
 _CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", ""}
@@ -104,6 +105,15 @@ def _rows(source: str) -> list[tuple[int, str]]:
     return rows
 
 
+def words(source: str) -> set[str]:
+    """Return the words of a source, except in comments, strings and names of included files."""
+    found: set[str] = set()
+    for _, line in _rows(source):
+        if not _INCLUDE.match(line):
+            found.update(word for word in _TOKEN.findall(line) if re.match(r"[A-Za-z_$]", word))
+    return found
+
+
 def refused_in_source(name: str, source: str) -> str:
     """Return an error message for a construct that must not reach the preprocessor, or ""."""
     if number := _raw_string(source):
@@ -157,8 +167,9 @@ def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
             attribute = _ATTRIBUTES.fullmatch(word.strip("_")) and word.strip("_") not in _COMMON
             if word not in known and (_BUILDS.fullmatch(word) or attribute):
                 return _refusal(Token("", name, number), word)
-        if "##" in line:
-            return _refusal(Token("", name, number), "##")
+        for joins in ("##", "%:%:"):
+            if joins in line:
+                return _refusal(Token("", name, number), joins)
     return ""
 
 

@@ -56,19 +56,31 @@ INSTEAD = {
 OTHERS = re.compile(r"__(wrap|real|tsan|ubsan|asan|kcsan|kasan|sanitizer)_")
 
 
-# Kernel functions that access user memory without checking whether the caller may sleep.
+# Kernel functions that access user memory without checking the address, or without checking whether
+# the caller may sleep.
 UNCHECKED = re.compile(
-    r"\b(raw_copy_(?:to|from)_user|__copy_(?:to|from)_user_inatomic\w*|copy_user_generic\w*"
-    r"|__copy_user_\w+|unsafe_(?:put|get)_user|unsafe_copy_(?:to|from)_user|user_access_begin)\b"
+    r"raw_copy_(?:to|from)_user\w*|__copy_(?:to|from|in)_user\w*|copy_user_generic\w*"
+    r"|__copy_user_\w+|__(?:put|get)_user\w*|__clear_user\w*|unsafe_(?:put|get)_user"
+    r"|unsafe_copy_(?:to|from)_user|user_(?:\w+_)?access_(?:begin|end|save|restore)"
 )
+CHECKED = "copy_to_user, copy_from_user, put_user and get_user, which check the address"
+# Macros of kernel headers that join two words, and so could hide one of the words above.
+JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
+# The words that a driver's source must not contain, and what it may use instead.
+WORDS = {
+    UNCHECKED: CHECKED,
+    JOINED: "names that are written in one word",
+}
 
 
 def violations(path: Path, tree: Path) -> list[ContractViolation]:
     """Return the violations in the driver's object; tree is the kernel's headers."""
     source = path.with_suffix(".c").read_text(errors="replace")
     found: list[ContractViolation] = [
-        ContractViolation("copy_to_user, copy_from_user, put_user and get_user", f"a use of {name}")
-        for name in sorted(set(UNCHECKED.findall(source)))
+        ContractViolation(instead, f"a use of {word}")
+        for word in sorted(allowed_c.words(source))
+        for pattern, instead in WORDS.items()
+        if pattern.fullmatch(word)
     ]
     for letter, name in sorted(stage_contract.symbols(path)):
         if letter == "U" and name not in WATCHED and not HARMLESS.fullmatch(name):
