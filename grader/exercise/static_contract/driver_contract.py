@@ -64,11 +64,21 @@ UNCHECKED = re.compile(
     r"|unsafe_copy_(?:to|from)_user|user_(?:\w+_)?access_(?:begin|end|save|restore)"
 )
 CHECKED = "copy_to_user, copy_from_user, put_user and get_user, which check the address"
+# The compiler does not instrument accesses by inline assembly, so race.c cannot detect their data
+# races. Kernel headers wrap assembly in macros, which are named here, too.
+ASSEMBLY = re.compile(r"(?:__)?asm(?:__)?|asm_(?:inline|volatile_goto|goto_output)|ALTERNATIVE\w*")
+# The functions of local_t contain assembly that is atomic on one CPU only.
+LOCAL = re.compile(
+    r"(?:__)?local(?:64)?_(?:t|read|set|xchg|(?:try_)?cmpxchg"
+    r"|(?:inc|dec|add|sub)(?:_return|_and_test|_negative|_unless|_not_zero)?)"
+)
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     UNCHECKED: CHECKED,
+    ASSEMBLY: "only C and functions of the kernel",
+    LOCAL: "atomic64_t, or a lock, for a number that callers share",
     JOINED: "names that are written in one word",
 }
 
