@@ -19,7 +19,9 @@ from grader.course.export import leaks
 from grader.course.export.solutions import squeezed
 from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import Verified
-from grader.exercise.driver import verify
+from grader.exercise.driver import concurrency, verify
+from grader.exercise.driver.call_trace import TracedCall
+from grader.exercise.driver.session import WrongError
 from grader.exercise.files import exercises, stages, tasks
 from grader.lab import machines
 from grader.lab.uml import Uml
@@ -178,6 +180,21 @@ def test_a_data_race_belongs_to_the_task_of_the_variable(reads: str, tmp_path: P
     found = tried(tmp_path, wrong, only=only).by_task
     assert list(found) == [NUMBER["counter"]]
     assert "an atomic64_t, or " in found[NUMBER["counter"]].cause
+
+
+@pytest.mark.parametrize(
+    ("accesses", "waited"),
+    [([], []), ([800], []), ([], [100]), ([800, 800], [100]), ([800], [5, 1000])],
+)
+def test_each_count_of_the_race_detector_is_in_the_trace_once(
+    accesses: list[int], waited: list[int]
+) -> None:
+    """A driver that adds lines to the trace, or that fills it, does not pass."""
+    concurrency._was_raced([TracedCall("=", "accesses", 800), TracedCall("=", "waited", 100)])
+    done = [TracedCall("=", "accesses", count) for count in accesses]
+    done += [TracedCall("=", "waited", count) for count in waited]
+    with pytest.raises(WrongError, match="expected one count of accesses and one of waits, got"):
+        concurrency._was_raced(done)
 
 
 KEPT = "\tif (length > FIRST_BYTES - first_used) {\n\t\tret = -ENOSPC;\n\t\tgoto unlock;\n"
