@@ -221,9 +221,11 @@ def _attributes() -> list[DriverCase]:
 
 
 def _counting() -> list[DriverCase]:
-    """Return the cases of the task "counter", without texts like "00" that a driver may accept."""
-    zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # not the decimal number 0
-    stored = zeros + [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
+    """Return the cases of the task "counter"."""
+    bad_zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # not the decimal number 0
+    stored = bad_zeros + [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
+    zeros = ["+0", "00", "+00\n", "0\0x"]
+    zeros += [text for text in texts.drawn(15, INPUT) if texts.value(text) == 0]
     return [
         case("calls at first", "show calls", r"0 0\n"),
         case("open", "open 0 rw", 0),
@@ -242,6 +244,13 @@ def _counting() -> list[DriverCase]:
         case("calls takes 0", "store calls 0", 1),
         case("calls counts from 0 again", "show calls", r"0 0\n"),
         case("with a newline, as echo writes it", r"store calls 0\n", 2),
+        *(
+            case("calls takes 0 as write does", f"store calls {texts.word(text)}", len(text))
+            for text in zeros
+        ),
+        case("a read is a call", "read 0 1", text_answer("\n")),
+        case("calls takes 0 with a plus sign", "store calls +0", 2),
+        case("calls counts from 0 again", "show calls", r"0 0\n"),
         case("close", "close 0", 0),
     ]
 
