@@ -8,6 +8,7 @@ lines in this test on every computer, under any load.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 
 from grader.exercise.driver import call_trace, system_calls
@@ -115,6 +116,9 @@ def _notebook(session: DriverSession, cpus: str) -> None:
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
     """Make a request for two callers. Return the numbers that follow the 0 in its answer."""
     words = session.ask([request])[0].split()
+    if words == [str(-errno.EINTR)]:
+        raise wrong(TOGETHER, title, "EINTR only after a signal",
+                    "EINTR without a signal; wait for the lock, by mutex_lock")  # fmt: skip
     if words[:1] != ["0"] or len(words) != count + 1:
         raise wrong(TOGETHER, title, "0", system_calls.in_words("pair", " ".join(words)))
     return [int(word) for word in words[1:]]

@@ -36,6 +36,43 @@ struct caller {
 	long odd;
 };
 
+/* The number of signals that this thread has handled. */
+static __thread volatile sig_atomic_t signals;
+/* Set if a call failed with EINTR although no signal interrupted the call. */
+static bool unexpected_eintr;
+
+static void on_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+/*
+ * Return whether a call failed because of a signal. @before is the number of
+ * signals before the call. The signal handler runs before the call returns.
+ */
+static bool was_interrupted(long ret, sig_atomic_t before)
+{
+	if (ret != -1 || errno != EINTR)
+		return false;
+	if (signals == before)
+		__atomic_store_n(&unexpected_eintr, true, __ATOMIC_RELAXED);
+	return signals != before;
+}
+
+/* Make a call again while signals interrupt it. */
+#define RETRY(call)                                     \
+	({                                              \
+		sig_atomic_t before;                    \
+		long ret;                               \
+                                                        \
+		do {                                    \
+			before = signals;               \
+			ret = (call);                   \
+		} while (was_interrupted(ret, before)); \
+		ret;                                    \
+	})
+
 static bool has_ended(const struct caller *c)
 {
 	return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
@@ -57,11 +94,6 @@ static void *run(void *argument)
 	c->work(c);
 	__atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);
 	return NULL;
-}
-
-static void on_signal(int number)
-{
-	(void)number;
 }
 
 /*
@@ -90,14 +122,15 @@ static void reads(struct caller *c)
 }
 
 /*
- * Run both callers to the end. If they cannot run, print the error and return
- * false.
+ * Run both callers to the end. If they cannot run, or if a call fails with
+ * EINTR without a signal, print the error and return false.
  */
 static bool together(struct caller pair[2], bool same_file)
 {
 	pthread_barrier_t begin;
 	pthread_t thread[2];
 
+	unexpected_eintr = false;
 	pthread_barrier_init(&begin, NULL, 2);
 	for (int i = 0; i < 2; i++) {
 		if (pair[i].attribute)
@@ -129,7 +162,9 @@ static bool together(struct caller pair[2], bool same_file)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	pthread_barrier_destroy(&begin);
-	return true;
+	if (unexpected_eintr)
+		printf("%d\n", -EINTR);
+	return !unexpected_eintr;
 }
 
 static void part(struct caller pair[2], bool same_file)
@@ -144,8 +179,7 @@ static void writes(struct caller *c)
 	size_t size = strlen(c->text);
 
 	for (long i = 0; i < c->count; i++)
-		c->done += TEMP_FAILURE_RETRY(write(c->fd, c->text, size)) ==
-			   (ssize_t)size;
+		c->done += RETRY(write(c->fd, c->text, size)) == (ssize_t)size;
 }
 
 /* Read the whole text, and seek to its last line. */
@@ -154,9 +188,8 @@ static void follows(struct caller *c)
 	char text[8192] = "";
 
 	while (!has_ended(c->other)) {
-		off_t line = TEMP_FAILURE_RETRY(lseek(c->fd, -1, SEEK_END));
-		ssize_t size =
-			TEMP_FAILURE_RETRY(read(c->fd, text, sizeof(text)));
+		off_t line = RETRY(lseek(c->fd, -1, SEEK_END));
+		ssize_t size = RETRY(read(c->fd, text, sizeof(text)));
 
 		if (line < 0 || size <= 0 || text[0] == '\n' ||
 		    text[size - 1] != '\n')
@@ -170,8 +203,7 @@ static void shows(struct caller *c)
 	char text[16];
 
 	while (!has_ended(c->other)) {
-		ssize_t size =
-			TEMP_FAILURE_RETRY(pread(c->fd, text, sizeof(text), 0));
+		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
 
 		c->odd += size <= 0;
 		c->done++;
@@ -182,7 +214,7 @@ static void shows(struct caller *c)
 static void clears(struct caller *c)
 {
 	while (!has_ended(c->other)) {
-		int lines = TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
+		int lines = RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 
 		if (lines < 0)
 			c->odd++;
@@ -194,10 +226,9 @@ static void clears(struct caller *c)
 static void writes_and_clears(struct caller *c)
 {
 	for (long i = 0; i < c->count; i++) {
-		c->done += TEMP_FAILURE_RETRY(
-				   write(c->fd, c->text, strlen(c->text))) > 0;
+		c->done += RETRY(write(c->fd, c->text, strlen(c->text))) > 0;
 		if (i % c->lines == c->lines - 1)
-			(void)TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
+			(void)RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 	}
 }
 
@@ -208,7 +239,7 @@ static void asks(struct caller *c)
 	struct first_info info;
 
 	while (!has_ended(c->other)) {
-		if (TEMP_FAILURE_RETRY(ioctl(c->fd, FIRST_IOC_INFO, &info)) ||
+		if (RETRY(ioctl(c->fd, FIRST_IOC_INFO, &info)) ||
 		    info.bytes != info.lines * size ||
 		    info.bytes + info.room != FIRST_BYTES)
 			c->odd++;
@@ -223,11 +254,10 @@ static void wholes(struct caller *c)
 	char text[8192];
 
 	while (!has_ended(c->other)) {
-		ssize_t size =
-			TEMP_FAILURE_RETRY(pread(c->fd, text, sizeof(text), 0));
+		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
 
 		c->odd += size < 0 || (size_t)size % line;
-		(void)TEMP_FAILURE_RETRY(lseek(c->fd, -1, SEEK_END));
+		(void)RETRY(lseek(c->fd, -1, SEEK_END));
 		c->done++;
 	}
 }
