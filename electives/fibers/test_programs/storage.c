@@ -5,6 +5,8 @@
  */
 #include "test_program.h"
 
+#include <time.h>
+
 #define FIBERS 20
 
 static long home, key, high;
@@ -67,6 +69,67 @@ static void freed_while_running(void)
 	pthread_join(thread, NULL);
 }
 
+/* Keys per block of the module, which allocates the values in blocks. */
+#define BLOCK 64
+
+static bool freed[FIBERS_KEYS];
+
+static uint64_t value_of(int wanted, uint64_t factor)
+{
+	return freed[wanted] ? 0 : (uint64_t)wanted * factor + 1;
+}
+
+static void set_all(uint64_t factor)
+{
+	for (int i = 0; i < FIBERS_KEYS; i++)
+		SAME(fiber_local_set(i, value_of(i, factor)), 0);
+}
+
+static void check_all(uint64_t factor)
+{
+	for (int i = 0; i < FIBERS_KEYS; i++)
+		SAME(get(i), value_of(i, factor));
+}
+
+static void has_all(void *unused)
+{
+	(void)unused;
+	set_all(11);
+	SAME(fiber_switch(home), 0);
+	check_all(11);
+	SAME(fiber_switch(home), 0);
+}
+
+/* Free a key that has a value in two fibers. The keys beside it keep theirs. */
+static void free_one(int wanted)
+{
+	SAME(fiber_local_free(wanted), 0);
+	freed[wanted] = true;
+	SAME(fiber_local_alloc(), wanted);
+	for (int i = wanted - 1; i <= wanted + 1; i++)
+		if (i >= 0 && i < FIBERS_KEYS)
+			SAME(get(i), value_of(i, 7));
+}
+
+/* Free the first and the last key of each block, and one drawn key between. */
+static void freed_in_each_block(void)
+{
+	long other = fiber_test_fiber(has_all, NULL);
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	srandom((unsigned int)now.tv_nsec);
+	set_all(7);
+	SAME(fiber_switch(other), 0);
+	for (int i = 0; i < FIBERS_KEYS; i += BLOCK) {
+		free_one(i);
+		free_one(i + 1 + (int)(random() % (BLOCK - 2)));
+		free_one(i + BLOCK - 1);
+	}
+	check_all(7);
+	SAME(fiber_switch(other), 0);
+}
+
 static void own_values(void)
 {
 	long fibers[FIBERS];
@@ -94,6 +157,7 @@ static void own_values(void)
 		SAME(get(i), i * 7);
 	}
 	freed_while_running();
+	freed_in_each_block();
 }
 
 static void errors(void)
