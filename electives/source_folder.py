@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from grader.base import paths
 
 WORK = paths.WORK
+SUFFIXES = (".c", ".h", ".S")
 
 
 def submission() -> Path | None:
@@ -31,6 +33,22 @@ def folder(elective: str, kit: Path) -> Path:
         return given
     own = WORK / elective
     return own if own.is_dir() and not os.environ.get("LAB_REF") else kit
+
+
+def excluded(sources: Path, kit: Path, used: Collection[str]) -> list[str]:
+    """Return a message for each source that is not used because it is not in the list.
+
+    A file that equals the kit's file of this name needs no message.
+    """
+    messages = []
+    for path in sorted(sources.iterdir()):
+        if path.suffix not in SUFFIXES or path.name in used or not path.is_file():
+            continue
+        if not (kit / path.name).is_file():
+            messages.append(f"{path.name} is left out: only files with a task are used")
+        elif path.read_bytes() != (kit / path.name).read_bytes():
+            messages.append(f"{path.name} is left out: the kit's own file of this name is used")
+    return messages
 
 
 def build_name(elective: str, sources: Path, kit: Path) -> str:

@@ -132,7 +132,9 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
                 text = marked_regions.skeleton(text, path.name)
             if name == "reads" and path.name == "fiber.c":
                 text += f'asm(".incbin \\"{secret}\\"");\n'
-            # If list.c is missing, the kit's file is used.
+            # Files without a task are the kit's, even if they are missing or changed.
+            if name == "right" and path.name == "table.c":
+                text += "#error changed\n"
             if name != "right" or path.name != "list.c":
                 (folder / path.name).write_text(text)
         if name == "half":
@@ -143,6 +145,8 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
         "right": ("100", "ok"), "unfinished": ("0", "wrong"),
         "reads": ("0", "build-failed"), "half": ("80", "wrong"),
     }  # fmt: skip
+    results = next((tmp_path / "out/students").glob("right-*")) / "results.json"
+    assert "table.c is left out: the kit's own file" in results.read_text()
 
     # The folder name of an untrusted submission's build has a digest of 12 digits; the name of a
     # learner's own build has one of 8 digits.

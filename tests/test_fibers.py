@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import catalogue
 import pytest
 
+from electives import source_folder
 from electives.fibers import build, runner, verbs
 from electives.fibers.runner import FiberTest
-from grader.base import scratch, test_record
+from grader.base import marked_regions, paths, scratch, test_record
 from grader.base.errors import LabError
 from grader.lab.module import Kernel
 
@@ -99,6 +101,86 @@ def test_a_processor_that_is_not_known() -> None:
     kernel = Kernel("key", build.HERE, "arm64", "6.1", "gcc")
     with pytest.raises(LabError, match="registers of x86 and of user-mode Linux, not of arm"):
         build.built(kernel)
+
+
+def changed(name: str, *changes: tuple[str, str]) -> str:
+    """Return a file of the kit's module with replacements, each of which applies once."""
+    text = (build.SOURCES / name).read_text()
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("by", ["copy", "submission"])
+def test_only_files_with_a_task_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    with_task = {p.name for p in build.SOURCES.iterdir() if any(marked_regions.find(p.read_text()))}
+    assert set(build.TASK_FILES) == with_task
+    (tmp_path / "fibers").mkdir()
+    kits = {path.name: path.read_bytes() for path in build.SOURCES.iterdir()}
+    for name in {*kits, "mine.h"} - {"context_um.c", "list.c"}:
+        (tmp_path / "fibers" / name).write_bytes(kits.get(name, b"") + b"/* changed */\n")
+    (tmp_path / "fibers/fibers.h").write_bytes(kits["fibers.h"])
+    monkeypatch.delenv("LAB_REF", raising=False)
+    if by == "copy":
+        monkeypatch.setattr(source_folder, "WORK", tmp_path)
+    else:
+        monkeypatch.setenv(paths.SUBMISSION, str(tmp_path / "fibers"))
+    files = build.recipe("x86").files
+    own = {"context_x86.c", "fiber.c", "storage.c"}
+    assert set(files) == {*own, "context.h", "fibers.h", "list.c", "table.c", "table.h"}
+    assert {name for name, text in files.items() if text != kits[name]} == own
+    # A file with a task does not come from the kit, even if it is missing.
+    assert "context_um.c" not in build.recipe("um").files
+    unused = "is left out: the kit's own file of this name is used"
+    assert verbs.excluded() == [
+        f"context.h {unused}",
+        "mine.h is left out: only files with a task are used",
+        f"table.c {unused}",
+        f"table.h {unused}",
+    ]
+
+
+def test_a_table_of_its_own_does_not_avoid_the_migration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variant of table.c renames fibers_switch; a learner's table.c calls another function."""
+    kit = build.SOURCES
+    (tmp_path / "fibers").mkdir()
+    for path in kit.iterdir():
+        (tmp_path / "fibers" / path.name).write_bytes(path.read_bytes())
+    go = "long fibers_go(struct table *table, unsigned long id)"
+    files = {
+        "context_x86.c": changed("context_x86.c", ("\tfpu->last_cpu = -1;\n", "")),
+        "fiber.c": changed(
+            "fiber.c",
+            ("/* Make @me the owner of a waiting fiber. */", f"{go};"),
+            ("long fibers_switch(struct table *table, unsigned long id)", go),
+            (
+                "long fibers_delete(",
+                "long fibers_switch(struct table *table, unsigned long id)\n"
+                "{\n\treturn fibers_go(table, id);\n}\n\nlong fibers_delete(",
+            ),
+        ),
+        "table.c": changed(
+            "table.c",
+            ("static long local(", f"{go};\n\nstatic long local("),
+            (
+                "\tif (command == FIBERS_SWITCH)\n",
+                "\tif (command == FIBERS_SWITCH && argument >> 62 == 0)\n"
+                "\t\treturn fibers_go(table, argument);\n"
+                "\tif (command == FIBERS_SWITCH)\n",
+            ),
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / "fibers" / name).write_text(text)
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.setattr(source_folder, "WORK", tmp_path)
+    message = runner.attempt("migration", [runner.MOVED])[runner.MOVED]
+    assert re.search(r"register \d+ is|x87", message), message
 
 
 @pytest.mark.parametrize("machine", ["wide", "poison"])

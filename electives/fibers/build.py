@@ -11,7 +11,7 @@ from pathlib import Path
 
 from electives import source_folder
 from electives.fibers import imports
-from grader.base import marked_regions, paths, test_record
+from grader.base import paths, test_record
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
 from grader.lab.machines import Contents, Machine, Running
@@ -38,6 +38,9 @@ POISON = Qemu(
 )  # fmt: skip
 # The file that accesses a thread's user registers, by kbuild's ARCH.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
+# The files with a task. A learner's other files are not used: the variants replace functions by
+# macros, and a learner's table.c could avoid these macros.
+TASK_FILES = ("context_um.c", "context_x86.c", "fiber.c", "storage.c")
 # The object that each file of variants/ replaces. The variant file includes the source of that
 # object.
 STANDS_FOR = {
@@ -64,20 +67,13 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
     """
     kit = changed is not None
     folder = SOURCES if kit else source_folder.folder("fibers", SOURCES)
-    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+    files = _sources(folder)
     place = source_folder.build_name("fibers", folder, SOURCES)
     if changed is not None:
         files |= changed
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
         place = f"fibers-{digest[:8]}"
     submission = None if kit else source_folder.submission()
-    if submission:
-        # Files without a task come from the kit, unless the submission has them.
-        files = {
-            path.name: path.read_bytes()
-            for path in sorted(SOURCES.iterdir())
-            if path.is_file() and not any(marked_regions.find(path.read_text()))
-        } | files
     context = CONTEXTS[arch]
     objects = [*OBJECTS, context]
     if variant:
@@ -93,6 +89,21 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         labels={"": paths.shown(folder)},
         isolated=submission is not None,
     )
+
+
+def _sources(folder: Path) -> dict[str, bytes]:
+    """Return the files of the module: those with a task from a folder, all others from the kit."""
+    homes = {path.name: SOURCES for path in sorted(SOURCES.iterdir())}
+    homes |= dict.fromkeys(TASK_FILES, folder)
+    return {
+        name: (home / name).read_bytes() for name, home in homes.items() if (home / name).is_file()
+    }
+
+
+def excluded() -> list[str]:
+    """Return a message for each source of the submission or the copy that is not used."""
+    folder = source_folder.folder("fibers", SOURCES)
+    return source_folder.excluded(folder, SOURCES, TASK_FILES)
 
 
 def _check(recipe_to_check: Recipe) -> None:

@@ -78,6 +78,11 @@ def judge(machine: str) -> list[Finding | None]:
     return found
 
 
+def excluded() -> list[str]:
+    """Return a message for each of the learner's sources that is not used."""
+    return build.excluded()
+
+
 def _finding(
     todo: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress
 ) -> Finding | None:
@@ -101,6 +106,11 @@ def _wrong(of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress:
     return ""
 
 
+def _say_excluded(progress: Progress) -> None:
+    for note in excluded():
+        progress.say(note)
+
+
 def _machine(words: list[str]) -> str:
     parser = argparse.ArgumentParser(prog="make elective=fibers", description=__doc__)
     parser.add_argument("--machine", default="", help="qemu, qemu-kvm or host")
@@ -114,6 +124,7 @@ def run(words: list[str]) -> int:
     """Test the module, then measure it against the user-space library."""
     machine = bench.chosen(_machine(words))
     progress = Progress()
+    _say_excluded(progress)
     for name in ("uml", "qemu-smp"):
         for test, message in runner.attempt(name, QUICK, tell=progress.step).items():
             if message:
@@ -137,6 +148,7 @@ def run(words: list[str]) -> int:
 def load(words: list[str]) -> int:
     """Load the module on the persistent machine, with the programs that test it."""
     machine = machines.get(_machine(words) or "uml")
+    _say_excluded(Progress())
     made = build.built(machine.kernel())
     programs = sorted({test.program for test in runner.ALL["uml"]})
     files = {f"/bin/fibers-{name}": build.program(name) for name in programs}
@@ -152,6 +164,7 @@ def long(words: list[str]) -> int:
     if words:
         raise LabError(f"make elective=fibers check long=1 does not accept {words[0]}", "omit it")
     progress = Progress()
+    _say_excluded(progress)
     message: dict[FiberTest, str] = {}
     fine = True
     for name, some in runner.ALL.items():

@@ -213,6 +213,9 @@ def _judge_elective(
         sandbox.require()
         os.environ[paths.SUBMISSION] = str(directory)
     module = importlib.import_module(exercise.judge)
+    excluded = tuple(module.excluded()) if hasattr(module, "excluded") else ()
+    for note in () if isolated else excluded:
+        Progress().say(note)
     found: list[Finding | None] = module.judge(machine)
     tasks = exercise.course.tasks
     if len(found) != len(tasks):
@@ -223,10 +226,10 @@ def _judge_elective(
     lines = tuple(points.task_line(task, wrong) for task, wrong in zip(tasks, found))
     wrong = next((line for line in lines if not line.full), None)
     if wrong is None:
-        return ExerciseVerdict("ok", "", lines)
+        return ExerciseVerdict("ok", "", lines, excluded)
     if any(line.code == Code.BUILD_FAILED for line in lines):
-        return ExerciseVerdict("build-failed", wrong.remark, lines)
-    return ExerciseVerdict("wrong", f"{wrong.name}: {wrong.remark}", lines)
+        return ExerciseVerdict("build-failed", wrong.remark, lines, excluded)
+    return ExerciseVerdict("wrong", f"{wrong.name}: {wrong.remark}", lines, excluded)
 
 
 def check(
