@@ -183,6 +183,25 @@ def test_a_table_of_its_own_does_not_avoid_the_migration(
     assert re.search(r"register \d+ is|x87", message), message
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("machine", ["poison", "uml-debug"])
+def test_a_task_answers_only_for_its_own_leaks(machine: str) -> None:
+    """Task 3 is blamed for the values, but not for the arrays of fibers and threads."""
+    destroy = "\txa_destroy(&table->fibers);\n\txa_destroy(&table->threads);\n"
+    arrays = {"fiber.c": changed("fiber.c", (destroy, "")).encode()}
+    keep = ("kfree(fiber->local[i]);", "(void)fiber->local[i];")
+    values = {"storage.c": changed("storage.c", keep).encode()}
+
+    def found(files: dict[str, bytes], leaks_of: str) -> str:
+        test = runner.VALUES
+        return runner.attempt(machine, [test], files, leaks_of=leaks_of)[test]
+
+    assert "never freed" in found(arrays, "")
+    assert found(arrays, verbs.LEAKS_OF[3]) == ""
+    message = found({**arrays, **values}, verbs.LEAKS_OF[3])
+    assert "fibers_local_set" in message and "fibers_convert" not in message, message
+
+
 @pytest.mark.parametrize("machine", ["wide", "poison"])
 def test_a_class_is_graded_on_the_machine_that_finds_it(machine: str) -> None:
     tried = {trial for task in verbs.IN_QEMU.values() for name, them in task if name == machine

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from electives.fibers import build
+from electives.fibers import build, imports
 from grader.base import test_record
 from grader.base.errors import LabError, MachineError
 from grader.base.test_record import Record
@@ -17,6 +17,8 @@ from grader.lab.module import Module
 
 # Expected kernel messages, because programs that test bad addresses end by SIGSEGV.
 SEGFAULT = re.compile(r"^.*fibers-\w+\[\d+\]: segfault at .*\n?", re.MULTILINE)
+# A message about leaks of any object. The scan at the end reports those that count.
+KMEMLEAK = re.compile(r"^.*kmemleak: \d+ new suspected memory leaks.*\n?", re.MULTILINE)
 NO_SEGFAULTS = "f=/proc/sys/debug/exception-trace; [ -e $f ] && echo 0 >$f; true"
 EMPTY = 1  # lines of /proc/fibers if there are no fibers
 # The machines of this elective. An entry contains a machine, or the name of a lab machine, and the
@@ -133,12 +135,13 @@ def attempt(
     tell: Tell = lambda _: None,
     to_the_end: bool = True,
     hear: Callable[[FiberTest, str], None] = lambda *_: None,
+    leaks_of: str = "",
 ) -> dict[FiberTest, str]:
     """Run tests on a machine. Return each test's problem, or "".
 
     After a failure, the next tests run in a new machine; without to_the_end, none of them run. hear
-    is called with each test and its program's last line. Raise LabError when the module does not
-    build.
+    is called with each test and its program's last line. leaks_of: the object whose leaks count,
+    "" for all. Raise LabError when the module does not build.
     """
     where = machine(name)
     made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")
@@ -154,7 +157,7 @@ def attempt(
                 if found[test]:
                     break  # the state of this machine is unknown now
             else:
-                _last(guest, made, found, tests[-1], where)
+                _last(guest, made, found, tests[-1], where, leaks_of)
         if not to_the_end and any(found.values()):
             break
     return found
@@ -196,21 +199,33 @@ def _unproved(test: FiberTest, record: Record | None, nonce: int) -> str:
 
 
 def _dirt(guest: Running, made: Module) -> str:
-    dirt = kernel_log.first_problem(SEGFAULT.sub("", guest.console()), made)
+    log = KMEMLEAK.sub("", SEGFAULT.sub("", guest.console()))
+    dirt = kernel_log.first_problem(log, made)
     return dirt.cause if dirt else ""
 
 
 def _last(
-    guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, where: Machine
+    guest: Running,
+    made: Module,
+    found: dict[FiberTest, str],
+    last: FiberTest,
+    where: Machine,
+    leaks_of: str,
 ) -> None:
     """Unload the module at the end. On machines that can find leaks, first search for leaks."""
+
+    def chosen(report: str) -> str:
+        if not leaks_of:
+            return report
+        return leak_scan.allocated_by(report, made.name, imports.defined(made, leaks_of))
+
     try:
         if where is build.POISON:
             report = guest.channel.check(leak_scan.held_command(made.name), 4 * build.PATIENCE)
-            found[last] = found[last] or leak_scan.held(report, made.name)
+            found[last] = found[last] or leak_scan.held(chosen(report), made.name)
         if where is machines.get("uml-debug"):
             report = guest.channel.check(leak_scan.COMMAND, 4 * build.PATIENCE)
-            found[last] = found[last] or leak_scan.read(report, made).meaning
+            found[last] = found[last] or leak_scan.read(chosen(report), made).meaning
         guest.channel.check("rmmod fibers", build.PATIENCE)
         found[last] = found[last] or _dirt(guest, made)
     except MachineError as error:

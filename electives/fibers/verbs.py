@@ -60,6 +60,8 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("poison", (runner.EXIT_PATHS, runner.THERE, runner.DYING)),
     ),
 }
+# The object whose leaks a task answers for. A task that is not listed answers for all leaks.
+LEAKS_OF = {3: "storage"}
 # The tests that must pass before the measurement.
 QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
@@ -71,7 +73,7 @@ def judge(machine: str) -> list[Finding | None]:
     """
     progress = Progress()
     todo = IN_QEMU if machine == "qemu" else TASKS
-    found = [_finding(todo[number], progress) for number in sorted(todo)]
+    found = [_finding(number, todo[number], progress) for number in sorted(todo)]
     if source_folder.submission():
         build.forget(machines.get("qemu").kernel())
     progress.clear()
@@ -84,10 +86,10 @@ def excluded() -> list[str]:
 
 
 def _finding(
-    todo: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress
+    number: int, todo: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress
 ) -> Finding | None:
     try:
-        wrong = _wrong(todo, progress)
+        wrong = _wrong(todo, progress, LEAKS_OF.get(number, ""))
     except ModuleNotBuiltError as error:
         return Finding("build-failed", error.problem)
     except LabError as error:
@@ -97,9 +99,11 @@ def _finding(
     return Finding("wrong", wrong) if wrong else None
 
 
-def _wrong(of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress) -> str:
+def _wrong(
+    of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress, leaks_of: str
+) -> str:
     for name, todo in of_the_task:
-        found = runner.attempt(name, todo, tell=progress.step, to_the_end=False)
+        found = runner.attempt(name, todo, tell=progress.step, to_the_end=False, leaks_of=leaks_of)
         for test, message in found.items():
             if message:
                 return f"{test.title}, on {name}: {message}"
