@@ -118,7 +118,7 @@ def test_what_is_missing_is_said(old: str, new: str, says: str, tmp_path: Path) 
 
 
 def test_a_header_cannot_replace_the_adapter(tmp_path: Path) -> None:
-    """A header may rename the adapter's functions, but no file of a stage may define their names."""
+    """A header may rename the adapter's functions, but no other file may define their names."""
     directory = copied(5, tmp_path, "#define tested_operate adapter_operate\n")
     (directory / "lazy.c").write_text(
         '#include "bignum.h"\n#undef tested_operate\n'

@@ -125,7 +125,7 @@ def refused_in_source(name: str, source: str) -> str:
 
 
 def refused_in_fragment(name: str, source: str) -> str:
-    """Return an error message for a construct that a fragment of a kernel file must not have, or "".
+    """Return an error message for a construct that a part of a kernel file must not have, or "".
 
     The fragment stands in the middle of the file, so its macros and pragmas would change the code
     of the kernel after it.

@@ -105,7 +105,11 @@ class ContractViolation:
 
 
 def symbols(path: Path) -> list[tuple[str, str]]:
-    """Return the names in an object, with U for undefined names; [] if the file is no object."""
+    """Return the names in an object, each with a letter; [] if the file is no object.
+
+    The letter is U for an undefined name, t for a local one, T for a global one, and V for a name
+    that the linker may resolve to another object: a weak, common or absolute one.
+    """
     try:
         return [(_letter(symbol), symbol.name) for symbol in elf.read(path).symbols if symbol.name]
     except elf.BadObject:
@@ -113,7 +117,11 @@ def symbols(path: Path) -> list[tuple[str, str]]:
 
 
 def _letter(symbol: Symbol) -> str:
-    return "U" if symbol.section == "UNDEF" else "t" if symbol.bind == "LOCAL" else "T"
+    if symbol.section == "UNDEF":
+        return "U"
+    if symbol.bind == "LOCAL":
+        return "t"
+    return "T" if symbol.bind == "GLOBAL" and isinstance(symbol.section, int) else "V"
 
 
 def violations(
