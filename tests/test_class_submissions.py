@@ -60,7 +60,7 @@ def test_two_of_one_name_keep_apart(tmp_path: Path) -> None:
 
 
 def test_no_other_name_can_be_found_for_an_id(tmp_path: Path) -> None:
-    """These names had the same 32 bits of a digest, and so the second got the first one's points."""
+    """With an id of 32 bits, these names had the same id, so one got the points of the other."""
     anna, other = (submissions.Submission(name, tmp_path) for name in ("anna", "(anna$~$+(+;.(("))
     assert anna.id != other.id
 

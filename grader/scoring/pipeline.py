@@ -240,9 +240,7 @@ def check_while_waiting(
     building = Background(lambda: stage_module.build(stage, machine.kernel()))
 
     def verified() -> Verified:
-        return verify.verify(
-            building.result(), machine, seed, False, lambda _: None, at_once=True
-        )
+        return verify.verify(building.result(), machine, seed, False, lambda _: None, at_once=True)
 
     verifying = Background(verified)
     warned = False

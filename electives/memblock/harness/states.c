@@ -110,9 +110,9 @@ static bool is_right(unsigned long regions, phys_addr_t base, phys_addr_t size)
 	if (type->max > STATIC_REGIONS) {
 		phys_addr_t array = (phys_addr_t)(unsigned long)type->regions;
 
-		count = add(expected, count, array,
-			    array + PAGE_ALIGN(type->max *
-					       sizeof(*type->regions)));
+		count = add(
+			expected, count, array,
+			array + PAGE_ALIGN(type->max * sizeof(*type->regions)));
 	}
 	for (unsigned long i = 0; i < count && i < type->cnt; i++) {
 		const struct memblock_region *region = &type->regions[i];

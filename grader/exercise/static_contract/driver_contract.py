@@ -82,6 +82,7 @@ WORDS = {
     JOINED: "names that are written in one word",
 }
 
+
 def violations(path: Path, tree: Path) -> list[ContractViolation]:
     """Return the violations in the driver's object; tree is the kernel's headers."""
     source = path.with_suffix(".c").read_text(errors="replace")
