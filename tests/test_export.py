@@ -497,6 +497,10 @@ def test_marked_passages_go() -> None:
     assert export.without_marked(text, "x") == "a\nc d\ne\n"
     assert export.without_marked("a <!-- not exported -->b <!-- /not exported -->c", "x") == "a c"
     assert export.without_marked("a\n# not exported\nb\n# /not exported\nc\n", "x") == "a\nc\n"
+    # No blank line is left over.
+    part = "<!-- not exported -->\nb\n\n<!-- /not exported -->\n"
+    assert export.without_marked(f"a\n\n{part}\nc\n{part}d\n", "x") == "a\n\nc\nd\n"
+    assert export.without_marked("a\n\n\n# not exported\nb\n# /not exported\n", "x") == "a\n"
     for wrong in ("<!-- not exported -->\nb\n", "b\n# /not exported\n", "<!-- exported: b\n"):
         with pytest.raises(LabError, match="end mark of a part that is not exported is missing"):
             export.without_marked(wrong, "x")

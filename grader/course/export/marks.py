@@ -9,11 +9,19 @@ from grader.base.errors import LabError
 
 
 def _own_marks(text: str) -> str:
+    def blank_lines(part: re.Match[str]) -> str:
+        """Return the line ends before a part, without a blank line that would be left over."""
+        after = part.string[part.end() :]
+        if len(part[1]) > 1 and (not after or after.startswith("\n")):
+            return part[1][:-1] if after else "\n"
+        return part[1]
+
     for begin, end in (
         (r"<!-- not exported -->", r"<!-- /not exported -->\n?"),
         (r"^# not exported\n", r"^# /not exported\n"),
     ):
-        text = re.sub(f"{begin}.*?{end}", "", text, flags=re.DOTALL | re.MULTILINE)
+        pattern = rf"(\n*){begin}.*?{end}"
+        text = re.sub(pattern, blank_lines, text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"<!-- exported:\s*(.*?)\s*-->", r"\1", text, flags=re.DOTALL)
 
 
