@@ -127,8 +127,8 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
 def _was_raced(done: Sequence[TracedCall]) -> None:
     """Raise WrongError if too few accesses waited; the driver may have changed parameter race."""
     counts = [call_trace.told(done, name) for name in ("accesses", "waited")]
-    # race.c writes each count once. The driver may have written other lines, or so many that these
-    # were dropped.
+    # race.c writes each count once. Another number of lines means that the driver wrote lines into
+    # the trace, or filled the trace.
     if [len(lines) for lines in counts] != [1, 1]:
         got = f"{len(counts[0])} and {len(counts[1])}"
         raise wrong(TOGETHER, "two callers", "one count of accesses and one of waits", got)
